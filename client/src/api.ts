@@ -1,7 +1,7 @@
 // Generated from openapi/openapi.json by `npm run generate`. Not to be edited.
 import type { AnyEvent } from "./events.js";
 import type { Options, Request } from "./http.js";
-import type { Ack, Approval, Audit, Cancelled, ChatMessage, CreateThread, Decided, EditTask, Entity, Entry, Framework, FrameworkChange, FrameworkOutcome, GraphPart, Kind, Metadata, Modality, NewFramework, NewMerge, NewSchedule, NewStatement, NewSubmodule, NewUnmerge, Page, Pipeline, PostMessage, Posted, PromptView, Question, QuestionAnswer, Recollection, Remembered, Retraction, Run, Schedule, ScheduleChange, SelfView, SettingsChange, Source, SpaceSettings, StartRun, Statement, StatementTrial, StoredBlob, Submodule, SubmoduleChange, SubmoduleFigures, SubmoduleVersions, Task, Thought, Thread, ToolApproval, ToolApproved, Tools, Turn, Unmerged, Usage, Verdict, WorkingMemory } from "./schemas.js";
+import type { Ack, Approval, Audit, Cancelled, ChatMessage, CreateThread, Decided, EditTask, Entity, Entry, Framework, FrameworkChange, FrameworkOutcome, GraphPart, Kind, Metadata, Modality, NewFramework, NewMerge, NewSchedule, NewStatement, NewSubmodule, NewUnmerge, Page, Pipeline, PostMessage, Posted, PromptView, Question, QuestionAnswer, Recollection, Remembered, Retraction, Run, Schedule, ScheduleChange, SelfView, SettingsChange, Source, SpaceSettings, StartRun, Statement, StatementTrial, StoredBlob, Submodule, SubmoduleChange, SubmoduleFigures, SubmoduleVersions, Task, TaskThought, Thread, ToolApproval, ToolApproved, Tools, Turn, Unmerged, Usage, Verdict, WorkingMemory } from "./schemas.js";
 
 /** Every documented operation of the server's HTTP API, under its documented name. */
 export class Api {
@@ -484,8 +484,8 @@ export class Api {
     limit?: number;
     /** `next` of the page before */
     cursor?: string;
-  } = {}, options: Options = {}): Promise<Page<Thought>> {
-    return this.#request("GET", `/threads/${encodeURIComponent(thread)}/thoughts`, "json", { query, ...options }) as Promise<Page<Thought>>;
+  } = {}, options: Options = {}): Promise<Page<TaskThought>> {
+    return this.#request("GET", `/threads/${encodeURIComponent(thread)}/thoughts`, "json", { query, ...options }) as Promise<Page<TaskThought>>;
   }
 
   /** The turns of a thread, the newest first. What a voice said later than two turns after its own is not counted. One request reads 10,000 events at most: where turns have very many, a page has fewer than `limit`, and `next` to go on with. */

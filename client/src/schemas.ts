@@ -1090,6 +1090,20 @@ export type TaskCheck = {
 /** Where a task stands. */
 export type TaskStatus = "open" | "in_progress" | "closed" | "failed_with_current_available_instruments";
 
+/** A thought that was had while a task was worked on. */
+export type TaskThought = {
+  /** When. */
+  at: string;
+  /** What was thought. */
+  content: string;
+  /** Its id; ids only go up: it is the position of its event. */
+  id: number;
+  /** Its name, by which it is found, too. */
+  name: string;
+  /** The task. */
+  task: string;
+};
+
 /** A prediction and its readings. */
 export type Tested = {
   /** What would be seen if it is not. */
@@ -1104,18 +1118,14 @@ export type Tested = {
   text: string;
 };
 
-/** A thought that was had while a task was worked on. */
+/** Something that a mind thought. */
 export type Thought = {
   /** When. */
   at: string;
-  /** What was thought. */
-  content: string;
-  /** Its id; ids only go up: it is the position of its event. */
-  id: number;
-  /** Its name, by which it is found, too. */
-  name: string;
-  /** The task. */
-  task: string;
+  /** The event. */
+  seq: number;
+  /** What it thought. */
+  text: string;
 };
 
 /** A thread. */
@@ -1415,5 +1425,5 @@ export type WorkingMemory = {
   /** The tasks that are not over, and then the others, in the order in which they were made; at most 500 of them. */
   tasks: Task[];
   /** The newest thoughts, the oldest of these first; at most 100. */
-  thoughts: Thought[];
+  thoughts: TaskThought[];
 };
