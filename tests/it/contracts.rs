@@ -26,6 +26,13 @@ fn the_openapi_document_is_committed_and_fresh() {
     is_fresh("openapi/openapi.json", &openapi::document(), "openapi");
 }
 
+/// What the programs carry that users get.
+#[test]
+fn the_short_forms_of_both_documents_are_committed_and_fresh() {
+    generated::is_fresh("server/edge/docs/openapi.min.json", &openapi::value().to_string());
+    generated::is_fresh("server/edge/docs/asyncapi.min.json", &asyncapi::value().to_string());
+}
+
 /// The names of the types that are schemas: of two of one name, the document would have only one.
 fn schemas(text: &str) -> Vec<String> {
     let of = |part: &str| {
