@@ -66,6 +66,7 @@ pub mod event {
 pub mod tasks {
     pub mod share;
     pub mod supervisor;
+    pub mod under_way;
 }
 /// The append-only log, the rows derived from it, its databases.
 pub mod log {

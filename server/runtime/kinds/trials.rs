@@ -6,8 +6,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex as StdMutex};
 
 use async_trait::async_trait;
-use futures_util::StreamExt as _;
-use futures_util::stream::FuturesUnordered;
 use tokio::sync::Mutex;
 
 use crate::event::condition::Condition;
@@ -32,6 +30,7 @@ use crate::runtime::memory;
 use crate::runtime::refused::Refused;
 use crate::runtime::work::{Claim as Leased, Looked, Work, looked};
 use crate::tasks::share::Place;
+use crate::tasks::under_way::UnderWay;
 use crate::thread::quota::Quotas;
 use crate::tools::code::runner::Runner;
 use crate::words::id::{self, Seq, Space, ThreadId};
@@ -202,18 +201,22 @@ impl Trials {
         };
         self.allowance.count(&*self.store, &space).await?;
         let mut follower = self.store.feed().follow(&space, Some(&thread));
-        let (mut under_way, mut begun) = (FuturesUnordered::new(), HashMap::<String, u32>::new());
+        let (mut under_way, mut begun) = (UnderWay::new(), HashMap::<String, u32>::new());
         let mut busy: Vec<String> = Vec::new();
         let at_once = self.memory.trials_at_once as usize;
         loop {
-            // Read before the rows: what is claimed behind it wakes the thread again.
-            let woken = bench::woken(self.store.thread(&space, &thread).await?.as_ref());
-            told = match bench.tell(told).await {
-                Ok(told) => told,
+            let limit = u32::try_from(at_once + begun.len()).unwrap_or(u32::MAX).min(REACH);
+            let look = async {
+                // Read before the rows: what is claimed behind it wakes the thread again.
+                let woken = bench::woken(self.store.thread(&space, &thread).await?.as_ref());
+                let told = bench.tell(told).await?;
+                Ok((woken, told, self.store.statements_due(&space, time::now(), limit).await?))
+            };
+            let (woken, due);
+            (woken, told, due) = match under_way.beside(look).await {
+                Ok(seen) => seen,
                 Err(lost) => return looked(Err(lost)),
             };
-            let limit = u32::try_from(at_once + begun.len()).unwrap_or(u32::MAX).min(REACH);
-            let due = self.store.statements_due(&space, time::now(), limit).await?;
             // What was begun and is due no more has come to its end.
             begun.retain(|id, _| busy.contains(id) || due.iter().any(|row| row.id == *id));
             for row in due {

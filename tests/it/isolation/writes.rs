@@ -1,5 +1,7 @@
 //! What is written: uploads and floods of one space cost an append of another one a commit more.
 
+#![expect(clippy::disallowed_types, reason = "nothing is awaited beside them")]
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

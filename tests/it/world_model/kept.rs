@@ -1,6 +1,7 @@
 //! What a trial keeps, whatever comes between: its readings in a long story, its calls when the statement changes meanwhile, its tries in an outage.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use thinkd::event::draft::Draft;
 use thinkd::event::statement::{Claimant, Source};
@@ -137,4 +138,23 @@ on_both!(what_breaks_is_no_try_and_the_claim_is_taken_up_when_the_model_is_back,
     assert!(json!(log).to_string().contains("\"broke\":true"));
     assert_eq!(records(&app, &id).await.len(), stub.count(trial), "what failed is recorded, too");
     rebuild_finds_nothing_to_mend(&mut app).await;
+});
+
+on_both!(many_trials_at_once_do_not_wait_for_connections_that_they_hold_themselves, |medium| {
+    let stub = agreeable().await;
+    stub.on(deriving, derives(None, &["It can be seen."]));
+    let app = Setup::new(medium, &stub)
+        .env("THINKD_RUNTIME__CONNECTIONS", 6)
+        .env("THINKD_MEMORY__CALLS_PER_HOUR", 100_000)
+        .env("THINKD_MEMORY__TRIALS_AT_ONCE", 32)
+        .start()
+        .await;
+    for round in 0..3 {
+        let claims = (0..32).map(|n| format!("Claim {round}/{n}."));
+        let ids = join_all(claims.map(async |text| claim(&app, &text).await)).await;
+        for id in ids {
+            judged(&app, &id, 0, "surviving").await;
+        }
+    }
+    assert!(!app.output().contains("connections are busy"), "{}", app.output());
 });

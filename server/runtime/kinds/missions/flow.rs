@@ -2,9 +2,7 @@
 //! answer from all of it. What a step does is in `missions/planning.rs` and `missions/steps.rs`. Every step is a node whose value the journal of the run keeps, and each task is a flow
 //! of its own, so that a mission that was cut off goes on wherever each of its tasks was.
 
-use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
-use futures_util::stream::FuturesUnordered;
 use unhurried::{Context, NodeExecutionError, Run};
 
 use super::asking::Came;
@@ -12,6 +10,7 @@ use super::desk::Desk;
 use super::planning::{ask_user, consider, decompose, replan};
 use super::steps::{Ended, Tried, Verdict, answer, begin, check, end, retry, solve};
 use crate::event::mission::{Ladder, Step, TaskId, Value};
+use crate::tasks::under_way::UnderWay;
 
 type Done<T> = Result<T, NodeExecutionError>;
 
@@ -33,7 +32,7 @@ pub(super) async fn mission(desk: Desk) -> Done<Option<String>> {
 /// Does the tasks of a mission, or the parts of a task: those side by side that may begin, each in a flow of its own.
 fn work_off(desk: Desk, parent: Option<TaskId>) -> BoxFuture<'static, Done<()>> {
     let work = async move {
-        let mut flows = FuturesUnordered::new();
+        let mut flows = UnderWay::new();
         loop {
             while flows.len() < desk.options().width as usize && desk.spent().is_none() {
                 let Some(task) = desk.board().take_next(parent) else { break };
