@@ -12,10 +12,9 @@ test *filter:
 test-postgres url:
     TEST_DATABASE_URL={{url}} cargo test --workspace
 
-# writes the contracts and the kinds of events from the types
+# writes the contracts and the kinds of events from the types, and the client and the console from those
 spec:
-    cargo run -- openapi > openapi/openapi.json && cargo run -- asyncapi > asyncapi.yaml
-    cargo run -- facts > docs/events.md && cargo run -- facts --typescript > docs/events.d.ts
+    .ci/generate
 
 # what it costs, beside what it could cost
 bench:

@@ -26,7 +26,7 @@ for (const time of [1, 2]) {
   rmSync(folder, { recursive: true });
 }
 if (stale) {
-  console.error("console/dist is stale: cd console && npm ci && npm run build");
+  console.error("console/dist is stale: src/ has changed, or the client in ../client/src, or what it is generated from. All anew: .ci/generate; this alone: cd console && npm ci && npm run build");
   process.exit(1);
 }
 console.log(`console/dist is fresh: ${committed.size} files, built twice`);
