@@ -37,8 +37,10 @@ impl Drop for Served {
 
 /// The real model, if there is one: `THINKD_TEST_REAL_MODEL` is the URL of one that is served, `THINKD_REAL_MODEL` the virtual environment
 /// of `tests/real-model/install.sh` where that is not `.tools/real-model`.
-fn served() -> Option<Served> {
-    if let Ok(url) = std::env::var("THINKD_TEST_REAL_MODEL") {
+fn served(options: &[&str]) -> Option<Served> {
+    if let Ok(url) = std::env::var("THINKD_TEST_REAL_MODEL")
+        && options.is_empty()
+    {
         return Some(Served { url, child: None });
     }
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -50,7 +52,7 @@ fn served() -> Option<Served> {
         return None;
     }
     let mut command = Command::new(python);
-    command.arg(root.join("tests/real-model/serve.py"));
+    command.arg(root.join("tests/real-model/serve.py")).args(options);
     // It ends with its input, and that with this process.
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
@@ -95,7 +97,7 @@ async fn ask(url: &str, stream: bool) -> (usize, Answer) {
 /// D4.07, D4.08 and the whole turn, with a model that nobody scripted.
 #[tokio::test]
 async fn a_real_model_talks_and_the_log_is_right() {
-    let Some(served) = tokio::task::spawn_blocking(served).await.unwrap() else { return };
+    let Some(served) = tokio::task::spawn_blocking(|| served(&[])).await.unwrap() else { return };
     let (pieces, streamed) = ask(&served.url, true).await;
     let (_, plain) = ask(&served.url, false).await;
     assert!(pieces > 1 && !streamed.text.is_empty(), "{streamed:?}");
@@ -104,6 +106,48 @@ async fn a_real_model_talks_and_the_log_is_right() {
         assert!(!answer.finish.is_empty(), "{answer:?}");
     }
     whole_turn(&served.url).await;
+}
+
+/// A mission by a model that says anything at all, in the form that it is held to: its structure and its budget hold whatever it says.
+#[tokio::test]
+async fn d1_59_a_mission_by_a_real_model_keeps_its_structure_and_its_budget() {
+    let Some(served) = tokio::task::spawn_blocking(|| served(&["--constrained"])).await.unwrap() else { return };
+    let calls = 7;
+    let app = Setup::offline(Medium::sqlite())
+        .env("THINKD_MODEL", "smollm2")
+        .env("OPENAI_BASE_URL", &served.url)
+        .env("THINKD_MODELS__LOW__STREAM", false)
+        .start()
+        .await;
+    let wanted = json!({ "kind": "mission", "mission": "Make tea for two.", "budget": { "model_calls": calls } });
+    let mission = app.post("/threads", wanted).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let thread = tokio::time::timeout(PATIENCE, async {
+        loop {
+            let thread = app.get(&format!("/threads/{mission}")).await.expect(200);
+            if ["done", "failed"].contains(&thread["status"].as_str().unwrap()) {
+                return thread;
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    });
+    thread.await.expect("the mission did not end");
+    let log = app.log().await;
+    check_log(&log);
+    let story = story(&log);
+    let asked = |it: &&Value| it["payload"]["usage"]["output_tokens"].as_u64().unwrap_or(0) > 0;
+    let made = with(&log, &["debug"]).into_iter().filter(asked).count();
+    assert!((2..=calls).contains(&made), "{made} calls:\n{story}");
+    let tasks = app.pages(&format!("/threads/{mission}/tasks?")).await;
+    assert!(!tasks.is_empty(), "{story}");
+    for task in &tasks {
+        assert!(task["status"] == "closed" || task["reason"].is_string(), "{task}");
+        for required in task["tasks_required"].as_array().unwrap() {
+            let required = tasks.iter().find(|it| it["id"] == *required).unwrap_or_else(|| panic!("{task}"));
+            assert!(required["tasks_depending"].as_array().unwrap().contains(&task["id"]), "{task} {required}");
+        }
+    }
+    let replies = with(&log, &["response"]);
+    assert!(replies.len() == 1 && !replies[0]["payload"]["text"].as_str().unwrap().is_empty(), "{story}");
 }
 
 async fn whole_turn(url: &str) {
