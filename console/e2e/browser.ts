@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { type Browser, type BrowserContext, type BrowserContextOptions, type Page, chromium } from "playwright-core";
+import { PATIENCE } from "./server.ts";
 
 const require = createRequire(import.meta.url);
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
@@ -36,7 +37,7 @@ export class Watched {
 
   static async open(browser: Browser, origin: string, hash = "", options: BrowserContextOptions = {}): Promise<Watched> {
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
-    context.setDefaultTimeout(10_000);
+    context.setDefaultTimeout(PATIENCE);
     if (process.env.CONSOLE_DIST) await instead(context, origin, process.env.CONSOLE_DIST);
     const watched = new Watched(await context.newPage(), origin);
     await watched.page.goto(`${origin}/console/${hash}`);

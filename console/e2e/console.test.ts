@@ -5,7 +5,7 @@ import type { Browser } from "playwright-core";
 import type { AnyEvent } from "../src/lib/events.ts";
 import { Watched, launch } from "./browser.ts";
 import { endpoint } from "./model.ts";
-import { Thinkd } from "./server.ts";
+import { Thinkd, until } from "./server.ts";
 import { story } from "./story.ts";
 
 const PACE = 0.25;
@@ -19,6 +19,7 @@ const VIEWS: [string, string | RegExp][] = [
   ["#/threads", "waits for"],
   ["#/t/main/about", "Used so far"],
   ["#/pipelines", "summary"],
+  ["#/missions", "No mission yet"],
   ["#/voices", "what came of it"],
   ["#/voices/critic", "Last words"],
   ["#/world", "16 mm twin-wall"],
@@ -108,8 +109,7 @@ test("stop ends the turn, and says so", async () => {
   await one.page.keyboard.press("Enter");
   await one.page.getByRole("button", { name: /Stop/ }).click();
   await one.sees("Stopped. What was said until then is stored.");
-  for (let i = 0; i < 100 && (await events("thread=stopped&tags=turn")).at(-1)?.payload.outcome !== "cancelled"; i += 1) await new Promise((done) => setTimeout(done, 50));
-  assert.equal((await events("thread=stopped&tags=turn")).at(-1)?.payload.outcome, "cancelled");
+  await until(async () => (await events("thread=stopped&tags=turn")).at(-1)?.payload.outcome === "cancelled");
   one.clean();
   await one.close();
 });
@@ -127,7 +127,7 @@ test("an approval with edited arguments: what runs is what was edited", async ()
   const granted = (await events("tags=granted")).at(-1)!;
   assert.equal(granted.payload.edited, true);
   assert.equal((granted.payload.arguments as { content: string }).content, "Ask the office in writing, by Friday");
-  for (let i = 0; i < 100 && !(await server.call("GET", "/state/office%2Fpermit").catch(() => undefined)); i += 1) await new Promise((done) => setTimeout(done, 50));
+  await until(() => server.call("GET", "/state/office%2Fpermit").catch(() => undefined));
   assert.equal((await server.call<{ content: string }>("GET", "/state/office%2Fpermit")).content, "Ask the office in writing, by Friday");
   await one.sees(/granted/);
   one.clean();

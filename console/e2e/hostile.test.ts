@@ -3,14 +3,25 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
 import { Watched, launch } from "./browser.ts";
+import { stepOf } from "./mission.ts";
 import { type Answer, type Asked, endpoint } from "./model.ts";
-import { Thinkd } from "./server.ts";
+import { Thinkd, until } from "./server.ts";
 
 const PLANT = `<img src=x onerror="window.planted=1"><script>window.planted=1</script><svg onload="window.planted=1"></svg>`;
 const MORE = `${PLANT} [click](javascript:window.planted=1) **[x](data:text/html,<script>window.planted=1</script>)** \u202eright to left\u0000\u001b[31m`;
 
+const STEPS: Record<string, Record<string, unknown>> = {
+  decompose: { tasks: [1, 2].map((n) => ({ name: `${n} ${PLANT}`, description: `${n} ${MORE}`, requires: n === 2 ? [1] : [], value: null, brought_by: [PLANT] })) },
+  consider: { split: false, split_why: PLANT, split_estimate: 0, question: null, routes: [{ name: PLANT, how: MORE, estimate: 0.5 }], check: "rubric", program: null, query: null, rubric: MORE },
+  solve: { thought: MORE, answer: MORE, program: null },
+  judge: { passes: true, why: MORE },
+  answer: { answer: MORE },
+};
+
 /** Everything that a model can write is planted. */
 function planted(asked: Asked): Answer {
+  const step = stepOf(asked);
+  if (step) return { calls: [{ name: step, arguments: STEPS[step]! }] };
   if (asked.voice) return { text: `${asked.voice}: ${MORE}` };
   if (/remember/.test(asked.said) && !/call state_put/.test(asked.prompt)) return { calls: [{ name: "state_put", arguments: { key: "k", content: PLANT, related_keys: [PLANT] } }] };
   if (/ask me/.test(asked.said) && !/call ask_user/.test(asked.prompt)) return { calls: [{ name: "ask_user", arguments: { question: PLANT, choices: [PLANT, "b"], schema: null, who: null, expires_s: null } }] };
@@ -21,6 +32,7 @@ function planted(asked: Asked): Answer {
 let browser: Browser;
 let model: Awaited<ReturnType<typeof endpoint>>;
 let server: Thinkd;
+let mission: string;
 before(async () => {
   browser = await launch();
   model = await endpoint(planted);
@@ -30,6 +42,9 @@ before(async () => {
   for (const text of [`remember ${PLANT}`, `ask me ${PLANT}`, `search ${PLANT}`, "x".repeat(60_000)]) await server.say(text);
   await server.call("POST", "/threads", { label: "victim", kind: "process", title: PLANT.slice(0, 60), prompt: PLANT });
   await server.call("POST", "/world-model", { statement: PLANT, quote: PLANT });
+  mission = (await server.call<{ id: string }>("POST", "/threads", { kind: "mission", mission: PLANT })).id;
+  await server.call("POST", "/frameworks", { name: PLANT.slice(0, 60), purpose: PLANT, knowledge: [PLANT] });
+  await until(async () => (await server.call<{ status: string }>("GET", `/threads/${mission}`)).status === "done");
   await server.call("POST", "/schedules", { name: "plant", note: PLANT.slice(0, 100), when: { kind: "daily", time: "07:30", zone: "Europe/Berlin" } });
 });
 after(async () => {
@@ -46,7 +61,7 @@ test("a script planted in every text field runs nowhere", async () => {
   const statement = (await server.call<{ items: { id: string }[] }>("GET", "/world-model")).items[0]!;
   const gates = [...(await server.call<{ items: { approval_id: string }[] }>("GET", "/approvals")).items.map((item) => item.approval_id), ...(await server.call<{ items: { question_id: string }[] }>("GET", "/questions")).items.map((item) => item.question_id)];
   assert.equal(gates.length, 2);
-  const places = ["#/t/main", "#/live", "#/live?span=5m", "#/threads", "#/t/victim/about", "#/pipelines", "#/voices/owl", "#/usage", "#/inbox?show=schedules", "#/log?raw=1", `#/log?q=${encodeURIComponent("<img src=x onerror=window.planted=1>")}`, `#/log?thread=${encodeURIComponent(PLANT)}`, `#/world/${statement.id}`, `#/recall?q=${encodeURIComponent(PLANT)}`, `#/${PLANT}`, `#/t/${encodeURIComponent(PLANT)}`, ...gates.map((id) => `#/inbox/${id}`), ...calls.items.map(({ event_id: id }) => `#/call/${id}`), ...log.items.slice(-12).map(({ seq }) => `#/log/${seq}`)];
+  const places = ["#/t/main", "#/live", "#/live?span=5m", "#/threads", "#/t/victim/about", "#/pipelines", "#/missions", `#/missions/${mission}/task/t2`, `#/missions/${mission}/task/t1?show=board`, `#/missions/${encodeURIComponent(PLANT)}`, "#/voices/owl", "#/usage", "#/inbox?show=schedules", "#/log?raw=1", `#/log?q=${encodeURIComponent("<img src=x onerror=window.planted=1>")}`, `#/log?thread=${encodeURIComponent(PLANT)}`, `#/world/${statement.id}`, `#/recall?q=${encodeURIComponent(PLANT)}`, `#/${PLANT}`, `#/t/${encodeURIComponent(PLANT)}`, ...gates.map((id) => `#/inbox/${id}`), ...calls.items.map(({ event_id: id }) => `#/call/${id}`), ...log.items.slice(-12).map(({ seq }) => `#/log/${seq}`)];
   // A thread or a text that is none is refused by the server, and the console shows that.
   one.quiet = true;
   for (const place of places) {

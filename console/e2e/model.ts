@@ -33,7 +33,7 @@ interface Body {
 }
 
 /** Starts an endpoint; `script` answers each request. */
-export async function endpoint(script: (asked: Asked) => Answer): Promise<{ url: string; close(): Promise<void>; server: Server }> {
+export async function endpoint(script: (asked: Asked) => Answer | Promise<Answer>): Promise<{ url: string; close(): Promise<void>; server: Server }> {
   const server = createServer((request, response) => {
     let text = "";
     request.on("data", (piece: Buffer) => (text += piece.toString()));
@@ -61,8 +61,8 @@ function read(body: Body): Asked {
 
 const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
 
-async function answer(body: Body, script: (asked: Asked) => Answer, response: ServerResponse): Promise<void> {
-  const { text = "", calls = [], after = 0, between = 0, status } = script(read(body));
+async function answer(body: Body, script: (asked: Asked) => Answer | Promise<Answer>, response: ServerResponse): Promise<void> {
+  const { text = "", calls = [], after = 0, between = 0, status } = await script(read(body));
   await pause(after);
   if (status) {
     response.writeHead(status, { "content-type": "application/json" });

@@ -1,13 +1,21 @@
-// Pictures of the views for the documentation: npm run pictures. The same story each time; times and ids differ.
+// Pictures of the views for the documentation: npm run pictures [FOLDER [NAMES]]. The same story each time; times and ids differ. With NAMES only those
+// that begin so.
 import { mkdirSync } from "node:fs";
 import { Watched, launch } from "./browser.ts";
+import { WANTED, mission, stepOf } from "./mission.ts";
 import { endpoint } from "./model.ts";
-import { Thinkd } from "./server.ts";
+import { Thinkd, until } from "./server.ts";
 import { story } from "./story.ts";
 
 const folder = process.argv[2] ?? new URL("../../docs/console", import.meta.url).pathname;
+const names = process.argv[3] ?? "";
 mkdirSync(folder, { recursive: true });
-const model = await endpoint(story(1));
+const told = story(1);
+const model = await endpoint(async (asked) => {
+  // The glazing is being compared for as long as pictures are taken.
+  if (stepOf(asked) === "solve" && /Route: .*Compute both/.test(asked.prompt)) await new Promise(() => {});
+  return stepOf(asked) ? mission(asked, 100) : told(asked);
+});
 const server = new Thinkd({ THINKD_MODEL: "qwen3:4b", OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "x", THINKD_TURN__SUBMODULE_TIMEOUT_MS: "2500", THINKD_TOOLS__APPROVAL: '["state_put"]' });
 const browser = await launch();
 try {
@@ -21,7 +29,15 @@ try {
   await server.say("We have 3 by 4 m against the south wall and about €2,400. Can it stay above 5 °C all winter, and what would you build first?");
   const late = (await server.call<{ items: { seq: number }[] }>("GET", "/events?tags=late&limit=1")).items[0]!.seq;
   const call = (await server.call<{ items: { event_id: string; payload: { module?: string } }[] }>("GET", "/events?tags=debug&limit=60")).items.find((event) => event.payload.module === "submodule:memory")!.event_id;
-  const shots: [string, string, Parameters<typeof Watched.open>[3]][] = [
+  const { id } = await server.call<{ id: string }>("POST", "/frameworks", { name: "heat loss by U value", purpose: "heat loss of a building", knowledge: ["Sum area times U."] });
+  for (const [by, worked] of [[true, true], [true, true], [true, false], [false, false]]) await server.call("POST", `/frameworks/${id}/outcomes`, { with: by, worked, task: "the lean-to" });
+  const greenhouse = (await server.call<{ id: string }>("POST", "/threads", { kind: "mission", mission: WANTED, value: "high" })).id;
+  await server.call("POST", "/threads", { kind: "mission", mission: "Order five talks of 30 to 90 minutes so that none clash.", value: "low" });
+  await until(async () => (await server.call<{ items: { thread: string }[] }>("GET", "/questions")).items.some(({ thread }) => thread === greenhouse));
+  const asked = (await server.call<{ items: { thread: string; question_id: string }[] }>("GET", "/questions")).items.find(({ thread }) => thread === greenhouse)!;
+  await server.call("POST", `/questions/${asked.question_id}`, { text: "citrus" });
+  await until(async () => (await server.call<{ items: unknown[] }>("GET", `/events?thread=${greenhouse}.t6&tags=judged`)).items.length > 0);
+  const all: [string, string, Parameters<typeof Watched.open>[3]][] = [
     ["chat", "#/t/main", {}],
     ["chat-light", "#/t/main", { colorScheme: "light" }],
     ["chat-phone", "#/t/main", { viewport: { width: 390, height: 844 }, hasTouch: true }],
@@ -33,12 +49,16 @@ try {
     ["inbox", "#/inbox", {}],
     ["voices", "#/voices/botanist", {}],
     ["pipelines", "#/pipelines", {}],
+    ["missions", `#/missions/${greenhouse}/task/t6`, {}],
+    ["missions-board", `#/missions/${greenhouse}?show=board`, { colorScheme: "light" }],
+    ["missions-list", "#/missions", {}],
+    ["missions-phone", `#/missions/${greenhouse}`, { viewport: { width: 390, height: 844 }, hasTouch: true }],
     ["world", "#/world", {}],
     ["usage", "#/usage", {}],
     ["prompt", `#/call/${call}`, {}],
     ["help", "#/help", {}],
   ];
-  for (const [name, hash, options] of shots) {
+  for (const [name, hash, options] of all.filter(([name]) => name.startsWith(names))) {
     const one = await Watched.open(browser, server.url, hash, { colorScheme: "dark", ...options });
     await one.sees(/live, no gap/);
     await one.page.waitForTimeout(900);
@@ -46,6 +66,15 @@ try {
     one.clean();
     await one.close();
   }
+  if (!names) await live();
+} finally {
+  await browser.close();
+  await server.stop();
+  await model.close();
+}
+
+/** While something is written. */
+async function live(): Promise<void> {
   const one = await Watched.open(browser, server.url, "#/t/main", { colorScheme: "dark" });
   await one.page.getByLabel("Say something to main").fill("And slowly, from April on: could the greenhouse do without any heating in winter?");
   await one.page.keyboard.press("Enter");
@@ -57,8 +86,4 @@ try {
   await one.page.waitForTimeout(600);
   await one.page.screenshot({ path: `${folder}/live-now.png` });
   await one.close();
-} finally {
-  await browser.close();
-  await server.stop();
-  await model.close();
 }

@@ -16,6 +16,15 @@ async function freePort(): Promise<number> {
   return port;
 }
 
+/** How long anything is waited for: a machine that does much else is slow, and nothing that passes waits so long. */
+export const PATIENCE = 60_000;
+
+/** Waits until something is so. */
+export async function until(holds: () => Promise<unknown>): Promise<void> {
+  for (const end = Date.now() + PATIENCE; Date.now() < end; await new Promise((done) => setTimeout(done, 30))) if (await holds()) return;
+  throw new Error(`it was not so within ${PATIENCE} ms: ${holds.toString()}`);
+}
+
 /** A running server. */
 export class Thinkd {
   readonly folder = mkdtempSync(join(tmpdir(), "thinkd-e2e-"));
@@ -39,13 +48,14 @@ export class Thinkd {
     const env = { ...Object.fromEntries(kept), THINKD_LISTEN: `127.0.0.1:${this.port}`, ...this.#settings };
     this.#child = spawn(binary, [], { cwd: this.folder, env, stdio: ["ignore", "pipe", "pipe"] });
     for (const stream of [this.#child.stdout, this.#child.stderr]) stream?.on("data", (piece: Buffer) => (this.#output += piece.toString()));
-    for (let i = 0; i < 200; i += 1) {
-      if (this.#child.exitCode !== null) break;
-      const ready = await fetch(`${this.url}/readyz`).then((response) => response.ok, () => false);
-      if (ready) return this;
-      await new Promise((done) => setTimeout(done, 50));
+    const child = this.#child;
+    try {
+      await until(async () => child.exitCode !== null || (await fetch(`${this.url}/readyz`).then((response) => response.ok, () => false)));
+    } catch {
+      throw new Error(`the server is not ready:\n${this.#output}`);
     }
-    throw new Error(`the server is not ready:\n${this.#output}`);
+    if (child.exitCode !== null) throw new Error(`the server ended:\n${this.#output}`);
+    return this;
   }
 
   /** Ends it without asking, as a power cut would. */

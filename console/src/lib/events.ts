@@ -82,6 +82,7 @@ export function lookOf(event: AnyEvent, action?: AnyEvent): Look {
   if (has("question") && has("decision")) return look("question", "decision", `asks ${voice ?? "a voice"}`, text);
   if (has("decision")) return look("decision", "decision", "decision", text);
   if (voice !== undefined) return has("late") ? look("late", "late", `${voice}, late`, text) : look("voice", "voice", has("follow-up") ? `${voice}, follow-up` : voice, text);
+  if (tags[0] === "task") return taskLook(event, text);
   if (has("message")) return look("mail", "system", `message from ${tagOf(event, "from:") ?? "a thread"}`, text);
   return systemLook(event, text, tags);
 }
@@ -120,6 +121,26 @@ function callLook(event: AnyEvent): Look {
   const cost = typeof usage.input_tokens === "number" ? `${usage.input_tokens} in, ${String(usage.output_tokens ?? "?")} out` : "";
   const sign = outcome === "failed" || outcome === "refused" ? "fail" : "system";
   return look(sign, outcome === "failed" || outcome === "refused" ? "fail" : "system", `call of ${module}`, textOf(event, "failure") || outcome, cost, true);
+}
+
+/** What is said of a mission's task. */
+function taskLook(event: AnyEvent, text: string): Look {
+  const id = tagOf(event, "task:") ?? "task";
+  const why = textOf(event, "why");
+  switch (event.meta.tags[1]) {
+    case "began":
+      return look("run", "decision", `${id} begins`, "", "", true);
+    case "tried":
+      return look("decision", "decision", `${id} tried ${textOf(event, "route")} (${textOf(event, "tier")})`, [textOf(event, "answer"), why].filter(Boolean).join("\n"));
+    case "judged":
+      return event.payload.passes === true ? look("ok", "ok", `${id} passes, by ${textOf(event, "by")}`, why) : look("fail", "fail", `${id} does not pass, by ${textOf(event, "by")}`, why);
+    case "over":
+      return event.payload.status === "closed" ? look("ok", "ok", `${id} is done`, textOf(event, "answer")) : look("fail", "fail", `${id} has failed`, textOf(event, "reason"));
+    case "refused":
+      return look("alert", "late", `${id} was refused ${textOf(event, "of")}`, why);
+    default:
+      return look("thought", "decision", `${id} ${event.meta.tags[1] ?? ""}`, text);
+  }
 }
 
 const SYSTEM: [string, string, Role][] = [

@@ -60,4 +60,6 @@ export const chatOf = (thread: string) => `#/t/${encodeURIComponent(thread)}`;
 export const turnOf = (thread: string, turn: number) => `#/t/${encodeURIComponent(thread)}/turn/${turn}`;
 export const aboutOf = (thread: string) => `#/t/${encodeURIComponent(thread)}/about`;
 export const logOf = (seq: number) => `#/log/${seq}`;
+export const missionOf = (thread: string) => `#/missions/${encodeURIComponent(thread)}`;
+export const taskOf = (thread: string, task: string) => `${missionOf(thread)}/task/${encodeURIComponent(task)}`;
 export const callOf = (id: string) => `#/call/${encodeURIComponent(id)}`;

@@ -10,6 +10,7 @@ export const views: Record<string, View> = {
   threads: () => import("./Threads.svelte"),
   pipelines: () => import("./Pipelines.svelte"),
   voices: () => import("./Voices.svelte"),
+  missions: () => import("./Missions.svelte"),
   world: () => import("./World.svelte"),
   usage: () => import("./Usage.svelte"),
   call: () => import("./Call.svelte"),

@@ -1,0 +1,178 @@
+// The tasks of a mission as layers: what is required stands left of what requires it. From so many tasks on, those of one parent share a box, which opens.
+import { type Task, numberOf, progressOf, type Progress } from "./missions.ts";
+
+/** A box: a task, and of many the parts that it stands for. */
+export interface Box {
+  task: Task;
+  /** How its parts stand, where it stands for them, too. */
+  parts: Progress | undefined;
+  layer: number;
+  x: number;
+  y: number;
+}
+
+/** A line from what is required to what requires it. */
+export interface Line {
+  from: string;
+  to: string;
+  path: string;
+}
+
+/** Boxes and lines, in pixels. */
+export interface Graph {
+  boxes: Box[];
+  lines: Line[];
+  width: number;
+  height: number;
+  /** Tasks that have no box. */
+  left: number;
+}
+
+/** From so many tasks on parts are drawn as their parent. */
+export const MANY = 60;
+/** Most boxes. */
+const MOST = 200;
+/** Parts of parts are followed up so far: a circle of parents ends there. */
+const DEEPEST = 64;
+
+export const BOX = { width: 168, height: 46 };
+const GAP = { x: 46, y: 12 };
+const EDGE = 14;
+
+/** Lays out the tasks of a mission, or the parts of one task and that task behind them. */
+export function graphOf(tasks: readonly Task[], within = ""): Graph {
+  const byId = new Map(tasks.map((task) => [task.id, task]));
+  const inside = within && byId.has(within) ? tasks.filter((task) => isBelow(task, within, byId)) : [...tasks];
+  const grouped = inside.length >= MANY;
+  /** Whom a task is drawn as. */
+  const drawnAs = (task: Task): Task => {
+    let top = task;
+    for (let up = 0; grouped && top.parent && top.parent !== within && up < DEEPEST; up += 1) top = byId.get(top.parent) ?? top;
+    return top;
+  };
+  const members = new Map<string, Task[]>();
+  for (const task of inside) {
+    const { id } = drawnAs(task);
+    members.set(id, [...(members.get(id) ?? []), task]);
+  }
+  if (within && byId.has(within)) members.set(within, []);
+  const shown = [...members.keys()].sort((a, b) => numberOf(a) - numberOf(b)).slice(0, MOST);
+  const required = requirements(new Set(shown), byId, drawnAs, within);
+  const layers = layersOf(shown, required.ordering);
+  const drawn = direct(layers, required.drawn);
+  arrange(layers, drawn);
+  return placed(layers, drawn, (id) => {
+    const below = (members.get(id) ?? []).filter((task) => task.id !== id);
+    return { task: byId.get(id)!, parts: below.length > 0 ? progressOf(below) : undefined };
+  }, members.size - shown.length);
+}
+
+function isBelow(task: Task, top: string, byId: ReadonlyMap<string, Task>): boolean {
+  let at = task.parent;
+  for (let up = 0; at && up < DEEPEST; up += 1) {
+    if (at === top) return true;
+    at = byId.get(at)?.parent;
+  }
+  return false;
+}
+
+type Required = Map<string, Set<string>>;
+
+/** What each box requires: the lines that are drawn; and for the order also that parts come behind what their parent waited for. */
+function requirements(shown: ReadonlySet<string>, byId: ReadonlyMap<string, Task>, drawnAs: (task: Task) => Task, within: string): { drawn: Required; ordering: Required } {
+  const drawn: Required = new Map([...shown].map((id) => [id, new Set()]));
+  const ordering: Required = new Map([...shown].map((id) => [id, new Set()]));
+  const box = (id: string) => {
+    const task = byId.get(id);
+    return task ? (id === within ? id : drawnAs(task).id) : "";
+  };
+  for (const task of byId.values()) {
+    const to = box(task.id);
+    if (!shown.has(to)) continue;
+    const parent = task.parent ? byId.get(task.parent) : undefined;
+    const inherited = (parent?.tasks_required ?? []).filter((id) => byId.get(id)?.parent !== task.parent);
+    for (const [ids, maps] of [[task.tasks_required, [drawn, ordering]], [inherited, [ordering]]] as const) {
+      for (const from of ids.map(box)) if (from !== to && shown.has(from)) for (const map of maps) map.get(to)!.add(from);
+    }
+  }
+  return { drawn, ordering };
+}
+
+/** Boxes by layer: each one behind all that it requires. What requires itself, in a circle, is not waited for. */
+function layersOf(shown: readonly string[], required: Required): string[][] {
+  const layer = new Map<string, number>();
+  const waiting = new Map(shown.map((id) => [id, required.get(id)!.size]));
+  const behind = new Map<string, string[]>(shown.map((id) => [id, []]));
+  for (const id of shown) for (const from of required.get(id)!) behind.get(from)!.push(id);
+  const ready = shown.filter((id) => waiting.get(id) === 0);
+  const rest = new Set(shown);
+  while (rest.size > 0) {
+    const id = ready.shift() ?? [...rest][0]!;
+    if (!rest.delete(id)) continue;
+    const before = [...required.get(id)!].map((from) => layer.get(from) ?? -1);
+    layer.set(id, Math.max(-1, ...before) + 1);
+    for (const next of behind.get(id)!) {
+      waiting.set(next, waiting.get(next)! - 1);
+      if (waiting.get(next) === 0) ready.push(next);
+    }
+  }
+  const layers: string[][] = [];
+  for (const id of shown) (layers[layer.get(id)!] ??= []).push(id);
+  return layers;
+}
+
+/** What is required without a way around: a line that others say already is not drawn. */
+function direct(layers: readonly string[][], required: Required): Required {
+  const before = new Map<string, Set<string>>();
+  const out: Required = new Map();
+  for (const id of layers.flat()) {
+    const all = [...required.get(id)!];
+    const far = new Set(all.flatMap((from) => [...(before.get(from) ?? [])]));
+    before.set(id, new Set([...far, ...all]));
+    out.set(id, new Set(all.filter((from) => !far.has(from))));
+  }
+  return out;
+}
+
+/** Orders each layer so that lines are short: boxes go where those are that they are tied to. */
+function arrange(layers: string[][], required: Required): void {
+  const tied = new Map<string, string[]>();
+  for (const [to, all] of required) {
+    for (const from of all) {
+      tied.set(to, [...(tied.get(to) ?? []), from]);
+      tied.set(from, [...(tied.get(from) ?? []), to]);
+    }
+  }
+  const place = new Map<string, number>();
+  const note = (ids: string[]) => ids.forEach((id, i) => place.set(id, i - (ids.length - 1) / 2));
+  layers.forEach(note);
+  for (let sweep = 0; sweep < 6; sweep += 1) {
+    for (const ids of sweep % 2 === 0 ? layers : [...layers].reverse()) {
+      const wanted = new Map(ids.map((id) => {
+        const others = tied.get(id) ?? [];
+        return [id, others.length ? others.reduce((sum, other) => sum + place.get(other)!, 0) / others.length : place.get(id)!];
+      }));
+      ids.sort((a, b) => wanted.get(a)! - wanted.get(b)! || numberOf(a) - numberOf(b));
+      note(ids);
+    }
+  }
+}
+
+function placed(layers: string[][], required: Required, what: (id: string) => Pick<Box, "task" | "parts">, left: number): Graph {
+  const tallest = Math.max(0, ...layers.map((ids) => ids.length));
+  const full = tallest * BOX.height + Math.max(0, tallest - 1) * GAP.y;
+  const boxes = new Map<string, Box>();
+  layers.forEach((ids, layer) => {
+    const own = ids.length * BOX.height + (ids.length - 1) * GAP.y;
+    ids.forEach((id, i) => boxes.set(id, { ...what(id), layer, x: EDGE + layer * (BOX.width + GAP.x), y: EDGE + (full - own) / 2 + i * (BOX.height + GAP.y) }));
+  });
+  const lines = [...required].flatMap(([to, all]) => [...all].map((from) => ({ from, to, path: curve(boxes.get(from)!, boxes.get(to)!) })));
+  const width = layers.length === 0 ? 0 : 2 * EDGE + layers.length * BOX.width + (layers.length - 1) * GAP.x;
+  return { boxes: [...boxes.values()], lines, width, height: full === 0 ? 0 : full + 2 * EDGE, left };
+}
+
+function curve(from: Box, to: Box): string {
+  const [x1, y1, x2, y2] = [from.x + BOX.width, from.y + BOX.height / 2, to.x - 1, to.y + BOX.height / 2];
+  const bend = Math.max(18, Math.min(60, (x2 - x1) / 2));
+  return `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
+}
