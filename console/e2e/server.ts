@@ -49,6 +49,7 @@ export class Thinkd {
     this.#child = spawn(binary, [], { cwd: this.folder, env, stdio: ["ignore", "pipe", "pipe"] });
     for (const stream of [this.#child.stdout, this.#child.stderr]) stream?.on("data", (piece: Buffer) => (this.#output += piece.toString()));
     const child = this.#child;
+    child.on("error", (error) => (this.#output += String(error)));
     try {
       await until(async () => child.exitCode !== null || (await fetch(`${this.url}/readyz`).then((response) => response.ok, () => false)));
     } catch {

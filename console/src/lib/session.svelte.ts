@@ -47,6 +47,10 @@ class Session {
   metadata = $state.raw<Schemas.Metadata | undefined>(undefined);
   /** Calls and turns at work this moment. */
   work = $state.raw<readonly Work[]>([]);
+  /** When the token in use ends; absent: it does not, or not soon. */
+  expiring = $state.raw<string | undefined>(undefined);
+  /** Why another token was not taken in its place. */
+  notTaken = $state.raw<ProblemError | undefined>(undefined);
   /** What the server said without having been asked; the newest. */
   problem = $state.raw<ProblemError | undefined>(undefined);
   /** Views whose list the server does not have. */
@@ -65,6 +69,8 @@ class Session {
   #filled = false;
   /** What the side bar counts was asked for on this connection. */
   #greeted = false;
+  /** When the token ends in whose place another one was shown. */
+  #renewed: string | undefined;
   #listeners = new Set<(events: readonly AnyEvent[]) => void>();
   #ticked = Date.now();
   #work = new Map<string, Work>();
@@ -78,7 +84,8 @@ class Session {
   /** Connects and follows the whole space, from a little before its end. */
   start(): void {
     this.client.onState((state) => this.#changed(state));
-    this.client.onProblem((problem) => (this.problem = problem));
+    this.client.onProblem((problem) => this.#wrong(problem));
+    this.client.onExpiring((ends) => (this.expiring = ends));
     this.client.connect();
     this.#follow(true);
     // A server that wants a token waits for it on the socket, and says so over HTTP at once.
@@ -112,14 +119,26 @@ class Session {
     return own === undefined || ranks.indexOf(own) >= ranks.indexOf(role);
   }
 
-  /** Takes a token; `keep`: until the tab is closed, across reloads. */
+  /** Whether the token of now is kept until the tab is closed. */
+  get keeps(): boolean {
+    return sessionStorage.getItem(KEPT) !== null;
+  }
+
+  /** Takes a token; `keep`: until the tab is closed, across reloads. What the page shows stays, unless the server refused it so far. */
   use(token: string, keep: boolean): void {
     if (keep) sessionStorage.setItem(KEPT, token);
     else sessionStorage.removeItem(KEPT);
-    this.client.close();
     this.client.token = token;
     this.#locked = false;
-    this.opened += 1;
+    if (this.expiring !== undefined) {
+      this.#renewed = this.expiring;
+      this.expiring = this.notTaken = undefined;
+      void this.client.renew();
+      return;
+    }
+    if (this.hello === undefined) this.opened += 1;
+    // What was said and not acknowledged waits in a connection that the server closed; to close it here would drop that.
+    if (this.state.kind !== "closed") this.client.close();
     this.client.connect();
   }
 
@@ -201,12 +220,23 @@ class Session {
 
   /** The log is another one: everything is read anew. */
   #anew(head: number): number {
+    this.#clear();
+    this.epochs += 1;
+    return head;
+  }
+
+  #clear(): void {
     this.store.clear();
     this.drafts.clear();
     this.#buffer = [];
     this.#filled = false;
-    this.epochs += 1;
-    return head;
+  }
+
+  /** Another token may lead into another space: nothing of the one before is shown. */
+  #elsewhere(head: number): void {
+    this.#clear();
+    this.opened += 1;
+    this.#follow(true, head);
   }
 
   /** Once: the tail of the log before the cursor. Later: what is missing between. */
@@ -277,6 +307,13 @@ class Session {
     if (this.#buffer.length > 0) this.#frame();
   }
 
+  #wrong(problem: ProblemError): void {
+    this.problem = problem;
+    if (this.#renewed === undefined || (problem.status !== 401 && problem.status !== 403)) return;
+    this.notTaken = problem;
+    this.expiring = this.#renewed;
+  }
+
   #changed(state: State): void {
     const good = state.kind === "live" || state.kind === "catching up";
     if (good) this.#badSince = undefined;
@@ -286,8 +323,11 @@ class Session {
       this.#work.clear();
       this.work = [];
     }
+    if (state.kind === "closed") this.expiring = this.#renewed = this.notTaken = undefined;
     this.state = state;
-    this.hello = this.client.hello;
+    const { hello } = this.client;
+    if (this.hello && hello && hello.space !== this.hello.space) this.#elsewhere(hello.head);
+    this.hello = hello;
     if (state.kind === "live") this.asleep = 0;
     if (good && !this.#greeted) {
       this.#greeted = true;
@@ -314,6 +354,7 @@ class Session {
     this.#ticked = now;
     this.second += 1;
     this.now = now + this.#offset;
+    if (this.#renewed !== undefined && at(this.#renewed) < this.now) this.#renewed = undefined;
   }
 }
 
