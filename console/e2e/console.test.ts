@@ -23,7 +23,7 @@ const VIEWS: [string, string | RegExp][] = [
   ["#/voices", "what came of it"],
   ["#/voices/critic", "Last words"],
   ["#/world", "16 mm twin-wall"],
-  ["#/usage", "by who asked"],
+  ["#/usage", "Who asked"],
   ["#/help", "Textures of the lanes"],
 ];
 
@@ -205,7 +205,7 @@ test("by the keyboard alone: views, search, rows, drawer, Ctrl K, and no key whi
   await keyboard.press("Control+k");
   await keyboard.type("usage");
   await keyboard.press("Enter");
-  await one.sees("by who asked");
+  await one.sees("Who asked");
   await keyboard.press("Control+k");
   await keyboard.type("#5");
   await keyboard.press("Enter");
@@ -218,6 +218,21 @@ test("by the keyboard alone: views, search, rows, drawer, Ctrl K, and no key whi
   await keyboard.press("ArrowDown");
   await keyboard.press("Enter");
   await one.sees("Rebuilt from the log byte for byte.");
+  one.clean();
+  await one.close();
+});
+
+test("usage is what the server sums up, and a new call is in it soon", async () => {
+  const one = await Watched.open(browser, server.url, "#/usage?span=24 h");
+  const sums = async () => (await server.call<{ items: { key: string; calls: number }[] }>("GET", "/usage?by=module")).items;
+  const row = (key: string, calls: number) => one.page.getByRole("region", { name: "Who asked" }).getByRole("row", { name: new RegExp(`^${key} ${calls} `) }).waitFor();
+  const calls = (await sums()).find((item) => item.key === "decision")!.calls;
+  await row("decision", calls);
+  await server.say("say nothing, thanks");
+  await until(async () => (await sums()).find((item) => item.key === "decision")!.calls > calls);
+  await row("decision", calls + 1);
+  await one.page.getByRole("button", { name: "as a table" }).click();
+  await one.sees("from the cache");
   one.clean();
   await one.close();
 });

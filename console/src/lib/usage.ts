@@ -1,66 +1,56 @@
-// What model calls cost over time, folded from their records: by who asked, by model, by thread.
-import { type AnyEvent, isCall, textOf } from "./events.ts";
-import { callOf } from "./turns.ts";
+// What model calls cost, as the server sums it up: all of them, who asked, and over time in bars.
+import type { Schemas } from "../../../client/src/index.ts";
+import { at } from "./format.ts";
 
-/** Who asked: the roles of a bar's parts. */
-export const WHO = ["voices", "decision", "pipelines", "others"] as const;
-export type Who = (typeof WHO)[number];
+/** The parts of a bar, from below: tokens from the provider's cache, tokens read anew, tokens written. */
+export const PARTS = ["cached", "read", "written"] as const;
+export type Part = (typeof PARTS)[number];
 
-export interface Sum {
+/** One bar. */
+export interface Bin extends Record<Part, number> {
+  /** When it begins, in milliseconds since 1970. */
+  at: number;
+}
+
+/** A row of a table. */
+export interface Row {
+  name: string;
   calls: number;
   failed: number;
-  input: number;
-  output: number;
-  cached: number;
-  /** Calls of which the provider did not say what they cost. */
-  unknown: number;
+  /** In and out; absent: no provider said. */
+  tokens: number | undefined;
 }
 
-export interface Usage {
-  all: Sum;
-  byWho: Record<Who, Sum>;
-  byModel: Map<string, Sum>;
-  byThread: Map<string, Sum>;
-  /** Tokens in and out of each bin, by who. */
-  bins: Record<Who, number>[];
+const none = (): Schemas.CallSums => ({ calls: 0, failed: 0, ms: 0, tokens: {} });
+
+function join(a: Schemas.CallSums, b: Schemas.CallSums): Schemas.CallSums {
+  const sum = (one: number | null | undefined, other: number | null | undefined) => (one == null && other == null ? null : (one ?? 0) + (other ?? 0));
+  const tokens = { input: sum(a.tokens.input, b.tokens.input), output: sum(a.tokens.output, b.tokens.output), cached: sum(a.tokens.cached, b.tokens.cached) };
+  return { calls: a.calls + b.calls, failed: a.failed + b.failed, ms: a.ms + b.ms, tokens };
 }
 
-const zero = (): Sum => ({ calls: 0, failed: 0, input: 0, output: 0, cached: 0, unknown: 0 });
-
-/** Who made a call. */
-export function whoOf(module: string): Who {
-  if (module.startsWith("submodule:")) return "voices";
-  if (module === "decision") return "decision";
-  return module.startsWith("pipeline:") ? "pipelines" : "others";
+/** All calls of a span together. */
+export function total(usage: Schemas.Usage): Schemas.CallSums {
+  return [...usage.items, usage.rest].reduce(join, none());
 }
 
-/** Sums calls from `start` to `end` (milliseconds since 1970) into so many bins. */
-export function usageOf(events: readonly AnyEvent[], start: number, end: number, n: number): Usage {
-  const bins = Array.from({ length: n }, () => ({ voices: 0, decision: 0, pipelines: 0, others: 0 }));
-  const usage: Usage = { all: zero(), byWho: { voices: zero(), decision: zero(), pipelines: zero(), others: zero() }, byModel: new Map(), byThread: new Map(), bins };
-  for (const event of events) {
-    if (!isCall(event)) continue;
-    const call = callOf(event);
-    if (call.end < start || call.end > end) continue;
-    const who = whoOf(call.module);
-    for (const sum of [usage.all, usage.byWho[who], of(usage.byModel, textOf(event, "model") || "not known"), of(usage.byThread, event.thread)]) {
-      sum.calls += 1;
-      sum.failed += call.outcome === "failed" || call.outcome === "refused" ? 1 : 0;
-      sum.unknown += call.input === undefined ? 1 : 0;
-      sum.input += call.input ?? 0;
-      sum.output += call.output ?? 0;
-      sum.cached += call.cached ?? 0;
-    }
-    const bin = bins[Math.min(n - 1, Math.floor(((call.end - start) / (end - start)) * n))]!;
-    bin[who] += (call.input ?? 0) + (call.output ?? 0);
+const row = (name: string, { calls, failed, tokens }: Schemas.CallSums): Row => ({ name, calls, failed, tokens: tokens.input == null && tokens.output == null ? undefined : (tokens.input ?? 0) + (tokens.output ?? 0) });
+
+/** The items of a span as rows, the dearest first. */
+export function rowsOf(usage: Schemas.Usage): Row[] {
+  const rows = usage.items.map((item) => row(item.key, item));
+  return usage.rest.calls > 0 ? [...rows, row("all others", usage.rest)] : rows;
+}
+
+/** The bars from `start` to `end`, each `step` long; steps without calls are bars of nothing. */
+export function binsOf(usage: Schemas.Usage, start: number, end: number, step: number): Bin[] {
+  const sums = new Map(usage.steps.map((one) => [at(one.at), one.tokens]));
+  const bins: Bin[] = [];
+  for (let from = Math.floor(start / step) * step; from < end; from += step) {
+    const { input, output, cached } = sums.get(from) ?? {};
+    bins.push({ at: from, cached: cached ?? 0, read: Math.max(0, (input ?? 0) - (cached ?? 0)), written: output ?? 0 });
   }
-  return usage;
-}
-
-function of(map: Map<string, Sum>, key: string): Sum {
-  const sum = map.get(key) ?? zero();
-  map.set(key, sum);
-  return sum;
+  return bins;
 }
 
 /** A round number at or above a value: 1, 2 or 5 times a power of ten. */
