@@ -80,9 +80,17 @@ test("a prompt is taken apart without losing a word", () => {
   const request = { messages: [{ role: "system", content: "You are one voice." }, { role: "user", content: "#5 [2026-11-25 21:46] user: hello\n#16 [2026-11-25 21:46] reply: hi\n    again\n\nYour role:\nYou are the critic." }], tools: [{ a: 1 }] };
   const view = { call: "x", exact: true, model: "m", module: "submodule:critic", purpose: "turn", thread: "main", request, usage: { input_tokens: 1000 } };
   const sections = sectionsOf(view, new Set([5]));
-  assert.deepEqual(sections.map((one) => one.title), ["Common text", "Tools, 1", "Transcript", "The input", "Prompt of critic"]);
+  assert.deepEqual(sections.map((one) => one.title), ["Tools, 1", "Common text", "Transcript", "The input", "Prompt of critic"]);
   assert.equal(sections[2]!.entries[0]!.text, "hi\nagain");
   assert.ok(Math.abs(sections.reduce((sum, one) => sum + one.tokens, 0) - 1000) <= 3);
+});
+
+test("the tokens of a section are those that the server says of its pieces, and none is lost", () => {
+  const request = { messages: [{ role: "system", content: "You are one voice." }, { role: "user", content: "#5 [2026-11-25 21:46] user: hello\n#16 [2026-11-25 21:46] reply: hi\n\nYour role:\nYou are the critic." }], tools: [{ a: 1 }] };
+  const piece = (kind: string, tokens_estimated: number, seq: number | null = null) => ({ kind, seq, bytes: 1, tokens_estimated });
+  const pieces = [piece("tools", 1), piece("system", 2), piece("event", 4, 5), piece("event", 8, 16), piece("task", 16), piece("prompt", 32), piece("own", 64, 99), piece("of another year", 128)];
+  const sections = sectionsOf({ call: "x", exact: true, model: "m", module: "submodule:critic", purpose: "turn", thread: "main", request, sections: pieces }, new Set([5]));
+  assert.deepEqual(sections.map((one) => [one.title, one.tokens]), [["Tools, 1", 1], ["Common text", 2], ["Transcript", 8], ["The input", 4], ["Prompt of critic", 240]]);
 });
 
 test("every role can be read on every surface, in both themes", () => {

@@ -15,8 +15,15 @@ export interface Section {
   note: string;
   text: string;
   entries: Entry[];
-  /** Tokens, estimated from the length: providers count only the whole. */
+  /** Tokens, as the server estimates them by size: providers count only the whole. */
   tokens: number;
+}
+
+/** A piece of a request, as the server names it. */
+export interface Piece {
+  kind: string;
+  seq?: number | null;
+  tokens_estimated: number;
 }
 
 /** A prompt view, as `GET /prompt-views/{id}` answers. */
@@ -28,6 +35,7 @@ export interface PromptView {
   purpose: string;
   thread: string;
   request: { messages?: unknown[]; tools?: unknown[]; [member: string]: unknown };
+  sections?: Piece[];
   usage?: { input_tokens?: number; output_tokens?: number; cached_tokens?: number };
   [member: string]: unknown;
 }
@@ -44,8 +52,11 @@ export function sectionsOf(view: PromptView, batch: ReadonlySet<number> = new Se
     else if (role === "user") sections.push(...user(text, view.module, batch));
     else sections.push(section(role === "tool" ? "tool" : "decision", role === "tool" ? "Result of a tool" : "Earlier answer", "", text));
   }
-  if (tools.length > 0) sections.splice(1, 0, section("tool", `Tools, ${tools.length}`, "names, descriptions, schemas", JSON.stringify(tools, null, 1)));
-  return weigh(sections, view.usage?.input_tokens);
+  // Tools stand first, as providers read and cache them.
+  if (tools.length > 0) sections.unshift(section("tool", `Tools, ${tools.length}`, "names, descriptions, schemas", JSON.stringify(tools, null, 1)));
+  if (view.sections?.length) share(sections, view.sections);
+  else weigh(sections, view.usage?.input_tokens);
+  return sections;
 }
 
 function said(message: unknown): { role: string; text: string } {
@@ -81,9 +92,22 @@ function user(text: string, module: string, batch: ReadonlySet<number>): Section
   return out;
 }
 
-function weigh(sections: Section[], total: number | undefined): Section[] {
+/** Gives the tokens of the server's pieces to the sections in which they are read: those of events by seq, those of texts by kind. */
+function share(sections: Section[], pieces: readonly Piece[]): void {
+  const bySeq = new Map<number, Section>();
+  for (const one of sections) for (const { seq } of one.entries) bySeq.set(seq, one);
+  const ofTitle = (beginning: string) => sections.find((one) => one.title.startsWith(beginning));
+  const [tools, common, before, last] = [ofTitle("Tools"), ofTitle("Common text"), ofTitle("Before the log"), sections.at(-1)];
+  const places: Record<string, Section | undefined> = { tools, system: common, summary: before, corrections: ofTitle("Prompt of"), task: ofTitle("Prompt of"), prompt: ofTitle("Prompt of"), self: ofTitle("Prompt of") };
+  for (const { kind, seq, tokens_estimated: tokens } of pieces) {
+    const section = (seq == null ? undefined : bySeq.get(seq)) ?? places[kind] ?? last;
+    if (section) section.tokens += tokens;
+  }
+}
+
+/** Without the server's pieces: by length. */
+function weigh(sections: Section[], total: number | undefined): void {
   const length = (one: Section) => one.text.length + one.entries.reduce((sum, entry) => sum + entry.text.length + entry.who.length + 24, 0);
   const all = sections.reduce((sum, one) => sum + length(one), 0) || 1;
   for (const one of sections) one.tokens = Math.round(((total ?? all / 4) * length(one)) / all);
-  return sections;
 }
