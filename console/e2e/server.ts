@@ -1,5 +1,5 @@
 // A real server for a test: its own folder, its own port, the scripted endpoint, and nothing of the machine's settings.
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -20,9 +20,9 @@ async function freePort(): Promise<number> {
 export const PATIENCE = 60_000;
 
 /** Waits until something is so. */
-export async function until(holds: () => Promise<unknown>): Promise<void> {
-  for (const end = Date.now() + PATIENCE; Date.now() < end; await new Promise((done) => setTimeout(done, 30))) if (await holds()) return;
-  throw new Error(`it was not so within ${PATIENCE} ms: ${holds.toString()}`);
+export async function until(holds: () => Promise<unknown>, ms = PATIENCE): Promise<void> {
+  for (const end = Date.now() + ms; Date.now() < end; await new Promise((done) => setTimeout(done, 30))) if (await holds()) return;
+  throw new Error(`it was not so within ${ms} ms: ${holds.toString()}`);
 }
 
 /** A running server. */
@@ -57,6 +57,13 @@ export class Thinkd {
     }
     if (child.exitCode !== null) throw new Error(`the server ended:\n${this.#output}`);
     return this;
+  }
+
+  /** Fills the log of one that was never started with so many events. */
+  fill(events: number): void {
+    const env = { PATH: process.env.PATH };
+    execFileSync(binary, ["rebuild"], { cwd: this.folder, env, stdio: "ignore" });
+    execFileSync("python3", [new URL("fill.py", import.meta.url).pathname, "thinkd.db", String(events)], { cwd: this.folder, env, stdio: "ignore" });
   }
 
   /** Ends it without asking, as a power cut would. */

@@ -1,0 +1,53 @@
+// What the console costs on a long log: npm run bench [EVENTS]. Prints first paint, the longest task and memory of the views that read it; not a part of the checks.
+import { launch, Watched } from "./browser.ts";
+import { cost, scrollDown, told, watch } from "./measure.ts";
+import { seqName } from "../src/lib/format.ts";
+import { Thinkd, until } from "./server.ts";
+
+const events = Number(process.argv[2] ?? 1_000_000);
+/** Events a second while they stream in, and for how many seconds. */
+const RATE = 200;
+const SECONDS = 20;
+
+const browser = await launch();
+const server = new Thinkd({ THINKD_LIMITS__REQUESTS_PER_SECOND: "10000" });
+try {
+  const begun = Date.now();
+  server.fill(events);
+  await server.start();
+  await until(() => server.call("GET", "/events?q=number&limit=1").catch(() => undefined), 1_800_000);
+  console.log(`${events} events written and indexed in ${((Date.now() - begun) / 1000).toFixed(0)} s`);
+  const one = await Watched.open(browser, server.url, "#/help");
+  await watch(one.page);
+  /** From an address to what it shows. */
+  const open = async (hash: string, shows: string) => {
+    await one.page.goto("about:blank");
+    const from = Date.now();
+    await one.page.goto(`${server.url}/console/${hash}`);
+    await one.sees(shows);
+    const ms = Date.now() - from;
+    console.log(`${told(hash, await cost(one.page))}; there after ${ms} ms`);
+  };
+  const last = seqName(events);
+  await open("#/t/main", "here is what I think of plan");
+  await open("#/log", last);
+  await open(`#/log/${events / 2}`, seqName(events / 2));
+  await open("#/log?q=plan+number+321", "here is what I think of plan number 321");
+  await open("#/t/main/turn/3", "Decided with");
+  await open("#/usage", "Who asked");
+  await open("#/log", last);
+  const n = await scrollDown(one.page, 20_000);
+  console.log(told(`#/log, ${n} events further down`, await cost(one.page)));
+
+  await open("#/log", last);
+  for (let tick = 0; tick < SECONDS * 10; tick += 1) {
+    const next = Date.now() + 100;
+    await Promise.all(Array.from({ length: RATE / 10 }, (_, i) => server.call("POST", "/threads/aside/messages", { type: "sensory", text: `seen ${tick} ${i}` })));
+    await new Promise((done) => setTimeout(done, Math.max(0, next - Date.now())));
+  }
+  await one.sees("live, no gap");
+  console.log(told(`#/log, behind ${SECONDS * RATE} events that streamed in`, await cost(one.page)));
+} finally {
+  await browser.close();
+  await server.stop();
+}

@@ -1,0 +1,83 @@
+// A log of 100,000 events: scrolled, jumped in and filtered, with few rows in the page. `bench.ts` does the same with 1,000,000.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { Watched, launch } from "./browser.ts";
+import { cost, scrollDown, told, watch } from "./measure.ts";
+import { Thinkd, until } from "./server.ts";
+
+const EVENTS = 100_000;
+let browser: Browser;
+let server: Thinkd;
+before(async () => {
+  browser = await launch();
+  server = new Thinkd({});
+  server.fill(EVENTS);
+  await server.start();
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+const rows = (one: Watched) => one.page.locator(".rows > li").count();
+
+test("100,000 events: only the rows in view are in the page, after 10,000 were scrolled over, too", async (t) => {
+  const one = await Watched.open(browser, server.url, "#/help");
+  await watch(one.page);
+  await one.page.reload();
+  await one.go("#/log");
+  await one.page.getByRole("link", { name: "#100,000", exact: true }).waitFor();
+  t.diagnostic(told("opened", await cost(one.page)));
+  assert.ok((await scrollDown(one.page, 10_000)) >= 10_000);
+  const far = await cost(one.page);
+  t.diagnostic(told("10,000 events further down", far));
+  assert.ok((await rows(one)) < 90, `${await rows(one)} rows`);
+  assert.ok(far.nodes < 20_000, `${far.nodes} nodes`);
+  assert.ok(far.heap < 80e6, `${far.heap} bytes of heap`);
+  const shown = await one.page.locator(".lr .seq").allTextContents();
+  const seqs = shown.map((text) => Number(text.replace(/[#,]/g, "")));
+  assert.ok(seqs.length > 10 && seqs.every((seq, i) => i === 0 || seq < seqs[i - 1]!), "newest first, each once");
+  one.clean();
+  await one.close();
+});
+
+test("100,000 events: a jump to a seq shows it with its neighbours, and from there both ways", async () => {
+  const one = await Watched.open(browser, server.url, "#/log");
+  await one.page.getByRole("link", { name: "#100,000", exact: true }).waitFor();
+  for (const seq of ["#50,000", "#3", "#99,999"]) {
+    await one.page.getByLabel("Search the log").fill(seq.replace(",", ""));
+    await one.page.keyboard.press("Enter");
+    await one.page.locator(".lr[aria-current=true]").getByText(seq, { exact: true }).waitFor();
+    await one.page.locator(".drawer").waitFor();
+    await until(async () => (await rows(one)) > 10 && (await rows(one)) < 90);
+  }
+  await one.go("#/log/50000");
+  await one.page.locator(".lr[aria-current=true]").getByText("#50,000", { exact: true }).waitFor();
+  await one.page.locator("main").focus();
+  await one.page.keyboard.press("j");
+  await one.page.waitForURL(/#\/log\/49999/);
+  await one.page.locator(".drawer").waitFor();
+  one.clean();
+  await one.close();
+});
+
+test("100,000 events: words, a thread and a kind narrow the list; a turn of long ago opens as lanes", async () => {
+  await until(() => server.call("GET", "/events?q=number&limit=1").catch(() => undefined));
+  const one = await Watched.open(browser, server.url, "#/log");
+  await one.page.getByRole("link", { name: "#100,000", exact: true }).waitFor();
+  await one.page.getByLabel("Search the log").fill("plan number 4321");
+  await one.page.keyboard.press("Enter");
+  await one.sees("here is what I think of plan number 4321");
+  await one.sees("all that match");
+  assert.ok((await one.page.locator(".lr").count()) <= 8);
+  await one.go("#/log?thread=side-20&kinds=input");
+  await one.sees("what of plan number 9920?");
+  await one.sees("100 events here, all that match");
+  await one.go("#/t/main/turn/3");
+  await one.sees("Decided with");
+  await one.page.locator(".film").getByText("turn 9999").waitFor();
+  assert.ok((await one.page.locator("button.b").count()) >= 2, "lanes are drawn");
+  one.clean();
+  await one.close();
+});
