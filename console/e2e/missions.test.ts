@@ -1,5 +1,6 @@
 // Missions in a browser, against the real server: seen, and acted on while they run.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
 import type { Task } from "../src/lib/missions.ts";
@@ -146,6 +147,29 @@ test("a mission is paused, rests, goes on, and is cancelled for good", async () 
   assert.equal(await statusOf(id), "stopped");
   assert.equal(await one.page.getByRole("button", { name: "Pause" }).count(), 0);
   letGo();
+  one.clean();
+  await one.close();
+});
+
+/** Whether the committed contract knows missions whose plan is shown first. */
+const contract = JSON.parse(readFileSync(new URL("../../openapi/openapi.json", import.meta.url), "utf8")) as { components: { schemas: { Plan?: { enum?: string[] } } } };
+const plans = contract.components.schemas.Plan?.enum?.includes("ask") ?? false;
+test("a mission whose plan is to be seen first waits for a yes, and begins with it", { skip: plans ? false : "the contract has no plan to ask for" }, async () => {
+  const one = await Watched.open(browser, server.url, "#/missions");
+  await one.page.getByRole("button", { name: "Start a mission" }).click();
+  await one.page.getByLabel("what is wanted").fill(WANTED);
+  await one.page.getByLabel("what it is worth").selectOption("low");
+  await one.page.getByLabel(/show the plan first/).check();
+  await one.page.getByRole("button", { name: "Start it" }).click();
+  await one.sees("Its plan waits for a yes");
+  await one.sees("waits for you");
+  await one.axe("a plan that waits");
+  await one.page.getByRole("link", { name: "Look at it" }).click();
+  await one.sees("Coldest nights");
+  await one.page.getByRole("button", { name: /^Grant/ }).click();
+  await one.go("#/missions");
+  await one.page.getByRole("link", { name: /A greenhouse of 12/ }).first().click();
+  await one.page.getByRole("link", { name: /t7 Order list/ }).waitFor();
   one.clean();
   await one.close();
 });

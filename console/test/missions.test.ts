@@ -1,7 +1,7 @@
 // Missions: how far they are, what came of each route, how tasks are moved; and their graph, laid out.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Task, changed, missionsOf, moved, progressOf, spentOf, taskMark, waysOf } from "../src/lib/missions.ts";
+import { type Task, askingOf, changed, missionMark, missionsOf, moved, progressOf, spentOf, taskMark, waysOf } from "../src/lib/missions.ts";
 import type { Thread } from "../src/lib/threads.ts";
 import { BOX, type Graph, graphOf } from "../src/lib/taskgraph.ts";
 import { call, event } from "./events.ts";
@@ -26,6 +26,14 @@ test("missions are threads that were given one: those at work first, then the ne
   const thread = (id: string, status: string, mission = true) => ({ id, status, mission: mission ? { mission: "x", value: "low", budget: {} } : null }) as unknown as Thread;
   const ids = missionsOf([thread("missions.1", "done"), thread("missions.2", "thinking"), thread("missions.2.t1", "thinking", false), thread("missions.3", "done"), thread("main", "idle", false)]).map((one) => one.id);
   assert.deepEqual(ids, ["missions.2", "missions.3", "missions.1"]);
+});
+
+test("a mission that rests says whether it waits for people", () => {
+  const mission = { id: "missions.1", status: "waiting" } as Thread;
+  assert.equal(missionMark(mission).word, "rests");
+  const asking = askingOf([{ thread: "missions.1.t4" }, { thread: "main" }]);
+  assert.equal(missionMark(mission, asking.has(mission.id)).word, "waits for you");
+  assert.equal(missionMark({ ...mission, status: "done" }, true).word, "done", "what is over waits for nobody");
 });
 
 test("each route has its estimate and what came of it; what was tried and not listed is there, too", () => {

@@ -31,11 +31,12 @@ export function isOver(mission: Thread): boolean {
   return ["done", "failed", "stopped"].includes(mission.status);
 }
 
-/** How a mission stands. One that waits rests until somebody lets it go on. */
-export function missionMark(mission: Thread): Mark {
+/** How a mission stands. One that waits rests: until people have said what it asks for, or until somebody lets it go on. `asks`: it waits for people. */
+export function missionMark(mission: Thread, asks = false): Mark {
   if (mission.status === "done") return { sign: "ok", role: "ok", word: "done" };
   if (mission.status === "failed") return { sign: "fail", role: "fail", word: "failed" };
   if (mission.status === "stopped") return { sign: "stop", role: "system", word: "stopped" };
+  if (asks) return { sign: "question", role: "gate", word: "waits for you" };
   if (mission.status === "waiting") return { sign: "timer", role: "late", word: "rests" };
   return { sign: "run", role: "ok", word: "in work" };
 }
@@ -207,6 +208,11 @@ export function changed(task: Task, form: { name: string; description: string; r
   const same = form.required.length === task.tasks_required.length && form.required.every((id) => task.tasks_required.includes(id));
   if (!same) edit.tasks_required = [...form.required];
   return edit;
+}
+
+/** What missions wait for people for, by mission: approvals, of their plan, too, and questions. */
+export function askingOf(requests: readonly { thread: string }[]): Set<string> {
+  return new Set(requests.map(({ thread }) => missionIn(thread)));
 }
 
 /** The task that a question was asked for. */
