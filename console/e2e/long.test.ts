@@ -62,6 +62,25 @@ test("100,000 events: a jump to a seq shows it with its neighbours, and from the
   await one.close();
 });
 
+test("100,000 events: a permalink stays in view while what is newer than it comes late", async () => {
+  const one = await Watched.open(browser, server.url, "#/log");
+  await one.page.getByRole("link", { name: "#100,000", exact: true }).waitFor();
+  let late = 0;
+  await one.page.route(/\/events\?.*after=50000/, async (route) => {
+    await new Promise((done) => setTimeout(done, 1_000));
+    late += 1;
+    await route.continue();
+  });
+  await one.go("#/log/50000");
+  await one.page.locator(".lr[aria-current=true]").getByText("#50,000", { exact: true }).waitFor();
+  assert.equal(late, 0, "what is older is there first");
+  await until(async () => late === 1 && /500 events/.test(await one.page.locator("footer.status").innerText()));
+  await one.page.waitForTimeout(300);
+  assert.ok(await one.page.locator(".lr[aria-current=true]").getByText("#50,000", { exact: true }).isVisible());
+  one.clean();
+  await one.close();
+});
+
 test("100,000 events: words, a thread and a kind narrow the list; a turn of long ago opens as lanes", async () => {
   await until(() => server.call("GET", "/events?q=number&limit=1").catch(() => undefined));
   const one = await Watched.open(browser, server.url, "#/log");

@@ -32,6 +32,12 @@ export class LiveWindow {
     return this.window.loading;
   }
 
+  /** The first pages are under way. */
+  get opening(): boolean {
+    void this.rev;
+    return this.window.opening;
+  }
+
   /** There may be older events at the server. */
   get older(): boolean {
     void this.rev;

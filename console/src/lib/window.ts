@@ -24,6 +24,8 @@ export class EventWindow {
   /** There may be newer events at the server: the window is not at the live end. */
   newer = false;
   loading = false;
+  /** The first pages are under way: what is around a seq is not all here. */
+  opening = false;
   /** Why the last page did not come. */
   problem: unknown;
   readonly #fetch: Fetch;
@@ -40,12 +42,15 @@ export class EventWindow {
 
   /** Loads the newest events, or those around a seq. */
   async open(around?: number): Promise<void> {
+    this.opening = true;
     if (around === undefined) await this.#load({ order: "desc", limit: PAGE }, "older");
     else {
       this.newer = true;
       await this.#load({ order: "desc", limit: PAGE, before: around + 1 }, "older");
       await this.#load({ order: "asc", limit: PAGE, after: around }, "newer");
     }
+    this.opening = false;
+    if (!this.#abort.signal.aborted) this.#changed();
   }
 
   /** Loads what is before the oldest. */
