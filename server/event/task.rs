@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::mission::{Check, Figures, NewTask, Route, TaskId, TaskStatus};
+use super::mission::{Check, Figures, NewTask, Route, TaskId, TaskStatus, Tuning};
 
 /// Something that is said of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -63,6 +63,29 @@ pub enum TaskNews {
         made: bool,
         /// The figures that decided it.
         figures: Figures,
+    },
+    /// Whether a framework is made for it.
+    Framework {
+        /// Whether it is.
+        made: bool,
+        /// The figures that decided it.
+        figures: Figures,
+    },
+    /// The program of the framework that is made for it was run with several values of its parameters.
+    Tuned {
+        /// What each came to, in the order in which they were tried.
+        runs: Vec<Tuning>,
+        /// The place of the best of them, from 0.
+        best: u64,
+    },
+    /// A framework was made for it.
+    Built {
+        /// Its id.
+        framework: String,
+        /// Its name.
+        name: String,
+        /// The word of its kind.
+        kind: String,
     },
     /// Something that a model wanted was not done.
     Refused {
@@ -127,6 +150,23 @@ impl TaskNews {
                 let figures = format!("{calls_left} calls and {tasks_left} tasks are left");
                 (format!("{task} {is} tried again by the high tier"), figures)
             }
+            Self::Framework { made, figures: Figures { calls_left, tasks_left } } => {
+                let gets = if *made { "gets a" } else { "gets no" };
+                (format!("{task} {gets} framework"), format!("{calls_left} calls and {tasks_left} tasks are left"))
+            }
+            Self::Tuned { runs, best } => {
+                let best = usize::try_from(*best).unwrap_or(usize::MAX);
+                let each = runs.iter().enumerate().map(|(at, Tuning { parameters, answer, score, passes })| {
+                    let is_best = if at == best { " (the best)" } else { "" };
+                    let score = score.map_or_else(String::new, |score| format!(", score {score}"));
+                    let passes = passes.map_or("", |passes| if passes { ", passes" } else { ", does not pass" });
+                    format!("{parameters}{is_best}: {}{score}{passes}", answer.as_deref().unwrap_or("no answer"))
+                });
+                (format!("{task} tried {} sets of parameters", runs.len()), each.collect::<Vec<_>>().join("\n"))
+            }
+            Self::Built { framework, name, kind } => {
+                (format!("{task} has led to the framework {name}"), format!("{framework}, of the kind {kind}"))
+            }
             Self::Refused { of, why } => (format!("{task} was refused {of}"), why.clone()),
             Self::Changed { description, why, .. } => (format!("{task} is changed"), format!("{why}\n{description}")),
             Self::Over { status: TaskStatus::Closed, answer, .. } => {
@@ -144,9 +184,16 @@ impl TaskNews {
             | Self::Checked { .. }
             | Self::Tried { .. }
             | Self::Judged { .. }
+            | Self::Tuned { .. }
+            | Self::Built { .. }
             | Self::Refused { .. } => true,
             Self::Asked { question } => question.is_some(),
-            Self::Made(_) | Self::Began { .. } | Self::Retry { .. } | Self::Changed { .. } | Self::Over { .. } => false,
+            Self::Made(_)
+            | Self::Began { .. }
+            | Self::Retry { .. }
+            | Self::Framework { .. }
+            | Self::Changed { .. }
+            | Self::Over { .. } => false,
         }
     }
 }

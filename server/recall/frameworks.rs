@@ -60,7 +60,11 @@ impl Recall {
                 .into_iter()
                 .map(|row| Held::plain(row.id, row.changed, Framework::found_by(&row.name, &row.purpose)))
                 .collect();
+            let is_empty = held.is_empty();
             slot.write(|view| view.hold(held));
+            if is_empty {
+                return Ok(Vec::new());
+            }
             if !self.frameworks.holds(space, &slot, slot.read(super::view::View::bytes)) {
                 return Err(Error::TooLarge { most: self.frameworks.most() });
             }

@@ -8,6 +8,7 @@ use crate::support::*;
 mod bad_input;
 mod budgets;
 mod crash;
+mod frameworks;
 mod people;
 mod routes;
 

@@ -9,7 +9,7 @@ use super::Kind;
 use super::family::{Family, Role};
 use crate::event::draft::{Draft, tags};
 use crate::event::envelope::{Modality, Source, Visibility};
-use crate::event::mission::{Check, Figures, NewTask, Route, TaskId, TaskStatus, Value};
+use crate::event::mission::{Check, Figures, NewTask, Route, TaskId, TaskStatus, Tuning, Value};
 use crate::event::raw::Raw;
 use crate::event::spec::{Member, Spec, TEXT};
 use crate::event::task::TaskNews;
@@ -71,6 +71,19 @@ specs! {
         ("made", "boolean", "whether it is"),
         ("figures", "object", "calls_left, tasks_left")
     ],
+    FRAMEWORK "framework": "Whether a framework is made for a task that the high tier could not do either, and the figures that decide it." [
+        ("made", "boolean", "whether it is"),
+        ("figures", "object", "calls_left, tasks_left")
+    ],
+    TUNED "tuned": "The program of a framework that is made for a task was run with several values of its parameters." [
+        ("runs", "object[]", "parameters, answer, score, passes; in the order in which they were tried"),
+        ("best", "number", "the place of the best of them, from 0")
+    ],
+    BUILT "built": "A framework was made for a task." [
+        ("framework", "string", "its id"),
+        ("name", "string", "its name"),
+        ("kind", "string", "the kind of its recipe")
+    ],
     REFUSED "refused": "Something that a model wanted of a task was not done." [("of", "string", "what"), WHY],
     CHANGED "changed": "A task is another from now on: what is to be done, what it requires, its place among its siblings." [
         ("name", "string", "its name"),
@@ -98,6 +111,9 @@ fn word(news: &TaskNews) -> &'static str {
         TaskNews::Tried { .. } => "tried",
         TaskNews::Judged { .. } => "judged",
         TaskNews::Retry { .. } => "retry",
+        TaskNews::Framework { .. } => "framework",
+        TaskNews::Tuned { .. } => "tuned",
+        TaskNews::Built { .. } => "built",
         TaskNews::Refused { .. } => "refused",
         TaskNews::Changed { .. } => "changed",
         TaskNews::Over { .. } => "over",
@@ -115,6 +131,9 @@ fn kind(news: &TaskNews) -> Kind {
         TaskNews::Tried { .. } => Kind::TaskTried,
         TaskNews::Judged { .. } => Kind::TaskJudged,
         TaskNews::Retry { .. } => Kind::TaskRetry,
+        TaskNews::Framework { .. } => Kind::TaskFramework,
+        TaskNews::Tuned { .. } => Kind::TaskTuned,
+        TaskNews::Built { .. } => Kind::TaskBuilt,
         TaskNews::Refused { .. } => Kind::TaskRefused,
         TaskNews::Changed { .. } => Kind::TaskChanged,
         TaskNews::Over { .. } => Kind::TaskOver,
@@ -200,6 +219,12 @@ pub(super) fn examples() -> Vec<Draft> {
     ];
     let check = Check::Program { code: "input.answer.includes('09:00')".into(), rubric: "No two talks clash.".into() };
     let figures = Figures { calls_left: 480, tasks_left: 2 };
+    let tuning = |parameters: &str, score| Tuning {
+        parameters: parameters.into(),
+        answer: Some("09:00 owls, 10:00 mice".into()),
+        score: Some(score),
+        passes: Some(true),
+    };
     let news = [
         TaskNews::Began { behind: None },
         TaskNews::Split { needed: false, why: "Five talks are few.".into() },
@@ -214,6 +239,13 @@ pub(super) fn examples() -> Vec<Draft> {
         },
         TaskNews::Judged { by: "program".into(), passes: true, why: "the value of the program is true".into() },
         TaskNews::Retry { made: true, figures },
+        TaskNews::Framework { made: true, figures },
+        TaskNews::Tuned { runs: vec![tuning("{\"step\":15}", 2.0), tuning("{\"step\":30}", 3.0)], best: 1 },
+        TaskNews::Built {
+            framework: "0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b".into(),
+            name: "orders without a clash".into(),
+            kind: "program".into(),
+        },
         TaskNews::Refused { of: "a question to the user".into(), why: "its value is medium: it may not ask".into() },
         TaskNews::Changed {
             name: "order the talks".into(),

@@ -144,6 +144,9 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
         | TaskNews::Tried { .. }
         | TaskNews::Judged { .. }
         | TaskNews::Retry { .. }
+        | TaskNews::Framework { .. }
+        | TaskNews::Tuned { .. }
+        | TaskNews::Built { .. }
         | TaskNews::Refused { .. } => None,
     }
 }

@@ -27,6 +27,7 @@ use crate::mind::turn_writer::{Lost, TurnWriter};
 use crate::pipelines::ledger::{self, Ledger, Values};
 use crate::pipelines::past::Past;
 use crate::pipelines::registry;
+use crate::recall::finder::Recall;
 use crate::runtime::ground::{Ground, Waker};
 use crate::runtime::mailbox::each_after;
 use crate::runtime::mission::Options;
@@ -50,9 +51,11 @@ mod closing;
 mod desk;
 mod editing;
 mod flow;
+mod making;
 mod planning;
 mod said;
 mod steps;
+mod using;
 
 /// How often a mission is taken up again: one that ends its server each time must not do so for ever.
 const RESUMES_MAX: u64 = 256;
@@ -69,6 +72,7 @@ pub struct Missions {
     waker: Waker,
     code: Arc<Runner>,
     knowledge: Option<Arc<Search>>,
+    recall: Arc<Recall>,
     places: Places,
 }
 
@@ -129,11 +133,11 @@ fn key(thread: &ThreadId) -> Option<RunKey> {
 impl Missions {
     /// Missions of this server.
     pub fn new(ground: &Ground) -> Self {
-        let Ground { store, mind, options, quotas, running, waker, code, .. } = ground.clone();
+        let Ground { store, mind, options, quotas, running, waker, code, recall, .. } = ground.clone();
         let places = Places::new("mission.at_once", options.mission.at_once, options.space_share);
         let knowledge =
             options.memory.knowledge.url.is_some().then(|| Arc::new(Search::new(&options.memory.knowledge)));
-        Self { store, mind, options, quotas, running, waker, code, knowledge, places }
+        Self { store, mind, options, quotas, running, waker, code, knowledge, recall, places }
     }
 
     /// How missions go here.
@@ -188,6 +192,8 @@ impl Missions {
             options,
             code: self.code.clone(),
             knowledge: self.knowledge.clone(),
+            recall: self.recall.clone(),
+            frameworks_max: self.options.tool_limits.frameworks,
             answer_ms: self.mind.options.decision_timeout_ms,
             stop: stop.token().clone(),
             board: Mutex::new(Board::of(tasks)),

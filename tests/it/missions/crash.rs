@@ -92,3 +92,66 @@ on_both!(missions_that_are_killed_go_on_and_repeat_nothing_recorded, |medium| {
     envelope::check_log(&app.log().await);
     rebuilt(app).await;
 });
+
+/// A mission whose only task is done by a framework that is made for it.
+fn makes_a_framework(stub: &Stub) {
+    stub.on(node("decompose"), tasks(&[("ordering the talks", &[])]));
+    stub.on(node("consider"), considered(&[("straight", 0.9)]));
+    stub.on(node("solve"), solved("by hand"));
+    stub.on_each(node("judge"), |request| judged(request.says("gap 15"), "it clashes"));
+    let program = |code: &str| {
+        call(
+            "framework",
+            json!({
+                "kind": "program", "why": "it comes again", "name": "order", "purpose": "ordering the talks of a day", "knowledge": [],
+                "code": code, "input": "{}", "parameters": [r#"{"gap":15}"#, r#"{"gap":5}"#],
+            }),
+        )
+    };
+    let works = "({ answer: `gap ${parameters.gap}`, score: parameters.gap })";
+    stub.on_each(node("framework"), move |request| program(if request.says("boom(") { works } else { "boom(" }));
+    stub.on(node("guideline"), call("guideline", json!({ "guideline": "Long gaps." })));
+    let runs = json!({ "thought": "run it", "framework": 1, "input": "{}", "answer": null });
+    stub.on(node("apply"), call("apply", runs));
+    stub.on(node("answer"), answered("done"));
+}
+
+// Wherever it is killed, one framework is made of it, what came of it is told once, and what is recorded is not asked again.
+on_both!(missions_that_are_killed_make_one_framework_and_tell_of_it_once, |medium| {
+    let stub = Stub::start().await;
+    makes_a_framework(&stub);
+    let mut app = Setup::new(medium, &stub).env("THINKD_TOOLS__CODE__ENABLED", true).start().await;
+    let mut calls = 0;
+    for kill in 0.. {
+        let before = stub.count(of_missions);
+        let mission = begin(&app, "the talks of Monday", json!({ "value": "high" })).await;
+        if kill > 0 {
+            stub.some(before + kill, of_missions).await;
+            tokio::time::sleep(ms(kill as u64 * 5 % 13)).await;
+            app.restart().await;
+        }
+        assert_eq!(ended(&app, &mission).await["status"], "done");
+        let made = stub.count(of_missions) - before;
+        if kill == 0 {
+            // Decompose, consider, solve, judge, solve, judge, framework, framework, guideline, apply, judge, answer.
+            assert_eq!(made, 12);
+            calls = made;
+        }
+        assert!(made <= calls + 1, "{made} calls, {calls} without a kill; killed behind call {kill}");
+        let frameworks = app.get("/frameworks").await.expect(200)["items"].clone();
+        let [framework] = &frameworks.as_array().unwrap()[..] else { panic!("killed behind {kill}: {frameworks}") };
+        let path = format!("/frameworks/{}", framework["id"].as_str().unwrap());
+        // A like task of another mission is done without it; what came of that is told once.
+        let like = begin(&app, "the talks of Tuesday", json!({})).await;
+        stub.some(before + made + 1 + kill % 6, of_missions).await;
+        app.restart().await;
+        ended(&app, &like).await;
+        let tally = app.get(&path).await.expect(200)["tally"].clone();
+        assert_eq!(tally, json!({ "with": { "tried": 0, "worked": 0 }, "without": { "tried": 1, "worked": 0 } }));
+        assert_eq!(app.delete(&path).await.status, 204);
+        if kill == calls {
+            break;
+        }
+    }
+    rebuilt(app).await;
+});

@@ -27,6 +27,7 @@ use crate::mind::call::ModelClient;
 use crate::mind::turn::driver::OnStored;
 use crate::mind::turn_writer::Lost;
 use crate::pipelines::ledger::Ledger;
+use crate::recall::finder::Recall;
 use crate::runtime::mission::Options;
 use crate::thread::quota::Purse;
 use crate::tools::approval::after;
@@ -58,6 +59,9 @@ pub(super) struct Parts {
     pub options: Options,
     pub code: Arc<Runner>,
     pub knowledge: Option<Arc<Search>>,
+    pub recall: Arc<Recall>,
+    /// Most frameworks of the space.
+    pub frameworks_max: u32,
     pub answer_ms: u64,
     pub stop: CancellationToken,
     // A plain mutex: held for a look or a change, never across an await.
@@ -110,6 +114,14 @@ impl Desk {
 
     pub fn knowledge(&self) -> Option<&Search> {
         self.0.knowledge.as_deref()
+    }
+
+    pub fn recall(&self) -> &Recall {
+        &self.0.recall
+    }
+
+    pub fn frameworks_max(&self) -> u32 {
+        self.0.frameworks_max
     }
 
     pub fn answer_ms(&self) -> u64 {

@@ -7,11 +7,15 @@ use unhurried::{Context, NodeExecutionError, Run};
 
 use super::asking::Came;
 use super::desk::Desk;
+use super::making::make;
 use super::planning::{ask_user, consider, decompose, replan};
+use super::said::Considered;
 use super::steps::{Ended, Tried, Verdict, answer, begin, check, end, retry, solve};
+use super::using::{Framed, look_up, tell, with_frameworks};
 use crate::event::mission::{Ladder, Step, TaskId, Value};
 use crate::tasks::under_way::UnderWay;
 
+type Place = tokio::sync::OwnedSemaphorePermit;
 type Done<T> = Result<T, NodeExecutionError>;
 
 /// The mission, and its answer; none: a budget was used up.
@@ -60,7 +64,7 @@ async fn work_on(desk: Desk, task: TaskId) -> Done<()> {
         let possible = replan(Context::new(task), failed, desk.clone()).await?;
         match desk.noting(possible) {
             Came::To(()) => {}
-            Came::ToNothing(why) => return finish(&desk, task, Ended::failed(why)).await,
+            Came::ToNothing(why) => return finish(&desk, task, &[], Ended::failed(why), false).await,
             Came::Spent(_) => return Ok(()),
         }
     }
@@ -80,11 +84,28 @@ async fn work_on(desk: Desk, task: TaskId) -> Done<()> {
         };
         considered = again;
     }
+    try_all(&desk, task, &considered, place).await
+}
+
+/// Tries a task until an answer passes its check: with the frameworks that it is like, by its routes, and with one that is made for it.
+async fn try_all(desk: &Desk, task: TaskId, how: &Considered, mut place: Option<Place>) -> Done<()> {
+    let frames = look_up(Context::new(task), desk.clone()).await?;
     let mut wrong: Vec<Verdict> = Vec::new();
-    for step in Ladder::of(&considered.routes, desk.value(task) != Value::Low) {
+    let used: Vec<Framed> = frames.iter().filter(|it| it.with).cloned().collect();
+    if !used.is_empty() {
+        let tried = with_frameworks(desk, task, &used, false, &wrong).await?;
+        match judged(desk, task, how, tried).await? {
+            Attempt::Passed(answer) => return finish(desk, task, &frames, Ended::closed(answer), true).await,
+            Attempt::Failed(verdict) => wrong.push(verdict),
+            Attempt::Spent => return Ok(()),
+        }
+    }
+    for step in Ladder::of(&how.routes, desk.value(task) != Value::Low) {
+        let is_first = wrong.is_empty();
         if let Step::High(_) = step
             && !retry(Context::new(task), desk.clone()).await?
         {
+            make(desk, task, false, &how.check, &wrong).await?;
             continue;
         }
         if step == Step::Split {
@@ -104,40 +125,76 @@ async fn work_on(desk: Desk, task: TaskId) -> Done<()> {
             }
             place = desk.place().await;
         }
-        let tried = solve(Context::new(task), step, considered.routes.clone(), wrong.clone(), desk.clone()).await?;
-        let Tried { route, answer } = match desk.noting(tried) {
-            Came::To(tried) => tried,
-            Came::ToNothing(why) => {
-                wrong.push(Verdict::nothing("", why));
-                continue;
-            }
-            Came::Spent(_) => return Ok(()),
-        };
-        match desk.noting(check(Context::new(task), considered.check.clone(), answer.clone(), desk.clone()).await?) {
-            Came::To(()) => return finish(&desk, task, Ended::closed(answer)).await,
-            Came::ToNothing(why) => wrong.push(Verdict { route, answer: Some(answer), why }),
-            Came::Spent(_) => return Ok(()),
+        let tried = solve(Context::new(task), step, how.routes.clone(), wrong.clone(), desk.clone()).await?;
+        match judged(desk, task, how, tried).await? {
+            Attempt::Passed(answer) => return finish(desk, task, &frames, Ended::closed(answer), is_first).await,
+            Attempt::Failed(verdict) => wrong.push(verdict),
+            Attempt::Spent => return Ok(()),
         }
+        if let Step::High(_) = step
+            && let Some(made) = make(desk, task, true, &how.check, &wrong).await?
+        {
+            let tried = with_frameworks(desk, task, &[made], true, &wrong).await?;
+            match judged(desk, task, how, tried).await? {
+                Attempt::Passed(answer) => return finish(desk, task, &frames, Ended::closed(answer), false).await,
+                Attempt::Failed(verdict) => wrong.push(verdict),
+                Attempt::Spent => return Ok(()),
+            }
+        }
+        if desk.spent().is_some() {
+            return Ok(());
+        }
+    }
+    if desk.value(task) == Value::Low {
+        make(desk, task, false, &how.check, &wrong).await?;
     }
     let judged = wrong.iter().rfind(|it| it.answer.is_some()).or(wrong.last());
     let last = judged.map_or_else(|| "there was nothing to try".to_owned(), |last| last.why.clone());
-    finish(&desk, task, Ended::failed(format!("no answer passed its check by {} tries: {last}", wrong.len()))).await
+    let why = format!("no answer passed its check by {} tries: {last}", wrong.len());
+    finish(desk, task, &frames, Ended::failed(why), false).await
 }
 
-async fn finish(desk: &Desk, task: TaskId, ended: Ended) -> Done<()> {
+/// What came of one try.
+enum Attempt {
+    Passed(String),
+    Failed(Verdict),
+    /// A budget is used up.
+    Spent,
+}
+
+/// What came of a try, by the check of its answer.
+async fn judged(desk: &Desk, task: TaskId, how: &Considered, tried: Came<Tried>) -> Done<Attempt> {
+    let Tried { route, answer } = match desk.noting(tried) {
+        Came::To(tried) => tried,
+        Came::ToNothing(why) => return Ok(Attempt::Failed(Verdict::nothing("", why))),
+        Came::Spent(_) => return Ok(Attempt::Spent),
+    };
+    let checked = check(Context::new(task), how.check.clone(), answer.clone(), desk.clone()).await?;
+    Ok(match desk.noting(checked) {
+        Came::To(()) => Attempt::Passed(answer),
+        Came::ToNothing(why) => Attempt::Failed(Verdict { route, answer: Some(answer), why }),
+        Came::Spent(_) => Attempt::Spent,
+    })
+}
+
+/// Ends a task. `at_once`: its first try passed, which is what frameworks are compared by.
+async fn finish(desk: &Desk, task: TaskId, frames: &[Framed], ended: Ended, at_once: bool) -> Done<()> {
+    if !frames.is_empty() {
+        tell(Context::new(task), frames.to_vec(), at_once, desk.clone()).await?;
+    }
     end(Context::new(task), ended, desk.clone()).await
 }
 
 impl Desk {
     /// The same; that a budget is used up is noted.
-    fn noting<T>(&self, came: Came<T>) -> Came<T> {
+    pub fn noting<T>(&self, came: Came<T>) -> Came<T> {
         if let Came::Spent(why) = &came {
             self.is_spent(why.clone());
         }
         came
     }
 
-    fn value(&self, task: TaskId) -> Value {
+    pub fn value(&self, task: TaskId) -> Value {
         self.board().get(task).map_or(Value::Low, |now| now.value)
     }
 }

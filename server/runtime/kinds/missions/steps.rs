@@ -1,13 +1,13 @@
 //! The steps of a mission: each asks a model or decides by a rule, says what came of it, and is a node of the pipeline in `missions/flow.rs`. What depends on
 //! anything but its arguments and the values of steps before is decided in here, so that the journal has it.
 
-use runner::request::{Language, Request};
+use runner::request::Language;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use unhurried::node;
 
 use super::asking::{Ask, Came};
-use super::checking::{Decided, stopped};
+use super::checking::Decided;
 use super::closing;
 use super::desk::Desk;
 use super::said::{Judge, Report, Solve};
@@ -20,7 +20,7 @@ use crate::model::provider::Tier;
 use crate::thread::settings::{Kind, Settings};
 
 /// So often is an answer asked for whose program ends in an error.
-const PROGRAMS: usize = 3;
+pub(super) const PROGRAMS: usize = 3;
 
 /// An answer and the route that led to it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -84,9 +84,7 @@ pub(super) async fn begin(task: TaskId, desk: Desk) -> Option<TaskId> {
 /// Whether a task is tried once more by the high tier: a rule over figures.
 #[node]
 pub(super) async fn retry(task: TaskId, desk: Desk) -> bool {
-    let calls_left = desk.purse().calls_left().unwrap_or(u64::MAX >> 12);
-    let tasks_left = desk.board().unfinished().count() as u64;
-    let figures = Figures { calls_left, tasks_left };
+    let figures = desk.figures();
     let made = figures.allow_retry();
     desk.say(task, [TaskNews::Retry { made, figures }]);
     made
@@ -127,7 +125,10 @@ pub(super) async fn solve(
         let program = said.program.as_deref().filter(|program| !program.trim().is_empty());
         let answer = match program {
             None => said.answer().ok_or_else(|| "it says that there is no answer".to_owned()),
-            Some(program) => desk.computed(program).await,
+            Some(program) => {
+                let ran = desk.run(Language::JavaScript, program, Json::Null).await;
+                ran.map(|it| it.answer)
+            }
         };
         match answer {
             Ok(answer) => {
@@ -209,7 +210,7 @@ pub(super) fn quoted(text: &str) -> String {
     json!(text).to_string()
 }
 
-fn word(tier: Tier) -> String {
+pub(super) fn word(tier: Tier) -> String {
     if tier == Tier::High { "high" } else { "low" }.to_owned()
 }
 
@@ -238,31 +239,16 @@ impl Desk {
         }
     }
 
-    fn no_answer(&self, task: TaskId, route: &str, tier: Tier, why: String) -> Came<Tried> {
+    /// The figures that resources are decided by.
+    pub fn figures(&self) -> Figures {
+        let calls_left = self.purse().calls_left().unwrap_or(u64::MAX >> 12);
+        Figures { calls_left, tasks_left: self.board().unfinished().count() as u64 }
+    }
+
+    /// Says that a try came to no answer.
+    pub fn no_answer<T>(&self, task: TaskId, route: &str, tier: Tier, why: String) -> Came<T> {
         let (route, tier) = (route.to_owned(), word(tier));
         self.say(task, [TaskNews::Tried { route, tier, answer: None, why: cut(&why, TEXT_MAX) }]);
         Came::ToNothing(why)
-    }
-
-    /// What a program comes to: what it printed, or else its value.
-    async fn computed(&self, program: &str) -> Result<String, String> {
-        if !self.code().is_enabled() {
-            return Err("programs are not run here (tools.code.enabled)".to_owned());
-        }
-        let request = Request { language: Language::JavaScript, code: program.to_owned(), input: Json::Null };
-        let ran = self.code().run(self.space(), request).await.map_err(|error| stopped(&error))?;
-        let value = ran.outcome.map_err(|thrown| format!("the program ended in an error: {}", thrown.message))?;
-        let printed = cut(&ran.printed, ANSWER_MAX);
-        let value = match value {
-            Json::String(text) => text,
-            Json::Null => String::new(),
-            value => value.to_string(),
-        };
-        let said = if printed.is_empty() { cut(&value, ANSWER_MAX) } else { printed };
-        if said.is_empty() {
-            Err("the program came to nothing: it printed nothing and has no value".into())
-        } else {
-            Ok(said)
-        }
     }
 }

@@ -1,0 +1,345 @@
+//! How a framework is made of a task that nothing solved, not even the high tier: a rule decides whether, a model writes it or declines, its program is run and
+//! mended, and of several values of its parameters the best are kept. Nodes of the pipeline in `missions/flow.rs`.
+
+use runner::request::Language;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+use unhurried::{Context, NodeExecutionError, node};
+
+use super::asking::{Ask, Came};
+use super::desk::Desk;
+use super::steps::{PROGRAMS, Verdict, quoted};
+use super::using::{Framed, read_input};
+use crate::event::framework::{CODE_MAX, Framework, ITEMS_MAX, NAME_MAX, Recipe, TEXT_MAX};
+use crate::event::mission::{Check, TaskId, Tuning, Value};
+use crate::event::statement::cut;
+use crate::event::task::TaskNews;
+use crate::model::provider::Tier;
+use crate::runtime::frameworks::create;
+use crate::runtime::refused::Refused;
+use crate::words::id;
+
+/// Most sets of values that a program is tried with.
+const SETS_MAX: usize = 8;
+/// Most characters of one set.
+const SET_MAX: usize = 500;
+/// Most characters of an answer in the record of such a try.
+const SAMPLE_MAX: usize = 500;
+
+/// What a model makes of what was tried in vain.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Write {
+    kind: Kind,
+    why: String,
+    name: String,
+    purpose: String,
+    knowledge: Vec<String>,
+    code: Option<String>,
+    /// What the program finds as `input` for this task, as JSON.
+    input: Option<String>,
+    /// Sets of values of the free parameters, each a JSON object.
+    parameters: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    None,
+    Text,
+    Program,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Guideline {
+    guideline: String,
+}
+
+/// What came of one call for a framework.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum Written {
+    /// It can be used.
+    Works(Sketch),
+    /// Its program does not run to its end, and why.
+    Broken(Broken),
+    /// The model thinks that none is worth it.
+    Declined,
+}
+
+/// A framework before it is kept.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Sketch {
+    name: String,
+    purpose: String,
+    knowledge: Vec<String>,
+    program: Option<Programmed>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Programmed {
+    code: String,
+    input: Json,
+    /// The values that it is tried with; empty: it has no parameters.
+    sets: Vec<Json>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Broken {
+    program: String,
+    why: String,
+}
+
+/// A program with the values that were best, and what is said of how they are chosen.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Tuned {
+    code: String,
+    runs: Vec<Tuning>,
+    best: usize,
+}
+
+/// Makes a framework for a task, if that is allowed and comes to something.
+pub(super) async fn make(
+    desk: &Desk,
+    task: TaskId,
+    redone: bool,
+    check: &Check,
+    wrong: &[Verdict],
+) -> Result<Option<Framed>, NodeExecutionError> {
+    if !may_make(Context::new(task), redone, desk.clone()).await? {
+        return Ok(None);
+    }
+    let mut broken = Vec::new();
+    while broken.len() < PROGRAMS {
+        let written = write(Context::new(task), wrong.to_vec(), broken.clone(), desk.clone()).await?;
+        match desk.noting(written) {
+            Came::To(Written::Works(sketch)) => {
+                let tuned = tune(Context::new(task), sketch.clone(), check.clone(), desk.clone()).await?;
+                let guideline = match &tuned {
+                    Some(tuned) if tuned.runs.len() > 1 => {
+                        guide(Context::new(task), sketch.clone(), tuned.clone(), desk.clone()).await?
+                    }
+                    _ => String::new(),
+                };
+                return keep(Context::new(task), sketch, tuned, guideline, desk.clone()).await;
+            }
+            Came::To(Written::Broken(it)) => broken.push(it),
+            Came::To(Written::Declined) | Came::ToNothing(_) | Came::Spent(_) => return Ok(None),
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a framework is made for a task: only one of the value high makes one, and by a rule over figures. `redone`: the high tier was asked, too.
+#[node]
+pub(super) async fn may_make(task: TaskId, redone: bool, desk: Desk) -> bool {
+    let value = desk.value(task);
+    if value != Value::High {
+        let why = format!("its value is {}: only a task of the value high makes one", value.as_str());
+        desk.refuse(Some(task), [(task, "to make a framework".to_owned(), why)]);
+        return false;
+    }
+    let figures = desk.figures();
+    let made = redone && figures.allow_framework();
+    desk.say(task, [TaskNews::Framework { made, figures }]);
+    made
+}
+
+/// One call for a framework, and a run of its program if it has one.
+#[node]
+pub(super) async fn write(task: TaskId, wrong: Vec<Verdict>, broken: Vec<Broken>, desk: Desk) -> Came<Written> {
+    let prompts = desk.client().prompts();
+    let values = vec![
+        ("mission".to_owned(), quoted(&desk.wanted().mission)),
+        ("task".to_owned(), desk.described(task)),
+        ("so_far".to_owned(), json!(wrong).to_string()),
+        ("broken".to_owned(), json!(broken).to_string()),
+    ];
+    let (system, tail) = (&prompts.mission_framework, &prompts.mission_make);
+    let (node, tool) = ("framework", "framework");
+    let ask = Ask { node, tool, task: Some(task), tier: Tier::High, system, tail, values };
+    let refuse = |why: &str| desk.refuse(Some(task), [(task, "a framework".to_owned(), why.to_owned())]);
+    let sketch = match desk.ask::<Write>(ask, |said| said.read().map(drop)).await {
+        Came::To(said) => match said.read() {
+            Ok(Some(sketch)) => sketch,
+            Ok(None) => {
+                refuse(&format!("the model declines: {}", cut(&said.why, TEXT_MAX)));
+                return Came::To(Written::Declined);
+            }
+            Err(why) => return Came::ToNothing(why),
+        },
+        Came::ToNothing(why) => {
+            refuse(&why);
+            return Came::ToNothing(why);
+        }
+        Came::Spent(why) => return Came::Spent(why),
+    };
+    let Some(program) = &sketch.program else { return Came::To(Written::Works(sketch)) };
+    match desk.run(Language::JavaScript, &program.code, program.with(program.sets.first())).await {
+        Ok(_) => Came::To(Written::Works(sketch)),
+        Err(why) => {
+            let times = broken.len() + 1;
+            let route = format!("the program of the framework {}", sketch.name);
+            desk.say(task, [TaskNews::Tried { route, tier: "high".into(), answer: None, why: why.clone() }]);
+            if times == PROGRAMS {
+                refuse(&format!("none of its {times} programs ran to its end: {why}"));
+            }
+            Came::To(Written::Broken(Broken { program: program.code.clone(), why }))
+        }
+    }
+}
+
+/// Runs a program with all sets of values, and keeps the best.
+#[node]
+pub(super) async fn tune(task: TaskId, sketch: Sketch, check: Check, desk: Desk) -> Option<Tuned> {
+    let program = sketch.program?;
+    let mut runs = Vec::new();
+    for set in &program.sets {
+        let ran = desk.run(Language::JavaScript, &program.code, program.with(Some(set))).await;
+        let (answer, score, passes) = match ran {
+            Ok(ran) => {
+                let passes = desk.decided(&check, &ran.answer).await.ok().map(|it| it.passes);
+                (Some(cut(&ran.answer, SAMPLE_MAX)), ran.score, passes)
+            }
+            Err(_) => (None, None, None),
+        };
+        runs.push(Tuning { parameters: set.to_string(), answer, score, passes });
+    }
+    let best = Tuning::best(&runs).unwrap_or(0);
+    if !runs.is_empty() {
+        desk.say(task, [TaskNews::Tuned { runs: runs.clone(), best: best as u64 }]);
+    }
+    let code = tuned(&program.code, program.sets.get(best));
+    Some(Tuned { code, runs, best })
+}
+
+/// How the parameters of a program are chosen, in the words of a model that sees what each set came to.
+#[node]
+pub(super) async fn guide(task: TaskId, sketch: Sketch, tuned: Tuned, desk: Desk) -> String {
+    let prompts = desk.client().prompts();
+    let values = vec![
+        ("task".to_owned(), desk.described(task)),
+        ("program".to_owned(), quoted(&tuned.code)),
+        ("runs".to_owned(), json!(tuned.runs).to_string()),
+        ("best".to_owned(), tuned.best().to_owned()),
+    ];
+    let (system, tail) = (&prompts.mission_guideline, &prompts.mission_runs);
+    let (node, tool) = ("guideline", "guideline");
+    let ask = Ask { node, tool, task: Some(task), tier: Tier::Low, system, tail, values };
+    match desk.ask::<Guideline>(ask, |said| said.is_some()).await {
+        Came::To(said) => cut(&said.guideline, TEXT_MAX),
+        Came::ToNothing(_) | Came::Spent(_) => {
+            format!("Of {} sets for {} this was the best: {}", tuned.runs.len(), sketch.name, tuned.best())
+        }
+    }
+}
+
+/// Keeps a framework: it is on probation from now on, for tasks that are like this one.
+#[node]
+pub(super) async fn keep(
+    task: TaskId,
+    sketch: Sketch,
+    tuned: Option<Tuned>,
+    guideline: String,
+    desk: Desk,
+) -> Option<Framed> {
+    let (thread, _) = desk.seat(Some(task));
+    let recipe = match tuned {
+        None => Recipe::Text,
+        Some(Tuned { code, .. }) => Recipe::Program { language: "javascript".into(), code, guideline },
+    };
+    let Sketch { name, purpose, knowledge, .. } = sketch;
+    let framework =
+        Framework { name, purpose, knowledge, recipe, by: Some(thread.to_string()), tally: Default::default() };
+    let id = id::about(&format!("the framework of {thread}")).to_string();
+    let store = desk.client().store();
+    // Where a server was killed behind this, it is there already.
+    let known = match store.framework(desk.space(), &id).await {
+        Ok(known) => known,
+        Err(error) => return desk.lose(error).await,
+    };
+    if known.is_none() {
+        match create(&**store, desk.space(), &id, framework.clone(), desk.frameworks_max()).await {
+            Ok(_) => {}
+            Err(Refused::Store(error)) => return desk.lose(error).await,
+            Err(refused) => {
+                desk.refuse(Some(task), [(task, "a framework".to_owned(), refused.to_string())]);
+                return None;
+            }
+        }
+    }
+    let (name, kind) = (framework.name.clone(), framework.recipe.kind().to_owned());
+    desk.say(task, [TaskNews::Built { framework: id.clone(), name, kind }]);
+    Some(Framed::new(id, &framework, true))
+}
+
+impl Write {
+    /// What can be kept of it; none: it declines.
+    fn read(&self) -> Result<Option<Sketch>, String> {
+        if self.kind == Kind::None {
+            return Ok(None);
+        }
+        let (name, purpose) = (cut(&self.name, NAME_MAX), cut(&self.purpose, TEXT_MAX));
+        if name.is_empty() || purpose.is_empty() {
+            return Err("a framework has a name, and says for which tasks it is".to_owned());
+        }
+        let knowledge = self.knowledge.iter().map(|it| cut(it, TEXT_MAX)).filter(|it| !it.is_empty());
+        let knowledge: Vec<String> = knowledge.take(ITEMS_MAX).collect();
+        let program = match self.kind {
+            Kind::Program => Some(self.program()?),
+            _ if knowledge.is_empty() => return Err("a framework of the kind text has knowledge".to_owned()),
+            _ => None,
+        };
+        Ok(Some(Sketch { name, purpose, knowledge, program }))
+    }
+
+    fn program(&self) -> Result<Programmed, String> {
+        let code = self.code.clone().filter(|code| !code.trim().is_empty());
+        let code = code.ok_or_else(|| "a framework of the kind program has code".to_owned())?;
+        // The line with its parameters comes to it.
+        if code.chars().count() > CODE_MAX - 2 * SET_MAX {
+            return Err(format!("a program has at most {} characters", CODE_MAX - 2 * SET_MAX));
+        }
+        let sets = self.parameters.iter().take(SETS_MAX).map(|text| match text.chars().count() > SET_MAX {
+            true => Err(format!("a set of parameters has at most {SET_MAX} characters")),
+            false => read_input(Some(text)).map_err(|why| format!("a set of parameters is no JSON object: {why}")),
+        });
+        let sets = sets.collect::<Result<Vec<Json>, String>>()?;
+        Ok(Programmed { code: tuned(&code, None), input: read_input(self.input.as_deref())?, sets })
+    }
+}
+
+impl Guideline {
+    fn is_some(&self) -> Result<(), String> {
+        if self.guideline.trim().is_empty() { Err("the guideline is empty".to_owned()) } else { Ok(()) }
+    }
+}
+
+impl Programmed {
+    /// Its input, with these values.
+    fn with(&self, set: Option<&Json>) -> Json {
+        let mut input = self.input.clone();
+        if let Some(set) = set {
+            input["parameters"] = set.clone();
+        }
+        input
+    }
+}
+
+impl Tuned {
+    fn best(&self) -> &str {
+        self.runs.get(self.best).map_or("{}", |run| &run.parameters)
+    }
+}
+
+/// The program with these values as those of its parameters, where its input has no others. Its first line, if it has one of these already, is replaced.
+fn tuned(code: &str, set: Option<&Json>) -> String {
+    const BEFORE: &str = "const parameters = { ...";
+    let code = match code.split_once('\n') {
+        Some((first, rest)) if first.starts_with(BEFORE) => rest,
+        _ => code,
+    };
+    let set = set.map_or_else(|| "{}".to_owned(), Json::to_string);
+    format!("{BEFORE}{set}, ...input.parameters }};\n{code}")
+}

@@ -1,0 +1,263 @@
+//! How a task uses frameworks: which of them it is like, a try with those, and what is told of them when the task is over. Nodes of the pipeline in
+//! `missions/flow.rs`. How a framework is made is `missions/making.rs`.
+
+use runner::request::{Language, Request};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+use unhurried::{Context, NodeExecutionError, node};
+
+use super::asking::{Ask, Came};
+use super::checking::stopped;
+use super::desk::Desk;
+use super::steps::{PROGRAMS, Tried, Verdict, quoted, word};
+use crate::event::draft::Draft;
+use crate::event::framework::{Framework, Outcome, Recipe};
+use crate::event::mission::{ANSWER_MAX, TEXT_MAX, TaskId, Value};
+use crate::event::statement::cut;
+use crate::event::task::TaskNews;
+use crate::model::provider::Tier;
+use crate::recall::finder::Error;
+use crate::runtime::frameworks::tell_outcome;
+use crate::runtime::refused::Refused;
+use crate::words::id;
+
+/// Most characters of a framework in a prompt.
+const SHOWN_MAX: usize = 24_000;
+
+/// A framework that a task is like, as it was when the task was compared.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Framed {
+    id: String,
+    name: String,
+    /// Whether the task is done with it; else it is done without it, to compare.
+    pub with: bool,
+    text: String,
+    program: Option<Program>,
+}
+
+/// A program that can be run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Program {
+    language: Language,
+    code: String,
+}
+
+impl Framed {
+    pub fn new(id: String, framework: &Framework, with: bool) -> Self {
+        let program = match &framework.recipe {
+            Recipe::Program { language, code, .. } => {
+                // Of another language it is shown, and not run.
+                let language = serde_json::from_value(json!(language.to_lowercase())).ok();
+                language.map(|language| Program { language, code: code.clone() })
+            }
+            Recipe::Text | Recipe::ExternalTool { .. } => None,
+        };
+        let (name, text) = (framework.name.clone(), cut(&framework.rendered(), SHOWN_MAX));
+        Self { id, name, with, text, program }
+    }
+}
+
+/// An answer with frameworks.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Apply {
+    thought: String,
+    /// The number of the one whose program is to be run.
+    framework: Option<i64>,
+    /// What its program finds as `input`, as JSON.
+    input: Option<String>,
+    answer: Option<String>,
+}
+
+/// What came of one call with frameworks.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum Applied {
+    Answer(Tried),
+    /// A program did not run to its end: it is told, and asked for again.
+    Broken(Verdict),
+}
+
+/// What a program came to.
+pub(super) struct Computed {
+    pub answer: String,
+    /// How good it is, where the program says so.
+    pub score: Option<f64>,
+}
+
+/// The frameworks that a task is like, and whether it is done with each. That is said of each before the task is tried.
+#[node]
+pub(super) async fn look_up(task: TaskId, desk: Desk) -> Vec<Framed> {
+    let (name, text, value) = {
+        let board = desk.board();
+        let Some(now) = board.get(task) else { return Vec::new() };
+        (now.name.clone(), Framework::found_by(&now.name, &now.description), now.value)
+    };
+    let found = match desk.recall().frameworks_for(desk.space(), &text).await {
+        Ok(found) => found,
+        Err(Error::Store(error)) => return desk.lose(error).await,
+        Err(error) => {
+            desk.refuse(Some(task), [(task, "to look for frameworks".to_owned(), error.to_string())]);
+            return Vec::new();
+        }
+    };
+    if value == Value::Low {
+        let not_used = found.first().map(|it| (task, format!("the framework {}", it.row.framework.name)));
+        let why = "its value is low: it is done without frameworks";
+        desk.refuse(Some(task), not_used.map(|(task, of)| (task, of, why.to_owned())));
+        return Vec::new();
+    }
+    let (thread, _) = desk.seat(Some(task));
+    desk.beside(
+        Some(task),
+        found.iter().map(|it| Draft::framework_chosen(&thread, &it.row.id, it.with, &name, &it.reason)),
+    );
+    found.into_iter().map(|it| Framed::new(it.row.id, &it.row.framework, it.with)).collect()
+}
+
+/// Tries a task with frameworks. One of them that has a program is run with what the model gives it; a run that ends in an error is asked for again.
+pub(super) async fn with_frameworks(
+    desk: &Desk,
+    task: TaskId,
+    frames: &[Framed],
+    high: bool,
+    wrong: &[Verdict],
+) -> Result<Came<Tried>, NodeExecutionError> {
+    let mut wrong = wrong.to_vec();
+    for _ in 1..PROGRAMS {
+        match apply(Context::new(task), frames.to_vec(), high, wrong.clone(), desk.clone()).await? {
+            Came::To(Applied::Answer(tried)) => return Ok(Came::To(tried)),
+            Came::To(Applied::Broken(verdict)) => wrong.push(verdict),
+            Came::ToNothing(why) => return Ok(Came::ToNothing(why)),
+            Came::Spent(why) => return Ok(Came::Spent(why)),
+        }
+    }
+    Ok(match apply(Context::new(task), frames.to_vec(), high, wrong, desk.clone()).await? {
+        Came::To(Applied::Answer(tried)) => Came::To(tried),
+        Came::To(Applied::Broken(Verdict { why, .. })) | Came::ToNothing(why) => Came::ToNothing(why),
+        Came::Spent(why) => Came::Spent(why),
+    })
+}
+
+/// One call with frameworks, and the run that it asks for.
+#[node]
+pub(super) async fn apply(
+    task: TaskId,
+    frames: Vec<Framed>,
+    high: bool,
+    wrong: Vec<Verdict>,
+    desk: Desk,
+) -> Came<Applied> {
+    let tier = if high { Tier::High } else { Tier::Low };
+    let route = frames.iter().map(|it| format!("the framework {}", it.name)).collect::<Vec<_>>().join(" and ");
+    let shown: Vec<Json> = (1..).zip(&frames).map(|(at, it)| json!({ "number": at, "text": it.text })).collect();
+    let prompts = desk.client().prompts();
+    let values = vec![
+        ("mission".to_owned(), quoted(&desk.wanted().mission)),
+        ("task".to_owned(), desk.described(task)),
+        ("frameworks".to_owned(), json!(shown).to_string()),
+        ("so_far".to_owned(), json!(wrong).to_string()),
+    ];
+    let (system, tail) = (&prompts.mission_apply, &prompts.mission_known);
+    let ask = Ask { node: "apply", tool: "apply", task: Some(task), tier, system, tail, values };
+    let said = match desk.ask::<Apply>(ask, |said| said.fits(&frames).map(drop)).await {
+        Came::To(said) => said,
+        Came::ToNothing(why) => return desk.no_answer(task, &route, tier, why),
+        Came::Spent(why) => return Came::Spent(why),
+    };
+    let runs = said.fits(&frames).ok().flatten();
+    let is_program = runs.is_some();
+    let answer = match runs {
+        Some((program, input)) => desk.run(program.language, &program.code, input).await.map(|it| it.answer),
+        None => {
+            let answer = said.answer.as_deref().map(|it| cut(it, ANSWER_MAX)).filter(|it| !it.is_empty());
+            answer.ok_or_else(|| "it says that there is no answer".to_owned())
+        }
+    };
+    match answer {
+        Ok(answer) => {
+            let (tier, why) = (word(tier), cut(&said.thought, TEXT_MAX));
+            desk.say(task, [TaskNews::Tried { route: route.clone(), tier, answer: Some(answer.clone()), why }]);
+            Came::To(Applied::Answer(Tried { route, answer }))
+        }
+        Err(why) if !is_program => desk.no_answer(task, &route, tier, why),
+        Err(why) => {
+            let why = match &said.input {
+                Some(input) => format!("{why} (input: {})", cut(input, TEXT_MAX)),
+                None => why,
+            };
+            let _: Came<Tried> = desk.no_answer(task, &route, tier, why.clone());
+            Came::To(Applied::Broken(Verdict::nothing(&route, why)))
+        }
+    }
+}
+
+impl Apply {
+    /// The program that is to be run, and its input; none: no program is.
+    fn fits<'a>(&self, frames: &'a [Framed]) -> Result<Option<(&'a Program, Json)>, String> {
+        let Some(number) = self.framework else { return Ok(None) };
+        let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        let framed = at.and_then(|at| frames.get(at));
+        let framed =
+            framed.ok_or_else(|| format!("there is no framework {number} among the {} above", frames.len()))?;
+        let Some(program) = &framed.program else { return Ok(None) };
+        Ok(Some((program, read_input(self.input.as_deref())?)))
+    }
+}
+
+/// What a program finds as `input`: an object, so that there is room for its parameters.
+pub(super) fn read_input(input: Option<&str>) -> Result<Json, String> {
+    let Some(text) = input.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(json!({})) };
+    match serde_json::from_str::<Json>(text) {
+        Ok(input @ Json::Object(_)) => Ok(input),
+        Ok(_) => Err("`input` is not an object".to_owned()),
+        Err(error) => Err(format!("`input` is no JSON: {error}")),
+    }
+}
+
+/// Tells what came of a task with the frameworks that it is like, and without those that it was not done with: whether its first try passed the check.
+#[node]
+pub(super) async fn tell(task: TaskId, frames: Vec<Framed>, worked: bool, desk: Desk) {
+    let (thread, _) = desk.seat(Some(task));
+    let name = desk.board().get(task).map_or_else(String::new, |now| now.name.clone());
+    for Framed { id, with, .. } in frames {
+        let came = Outcome { thread: thread.clone(), task: name.clone(), with, worked };
+        let event = id::about(&format!("what came of {thread} for the framework {id}"));
+        match tell_outcome(&**desk.client().store(), desk.space(), &id, &came, event).await {
+            // One that is gone needs nothing told.
+            Ok(_) | Err(Refused::NotFound(_)) => {}
+            Err(Refused::Store(error)) => return desk.lose(error).await,
+            Err(refused) => {
+                let of = format!("to tell what came of the framework {id}");
+                desk.refuse(Some(task), [(task, of, refused.to_string())]);
+            }
+        }
+    }
+}
+
+impl Desk {
+    /// What a program comes to: the answer in its value and how good that is, where it says so; else what it printed, or its value.
+    pub async fn run(&self, language: Language, code: &str, input: Json) -> Result<Computed, String> {
+        if !self.code().is_enabled() {
+            return Err("programs are not run here (tools.code.enabled)".to_owned());
+        }
+        let request = Request { language, code: code.to_owned(), input };
+        let ran = self.code().run(self.space(), request).await.map_err(|error| stopped(&error))?;
+        let value = ran.outcome.map_err(|thrown| format!("the program ended in an error: {}", thrown.message))?;
+        let score = value.get("score").and_then(Json::as_f64);
+        let (printed, value) = match value.get("answer") {
+            Some(answer) => (String::new(), answer.clone()),
+            None => (cut(&ran.printed, ANSWER_MAX), value),
+        };
+        let value = match value {
+            Json::String(text) => text,
+            Json::Null => String::new(),
+            value => value.to_string(),
+        };
+        let answer = if printed.is_empty() { cut(&value, ANSWER_MAX) } else { printed };
+        match answer.is_empty() {
+            true => Err("the program came to nothing: it printed nothing and has no value".to_owned()),
+            false => Ok(Computed { answer, score }),
+        }
+    }
+}
