@@ -182,6 +182,7 @@ kinds! {
     RunResumed => run::RESUMED,
     RunCancel => run::CANCEL,
     RunPaused => run::PAUSED,
+    RunParked => run::PARKED,
     RunContinued => run::CONTINUED,
     RunEnded => run::ENDED,
     NodeStarted => run::NODE_STARTED,

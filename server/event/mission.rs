@@ -45,6 +45,24 @@ impl Value {
     }
 }
 
+/// When the tasks of a mission begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Plan {
+    /// As soon as there are any.
+    #[default]
+    Go,
+    /// When a person has approved which they are.
+    Ask,
+}
+
+impl Plan {
+    /// Whether it is the usual one.
+    pub fn is_go(&self) -> bool {
+        *self == Self::Go
+    }
+}
+
 /// What a mission may use up, all its tasks together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MissionBudget {
@@ -65,6 +83,9 @@ pub struct Wanted {
     pub value: Value,
     /// What it may use up.
     pub budget: MissionBudget,
+    /// When its tasks begin.
+    #[serde(default, skip_serializing_if = "Plan::is_go")]
+    pub plan: Plan,
     /// The thread that began it, and is told the answer; none: people did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<ThreadId>,

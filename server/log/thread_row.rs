@@ -147,6 +147,7 @@ impl ThreadRow {
             open,
             question,
             archived,
+            paused,
             correction,
             told,
             adopted,
@@ -215,6 +216,7 @@ impl ThreadRow {
             waking.clone()
         };
         state.archived = archived.unwrap_or(state.archived);
+        state.paused = paused.unwrap_or(state.paused);
         if let Some(adopted) = adopted {
             state.adopted = Some(adopted.clone());
         }
@@ -227,6 +229,7 @@ impl ThreadRow {
         }
         if let Some(waking) = waking
             && self.status == Status::Waiting
+            && !state.paused
             && state.waiting.as_ref().is_none_or(|waiting| waiting.admits(&waking))
         {
             self.status = Status::Idle;

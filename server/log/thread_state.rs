@@ -53,6 +53,9 @@ pub struct ThreadState {
     /// It was put aside, to make room for another: it does not count as a subthread any more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
+    /// Somebody wants it to rest: nothing but their word ends that.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
     /// The turn that runs is about what came up to here: that waits no longer. 0: none runs.
     #[serde(skip_serializing_if = "is_none_yet")]
     pub taken: Seq,
@@ -151,6 +154,8 @@ pub struct ThreadStateChange {
     pub question: Option<(String, bool)>,
     /// It was put aside, or taken back.
     pub archived: Option<bool>,
+    /// Somebody wants it to rest, or to go on.
+    pub paused: Option<bool>,
     /// It is told what became of a statement.
     pub correction: Option<Correction>,
     /// The trials have told threads up to there.

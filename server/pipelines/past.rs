@@ -20,7 +20,7 @@ pub struct Past {
     pub begun: bool,
     /// Whether somebody wants it to end.
     pub cancel: bool,
-    /// How often it was taken up again.
+    /// How often it was taken up again, since it rested last.
     pub resumed: u64,
     /// How many nodes were started.
     pub nodes: u64,
@@ -47,7 +47,9 @@ impl Past {
                     return;
                 }
                 RunNews::Continued { .. } => return,
-                RunNews::Paused { .. } => {
+                RunNews::Paused { .. } | RunNews::Parked => {
+                    // What rests has come through: it does not end its server each time.
+                    self.resumed = 0;
                     self.spent += self.worked();
                     self.work = None;
                     return;

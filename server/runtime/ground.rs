@@ -19,6 +19,7 @@ use crate::recall::finder::Recall;
 use crate::tasks::share::{Place, Processors};
 use crate::thread::history;
 use crate::thread::quota::Quotas;
+use crate::tools::approval::Rules;
 use crate::tools::code::runner::Runner;
 use crate::tools::spawning::Spawner;
 use crate::tools::supplies::Supplies;
@@ -38,6 +39,8 @@ pub struct Ground {
     pub quotas: Arc<Quotas>,
     /// Finds what is held.
     pub recall: Arc<Recall>,
+    /// How long people are waited for.
+    pub approvals: Arc<Rules>,
     /// Makes subthreads.
     pub spawner: Spawner,
     /// What is run here.
@@ -60,7 +63,7 @@ impl Ground {
         options: Options,
     ) -> Self {
         let spawner = Spawner::new(&supplies);
-        let Supplies { store, prompts, budget, code, recall, .. } = supplies;
+        let Supplies { store, prompts, budget, code, recall, approvals, .. } = supplies;
         let (waker, options) = (Waker::default(), Arc::new(options));
         let threads = tokio::runtime::Handle::current().metrics().num_workers();
         let mind = Mind {
@@ -86,6 +89,7 @@ impl Ground {
             mind,
             options,
             recall,
+            approvals,
             spawner,
             code,
             waker,

@@ -90,5 +90,7 @@ fn reason(event: &Event, row: &ThreadRow, policy: Policy) -> Option<Why> {
     if cancels_run || event.cancels(row.turn_at_hand()) || event.ends_thread() {
         return Some(Why::Cancel);
     }
-    (policy == Policy::Interrupt && event.wakes() && event.is_from_outside()).then_some(Why::Interrupt)
+    // What people say to a mission is what it waits for.
+    let interrupts = policy == Policy::Interrupt && row.thread.mission().is_none();
+    (interrupts && event.wakes() && event.is_from_outside()).then_some(Why::Interrupt)
 }

@@ -2,14 +2,20 @@
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::event::mission::{MissionBudget, TaskEdit, TaskId, Value, Wanted};
+use crate::event::mission::{MissionBudget, Plan, TaskEdit, TaskId, Value, Wanted};
 use crate::log::projections::tasks::TaskRow;
 use crate::log::thread_row::ThreadRow;
 use crate::words::id::ThreadId;
 
 impl Session {
     /// Begins a mission. `most`: what it may use up (model calls, tokens, milliseconds), as far as it is given less than is configured.
-    pub async fn start_mission(&self, mission: &str, value: Value, most: [Option<u64>; 3]) -> Result<ThreadRow, Error> {
+    pub async fn start_mission(
+        &self,
+        mission: &str,
+        value: Value,
+        plan: Plan,
+        most: [Option<u64>; 3],
+    ) -> Result<ThreadRow, Error> {
         let missions = &self.kinds(Right::Speak)?.missions;
         let options = missions.options();
         let [model_calls, tokens, time_ms] = most;
@@ -19,7 +25,7 @@ impl Session {
             tokens: least(tokens, options.tokens),
             time_ms: least(time_ms, options.time_ms),
         };
-        let wanted = Wanted { mission: mission.to_owned(), value, budget, by: None, root: None };
+        let wanted = Wanted { mission: mission.to_owned(), value, budget, plan, by: None, root: None };
         Ok(missions.start(self.space(), wanted, self.user()).await?)
     }
 

@@ -11,10 +11,12 @@ use crate::event::fact::run::{RunFact, RunNews, Slot};
 use crate::event::fact::set::{self, Set};
 use crate::event::fact::statement::Trials;
 use crate::event::fact::summary::Summaries;
+use crate::event::fact::task::TaskFact;
 use crate::event::fact::told::{News, Told};
 use crate::event::fact::turn;
-use crate::event::process::Waiting;
+use crate::event::process::{Waiting, Waking};
 use crate::event::summary::{Held, Made};
+use crate::event::task::TaskNews;
 use crate::log::change::{Spent, ThreadChange};
 use crate::log::status::Status;
 use crate::log::thread_state::{Adopted, Waits};
@@ -42,6 +44,10 @@ fn counted(event: &Event, fact: &Fact<'_>) -> ThreadChange {
         ..ThreadChange::default()
     };
     thread.state.waking = fact.waking();
+    // A mission that waits for people goes on when they do not want a task any more.
+    if matches!(fact, Fact::Task(TaskFact { what: TaskNews::Over { .. }, .. })) && own.is_of_mission() {
+        thread.state.waking = Some(Waking { by: None, outside: true, ends_any_wait: true });
+    }
     thread.state.points = fact.points();
     thread
 }
@@ -163,8 +169,11 @@ fn run(run: &RunFact<'_>, event: &Event, thread: &mut ThreadChange) {
             });
         }
         // What rests is no work for anybody; what is to end goes on to its end.
-        RunNews::Paused { .. } => thread.status = Some(Status::Waiting),
-        RunNews::Continued { .. } | RunNews::Cancel { .. } => thread.status = Some(Status::Idle),
+        RunNews::Paused { .. } => (thread.status, thread.state.paused) = (Some(Status::Waiting), Some(true)),
+        RunNews::Parked => thread.status = Some(Status::Waiting),
+        RunNews::Continued { .. } | RunNews::Cancel { .. } => {
+            (thread.status, thread.state.paused) = (Some(Status::Idle), Some(false));
+        }
         RunNews::Resumed { .. } => {}
     }
 }

@@ -17,6 +17,7 @@ mod clear_context;
 mod contacts;
 mod do_nothing;
 mod fan_out;
+pub mod mission_plan;
 mod more_tools;
 mod plan;
 mod propose_submodule;
@@ -75,6 +76,7 @@ pub fn built_in() -> Catalogue {
         .with(Audience { conversation: Offer::Named, ..DECISIONS }, |_| terminate::Terminate)
         // It keeps a mind at work without end: somebody is to want that.
         .with(NAMED, schedule::Schedule::new)
+        .with(MISSIONS, |_| mission_plan::MissionPlan)
         .with(STEPS, wait::SetWait::new)
         .with(STEPS, |_| step::Note)
         .with(STEPS, |_| step::Focus)
@@ -106,11 +108,13 @@ pub struct Audience {
     pub step: bool,
     /// Submodules.
     pub submodule: bool,
+    /// Missions, which put it before people.
+    pub mission: bool,
 }
 
 /// All that decide.
 pub const DECISIONS: Audience =
-    Audience { conversation: Offer::Always, process: Offer::Always, step: true, submodule: false };
+    Audience { conversation: Offer::Always, process: Offer::Always, step: true, submodule: false, mission: false };
 /// All that decide, and submodules.
 pub const EVERYBODY: Audience = Audience { submodule: true, ..DECISIONS };
 /// All that decide, once they ask for it.
@@ -118,9 +122,11 @@ pub const RARELY: Audience = Audience { conversation: Offer::Rarely, process: Of
 /// All that decide in one go, not in sub-steps.
 const WHOLE_TURNS: Audience = Audience { step: false, ..DECISIONS };
 /// All that decide, where it is configured.
-const NAMED: Audience = Audience { conversation: Offer::Named, process: Offer::Named, step: false, submodule: false };
+const NAMED: Audience = Audience { conversation: Offer::Named, process: Offer::Named, step: false, ..DECISIONS };
 /// Only who goes in sub-steps.
-const STEPS: Audience = Audience { conversation: Offer::Never, process: Offer::Never, step: true, submodule: false };
+const STEPS: Audience = Audience { conversation: Offer::Never, process: Offer::Never, ..DECISIONS };
+/// Only missions.
+const MISSIONS: Audience = Audience { step: false, mission: true, ..STEPS };
 
 /// A line of the list.
 #[derive(Clone)]
@@ -241,6 +247,7 @@ impl Catalogue {
             process: shelf(process, chosen.process.as_deref())?,
             step: shelf(step, None)?,
             submodule: shelf(submodule, None)?,
+            mission: shelf(mission, None)?,
         })
     }
 
@@ -307,4 +314,8 @@ fn step(audience: &Audience) -> Offer {
 
 fn submodule(audience: &Audience) -> Offer {
     if audience.submodule { Offer::Always } else { Offer::Never }
+}
+
+fn mission(audience: &Audience) -> Offer {
+    if audience.mission { Offer::Always } else { Offer::Never }
 }

@@ -13,7 +13,7 @@ use super::tool::{Effect, Tool, is_name};
 use crate::event::draft::Draft;
 use crate::log::error::StoreError;
 use crate::model::provider::{ToolSpec, ToolSpecs};
-use crate::thread::settings::Settings;
+use crate::thread::settings::{Kind, Settings};
 use crate::words::failure::{Failure, Who};
 use crate::words::id::Space;
 
@@ -190,11 +190,16 @@ pub struct Tools {
     pub step: Shelf,
     /// Of a submodule.
     pub submodule: Shelf,
+    /// Of a mission: what it puts before people.
+    pub mission: Shelf,
 }
 
 impl Tools {
     /// Those of the decision of a thread that was created with these settings.
     pub fn of(&self, settings: &Settings) -> &Shelf {
+        if settings.kind == Kind::Mission {
+            return &self.mission;
+        }
         match (settings.is_process(), settings.substeps) {
             (false, _) => &self.conversation,
             (true, false) => &self.process,

@@ -11,6 +11,7 @@ mod crash;
 mod frameworks;
 mod people;
 mod routes;
+mod waiting;
 
 /// Requests of this step of a mission.
 fn node(name: &str) -> impl Fn(&Request) -> bool + Send + Clone + use<> {

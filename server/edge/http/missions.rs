@@ -59,14 +59,6 @@ const QUESTION_MAX: usize = 1000;
 /// Most tasks that one may be given to require.
 const REQUIRED_MAX: usize = 100;
 
-/// When a mission begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Plan {
-    /// At once.
-    Go,
-}
-
 /// What a mission may use up.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use utoipa::ToSchema;
 
 use super::pending::{self, Gathering, OpenWatch, Timer};
-use crate::event::mission::{MissionBudget, Value, Wanted};
+use crate::event::mission::{MissionBudget, Plan, Value, Wanted};
 use crate::log::projections::contacts::ContactRow;
 use crate::log::projections::timers::TimerRow;
 use crate::log::status::Status;
@@ -72,6 +72,8 @@ pub struct MissionOf {
     pub mission: String,
     /// What it is worth.
     pub value: Value,
+    /// When its tasks begin.
+    pub plan: Plan,
     /// What it may use up.
     pub budget: Limits,
 }
@@ -88,9 +90,9 @@ pub struct Limits {
 }
 
 impl From<Wanted> for MissionOf {
-    fn from(Wanted { mission, value, budget, .. }: Wanted) -> Self {
+    fn from(Wanted { mission, value, budget, plan, .. }: Wanted) -> Self {
         let MissionBudget { model_calls, tokens, time_ms } = budget;
-        Self { mission, value, budget: Limits { model_calls, tokens, time_ms } }
+        Self { mission, value, plan, budget: Limits { model_calls, tokens, time_ms } }
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::{OpenApi, ToSchema};
 
-use super::missions::{self, CreateBudget, Plan};
+use super::missions::{self, CreateBudget};
 use super::params::Params;
 use super::thread::{Kind, Thread};
 use super::thread_filter::{Filter, listed};
@@ -17,7 +17,7 @@ use super::{Json, Page, Resource, bounds, cursor};
 use crate::edge::json::Body;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::event::mission::{MISSION_MAX, Value};
+use crate::event::mission::{MISSION_MAX, Plan, Value};
 use crate::log::thread_row::ThreadRow;
 use crate::session::handle::Session;
 use crate::session::threads::ThreadDetails;
@@ -148,7 +148,7 @@ pub struct CreateThread {
     pub mission: Option<String>,
     /// Of a mission: what it may cost; no task of it is worth more. `medium` when absent.
     pub value: Option<Value>,
-    /// Of a mission: `go` begins at once.
+    /// Of a mission: `ask` has a person approve its tasks before any begins (`/approvals`); `go`, also when absent, begins at once.
     pub plan: Option<Plan>,
     /// Of a mission: what it may use up, all its tasks together; as configured (`[mission]`), which is the most, where absent.
     pub budget: Option<CreateBudget>,
@@ -290,7 +290,8 @@ pub async fn create(session: Session, params: Params, Json(body): Json<CreateThr
     let row = match (body.kind, &body.mission) {
         (NewKind::Mission, Some(mission)) => {
             let CreateBudget { model_calls, tokens, time_ms } = body.budget.unwrap_or_default();
-            session.start_mission(mission, body.value.unwrap_or_default(), [model_calls, tokens, time_ms]).await?
+            let (value, plan) = (body.value.unwrap_or_default(), body.plan.unwrap_or_default());
+            session.start_mission(mission, value, plan, [model_calls, tokens, time_ms]).await?
         }
         _ => {
             let mut wrongs = Wrongs::default();

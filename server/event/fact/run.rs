@@ -98,6 +98,8 @@ pub enum RunNews<'a> {
         /// Who, when known.
         user: Option<&'a str>,
     },
+    /// All of it waits for people.
+    Parked,
     /// Somebody wants it to go on.
     Continued {
         /// Who, when known.
@@ -204,6 +206,7 @@ impl<'a> From<&'a Held> for Slot<'a> {
 
 /// The second tags of what is said of rest.
 const PAUSE: &str = "paused";
+const PARK: &str = "parked";
 const CONTINUE: &str = "continued";
 
 const RUN: Member = ("run", "string", "the run");
@@ -247,6 +250,13 @@ pub(super) const PAUSED: Spec = Spec {
     about: "Somebody wants a mission to rest: nothing is done for it until somebody wants it to go on.",
     tags: &["run", "paused", "pipeline:<name>"],
     members: &[TEXT, RUN, PIPELINE, USER],
+    open: false,
+};
+pub(super) const PARKED: Spec = Spec {
+    name: "run-parked",
+    about: "All that a mission could do waits for people: nothing is done for it until they have said something.",
+    tags: &["run", "parked", "pipeline:<name>"],
+    members: &[TEXT, RUN, PIPELINE],
     open: false,
 };
 pub(super) const CONTINUED: Spec = Spec {
@@ -311,6 +321,7 @@ impl<'a> RunFact<'a> {
             tag::RESUMED => RunNews::Resumed { time: time_in(raw.said("text")) },
             tag::CANCEL => RunNews::Cancel { user: raw.text("user") },
             PAUSE => RunNews::Paused { user: raw.text("user") },
+            PARK => RunNews::Parked,
             CONTINUE => RunNews::Continued { user: raw.text("user") },
             tag::ENDED => RunNews::Ended {
                 outcome: raw.said("outcome"),
@@ -340,6 +351,7 @@ impl<'a> RunFact<'a> {
             RunNews::Paused { user } => {
                 of_run(Source::User, PAUSE, format!("{pipeline} is to rest")).payload_some("user", user)
             }
+            RunNews::Parked => of_run(Source::Internal, PARK, format!("{pipeline} waits for people")),
             RunNews::Continued { user } => {
                 of_run(Source::User, CONTINUE, format!("{pipeline} is to go on")).payload_some("user", user)
             }
@@ -406,6 +418,7 @@ impl<'a> Family<'a> for RunFact<'a> {
             RunNews::Resumed { .. } => Kind::RunResumed,
             RunNews::Cancel { .. } => Kind::RunCancel,
             RunNews::Paused { .. } => Kind::RunPaused,
+            RunNews::Parked => Kind::RunParked,
             RunNews::Continued { .. } => Kind::RunContinued,
             RunNews::Ended { .. } => Kind::RunEnded,
         })
@@ -511,6 +524,11 @@ impl RunKey {
     /// Somebody wants it to rest.
     pub fn paused(&self, user: Option<&str>) -> Draft {
         self.fact(RunNews::Paused { user })
+    }
+
+    /// All of it waits for people.
+    pub fn parked(&self) -> Draft {
+        self.fact(RunNews::Parked)
     }
 
     /// Somebody wants it to go on.

@@ -1,6 +1,6 @@
 //! `thinkd mission`: begins a mission on a running server, shows its tasks as a tree while they are done, and prints the answer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use anyhow::bail;
@@ -30,6 +30,9 @@ pub struct Options {
     /// What it may cost: low, medium or high
     #[arg(long, default_value = "medium", value_parser = ["low", "medium", "high"])]
     value: String,
+    /// Whether a person approves its tasks before they begin: ask, or go
+    #[arg(long, default_value = "go", value_parser = ["go", "ask"])]
+    plan: String,
     /// Most model calls; as configured if not given
     #[arg(long, value_name = "N")]
     calls: Option<u64>,
@@ -45,7 +48,9 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
         bail!("a mission has at most {} characters; this one has {count}", mission::MISSION_MAX);
     }
     let (server, client, colours) = (options.target.server(settings), reqwest::Client::new(), paint::is_wanted());
-    let mut wanted = json!({ "kind": "mission", "mission": options.mission, "value": options.value });
+    let mut wanted = json!({
+        "kind": "mission", "mission": options.mission, "value": options.value, "plan": options.plan,
+    });
     if let Some(calls) = options.calls {
         wanted["budget"] = json!({ "model_calls": calls });
     }
@@ -55,12 +60,25 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     if options.no_wait {
         return Ok(());
     }
-    let mut tree = Tree { server, client, thread, colours, shown: HashMap::new() };
+    let mut tree = Tree { server, client, thread, colours, shown: HashMap::new(), asked: HashSet::new() };
     let status = tree.follow().await?;
     let answer = tree.answer().await?;
     say("")?;
     say(safe(&answer))?;
     if status == "done" { Ok(()) } else { bail!("the mission ended: {}", escaped(&status)) }
+}
+
+/// `? the plan of 1 tasks (book a room): thinkd inbox approve 5b2e9f01-…`
+fn request_line(request: &Value, id: &str, how: &str) -> String {
+    let what = match request["arguments"]["tasks"].as_array() {
+        Some(tasks) => {
+            let names: Vec<&str> = tasks.iter().filter_map(|task| task["name"].as_str()).collect();
+            format!("the plan of {} tasks ({})", tasks.len(), names.join("; "))
+        }
+        None => request["text"].as_str().unwrap_or_default().to_owned(),
+    };
+    let what: String = what.chars().take(LINE).collect();
+    format!("? {what}: thinkd inbox {how} {id}")
 }
 
 /// The tasks of a mission, as far as they were shown.
@@ -71,6 +89,8 @@ struct Tree {
     colours: bool,
     /// By id: the status that was shown last.
     shown: HashMap<String, String>,
+    /// The ids of what people were told that they are asked.
+    asked: HashSet<String>,
 }
 
 impl Tree {
@@ -85,8 +105,27 @@ impl Tree {
             if ["done", "failed", "stopped"].contains(&status) {
                 return Ok(status.to_owned());
             }
+            if status == "waiting" {
+                self.show_requests().await?;
+            }
             tokio::time::sleep(LOOK).await;
         }
+    }
+
+    /// Says once of everything that people are asked how they answer.
+    async fn show_requests(&mut self) -> anyhow::Result<()> {
+        for (list, how) in [("approvals", "approve"), ("questions", "answer")] {
+            let query = [("thread", self.thread.clone())];
+            let page: Value = self.server.ask(&self.client, &format!("/{list}"), &query).await?;
+            for request in page["items"].as_array().into_iter().flatten() {
+                let id = ["approval_id", "question_id"].into_iter().find_map(|key| request[key].as_str());
+                let id = id.unwrap_or_default().to_owned();
+                if self.asked.insert(id.clone()) {
+                    say(escaped(&request_line(request, &id, how)))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     async fn show_changes(&mut self) -> anyhow::Result<()> {

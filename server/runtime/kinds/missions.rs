@@ -11,6 +11,7 @@ use serde_json::json;
 use tokio::sync::{Semaphore, watch};
 use unhurried::NodeExecutionError;
 
+use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::run::{Held, RunKey, RunOutcome};
@@ -37,13 +38,18 @@ use crate::runtime::running::Running;
 use crate::runtime::work::{Claim, Looked, Work, looked};
 use crate::tasks::share::{Place, Places};
 use crate::thread::quota::Quotas;
+use crate::tools::approval::Rules;
+use crate::tools::catalogue::mission_plan::MissionPlan;
 use crate::tools::code::runner::Runner;
+use crate::tools::gate::version_of;
 use crate::tools::knowledge::Search;
+use crate::tools::tool::Typed as _;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{self, Seq, Space, ThreadId};
 use board::Board;
 use desk::Desk;
 
+mod approving;
 mod asking;
 mod board;
 mod checking;
@@ -53,6 +59,7 @@ mod editing;
 mod flow;
 mod making;
 mod planning;
+mod resting;
 mod said;
 mod steps;
 mod using;
@@ -73,6 +80,7 @@ pub struct Missions {
     code: Arc<Runner>,
     knowledge: Option<Arc<Search>>,
     recall: Arc<Recall>,
+    approvals: Arc<Rules>,
     places: Places,
 }
 
@@ -84,6 +92,14 @@ struct Begun {
     root: Seq,
     /// The last one that was read.
     head: Seq,
+}
+
+/// What the work on a mission came to.
+enum CameTo {
+    /// Its end, and its answer.
+    End(RunOutcome, Option<String>),
+    /// All of it waits for people, as long as this is so.
+    Rest(Vec<Condition>),
 }
 
 #[async_trait]
@@ -133,11 +149,11 @@ fn key(thread: &ThreadId) -> Option<RunKey> {
 impl Missions {
     /// Missions of this server.
     pub fn new(ground: &Ground) -> Self {
-        let Ground { store, mind, options, quotas, running, waker, code, recall, .. } = ground.clone();
+        let Ground { store, mind, options, quotas, running, waker, code, recall, approvals, .. } = ground.clone();
         let places = Places::new("mission.at_once", options.mission.at_once, options.space_share);
         let knowledge =
             options.memory.knowledge.url.is_some().then(|| Arc::new(Search::new(&options.memory.knowledge)));
-        Self { store, mind, options, quotas, running, waker, code, knowledge, recall, places }
+        Self { store, mind, options, quotas, running, waker, code, knowledge, recall, approvals, places }
     }
 
     /// How missions go here.
@@ -182,6 +198,8 @@ impl Missions {
         let ledger = Ledger::new(key.clone(), writer, values, registry::Limits::default(), &begun.past);
         let options = self.options.mission.clone();
         let budget = &wanted.budget;
+        let toolbox = self.mind.tools.mission.now(&space);
+        let plan = toolbox.get(MissionPlan::NAME);
         let desk = Desk::new(desk::Parts {
             ledger: ledger.clone(),
             client: self.mind.client.clone(),
@@ -200,6 +218,10 @@ impl Missions {
             spent: OnceLock::new(),
             on_stored: self.waker.on_stored(),
             edits: watch::Sender::new(0),
+            rest: watch::Sender::default(),
+            approvals: self.approvals.clone(),
+            plan_version: plan.map(|tool| version_of(tool.spec())).unwrap_or_default(),
+            event_bytes,
             wanted,
         });
         if attempts.are_used_up() {
@@ -211,15 +233,35 @@ impl Missions {
             // What ends a mission from outside must not look like its own end.
             biased;
             why = stop.stopped() => match why {
-                Why::Leave => Err(Lost::Stale),
-                Why::Cancel | Why::Interrupt => Ok((RunOutcome::Cancelled, None)),
+                Why::Leave | Why::Interrupt => Err(Lost::Stale),
+                Why::Cancel => Ok(CameTo::End(RunOutcome::Cancelled, None)),
             },
             lost = ledger.lost() => Err(lost),
+            stands = desk.all_wait_for_people() => Ok(CameTo::Rest(stands)),
             never = desk.follow(follower, begun.head) => match never {},
-            outcome = work(&key, &begun.past, &desk, &ledger) => Ok(outcome),
+            (outcome, answer) = work(&key, &begun.past, &desk, &ledger) => Ok(CameTo::End(outcome, answer)),
         };
         match came_to {
-            Ok((outcome, answer)) => looked(self.close(&key, &desk, &ledger, outcome, answer).await),
+            Ok(CameTo::End(outcome, answer)) => looked(self.close(&key, &desk, &ledger, outcome, answer).await),
+            Ok(CameTo::Rest(stands)) => self.park(&key, &desk, &ledger, stands).await,
+            Err(lost) => looked(Err(lost)),
+        }
+    }
+
+    /// Gives the lease back until people have said something, unless they have meanwhile.
+    async fn park(
+        &self,
+        key: &RunKey,
+        desk: &Desk,
+        ledger: &Ledger,
+        stands: Vec<Condition>,
+    ) -> Result<Looked, StoreError> {
+        match ledger.close(vec![stands.into_iter().fold(key.parked(), Draft::only_if)]).await {
+            Ok(()) => Ok(Looked::Worked(Status::Waiting)),
+            Err(Lost::Store(StoreError::Unmet(_))) => {
+                self.waker.wake(desk.space(), desk.mission_thread(), None);
+                Ok(Looked::Nothing)
+            }
             Err(lost) => looked(Err(lost)),
         }
     }
@@ -288,20 +330,21 @@ async fn work(key: &RunKey, past: &Past, desk: &Desk, ledger: &Ledger) -> (RunOu
     let left = Duration::from_millis(most).saturating_sub(past.spent());
     let worked = AssertUnwindSafe(ledger.hooked_without_starts().scope(flow::mission(desk.clone()))).catch_unwind();
     match tokio::time::timeout(left, worked).await {
-        Ok(Ok(Ok(answer))) => done(desk, answer),
+        Ok(Ok(Ok(outcome))) => done(desk, outcome),
         Ok(Ok(Err(error))) => (RunOutcome::Failed(node_failed(&error)), None),
         Ok(Err(_)) => failed(FailureKind::Internal, "the mission met a defect of this server".into()),
         Err(_) => failed(FailureKind::Budget, format!("the mission was worked on for its {most} ms (mission.time_ms)")),
     }
 }
 
-fn done(desk: &Desk, answer: Option<String>) -> (RunOutcome, Option<String>) {
-    match (answer, desk.spent()) {
-        (Some(answer), _) => (RunOutcome::Done(Held::Here(json!({ "answer": answer }))), Some(answer)),
-        (None, spent) => {
-            let text = spent.unwrap_or("a budget of the mission is used up").to_owned();
-            (RunOutcome::Failed(Failure::new(FailureKind::Budget, text)), None)
+fn done(desk: &Desk, outcome: flow::Outcome) -> (RunOutcome, Option<String>) {
+    let failed = |kind, text: String| (RunOutcome::Failed(Failure::new(kind, text)), None);
+    match outcome {
+        flow::Outcome::Answer(answer) => (RunOutcome::Done(Held::Here(json!({ "answer": answer }))), Some(answer)),
+        flow::Outcome::Spent => {
+            failed(FailureKind::Budget, desk.spent().unwrap_or("a budget of the mission is used up").to_owned())
         }
+        flow::Outcome::Rejected(why) => failed(FailureKind::Tool, why),
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::event::condition::Condition;
 use crate::event::fact::run::{Held, RunKey};
-use crate::event::mission::{MISSION_MAX, MissionBudget, Value, Wanted};
+use crate::event::mission::{MISSION_MAX, MissionBudget, Plan, Value, Wanted};
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::{Failure, FailureKind};
@@ -31,6 +31,14 @@ impl StartMission {
 pub struct Input {
     mission: String,
     value: Option<Worth>,
+    plan: Option<When>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum When {
+    Go,
+    Ask,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -59,8 +67,12 @@ impl Typed for StartMission {
             Some(Worth::High) => Value::High,
             Some(Worth::Medium) | None => Value::Medium,
         };
+        let plan = match input.plan {
+            Some(When::Ask) => Plan::Ask,
+            Some(When::Go) | None => Plan::Go,
+        };
         let (by, root) = (Some(site.thread.clone()), site.so_far.purse.root());
-        let wanted = Wanted { mission, value, budget: self.budget.clone(), by, root };
+        let wanted = Wanted { mission, value, budget: self.budget.clone(), plan, by, root };
         let key = RunKey::of_mission(id::announced());
         let room = Condition::FewerThreads(self.threads);
         let started = key.started(&Held::Here(json!(wanted)), None).only_if(room);

@@ -93,6 +93,54 @@ on_both!(missions_that_are_killed_go_on_and_repeat_nothing_recorded, |medium| {
     rebuilt(app).await;
 });
 
+/// The next number of a sequence that is the same in every run (Knuth's MMIX).
+fn random(state: &mut u64, below: u64) -> u64 {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) % below
+}
+
+/// Kills missions once each at a random point: behind a call, and up to 20 ms later.
+async fn killed_once(medium: Medium, missions: usize) {
+    let (calls, answer) = uninterrupted(&medium).await;
+    let stub = Stub::start().await;
+    script(&stub, 9);
+    let mut app = Setup::new(medium, &stub).env("THINKD_MISSION__WIDTH", WIDTH).start().await;
+    let (mut seed, mut resumed, mut most, mut all) = (17, 0, 0, 0);
+    for mission_no in 0..missions {
+        let before = stub.count(of_missions);
+        let mission = begin(&app, "four things", json!({})).await;
+        stub.some(before + 1 + random(&mut seed, calls as u64) as usize, of_missions).await;
+        tokio::time::sleep(ms(random(&mut seed, 20))).await;
+        app.restart().await;
+        assert_eq!(ended(&app, &mission).await["status"], "done");
+        assert_eq!(replies(&app, &mission).await, [answer.clone()], "mission {mission_no}");
+        let made = stub.count(of_missions) - before;
+        assert!(made <= calls + WIDTH, "{made} calls, {calls} without a kill; mission {mission_no}");
+        (most, all) = (most.max(made), all + made);
+        let events = app.pages(&format!("/events?order=asc&thread={mission}&")).await;
+        resumed += with(&events, &["run", "resumed"]).len();
+    }
+    let mean = all as f64 / missions as f64;
+    println!(
+        "{missions} missions killed once each: {resumed} were taken up again; {calls} calls without a kill, {mean:.2} on average, {most} at most; the same answer"
+    );
+}
+
+// As the test above, two hundred times and at random points.
+#[tokio::test]
+#[ignore = "it takes minutes"]
+async fn two_hundred_missions_are_killed_once_each_on_sqlite() {
+    killed_once(Medium::sqlite(), 200).await;
+}
+
+#[tokio::test]
+#[ignore = "it takes minutes"]
+async fn two_hundred_missions_are_killed_once_each_on_postgres() {
+    if let Some(medium) = Medium::postgres().await {
+        killed_once(medium, 200).await;
+    }
+}
+
 /// A mission whose only task is done by a framework that is made for it.
 fn makes_a_framework(stub: &Stub) {
     stub.on(node("decompose"), tasks(&[("ordering the talks", &[])]));

@@ -208,3 +208,35 @@ on_both!(t1_35_a_program_is_repaired_from_its_error, |medium| {
     assert!(calls[1].says("boom(") && calls[1].says("SyntaxError"), "{:?}", calls[1]);
     assert!(calls[2].says("missing") && calls[2].says("ReferenceError"), "{:?}", calls[2]);
 });
+
+// What has to be looked up is searched for in the knowledge base, and asked for again with what it finds; without one, it is said that there is none.
+on_both!(an_answer_is_looked_up_before_it_is_given, |medium| {
+    let stub = Stub::start().await;
+    let searches = call("solve", json!({ "thought": "look", "answer": null, "program": null, "search": "the door" }));
+    stub.script(node("solve"), [searches.clone(), solved("at nine"), searches]);
+    otherwise(&stub);
+    let door = axum::Router::new().route(
+        "/",
+        axum::routing::get(async || {
+            axum::Json(json!({ "results": [{ "title": "Hours", "url": "hours", "text": "It opens at nine." }] }))
+        }),
+    );
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, door).await.unwrap() });
+    let mut app = Setup::new(medium, &stub).env("THINKD_MEMORY__KNOWLEDGE__URL", url).start().await;
+    let mission = begin(&app, "when does it open", json!({})).await;
+    ended(&app, &mission).await;
+    let again = stub.nth(1, node("solve")).await;
+    assert_eq!(
+        told(&again, "Earlier tries: "),
+        json!([{ "searched": "the door", "found": [{ "title": "Hours", "url": "hours", "text": "It opens at nine." }] }])
+    );
+    app.kill();
+    let app =
+        App::start(if app.is_postgres() { Medium::postgres().await.unwrap() } else { Medium::sqlite() }, &stub).await;
+    let mission = begin(&app, "when does it open", json!({})).await;
+    ended(&app, &mission).await;
+    let last = stub.nth(3, node("solve")).await;
+    assert!(told(&last, "Earlier tries: ").to_string().contains("no knowledge base is configured"), "{last:?}");
+});

@@ -47,6 +47,17 @@ impl Desk {
         }
     }
 
+    /// What the knowledge base says to words, for who does a task: passages, or why there are none. Others wrote them.
+    pub async fn looked_up(&self, words: &str) -> Json {
+        let Some(search) = self.knowledge() else {
+            return json!("no knowledge base is configured: do without");
+        };
+        match search.ask(words).await {
+            Ok(found) => json!(found),
+            Err(why) => json!(cut(&why, NOTE_MAX)),
+        }
+    }
+
     async fn by_knowledge(&self, query: &str, answer: &str) -> Result<Decided, String> {
         let Some(search) = self.knowledge() else { return Err("no knowledge base is configured".to_owned()) };
         let found = search.ask(query).await.map_err(|why| cut(&why, NOTE_MAX))?;

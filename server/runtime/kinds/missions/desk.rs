@@ -8,13 +8,16 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::board::Board;
+use super::resting::Rest;
 use super::said::Refusal;
+use crate::event::condition::{Condition, RequestState};
 use crate::event::draft::Draft;
 use crate::event::envelope::{Event, tag};
 use crate::event::fact::Fact;
-use crate::event::fact::question::{Answer, Answered, Question};
+use crate::event::fact::question::{Answered, Question};
 use crate::event::fact::task::{TAG, TaskFact};
 use crate::event::mission::{TEXT_MAX, TaskId, Wanted};
 use crate::event::statement::cut;
@@ -30,7 +33,7 @@ use crate::pipelines::ledger::Ledger;
 use crate::recall::finder::Recall;
 use crate::runtime::mission::Options;
 use crate::thread::quota::Purse;
-use crate::tools::approval::after;
+use crate::tools::approval::{Rules, after};
 use crate::tools::code::runner::Runner;
 use crate::tools::knowledge::Search;
 use crate::words::id::{self, Seq, Space, ThreadId};
@@ -74,6 +77,14 @@ pub(super) struct Parts {
     pub on_stored: OnStored,
     /// How often people have changed tasks since the mission was taken up.
     pub edits: watch::Sender<u64>,
+    /// Which flows wait for people.
+    pub rest: watch::Sender<Rest>,
+    /// How long people are waited for.
+    pub approvals: Arc<Rules>,
+    /// The version of what people are told of plans.
+    pub plan_version: String,
+    /// Most bytes of what stands in one event.
+    pub event_bytes: usize,
 }
 
 /// The same for all nodes of a mission: nothing that a journal would have to compare.
@@ -81,6 +92,11 @@ impl Serialize for Desk {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_unit()
     }
+}
+
+/// The id of what is asked for a task.
+pub(super) fn question_id(mission: &ThreadId, task: TaskId) -> Uuid {
+    id::about(&format!("the question of {task} in {mission}"))
 }
 
 impl Desk {
@@ -122,6 +138,22 @@ impl Desk {
 
     pub fn frameworks_max(&self) -> u32 {
         self.0.frameworks_max
+    }
+
+    pub fn rest(&self) -> &watch::Sender<Rest> {
+        &self.0.rest
+    }
+
+    pub fn approvals(&self) -> &Rules {
+        &self.0.approvals
+    }
+
+    pub fn plan_version(&self) -> &str {
+        &self.0.plan_version
+    }
+
+    pub fn event_bytes(&self) -> usize {
+        self.0.event_bytes
     }
 
     pub fn answer_ms(&self) -> u64 {
@@ -222,13 +254,13 @@ impl Desk {
         }
     }
 
-    /// Asks people, and waits until one has answered, or nobody may any more. A question that was asked before a crash is asked no second time.
+    /// Asks people, and waits until one has answered, or nobody may any more.
     pub async fn ask_people(&self, task: TaskId, question: &str) -> Option<String> {
-        let (store, space, mission) = (self.0.client.store(), &self.0.space, &self.0.row.thread);
-        let mut follower = store.feed().follow(space, Some(mission));
-        let id = id::about(&format!("the question of {task} in {mission}"));
+        let mission = &self.0.row.thread;
+        let id = question_id(mission, task);
+        let text = id.to_string();
         let asked = Question {
-            question: &id.to_string(),
+            question: &text,
             turn: 1,
             call_id: &format!("{task}.question"),
             text: question,
@@ -239,32 +271,55 @@ impl Desk {
             server: None,
             trial: None,
         };
+        let asked = Fact::Question(asked).encode(mission).with_id(id);
+        let stands = vec![
+            Condition::Request { id: text.clone(), state: RequestState::Question },
+            Condition::TaskToCome { mission: mission.clone(), task, open: false },
+        ];
+        let answer = |event: &Event| match event.fact() {
+            Fact::Answer(answer) if answer.question == text => {
+                let is_given = matches!(answer.what, Answered::Given { .. });
+                Some(is_given.then(|| cut(answer.text, TEXT_MAX)))
+            }
+            _ => None,
+        };
+        self.ask_for(id, asked, stands, tag::ANSWER, answer).await
+    }
+
+    /// Puts a request before people by the event with this id, and waits until one with this tag settles it. A request that was made before a crash is
+    /// made no second time. `stands`: what is so as long as it is not settled.
+    pub async fn ask_for<T>(
+        &self,
+        id: Uuid,
+        asked: Draft,
+        stands: Vec<Condition>,
+        settled_by: &str,
+        settled: impl Fn(&Event) -> Option<T>,
+    ) -> T {
+        let (store, space, mission) = (self.0.client.store(), &self.0.space, &self.0.row.thread);
+        let mut follower = store.feed().follow(space, Some(mission));
         match store.event(space, id).await {
             Ok(Some(_)) => {}
-            Ok(None) => self.0.ledger.write(Fact::Question(asked).encode(mission).with_id(id)).await,
+            Ok(None) => self.0.ledger.write(asked).await,
             Err(error) => return self.lose(error).await,
         }
-        // Who looks for what is due, and for people who went meanwhile, is told as of any other question.
+        // Who looks for what is due, and for people who went meanwhile, is told as of any other request.
         match store.event(space, id).await {
             Ok(event) => event.iter().for_each(|event| (self.0.on_stored)(space, event)),
             Err(error) => return self.lose(error).await,
         }
         loop {
-            let (thread, tags) = (Some(mission.clone()), vec![tag::ANSWER.to_owned()]);
+            let (thread, tags) = (Some(mission.clone()), vec![settled_by.to_owned()]);
             let query = Query { thread, tags, limit: ANSWERS_MAX, ..Query::default() };
-            let answers = match store.events(space, &query).await {
-                Ok(answers) => answers,
-                Err(error) => return self.lose(error).await,
-            };
-            let is_it = |fact: &Answer<'_>| fact.question == id.to_string();
-            for event in &answers {
-                if let Fact::Answer(answer) = event.fact()
-                    && is_it(&answer)
-                {
-                    let is_given = matches!(answer.what, Answered::Given { .. });
-                    return is_given.then(|| cut(answer.text, TEXT_MAX));
+            match store.events(space, &query).await {
+                Ok(events) => {
+                    if let Some(settled) = events.iter().find_map(&settled) {
+                        return settled;
+                    }
                 }
+                Err(error) => return self.lose(error).await,
             }
+            let _waits = self.waits_for_people(id, stands.clone());
             follower.changed().await;
         }
     }

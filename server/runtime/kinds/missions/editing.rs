@@ -4,10 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::closing::ended_thread;
+use super::desk::question_id;
 use super::{Missions, key};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::mission::{TaskEdit, TaskId, TaskStatus, circle};
+use crate::event::request::{Parked, Settled};
 use crate::event::task::TaskNews;
 use crate::log::appended::Append;
 use crate::log::error::StoreError;
@@ -87,7 +89,25 @@ impl Missions {
             None => return Err(Refused::Settled(format!("{task} is over already"))),
             Some(first) => first.conditions.push(stands),
         }
-        self.say(space, drafts).await
+        self.say(space, drafts).await?;
+        for task in below {
+            self.withdraw(space, mission, task).await?;
+        }
+        // It may have waited for nothing else.
+        self.waker.wake(space, mission, None);
+        Ok(())
+    }
+
+    /// Nobody needs what was asked for a task any more.
+    async fn withdraw(&self, space: &Space, mission: &ThreadId, task: TaskId) -> Result<(), Refused> {
+        let id = question_id(mission, task).to_string();
+        let open = self.store.request(space, &id).await?;
+        let Some(parked) = open.and_then(|row| Parked::of(&id, &row.asked)) else { return Ok(()) };
+        match self.say(space, parked.settled(mission, Settled::Withdrawn { reason: SKIPPED })).await {
+            // It was answered meanwhile.
+            Err(Refused::Settled(_)) => Ok(()),
+            said => said,
+        }
     }
 
     /// Has a mission rest.

@@ -5,6 +5,7 @@
 use futures_util::future::{BoxFuture, FutureExt as _};
 use unhurried::{Context, NodeExecutionError, Run};
 
+use super::approving::{Approved, adopt, approve, propose};
 use super::asking::Came;
 use super::desk::Desk;
 use super::making::make;
@@ -12,36 +13,59 @@ use super::planning::{ask_user, consider, decompose, replan};
 use super::said::Considered;
 use super::steps::{Ended, Tried, Verdict, answer, begin, check, end, retry, solve};
 use super::using::{Framed, look_up, tell, with_frameworks};
-use crate::event::mission::{Ladder, Step, TaskId, Value};
+use crate::event::mission::{Ladder, Plan, Step, TaskId, Value};
 use crate::tasks::under_way::UnderWay;
 
 type Place = tokio::sync::OwnedSemaphorePermit;
 type Done<T> = Result<T, NodeExecutionError>;
 
-/// The mission, and its answer; none: a budget was used up.
-pub(super) async fn mission(desk: Desk) -> Done<Option<String>> {
-    let planned = decompose(Context::new(None), desk.clone()).await?;
+/// What a mission comes to.
+pub(super) enum Outcome {
+    Answer(String),
+    /// A budget is used up.
+    Spent,
+    /// A person does not want it done as it was planned.
+    Rejected(String),
+}
+
+/// The mission, and what it comes to.
+pub(super) async fn mission(desk: Desk) -> Done<Outcome> {
+    let _at_work = desk.at_work();
+    let planned = match desk.wanted().plan {
+        Plan::Go => decompose(Context::new(None), desk.clone()).await?,
+        Plan::Ask => match propose(Context::new(()), desk.clone()).await? {
+            Came::To(plan) => match approve(Context::new(plan), desk.clone()).await? {
+                Approved::Plan(plan) => adopt(Context::new(plan), desk.clone()).await?,
+                Approved::Rejected(why) => return Ok(Outcome::Rejected(why)),
+            },
+            Came::ToNothing(why) => Came::ToNothing(why),
+            Came::Spent(why) => Came::Spent(why),
+        },
+    };
     if let Came::To(_) | Came::ToNothing(_) = desk.noting(planned) {
         work_off(desk.clone(), None).await?;
     }
-    match desk.spent() {
-        Some(_) => Ok(None),
-        None => Ok(match desk.noting(answer(Context::new(()), desk.clone()).await?) {
-            Came::To(answer) | Came::ToNothing(answer) => Some(answer),
-            Came::Spent(_) => None,
-        }),
+    if desk.spent().is_some() {
+        return Ok(Outcome::Spent);
     }
+    Ok(match desk.noting(answer(Context::new(()), desk.clone()).await?) {
+        Came::To(answer) | Came::ToNothing(answer) => Outcome::Answer(answer),
+        Came::Spent(_) => Outcome::Spent,
+    })
 }
 
 /// Does the tasks of a mission, or the parts of a task: those side by side that may begin, each in a flow of its own.
 fn work_off(desk: Desk, parent: Option<TaskId>) -> BoxFuture<'static, Done<()>> {
     let work = async move {
+        let _waits = desk.waits_for_others();
         let mut flows = UnderWay::new();
         loop {
             while flows.len() < desk.options().width as usize && desk.spent().is_none() {
                 let Some(task) = desk.board().take_next(parent) else { break };
                 let (work, skipped) = (Run::branch(task, work_on(desk.clone(), task)), desk.clone());
+                let at_work = desk.at_work();
                 flows.push(async move {
+                    let _at_work = at_work;
                     tokio::select! {
                         () = skipped.skipped(task) => Ok(()),
                         done = work => done,
@@ -125,7 +149,7 @@ async fn try_all(desk: &Desk, task: TaskId, how: &Considered, mut place: Option<
             }
             place = desk.place().await;
         }
-        let tried = solve(Context::new(task), step, how.routes.clone(), wrong.clone(), desk.clone()).await?;
+        let tried = solve(desk, task, step, &how.routes, &wrong).await?;
         match judged(desk, task, how, tried).await? {
             Attempt::Passed(answer) => return finish(desk, task, &frames, Ended::closed(answer), is_first).await,
             Attempt::Failed(verdict) => wrong.push(verdict),

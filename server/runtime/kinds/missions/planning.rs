@@ -18,49 +18,26 @@ use crate::model::provider::Tier;
 /// The parts of the mission, or of a task. Nothing comes of it where there is no room for them.
 #[node]
 pub(super) async fn decompose(parent: Option<TaskId>, desk: Desk) -> Came<Vec<TaskId>> {
-    let prompts = desk.client().prompts();
-    let mut values = vec![("mission".to_owned(), quoted(&desk.wanted().mission))];
-    let (level, value) = match parent {
-        None => (0, desk.wanted().value),
-        Some(task) => {
-            values.push(("task".to_owned(), desk.described(task)));
-            desk.board().get(task).map_or((0, Value::Low), |now| (now.level, now.value))
-        }
-    };
     let (depth, most) = (desk.options().depth, desk.options().tasks as usize);
-    if level >= depth {
-        let why = format!("tasks are split {depth} deep at most (mission.depth)");
-        desk.refuse(parent, parent.map(|task| (task, "to split".to_owned(), why.clone())));
-        return Came::ToNothing(why);
-    }
-    if desk.board().len() >= most {
-        let why = format!("a mission has at most {most} tasks (mission.tasks)");
-        desk.refuse(parent, parent.map(|task| (task, "to split".to_owned(), why.clone())));
-        return Came::ToNothing(why);
-    }
-    let tail = if parent.is_some() { &prompts.mission_split } else { &prompts.mission_wanted };
-    let (node, tool, system) = ("decompose", "decompose", &prompts.mission_decompose);
-    let ask = Ask { node, tool, task: parent, tier: Tier::Low, system, tail, values };
-    let some = |said: &Decompose| match said.tasks.is_empty() {
-        true => Err("the list of tasks is empty: where nothing is to be split, it has one task".to_owned()),
-        false => Ok(()),
-    };
-    let said = match desk.ask::<Decompose>(ask, some).await {
-        Came::To(said) => said,
-        Came::Spent(why) => return Came::Spent(why),
-        Came::ToNothing(why) if parent.is_some() => return Came::ToNothing(format!("it was not split: {why}")),
-        // A mission may be one task.
-        Came::ToNothing(why) => return Came::To(desk.one_task(&why)),
-    };
-    let (made, refused) = {
+    let (level, count) = {
         let board = desk.board();
-        said.read(&board, parent, (board.next_number(), most - board.len()), value)
+        (parent.and_then(|task| board.get(task)).map_or(0, |now| now.level), board.len())
     };
-    desk.refuse(parent, refused);
-    match (made.is_empty(), parent) {
-        (false, _) => Came::To(desk.make(parent, made)),
-        (true, Some(_)) => Came::ToNothing("none of its parts could be made".to_owned()),
-        (true, None) => Came::To(desk.one_task("none of its tasks could be made")),
+    let no_room = match () {
+        () if level >= depth => Some(format!("tasks are split {depth} deep at most (mission.depth)")),
+        () if count >= most => Some(format!("a mission has at most {most} tasks (mission.tasks)")),
+        () => None,
+    };
+    if let Some(why) = no_room {
+        desk.refuse(parent, parent.map(|task| (task, "to split".to_owned(), why.clone())));
+        return Came::ToNothing(why);
+    }
+    match desk.parts(parent).await {
+        Came::To(said) => desk.made_of(parent, said),
+        Came::Spent(why) => Came::Spent(why),
+        Came::ToNothing(why) if parent.is_some() => Came::ToNothing(format!("it was not split: {why}")),
+        // A mission may be one task.
+        Came::ToNothing(why) => Came::To(desk.one_task(&why)),
     }
 }
 
@@ -165,8 +142,42 @@ impl Desk {
         }
     }
 
+    /// What a model says of the parts of the mission, or of a task.
+    pub async fn parts(&self, parent: Option<TaskId>) -> Came<Decompose> {
+        let prompts = self.client().prompts();
+        let mut values = vec![("mission".to_owned(), quoted(&self.wanted().mission))];
+        values.extend(parent.map(|task| ("task".to_owned(), self.described(task))));
+        let tail = if parent.is_some() { &prompts.mission_split } else { &prompts.mission_wanted };
+        let (node, tool, system) = ("decompose", "decompose", &prompts.mission_decompose);
+        let ask = Ask { node, tool, task: parent, tier: Tier::Low, system, tail, values };
+        let some = |said: &Decompose| match said.tasks.is_empty() {
+            true => Err("the list of tasks is empty: where nothing is to be split, it has one task".to_owned()),
+            false => Ok(()),
+        };
+        self.ask::<Decompose>(ask, some).await
+    }
+
+    /// Makes what can be made of such parts.
+    pub fn made_of(&self, parent: Option<TaskId>, said: Decompose) -> Came<Vec<TaskId>> {
+        let (made, refused) = {
+            let board = self.board();
+            let value = match parent {
+                None => self.wanted().value,
+                Some(task) => board.get(task).map_or(Value::Low, |now| now.value),
+            };
+            let room = (self.options().tasks as usize).saturating_sub(board.len());
+            said.read(&board, parent, (board.next_number(), room), value)
+        };
+        self.refuse(parent, refused);
+        match (made.is_empty(), parent) {
+            (false, _) => Came::To(self.make(parent, made)),
+            (true, Some(_)) => Came::ToNothing("none of its parts could be made".to_owned()),
+            (true, None) => Came::To(self.one_task("none of its tasks could be made")),
+        }
+    }
+
     /// The mission as its only task.
-    fn one_task(&self, why: &str) -> Vec<TaskId> {
+    pub fn one_task(&self, why: &str) -> Vec<TaskId> {
         let mission = &self.wanted().mission;
         let whole = NewTask {
             task: TaskId(self.board().next_number()),

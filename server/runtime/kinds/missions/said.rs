@@ -10,29 +10,12 @@ use serde_json::Value as Json;
 use super::board::Board;
 use crate::event::mission::{ANSWER_MAX, Check, NAME_MAX, NewTask, Route, TEXT_MAX, TaskId, Value, circle, sameness};
 use crate::event::statement::cut;
+pub(super) use crate::tools::catalogue::mission_plan::Plan as Decompose;
 
 /// Most names that brought to a task.
 const BROUGHT_MAX: usize = 16;
 /// The rubric where none is given.
 const RUBRIC: &str = "The answer does what the task asks for, completely, and nothing in it is wrong.";
-
-/// The parts of a mission or a task.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Decompose {
-    pub tasks: Vec<Part>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Part {
-    name: String,
-    description: String,
-    /// Numbers of parts in the list, from 1.
-    requires: Vec<i64>,
-    value: Option<String>,
-    brought_by: Vec<String>,
-}
 
 /// How a task is to be done.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -75,6 +58,7 @@ pub(super) struct Solve {
     pub thought: String,
     pub answer: Option<String>,
     pub program: Option<String>,
+    pub search: Option<String>,
 }
 
 /// A verdict.
@@ -193,7 +177,7 @@ impl Considered {
 
 impl Decompose {
     /// The tasks that are made of it, at most `room`, and what was refused, by name. The first gets the number `from`.
-    pub fn read(
+    pub(super) fn read(
         self,
         board: &Board,
         parent: Option<TaskId>,
