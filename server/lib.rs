@@ -35,6 +35,7 @@ pub mod words {
 }
 /// Events: what happened, in one closed envelope.
 pub mod event {
+    pub mod agreement;
     pub mod catalogue;
     pub mod condition;
     pub mod correction;

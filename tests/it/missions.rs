@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
+mod agreement;
 mod bad_input;
 mod budgets;
 mod crash;

@@ -97,7 +97,7 @@ pub struct Route {
 /// How the answer of a task is checked.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TaskCheck {
-    /// `program`, `knowledge` or `rubric`.
+    /// `program`, `knowledge`, `agreement` or `rubric`.
     pub by: &'static str,
     /// The program, or what is searched.
     pub with: Option<String>,
@@ -110,6 +110,7 @@ impl From<Check> for TaskCheck {
         match check {
             Check::Program { code, rubric } => Self { by: "program", with: Some(code), rubric },
             Check::Knowledge { query, rubric } => Self { by: "knowledge", with: Some(query), rubric },
+            Check::Agreement { rubric } => Self { by: "agreement", with: None, rubric },
             Check::Rubric { rubric } => Self { by: "rubric", with: None, rubric },
         }
     }

@@ -49,7 +49,8 @@ specs! {
         ("parent", "number | null", "the task that was split into it and others"),
         ("requires", "number[]", "the tasks that have to end before it begins"),
         ("brought_by", "string[]", "names of tasks and thoughts that brought to it, as the planner says"),
-        ("rank", "number", "its place among its siblings: the lowest goes first")
+        ("rank", "number", "its place among its siblings: the lowest goes first"),
+        ("exact?", "boolean", "it is one step with a short answer: it is tried, without being considered, until tries agree")
     ],
     BEGAN "began": "Work on a task begins, in a thread of its own." [("behind", "number | null", "a task that it requires and that failed")],
     SPLIT "split": "Whether a task is to be split." [("needed", "boolean", "whether it is"), WHY],
@@ -63,7 +64,7 @@ specs! {
         ("why", "string", "what was thought on the way, or why there is no answer")
     ],
     JUDGED "judged": "The answer of a task was checked." [
-        ("by", "\"program\" | \"knowledge\" | \"rubric\"", "what decided it"),
+        ("by", "\"program\" | \"knowledge\" | \"agreement\" | \"rubric\"", "what decided it"),
         ("passes", "boolean", "whether the answer will do"),
         WHY
     ],
@@ -191,6 +192,7 @@ pub(super) fn examples() -> Vec<Draft> {
         requires: vec![TaskId(1)],
         brought_by: vec!["list the talks".into()],
         rank: 2,
+        exact: false,
     });
     let route =
         |name: &str, how: &str, estimate, splits| Route { name: name.into(), how: how.into(), estimate, splits };

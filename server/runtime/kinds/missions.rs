@@ -43,6 +43,7 @@ use crate::words::id::{self, Seq, Space, ThreadId};
 use board::Board;
 use desk::Desk;
 
+mod agreeing;
 mod asking;
 mod board;
 mod checking;

@@ -7,11 +7,12 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::FuturesUnordered;
 use unhurried::{Context, NodeExecutionError, Run};
 
+use super::agreeing::agree;
 use super::asking::Came;
 use super::desk::Desk;
 use super::planning::{ask_user, consider, decompose, replan};
 use super::steps::{Ended, Tried, Verdict, answer, begin, check, end, retry, solve};
-use crate::event::mission::{Ladder, Step, TaskId, Value};
+use crate::event::mission::{Check, Ladder, Step, TaskId, Value};
 
 type Done<T> = Result<T, NodeExecutionError>;
 
@@ -82,7 +83,18 @@ async fn work_on(desk: Desk, task: TaskId) -> Done<()> {
         considered = again;
     }
     let mut wrong: Vec<Verdict> = Vec::new();
+    let by_agreement = matches!(considered.check, Check::Agreement { .. });
+    if by_agreement {
+        match desk.noting(agree(task, &considered, &mut wrong, &desk).await?) {
+            Came::To(answer) => return finish(&desk, task, Ended::closed(answer)).await,
+            Came::ToNothing(_) => {}
+            Came::Spent(_) => return Ok(()),
+        }
+    }
     for step in Ladder::of(&considered.routes, desk.value(task) != Value::Low) {
+        if by_agreement && matches!(step, Step::Whole(_)) {
+            continue;
+        }
         if let Step::High(_) = step
             && !retry(Context::new(task), desk.clone()).await?
         {

@@ -84,9 +84,7 @@ pub(super) async fn begin(task: TaskId, desk: Desk) -> Option<TaskId> {
 /// Whether a task is tried once more by the high tier: a rule over figures.
 #[node]
 pub(super) async fn retry(task: TaskId, desk: Desk) -> bool {
-    let calls_left = desk.purse().calls_left().unwrap_or(u64::MAX >> 12);
-    let tasks_left = desk.board().unfinished().count() as u64;
-    let figures = Figures { calls_left, tasks_left };
+    let figures = desk.figures();
     let made = figures.allow_retry();
     desk.say(task, [TaskNews::Retry { made, figures }]);
     made
@@ -104,17 +102,19 @@ pub(super) async fn solve(
     let (route, tier) = match step {
         Step::Whole(at) => (routes.get(at), Tier::Low),
         Step::High(at) => (routes.get(at), Tier::High),
+        Step::Alone { route, .. } => (routes.get(route), Tier::Low),
         Step::Split => (None, Tier::Low),
     };
+    let attempt = if let Step::Alone { attempt, .. } = step { Some(attempt) } else { None };
     let name = route.map_or("split", |route| &route.name).to_owned();
     let prompts = desk.client().prompts();
     let mut wrong: Vec<Json> = wrong.iter().map(|it| json!(it)).collect();
-    for attempt in 1..=PROGRAMS {
+    for repair in 1..=PROGRAMS {
         let how = route.map_or("The task was split: put its answer together from those of its parts.", |it| &it.how);
         let values = vec![
             ("mission".to_owned(), quoted(&desk.wanted().mission)),
             ("task".to_owned(), desk.described(task)),
-            ("route".to_owned(), json!({ "name": name, "how": how }).to_string()),
+            ("route".to_owned(), shown_route(&name, how, attempt)),
             ("so_far".to_owned(), json!(wrong).to_string()),
         ];
         let (system, tail) = (&prompts.mission_solve, &prompts.mission_try);
@@ -135,7 +135,7 @@ pub(super) async fn solve(
                 desk.say(task, [TaskNews::Tried { route: name.clone(), tier, answer: Some(answer.clone()), why }]);
                 return Came::To(Tried { route: name, answer });
             }
-            Err(why) if program.is_some() && attempt < PROGRAMS => {
+            Err(why) if program.is_some() && repair < PROGRAMS => {
                 let (of, said) = (name.clone(), why.clone());
                 desk.say(task, [TaskNews::Tried { route: of, tier: word(tier), answer: None, why: said }]);
                 wrong.push(json!({ "route": name, "program": program, "why": why }));
@@ -176,12 +176,7 @@ pub(super) async fn check(task: TaskId, check: Check, answer: String, desk: Desk
 #[node]
 pub(super) async fn end(task: TaskId, ended: Ended, desk: Desk) {
     desk.beside(Some(task), closing::over(desk.mission_thread(), task, ended.answer.clone(), ended.reason.clone()));
-    let mut board = desk.board();
-    if let Some(now) = board.get_mut(task) {
-        let failed = TaskStatus::FailedWithCurrentAvailableInstruments;
-        now.status = if ended.answer.is_some() { TaskStatus::Closed } else { failed };
-        (now.answer, now.reason) = (ended.answer, ended.reason);
-    }
+    desk.board().end(task, ended.answer, ended.reason);
 }
 
 /// The answer to the mission, from all its tasks and their answers.
@@ -209,11 +204,25 @@ pub(super) fn quoted(text: &str) -> String {
     json!(text).to_string()
 }
 
+fn shown_route(name: &str, how: &str, attempt: Option<usize>) -> String {
+    let mut shown = json!({ "name": name, "how": how });
+    if let Some(attempt) = attempt {
+        shown["attempt"] = attempt.into();
+    }
+    shown.to_string()
+}
+
 fn word(tier: Tier) -> String {
     if tier == Tier::High { "high" } else { "low" }.to_owned()
 }
 
 impl Desk {
+    /// What the mission has left.
+    pub fn figures(&self) -> Figures {
+        let calls_left = self.purse().calls_left().unwrap_or(u64::MAX >> 12);
+        Figures { calls_left, tasks_left: self.board().left() }
+    }
+
     /// A task as those are told of it who work on it: with what was done before, and with its parts.
     pub fn described(&self, task: TaskId) -> String {
         let board = self.board();
