@@ -208,3 +208,21 @@ on_both!(t1_35_a_program_is_repaired_from_its_error, |medium| {
     assert!(calls[1].says("boom(") && calls[1].says("SyntaxError"), "{:?}", calls[1]);
     assert!(calls[2].says("missing") && calls[2].says("ReferenceError"), "{:?}", calls[2]);
 });
+
+// D1.57: the high tier has more steps.
+on_both!(d1_57_the_high_tier_repairs_a_program_oftener, |medium| {
+    let stub = Stub::start().await;
+    let broken = json!({ "thought": "compute it", "answer": null, "program": "missing.name" });
+    stub.on(node("solve"), call("solve", broken));
+    otherwise(&stub);
+    let app = Setup::new(medium, &stub)
+        .env("THINKD_MODEL_HIGH", "stub-high")
+        .env("THINKD_TOOLS__CODE__ENABLED", true)
+        .env("THINKD_MISSION__DEPTH", 1)
+        .start()
+        .await;
+    let mission = begin(&app, "one thing", json!({})).await;
+    assert_eq!(ended(&app, &mission).await["status"], "done");
+    let models: Vec<bool> = stub.all(node("solve")).iter().map(|it| it.model() == "stub-high").collect();
+    assert_eq!(models, [vec![false; 3], vec![true; 6]].concat());
+});

@@ -19,8 +19,9 @@ use crate::event::task::TaskNews;
 use crate::model::provider::Tier;
 use crate::thread::settings::{Kind, Settings};
 
-/// So often is an answer asked for whose program ends in an error.
+/// So often is an answer asked for whose program ends in an error: of the ordinary model, and of the high tier.
 const PROGRAMS: usize = 3;
+const PROGRAMS_HIGH: usize = 6;
 
 /// An answer and the route that led to it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -109,7 +110,8 @@ pub(super) async fn solve(
     let name = route.map_or("split", |route| &route.name).to_owned();
     let prompts = desk.client().prompts();
     let mut wrong: Vec<Json> = wrong.iter().map(|it| json!(it)).collect();
-    for repair in 1..=PROGRAMS {
+    let most = if tier == Tier::High { PROGRAMS_HIGH } else { PROGRAMS };
+    for repair in 1..=most {
         let how = route.map_or("The task was split: put its answer together from those of its parts.", |it| &it.how);
         let values = vec![
             ("mission".to_owned(), quoted(&desk.wanted().mission)),
@@ -135,7 +137,7 @@ pub(super) async fn solve(
                 desk.say(task, [TaskNews::Tried { route: name.clone(), tier, answer: Some(answer.clone()), why }]);
                 return Came::To(Tried { route: name, answer });
             }
-            Err(why) if program.is_some() && repair < PROGRAMS => {
+            Err(why) if program.is_some() && repair < most => {
                 let (of, said) = (name.clone(), why.clone());
                 desk.say(task, [TaskNews::Tried { route: of, tier: word(tier), answer: None, why: said }]);
                 wrong.push(json!({ "route": name, "program": program, "why": why }));
