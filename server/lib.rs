@@ -43,6 +43,7 @@ pub mod event {
     pub mod draft;
     pub mod entity;
     pub mod envelope;
+    pub mod estimate;
     pub mod evidence;
     pub mod fact;
     pub mod framework;

@@ -179,6 +179,9 @@ pub struct Route {
     pub estimate: f64,
     /// It splits the task instead of doing it as a whole.
     pub splits: bool,
+    /// The same chance, as learned from what came of earlier routes of its kind; none: there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned: Option<f64>,
 }
 
 /// How an answer is checked. Chosen before there is one.
@@ -241,7 +244,7 @@ pub enum Step {
     },
 }
 
-/// In which order a task is tried: routes by falling estimate, as they were listed where these are equal; the high tier; split, if that was no
+/// In which order a task is tried: routes by falling chance, as they were listed where these are equal; the high tier; split, if that was no
 /// route. Every step is taken once.
 #[derive(Debug, Clone)]
 pub struct Ladder(std::vec::IntoIter<Step>);
@@ -250,7 +253,7 @@ impl Ladder {
     /// Of these routes. `high`: the task is worth the high tier.
     pub fn of(routes: &[Route], high: bool) -> Self {
         let mut order: Vec<usize> = (0..routes.len()).collect();
-        order.sort_by(|a, b| routes[*b].estimate.total_cmp(&routes[*a].estimate));
+        order.sort_by(|a, b| routes[*b].chance().total_cmp(&routes[*a].chance()));
         let mut steps = Vec::new();
         for route in &order {
             let step = if routes[*route].splits { Step::Split } else { Step::Whole(*route) };
@@ -324,7 +327,7 @@ mod tests {
     use super::*;
 
     fn route(estimate: f64, splits: bool) -> Route {
-        Route { name: estimate.to_string(), how: String::new(), estimate, splits }
+        Route { name: estimate.to_string(), how: String::new(), estimate, splits, learned: None }
     }
 
     /// D1.32, D1.54, T1.16: by falling estimate, ties as listed; the high tier, then to split.

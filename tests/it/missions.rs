@@ -9,6 +9,7 @@ mod agreement;
 mod bad_input;
 mod budgets;
 mod crash;
+mod estimates;
 mod people;
 mod routes;
 

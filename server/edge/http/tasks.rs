@@ -92,6 +92,8 @@ pub struct Route {
     pub estimate: f64,
     /// It splits the task instead of doing it as a whole.
     pub splits: bool,
+    /// The same chance, as learned from what came of earlier routes of its kind; null: there were none.
+    pub learned: Option<f64>,
 }
 
 /// How the answer of a task is checked.
@@ -140,7 +142,13 @@ impl Task {
             routes: row
                 .routes
                 .into_iter()
-                .map(|it| Route { name: it.name, how: it.how, estimate: it.estimate, splits: it.splits })
+                .map(|it| Route {
+                    name: it.name,
+                    how: it.how,
+                    estimate: it.estimate,
+                    splits: it.splits,
+                    learned: it.learned,
+                })
                 .collect(),
             check: row.check.map(Into::into),
             thread,

@@ -56,6 +56,6 @@ async fn counted(task: TaskId, tries: Vec<Option<String>>, desk: Desk) -> Agreed
         Agreed::NotYet => return came,
     };
     let why = format!("{of} ({calls_left} calls and {tasks_left} tasks are left)");
-    desk.say(task, [TaskNews::Judged { by: "agreement".to_owned(), passes, why }]);
+    desk.say(task, [TaskNews::Judged { by: "agreement".to_owned(), passes, why, expected: None }]);
     came
 }

@@ -12,7 +12,8 @@ use super::asking::Came;
 use super::desk::Desk;
 use super::planning::{ask_user, consider, decompose, replan};
 use super::steps::{Ended, Tried, Verdict, answer, begin, check, end, retry, solve};
-use crate::event::mission::{Check, Ladder, Step, TaskId, Value};
+use crate::event::estimate::Expected;
+use crate::event::mission::{Check, Ladder, Route, Step, TaskId, Value};
 
 type Done<T> = Result<T, NodeExecutionError>;
 
@@ -126,7 +127,8 @@ async fn work_on(desk: Desk, task: TaskId) -> Done<()> {
             }
             Came::Spent(_) => return Ok(()),
         };
-        match desk.noting(check(Context::new(task), considered.check.clone(), answer.clone(), desk.clone()).await?) {
+        let (by, expected) = (considered.check.clone(), expected(&considered.routes, step));
+        match desk.noting(check(Context::new(task), by, expected, answer.clone(), desk.clone()).await?) {
             Came::To(()) => return finish(&desk, task, Ended::closed(answer)).await,
             Came::ToNothing(why) => wrong.push(Verdict { route, answer: Some(answer), why }),
             Came::Spent(_) => return Ok(()),
@@ -135,6 +137,15 @@ async fn work_on(desk: Desk, task: TaskId) -> Done<()> {
     let judged = wrong.iter().rfind(|it| it.answer.is_some()).or(wrong.last());
     let last = judged.map_or_else(|| "there was nothing to try".to_owned(), |last| last.why.clone());
     finish(&desk, task, Ended::failed(format!("no answer passed its check by {} tries: {last}", wrong.len()))).await
+}
+
+/// What is expected of a step: of the task once it is split, where that was no route, nothing.
+fn expected(routes: &[Route], step: Step) -> Option<Expected> {
+    match step {
+        Step::Whole(at) | Step::Alone { route: at, .. } => routes.get(at).map(|route| route.expected(false)),
+        Step::High(at) => routes.get(at).map(|route| route.expected(true)),
+        Step::Split => routes.iter().find(|route| route.splits).map(|route| route.expected(false)),
+    }
 }
 
 async fn finish(desk: &Desk, task: TaskId, ended: Ended) -> Done<()> {

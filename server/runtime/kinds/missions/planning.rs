@@ -127,6 +127,10 @@ pub(super) async fn consider(task: TaskId, said: Option<Said>, desk: Desk) -> Ca
         None => Considered::of_exact(),
         Some(Came::To(said)) => {
             let (mut considered, refused) = said.read(task, desk.options().routes as usize);
+            {
+                let records = desk.records();
+                considered.routes.iter_mut().for_each(|it| it.learned = records.learned(it.kind(), it.estimate));
+            }
             desk.refuse(Some(task), refused);
             if considered.question.is_some()
                 && let Some(why) = desk.why_not_asked(task, was_asked).await

@@ -144,7 +144,8 @@ impl Consider {
             .collect();
         let split = self.split.then(|| chance("splitting", &self.split_estimate));
         for (way, estimate) in ways {
-            let route = Route { name: cut(&way.name, NAME_MAX), how: cut(&way.how, TEXT_MAX), estimate, splits: false };
+            let (name, how) = (cut(&way.name, NAME_MAX), cut(&way.how, TEXT_MAX));
+            let route = Route { name, how, estimate, splits: false, learned: None };
             let of = format!("the route {}", route.name);
             if route.name.is_empty() && route.how.is_empty() {
                 refused.push((task, "a route".to_owned(), "it says nothing".to_owned()));
@@ -159,7 +160,13 @@ impl Consider {
         if routes.is_empty() {
             routes.push(as_a_whole());
         }
-        let splitting = |estimate| Route { name: "split".into(), how: self.split_why.clone(), estimate, splits: true };
+        let splitting = |estimate| Route {
+            name: "split".into(),
+            how: self.split_why.clone(),
+            estimate,
+            splits: true,
+            learned: None,
+        };
         routes.extend(split.map(splitting));
         let rubric = Some(cut(&self.rubric, TEXT_MAX)).filter(|it| !it.is_empty()).unwrap_or_else(|| RUBRIC.to_owned());
         let text = |text: Option<String>| {
@@ -178,7 +185,8 @@ impl Consider {
 }
 
 fn as_a_whole() -> Route {
-    Route { name: "as a whole".into(), how: "Do the task as it stands.".into(), estimate: 0.5, splits: false }
+    let (name, how) = ("as a whole".into(), "Do the task as it stands.".into());
+    Route { name, how, estimate: 0.5, splits: false, learned: None }
 }
 
 impl Considered {

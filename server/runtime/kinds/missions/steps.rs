@@ -12,6 +12,7 @@ use super::closing;
 use super::desk::Desk;
 use super::said::{Judge, Report, Solve};
 use crate::event::draft::Draft;
+use crate::event::estimate::Expected;
 use crate::event::fact::set::Thread;
 use crate::event::mission::{ANSWER_MAX, Check, Figures, Route, Step, TEXT_MAX, TaskId, TaskStatus};
 use crate::event::statement::cut;
@@ -150,7 +151,13 @@ pub(super) async fn solve(
 
 /// Whether an answer will do: by the check that was chosen before there was one, or where that decides nothing, by a model that sees task and answer only.
 #[node]
-pub(super) async fn check(task: TaskId, check: Check, answer: String, desk: Desk) -> Came<()> {
+pub(super) async fn check(
+    task: TaskId,
+    check: Check,
+    expected: Option<Expected>,
+    answer: String,
+    desk: Desk,
+) -> Came<()> {
     let Decided { by, passes, why } = match desk.decided(&check, &answer).await {
         Ok(decided) => decided,
         Err(undecided) => {
@@ -170,7 +177,10 @@ pub(super) async fn check(task: TaskId, check: Check, answer: String, desk: Desk
             Decided { by: "rubric", passes, why }
         }
     };
-    desk.say(task, [TaskNews::Judged { by: by.to_owned(), passes, why: why.clone() }]);
+    if let Some(expected) = &expected {
+        desk.records().note(expected, passes);
+    }
+    desk.say(task, [TaskNews::Judged { by: by.to_owned(), passes, why: why.clone(), expected }]);
     if passes { Came::To(()) } else { Came::ToNothing(why) }
 }
 
