@@ -66,7 +66,7 @@ on_both!(d1_59_tries_are_pooled_over_the_tasks_of_a_mission, |medium| {
     let statuses: Vec<&str> = tasks.iter().map(|it| it["status"].as_str().unwrap()).collect();
     assert_eq!(statuses, ["failed_with_current_available_instruments", "closed", "closed"]);
     let verdict = judged(&app, 1).await;
-    assert_eq!(verdict["why"], "no two of 4 tries agree (5 calls and 3 tasks are left)");
+    assert_eq!(verdict["why"], "no two of 4 tries agree (5 calls are left; 2 tasks to come, 0 more under way)");
 });
 
 // A planner may choose it for a task that it considers; where tries never agree, the high tier and a judge have the last word.
@@ -101,19 +101,15 @@ async fn a_planted_mission_is_done_that_no_whole_attempt_does() {
     });
     let app = Setup::new(Medium::sqlite(), &stub).env("THINKD_MISSION__DEPTH", 1).start().await;
     let planted = |world| Planted { steps: 20, chance: 0.7, judge_error: 0.2, repeat: 0.0, world, run: 1 };
-    let one = planted(1);
-    assert!(one.whole() < 0.001);
-    let mut begun = Vec::new();
-    for world in 1..=6 {
-        let budget = json!({ "budget": { "model_calls": one.calls() } });
-        begun.push((planted(world), begin(&app, &planted(world).to_string(), budget).await));
-    }
+    assert!(planted(1).whole() < 0.001);
     let mut done = 0;
-    for (planted, mission) in begun {
+    for planted in (1..=4).map(planted) {
+        let budget = json!({ "budget": { "model_calls": planted.calls() } });
+        let mission = begin(&app, &planted.to_string(), budget).await;
         ended(&app, &mission).await;
         done += usize::from(planted.answers(&replies(&app, &mission).await[0]));
     }
-    assert!(done >= 5, "{done} of 6");
+    assert!(done >= 3, "{done} of 4");
     assert_eq!(stub.count(node("judge")), 0);
     let rate = |way: fn(&Planted) -> bool| (1..=200).filter(|world| way(&planted(*world))).count();
     let others = [Planted::direct, Planted::best_of_n, Planted::majority, Planted::split_at_once].map(rate);

@@ -6,8 +6,8 @@ use super::asking::Came;
 use super::desk::Desk;
 use super::said::Considered;
 use super::steps::{Verdict, solve};
-use crate::event::agreement::{Agreed, agreed};
-use crate::event::mission::{Figures, Step, TaskId};
+use crate::event::agreement::{Agreed, Pool, agreed};
+use crate::event::mission::{Step, TaskId};
 use crate::event::task::TaskNews;
 
 /// What tries of a task agree on. Where it is nothing, `wrong` has each of them.
@@ -47,15 +47,15 @@ pub(super) async fn agree(
 /// What the tries so far come to, by what the mission has left.
 #[node]
 async fn counted(task: TaskId, tries: Vec<Option<String>>, desk: Desk) -> Agreed {
-    let figures = desk.figures();
-    let came = agreed(&tries, figures);
-    let Figures { calls_left, tasks_left } = figures;
+    let pool = desk.pool();
+    let came = agreed(&tries, pool);
+    let Pool { calls, open, begun } = pool;
     let (passes, of) = match &came {
         Agreed::On { tries: these, .. } => (true, format!("{these} of {} tries came to it", tries.len())),
         Agreed::Never => (false, format!("no two of {} tries agree", tries.len())),
         Agreed::NotYet => return came,
     };
-    let why = format!("{of} ({calls_left} calls and {tasks_left} tasks are left)");
+    let why = format!("{of} ({calls} calls are left; {open} tasks to come, {begun} more under way)");
     desk.say(task, [TaskNews::Judged { by: "agreement".to_owned(), passes, why, expected: None }]);
     came
 }

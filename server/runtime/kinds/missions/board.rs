@@ -43,8 +43,9 @@ pub(super) struct Board {
     waiting: BTreeMap<Option<TaskId>, BTreeSet<(u64, TaskId)>>,
     /// Those that people do not want any more.
     skipped: BTreeSet<TaskId>,
-    /// How many are over.
-    over: usize,
+    /// How many are over, and how many are under way.
+    over: u64,
+    begun: u64,
 }
 
 impl Board {
@@ -59,6 +60,7 @@ impl Board {
             if let Some(now) = board.tasks.get_mut(&task) {
                 (now.status, now.answer, now.reason) = (row.status, row.answer, row.reason);
             }
+            board.begun += u64::from(row.status == TaskStatus::InProgress);
             if row.status.is_over() {
                 board.over += 1;
                 board.waiting.entry(parent).or_default().remove(&(rank, task));
@@ -106,14 +108,27 @@ impl Board {
 
     /// How many have not ended.
     pub fn left(&self) -> u64 {
-        (self.tasks.len() - self.over) as u64
+        self.tasks.len() as u64 - self.over
+    }
+
+    /// How many have not begun, and how many are under way.
+    pub fn to_come(&self) -> (u64, u64) {
+        (self.left() - self.begun, self.begun)
+    }
+
+    /// Work on a task begins.
+    pub fn begin(&mut self, task: TaskId) {
+        let Some(now) = self.tasks.get_mut(&task).filter(|now| now.status == TaskStatus::Open) else { return };
+        now.status = TaskStatus::InProgress;
+        self.begun += 1;
     }
 
     /// A task has ended: with an answer, or with the reason why there is none.
     pub fn end(&mut self, task: TaskId, answer: Option<String>, reason: Option<String>) {
         let Some(now) = self.tasks.get_mut(&task) else { return };
         let failed = TaskStatus::FailedWithCurrentAvailableInstruments;
-        self.over += usize::from(!now.status.is_over());
+        self.over += u64::from(!now.status.is_over());
+        self.begun -= u64::from(now.status == TaskStatus::InProgress);
         now.status = if answer.is_some() { TaskStatus::Closed } else { failed };
         (now.answer, now.reason) = (answer, reason);
     }
@@ -213,9 +228,10 @@ mod tests {
         assert_eq!(board.take_next(None), Some(TaskId(2)));
         assert_eq!(board.take_next(None), Some(TaskId(3)), "a rank below, and free");
         assert_eq!(board.take_next(None), None, "1 waits for 2");
-        assert_eq!(board.left(), 4);
+        board.begin(TaskId(2));
+        assert_eq!((board.left(), board.to_come()), (4, (3, 1)));
         board.end(TaskId(2), None, Some("it is wrong".into()));
-        assert_eq!(board.left(), 3);
+        assert_eq!((board.left(), board.to_come()), (3, (3, 0)));
         assert_eq!(board.take_next(None), Some(TaskId(1)));
         assert_eq!(board.failed_before(TaskId(1)), Some(TaskId(2)));
         assert_eq!(board.take_next(Some(TaskId(3))), Some(TaskId(4)));

@@ -11,10 +11,11 @@ use super::checking::{Decided, stopped};
 use super::closing;
 use super::desk::Desk;
 use super::said::{Judge, Report, Solve};
+use crate::event::agreement::Pool;
 use crate::event::draft::Draft;
 use crate::event::estimate::Expected;
 use crate::event::fact::set::Thread;
-use crate::event::mission::{ANSWER_MAX, Check, Figures, Route, Step, TEXT_MAX, TaskId, TaskStatus};
+use crate::event::mission::{ANSWER_MAX, Check, Figures, Route, Step, TEXT_MAX, TaskId};
 use crate::event::statement::cut;
 use crate::event::task::TaskNews;
 use crate::model::provider::Tier;
@@ -79,7 +80,7 @@ pub(super) async fn begin(task: TaskId, desk: Desk) -> Option<TaskId> {
         [Draft::set_thread(&thread, Thread { settings: Some(&json!(settings)), ..Thread::default() })],
     );
     desk.say(task, [TaskNews::Began { behind }]);
-    desk.set_status(task, TaskStatus::InProgress);
+    desk.board().begin(task);
     behind
 }
 
@@ -230,9 +231,18 @@ fn word(tier: Tier) -> String {
 
 impl Desk {
     /// What the mission has left.
-    pub fn figures(&self) -> Figures {
-        let calls_left = self.purse().calls_left().unwrap_or(u64::MAX >> 12);
-        Figures { calls_left, tasks_left: self.board().left() }
+    fn figures(&self) -> Figures {
+        Figures { calls_left: self.calls_left(), tasks_left: self.board().left() }
+    }
+
+    /// What a task that is under way takes its tries from.
+    pub fn pool(&self) -> Pool {
+        let (open, begun) = self.board().to_come();
+        Pool { calls: self.calls_left(), open, begun: begun.saturating_sub(1) }
+    }
+
+    fn calls_left(&self) -> u64 {
+        self.purse().calls_left().unwrap_or(u64::MAX >> 12)
     }
 
     /// A task as those are told of it who work on it: with what was done before, and with its parts.
@@ -251,12 +261,6 @@ impl Desk {
         board
             .get(task)
             .map_or_else(String::new, |now| json!({ "name": now.name, "description": now.description }).to_string())
-    }
-
-    fn set_status(&self, task: TaskId, status: TaskStatus) {
-        if let Some(now) = self.board().get_mut(task) {
-            now.status = status;
-        }
     }
 
     fn no_answer(&self, task: TaskId, route: &str, tier: Tier, why: String) -> Came<Tried> {
