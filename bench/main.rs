@@ -15,10 +15,13 @@ mod frameworks;
 mod handover;
 mod history;
 mod memory;
+mod missions;
 #[path = "../tests/it/support/planted.rs"]
 mod planted;
 #[path = "../tests/it/support/planted_frameworks.rs"]
 mod planted_frameworks;
+#[path = "../tests/it/support/planted_missions.rs"]
+mod planted_missions;
 #[path = "../tests/it/support/worlds.rs"]
 mod planted_worlds;
 mod postgres;
@@ -39,7 +42,7 @@ use figures::Arguments;
 
 type Part = fn(&Arguments);
 
-const PARTS: [(&str, Part); 16] = [
+const PARTS: [(&str, Part); 17] = [
     ("turns", turns::run),
     ("postgres", postgres::run),
     ("handover", handover::run),
@@ -56,6 +59,7 @@ const PARTS: [(&str, Part); 16] = [
     ("recall", recall::run),
     ("worlds", worlds::run),
     ("frameworks", frameworks::run),
+    ("missions", missions::run),
 ];
 
 fn main() {

@@ -35,6 +35,7 @@ pub mod words {
 }
 /// Events: what happened, in one closed envelope.
 pub mod event {
+    pub mod agreement;
     pub mod catalogue;
     pub mod condition;
     pub mod correction;
@@ -42,6 +43,7 @@ pub mod event {
     pub mod draft;
     pub mod entity;
     pub mod envelope;
+    pub mod estimate;
     pub mod evidence;
     pub mod fact;
     pub mod framework;

@@ -1,7 +1,7 @@
 //! Missions as values: what is wanted, what tasks are, by which routes one is tried, and the rules by which that goes. Pure: what a model says
 //! becomes these types in `runtime/kinds/missions/said.rs`, events are made of them in `fact/task.rs`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,9 @@ pub const NAME_MAX: usize = 200;
 pub const TEXT_MAX: usize = 8_000;
 /// Most characters of a task's answer.
 pub const ANSWER_MAX: usize = 16_000;
+
+/// What an answer has to be where nobody says more.
+pub const RUBRIC: &str = "The answer does what the task asks for, completely, and nothing in it is wrong.";
 
 /// What a mission or a task may cost: a task is never worth more than its mission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -131,6 +134,9 @@ pub struct NewTask {
     pub brought_by: Vec<String>,
     /// Its place among its siblings: the lowest goes first.
     pub rank: u64,
+    /// It is one step with a short answer, which two tries can come to independently: it is tried without being considered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exact: bool,
 }
 
 /// A change of a task; what is absent stays.
@@ -194,6 +200,9 @@ pub struct Route {
     pub estimate: f64,
     /// It splits the task instead of doing it as a whole.
     pub splits: bool,
+    /// The same chance, as learned from what came of earlier routes of its kind; none: there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned: Option<f64>,
 }
 
 /// How an answer is checked. Chosen before there is one.
@@ -214,6 +223,11 @@ pub enum Check {
         /// What a model goes by where nothing is found.
         rubric: String,
     },
+    /// Tries that know nothing of each other: two have to come to the same answer (`event/agreement.rs`).
+    Agreement {
+        /// What a model goes by where no two do.
+        rubric: String,
+    },
     /// A model, which sees task and answer and nothing else.
     Rubric {
         /// What it goes by.
@@ -225,7 +239,10 @@ impl Check {
     /// What a model goes by.
     pub fn rubric(&self) -> &str {
         match self {
-            Self::Program { rubric, .. } | Self::Knowledge { rubric, .. } | Self::Rubric { rubric } => rubric,
+            Self::Program { rubric, .. }
+            | Self::Knowledge { rubric, .. }
+            | Self::Agreement { rubric }
+            | Self::Rubric { rubric } => rubric,
         }
     }
 }
@@ -239,9 +256,16 @@ pub enum Step {
     Split,
     /// The best whole route once more, by the high tier.
     High(usize),
+    /// This one of its routes, by the ordinary model, which is told of no other try.
+    Alone {
+        /// Which route.
+        route: usize,
+        /// Which try of the task it is, from 1: no two tries are asked for in the same words.
+        attempt: usize,
+    },
 }
 
-/// In which order a task is tried: routes by falling estimate, as they were listed where these are equal; the high tier; split, if that was no
+/// In which order a task is tried: routes by falling chance, as they were listed where these are equal; the high tier; split, if that was no
 /// route. Every step is taken once.
 #[derive(Debug, Clone)]
 pub struct Ladder(std::vec::IntoIter<Step>);
@@ -250,7 +274,7 @@ impl Ladder {
     /// Of these routes. `high`: the task is worth the high tier.
     pub fn of(routes: &[Route], high: bool) -> Self {
         let mut order: Vec<usize> = (0..routes.len()).collect();
-        order.sort_by(|a, b| routes[*b].estimate.total_cmp(&routes[*a].estimate));
+        order.sort_by(|a, b| routes[*b].chance().total_cmp(&routes[*a].chance()));
         let mut steps = Vec::new();
         for route in &order {
             let step = if routes[*route].splits { Step::Split } else { Step::Whole(*route) };
@@ -334,15 +358,21 @@ pub fn sameness(text: &str) -> String {
 
 /// Which of these tasks a new requirement of one closes a circle through, in their order from that task on; none: there is no circle.
 pub fn circle(requires: &BTreeMap<TaskId, Vec<TaskId>>, task: TaskId, required: TaskId) -> Option<Vec<TaskId>> {
-    let (mut seen, mut ways) = (BTreeSet::new(), vec![vec![required]]);
-    while let Some(way) = ways.pop() {
-        let Some(last) = way.last().copied() else { continue };
+    // Each task that was reached, and from where.
+    let (mut reached, mut next) = (BTreeMap::from([(required, task)]), vec![required]);
+    while let Some(last) = next.pop() {
         if last == task {
-            return Some(std::iter::once(task).chain(way).collect());
+            let back = std::iter::successors(Some(task), |at| reached.get(at).copied().filter(|at| *at != task));
+            let mut way: Vec<TaskId> = back.collect();
+            way.push(task);
+            way.reverse();
+            return Some(way);
         }
-        if seen.insert(last) {
-            let next = requires.get(&last).into_iter().flatten();
-            ways.extend(next.map(|next| way.iter().copied().chain([*next]).collect::<Vec<_>>()));
+        for further in requires.get(&last).into_iter().flatten() {
+            if let std::collections::btree_map::Entry::Vacant(vacant) = reached.entry(*further) {
+                vacant.insert(last);
+                next.push(*further);
+            }
         }
     }
     None
@@ -353,7 +383,7 @@ mod tests {
     use super::*;
 
     fn route(estimate: f64, splits: bool) -> Route {
-        Route { name: estimate.to_string(), how: String::new(), estimate, splits }
+        Route { name: estimate.to_string(), how: String::new(), estimate, splits, learned: None }
     }
 
     /// D1.32, D1.54, T1.16: by falling estimate, ties as listed; the high tier, then to split.

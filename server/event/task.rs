@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::estimate::Expected;
 use super::mission::{Check, Figures, NewTask, Route, TaskId, TaskStatus, Tuning};
 
 /// Something that is said of a task.
@@ -56,6 +57,9 @@ pub enum TaskNews {
         passes: bool,
         /// Why.
         why: String,
+        /// What was expected of the try; none: it was one of several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expected: Option<Expected>,
     },
     /// Whether the high tier is asked once more.
     Retry {
@@ -142,7 +146,7 @@ impl TaskNews {
             Self::Tried { route, tier, answer: None, why } => {
                 (format!("{task} tried {route} ({tier}) without an answer"), why.clone())
             }
-            Self::Judged { by, passes, why } => {
+            Self::Judged { by, passes, why, .. } => {
                 (format!("{task} {} ({by})", if *passes { "passes" } else { "does not pass" }), why.clone())
             }
             Self::Retry { made, figures: Figures { calls_left, tasks_left } } => {

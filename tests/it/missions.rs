@@ -5,9 +5,11 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
+mod agreement;
 mod bad_input;
 mod budgets;
 mod crash;
+mod estimates;
 mod frameworks;
 mod people;
 mod routes;

@@ -20,6 +20,7 @@ pub mod imports;
 pub mod issuer;
 pub mod planted;
 pub mod planted_frameworks;
+pub mod planted_missions;
 pub mod prefix;
 pub mod schema;
 pub mod socket;

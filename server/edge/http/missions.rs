@@ -14,8 +14,9 @@ use super::{Json, Page, Resource, bounds, cursor};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::envelope::Event;
+use crate::event::estimate::{Record, Records, VERDICTS};
 use crate::event::fact::Fact;
-use crate::event::fact::task::TAG;
+use crate::event::fact::task::{TAG, VERDICT};
 use crate::event::mission::{MISSION_MAX, NAME_MAX, TEXT_MAX, TaskEdit, TaskId};
 use crate::log::query::{Order, Query};
 use crate::recall::finder::Question;
@@ -260,9 +261,33 @@ pub struct WorkingMemory {
     pub thoughts: Vec<TaskThought>,
     /// What is held and relevant to the mission.
     pub statements: Vec<Recalled>,
+    /// What estimates of routes were worth in this space, by kind of route: of its newest 500 verdicts.
+    pub estimates: Vec<Estimates>,
 }
 
-/// The tasks of a mission, the thoughts that were had last, and what is held and relevant to it, in one call.
+/// What estimates of one kind of route were worth.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Estimates {
+    /// `whole`, `split`, or `high`: the high tier's retry.
+    pub kind: String,
+    /// How many tries there were.
+    pub tried: u32,
+    /// How many of them passed their check.
+    pub worked: u32,
+    /// The mean squared error (Brier score) of the chances as models said them: 0 is right each time, 0.25 is worth no more than a coin.
+    pub brier_said: f64,
+    /// The same of the chances as learned.
+    pub brier: f64,
+}
+
+impl Estimates {
+    fn of((kind, record): (&str, &Record)) -> Self {
+        let ([brier_said, brier], Record { tried, worked, .. }) = (record.brier(), *record);
+        Self { kind: kind.to_owned(), tried, worked, brier_said, brier }
+    }
+}
+
+/// The tasks of a mission, the thoughts that were had last, what is held and relevant to it, and what estimates of routes were worth, in one call.
 #[utoipa::path(get, path = "/threads/{thread}/memory", operation_id = "working_memory", tag = "missions",
     params(("thread" = String, Path, description = "the mission")), responses((status = 200, body = WorkingMemory)))]
 pub async fn memory(
@@ -285,6 +310,8 @@ pub async fn memory(
     };
     let mut said = session.events(&query).await?;
     said.reverse();
+    let query = Query { tags: VERDICT.map(str::to_owned).into(), limit: VERDICTS, ..Query::default() };
+    let records = Records::of(&session.events(&query).await?);
     let row = session.thread(&mission).await?;
     let wanted = row.and_then(|row| Settings::of(&row.settings).wanted);
     let text: String = wanted.map(|wanted| wanted.mission.chars().take(QUESTION_MAX).collect()).unwrap_or_default();
@@ -294,6 +321,7 @@ pub async fn memory(
         tasks: rows.into_iter().map(|row| Task::new(&mission, row, &depending)).collect(),
         thoughts: said.iter().filter_map(thought).collect(),
         statements: found.hits.into_iter().map(Recalled::from).collect(),
+        estimates: records.all().map(Estimates::of).collect(),
     }))
 }
 

@@ -92,12 +92,14 @@ pub struct Route {
     pub estimate: f64,
     /// It splits the task instead of doing it as a whole.
     pub splits: bool,
+    /// The same chance, as learned from what came of earlier routes of its kind; null: there were none.
+    pub learned: Option<f64>,
 }
 
 /// How the answer of a task is checked.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TaskCheck {
-    /// `program`, `knowledge` or `rubric`.
+    /// `program`, `knowledge`, `agreement` or `rubric`.
     pub by: &'static str,
     /// The program, or what is searched.
     pub with: Option<String>,
@@ -110,6 +112,7 @@ impl From<Check> for TaskCheck {
         match check {
             Check::Program { code, rubric } => Self { by: "program", with: Some(code), rubric },
             Check::Knowledge { query, rubric } => Self { by: "knowledge", with: Some(query), rubric },
+            Check::Agreement { rubric } => Self { by: "agreement", with: None, rubric },
             Check::Rubric { rubric } => Self { by: "rubric", with: None, rubric },
         }
     }
@@ -139,7 +142,13 @@ impl Task {
             routes: row
                 .routes
                 .into_iter()
-                .map(|it| Route { name: it.name, how: it.how, estimate: it.estimate, splits: it.splits })
+                .map(|it| Route {
+                    name: it.name,
+                    how: it.how,
+                    estimate: it.estimate,
+                    splits: it.splits,
+                    learned: it.learned,
+                })
                 .collect(),
             check: row.check.map(Into::into),
             thread,

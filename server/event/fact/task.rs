@@ -9,6 +9,7 @@ use super::Kind;
 use super::family::{Family, Role};
 use crate::event::draft::{Draft, tags};
 use crate::event::envelope::{Modality, Source, Visibility};
+use crate::event::estimate::Expected;
 use crate::event::mission::{Check, Figures, NewTask, Route, TaskId, TaskStatus, Tuning, Value};
 use crate::event::raw::Raw;
 use crate::event::spec::{Member, Spec, TEXT};
@@ -17,6 +18,9 @@ use crate::words::id::ThreadId;
 
 /// The first tag.
 pub const TAG: &str = "task";
+
+/// The tags of verdicts.
+pub const VERDICT: [&str; 2] = [TAG, "judged"];
 
 /// What is said of a task.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,12 +53,13 @@ specs! {
         ("parent", "number | null", "the task that was split into it and others"),
         ("requires", "number[]", "the tasks that have to end before it begins"),
         ("brought_by", "string[]", "names of tasks and thoughts that brought to it, as the planner says"),
-        ("rank", "number", "its place among its siblings: the lowest goes first")
+        ("rank", "number", "its place among its siblings: the lowest goes first"),
+        ("exact?", "boolean", "it is one step with a short answer: it is tried, without being considered, until tries agree")
     ],
     BEGAN "began": "Work on a task begins, in a thread of its own." [("behind", "number | null", "a task that it requires and that failed")],
     SPLIT "split": "Whether a task is to be split." [("needed", "boolean", "whether it is"), WHY],
     ASKED "asked": "What the user would have to say for a task." [("question", "string | null", "the question")],
-    ROUTES "routes": "How a task may be done, with the chance that it works." [("routes", "object[]", "name, how, estimate, splits")],
+    ROUTES "routes": "How a task may be done, with the chance that it works." [("routes", "object[]", "name, how, estimate, splits, and the chance as learned, if it was")],
     CHECKED "checked": "How the answer of a task will be checked: said before there is one." [("check", "object", "by, and code, query or rubric")],
     TRIED "tried": "A task was tried by a route." [
         ("route", "string", "the route"),
@@ -63,9 +68,10 @@ specs! {
         ("why", "string", "what was thought on the way, or why there is no answer")
     ],
     JUDGED "judged": "The answer of a task was checked." [
-        ("by", "\"program\" | \"knowledge\" | \"rubric\"", "what decided it"),
+        ("by", "\"program\" | \"knowledge\" | \"agreement\" | \"rubric\"", "what decided it"),
         ("passes", "boolean", "whether the answer will do"),
-        WHY
+        WHY,
+        ("expected?", "object", "what was expected of the try: the kind of its route (`whole`, `split`, `high`), the chance as the model said and as learned")
     ],
     RETRY "retry": "Whether a task is tried once more by the high tier, and the figures that decide it." [
         ("made", "boolean", "whether it is"),
@@ -210,9 +216,15 @@ pub(super) fn examples() -> Vec<Draft> {
         requires: vec![TaskId(1)],
         brought_by: vec!["list the talks".into()],
         rank: 2,
+        exact: false,
     });
-    let route =
-        |name: &str, how: &str, estimate, splits| Route { name: name.into(), how: how.into(), estimate, splits };
+    let route = |name: &str, how: &str, estimate, splits| Route {
+        name: name.into(),
+        how: how.into(),
+        estimate,
+        splits,
+        learned: None,
+    };
     let routes = vec![
         route("by hand", "Try the longest talk first.", 0.6, false),
         route("day by day", "Split by day.", 0.4, true),
@@ -237,7 +249,12 @@ pub(super) fn examples() -> Vec<Draft> {
             answer: Some("09:00 owls, 10:00 mice".into()),
             why: "The owls come first.".into(),
         },
-        TaskNews::Judged { by: "program".into(), passes: true, why: "the value of the program is true".into() },
+        TaskNews::Judged {
+            by: "program".into(),
+            passes: true,
+            why: "the value of the program is true".into(),
+            expected: Some(Expected { kind: "whole".into(), said: 0.6, learned: 0.55 }),
+        },
         TaskNews::Retry { made: true, figures },
         TaskNews::Framework { made: true, figures },
         TaskNews::Tuned { runs: vec![tuning("{\"step\":15}", 2.0), tuning("{\"step\":30}", 3.0)], best: 1 },

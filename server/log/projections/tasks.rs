@@ -9,7 +9,7 @@ use super::{Change, Projection};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::task::TaskFact;
-use crate::event::mission::{Check, Route, TaskId, TaskStatus, Value};
+use crate::event::mission::{Check, RUBRIC, Route, TaskId, TaskStatus, Value};
 use crate::event::task::TaskNews;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
@@ -108,6 +108,8 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     let status = |status: TaskStatus| ("status", Cell::from(status.as_str()));
     match what {
         TaskNews::Made(new) => {
+            // How the answer of an exact task is checked is known from the beginning.
+            let acceptance = new.exact.then(|| Check::Agreement { rubric: RUBRIC.to_owned() });
             let cells: [(&'static str, Cell); 15] = [
                 ("seq", event.seq.into()),
                 ("name", new.name.as_str().into()),
@@ -120,7 +122,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
                 ("rank", number(new.rank)),
                 ("began", 0.into()),
                 ("routes", list(&[(); 0])),
-                ("acceptance", "".into()),
+                ("acceptance", acceptance.map_or_else(|| "".into(), |check| list(&check))),
                 ("answer", some(None)),
                 ("reason", some(None)),
                 ("updated", event.ts.into()),

@@ -14,12 +14,14 @@ use unhurried::NodeExecutionError;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
+use crate::event::estimate::{Records, VERDICTS};
 use crate::event::fact::run::{Held, RunKey, RunOutcome};
+use crate::event::fact::task::VERDICT;
 use crate::event::mission::Wanted;
 use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::log::query::Show;
+use crate::log::query::{Query, Show};
 use crate::log::status::Status;
 use crate::log::thread_row::ThreadRow;
 use crate::mind::turn::driver::Mind;
@@ -49,6 +51,7 @@ use crate::words::id::{self, Seq, Space, ThreadId};
 use board::Board;
 use desk::Desk;
 
+mod agreeing;
 mod approving;
 mod asking;
 mod board;
@@ -192,6 +195,8 @@ impl Missions {
         };
         let space = fence.space.clone();
         let tasks = self.store.tasks(&space, &row.thread, None, None).await?;
+        let verdicts = Query { tags: VERDICT.map(str::to_owned).into(), limit: VERDICTS, ..Query::default() };
+        let records = Records::of(&self.store.events(&space, &verdicts).await?);
         let writer = TurnWriter::new(self.store.clone(), fence, None).rooted(Some(begun.root));
         let event_bytes = self.options.tool_limits.output_bytes;
         let values = Values { store: self.store.clone(), space: space.clone(), event_bytes };
@@ -215,6 +220,7 @@ impl Missions {
             answer_ms: self.mind.options.decision_timeout_ms,
             stop: stop.token().clone(),
             board: Mutex::new(Board::of(tasks)),
+            records: Mutex::new(records),
             spent: OnceLock::new(),
             on_stored: self.waker.on_stored(),
             edits: watch::Sender::new(0),

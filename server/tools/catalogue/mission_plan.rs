@@ -33,6 +33,8 @@ pub struct Part {
     pub value: Option<String>,
     /// Names of tasks and thoughts that brought to it.
     pub brought_by: Vec<String>,
+    /// Whether it is one plain step with a short answer.
+    pub exact: Option<bool>,
 }
 
 impl Typed for MissionPlan {

@@ -240,3 +240,21 @@ on_both!(an_answer_is_looked_up_before_it_is_given, |medium| {
     let last = stub.nth(3, node("solve")).await;
     assert!(told(&last, "Earlier tries: ").to_string().contains("no knowledge base is configured"), "{last:?}");
 });
+
+// D1.57: the high tier has more steps.
+on_both!(d1_57_the_high_tier_repairs_a_program_oftener, |medium| {
+    let stub = Stub::start().await;
+    let broken = json!({ "thought": "compute it", "answer": null, "program": "missing.name" });
+    stub.on(node("solve"), call("solve", broken));
+    otherwise(&stub);
+    let app = Setup::new(medium, &stub)
+        .env("THINKD_MODEL_HIGH", "stub-high")
+        .env("THINKD_TOOLS__CODE__ENABLED", true)
+        .env("THINKD_MISSION__DEPTH", 1)
+        .start()
+        .await;
+    let mission = begin(&app, "one thing", json!({})).await;
+    assert_eq!(ended(&app, &mission).await["status"], "done");
+    let models: Vec<bool> = stub.all(node("solve")).iter().map(|it| it.model() == "stub-high").collect();
+    assert_eq!(models, [vec![false; 3], vec![true; 6]].concat());
+});

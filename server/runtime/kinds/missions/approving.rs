@@ -45,7 +45,8 @@ pub(super) async fn propose(nothing: (), desk: Desk) -> Came<Json> {
         Came::ToNothing(why) => {
             desk.refuse(None, [(TaskId(0), "the decomposition".to_owned(), format!("{why}; the mission is one task"))]);
             let (name, description) = ("the mission".to_owned(), desk.wanted().mission.clone());
-            let whole = Part { name, description, requires: Vec::new(), value: None, brought_by: Vec::new() };
+            let whole =
+                Part { name, description, requires: Vec::new(), value: None, brought_by: Vec::new(), exact: None };
             Decompose { tasks: vec![whole] }
         }
     };

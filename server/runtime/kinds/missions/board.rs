@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::mission::{NewTask, TaskId, TaskStatus, Value};
+use crate::event::mission::{Check, NewTask, TaskId, TaskStatus, Value};
 use crate::log::projections::tasks::TaskRow;
 
 /// A task as the board has it.
@@ -17,6 +17,8 @@ pub(super) struct TaskNow {
     pub parent: Option<TaskId>,
     pub requires: Vec<TaskId>,
     pub rank: u64,
+    /// It is tried without being considered.
+    pub exact: bool,
     /// How many tasks it is below, and one more.
     pub level: u64,
     pub status: TaskStatus,
@@ -41,6 +43,9 @@ pub(super) struct Board {
     waiting: BTreeMap<Option<TaskId>, BTreeSet<(u64, TaskId)>>,
     /// Those that people do not want any more.
     skipped: BTreeSet<TaskId>,
+    /// How many are over, and how many are under way.
+    over: u64,
+    begun: u64,
 }
 
 impl Board {
@@ -49,12 +54,15 @@ impl Board {
         let mut board = Self::default();
         for row in rows {
             let TaskRow { task, name, description, value, parent, requires, rank, .. } = row;
-            let new = NewTask { task, name, description, value, parent, requires, brought_by: Vec::new(), rank };
+            let (exact, brought_by) = (matches!(row.check, Some(Check::Agreement { .. })), Vec::new());
+            let new = NewTask { task, name, description, value, parent, requires, brought_by, rank, exact };
             board.add(new);
             if let Some(now) = board.tasks.get_mut(&task) {
                 (now.status, now.answer, now.reason) = (row.status, row.answer, row.reason);
             }
+            board.begun += u64::from(row.status == TaskStatus::InProgress);
             if row.status.is_over() {
+                board.over += 1;
                 board.waiting.entry(parent).or_default().remove(&(rank, task));
             }
         }
@@ -63,12 +71,13 @@ impl Board {
 
     /// One more.
     pub fn add(&mut self, new: NewTask) {
-        let NewTask { task, name, description, value, parent, requires, rank, .. } = new;
+        let NewTask { task, name, description, value, parent, requires, rank, exact, .. } = new;
         let level = parent.and_then(|parent| self.tasks.get(&parent)).map_or(1, |parent| parent.level + 1);
         self.waiting.entry(parent).or_default().insert((rank, task));
         let (status, answer, reason) = (TaskStatus::Open, None, None);
         let said = None;
-        let now = TaskNow { name, description, value, parent, requires, rank, level, status, answer, reason, said };
+        let now =
+            TaskNow { name, description, value, parent, requires, rank, exact, level, status, answer, reason, said };
         self.tasks.insert(task, now);
     }
 
@@ -95,6 +104,33 @@ impl Board {
     /// All of them, in the order in which they were made.
     pub fn all(&self) -> impl Iterator<Item = (TaskId, &TaskNow)> {
         self.tasks.iter().map(|(task, now)| (*task, now))
+    }
+
+    /// How many have not ended.
+    pub fn left(&self) -> u64 {
+        self.tasks.len() as u64 - self.over
+    }
+
+    /// How many have not begun, and how many are under way.
+    pub fn to_come(&self) -> (u64, u64) {
+        (self.left() - self.begun, self.begun)
+    }
+
+    /// Work on a task begins.
+    pub fn begin(&mut self, task: TaskId) {
+        let Some(now) = self.tasks.get_mut(&task).filter(|now| now.status == TaskStatus::Open) else { return };
+        now.status = TaskStatus::InProgress;
+        self.begun += 1;
+    }
+
+    /// A task has ended: with an answer, or with the reason why there is none.
+    pub fn end(&mut self, task: TaskId, answer: Option<String>, reason: Option<String>) {
+        let Some(now) = self.tasks.get_mut(&task) else { return };
+        let failed = TaskStatus::FailedWithCurrentAvailableInstruments;
+        self.over += u64::from(!now.status.is_over());
+        self.begun -= u64::from(now.status == TaskStatus::InProgress);
+        now.status = if answer.is_some() { TaskStatus::Closed } else { failed };
+        (now.answer, now.reason) = (answer, reason);
     }
 
     /// Those that have not ended.
@@ -143,10 +179,9 @@ impl Board {
 
     /// People do not want a task any more.
     pub fn skip(&mut self, task: TaskId, reason: &str) {
-        let Some(now) = self.tasks.get_mut(&task).filter(|now| !now.status.is_over()) else { return };
-        now.status = TaskStatus::FailedWithCurrentAvailableInstruments;
-        now.reason = Some(reason.to_owned());
+        let Some(now) = self.tasks.get(&task).filter(|now| !now.status.is_over()) else { return };
         let (parent, rank) = (now.parent, now.rank);
+        self.end(task, None, Some(reason.to_owned()));
         self.waiting.entry(parent).or_default().remove(&(rank, task));
         self.skipped.insert(task);
     }
@@ -180,13 +215,10 @@ mod tests {
                 requires: requires.iter().copied().map(TaskId).collect(),
                 brought_by: Vec::new(),
                 rank: *rank,
+                exact: false,
             });
         }
         board
-    }
-
-    fn end(board: &mut Board, task: u64, status: TaskStatus) {
-        board.get_mut(TaskId(task)).unwrap().status = status;
     }
 
     /// D1.28, T1.15: whatever order the model lists them in.
@@ -196,7 +228,10 @@ mod tests {
         assert_eq!(board.take_next(None), Some(TaskId(2)));
         assert_eq!(board.take_next(None), Some(TaskId(3)), "a rank below, and free");
         assert_eq!(board.take_next(None), None, "1 waits for 2");
-        end(&mut board, 2, TaskStatus::FailedWithCurrentAvailableInstruments);
+        board.begin(TaskId(2));
+        assert_eq!((board.left(), board.to_come()), (4, (3, 1)));
+        board.end(TaskId(2), None, Some("it is wrong".into()));
+        assert_eq!((board.left(), board.to_come()), (3, (3, 0)));
         assert_eq!(board.take_next(None), Some(TaskId(1)));
         assert_eq!(board.failed_before(TaskId(1)), Some(TaskId(2)));
         assert_eq!(board.take_next(Some(TaskId(3))), Some(TaskId(4)));

@@ -23,7 +23,8 @@ impl Desk {
     /// What program or query say of an answer. The error says why they decide nothing; it is empty where none was to.
     pub async fn decided(&self, check: &Check, answer: &str) -> Result<Decided, String> {
         match check {
-            Check::Rubric { .. } => Err(String::new()),
+            // Whether tries agree was seen before (`missions/agreeing.rs`): they do not.
+            Check::Rubric { .. } | Check::Agreement { .. } => Err(String::new()),
             Check::Program { code, .. } => self.by_program(code, answer).await,
             Check::Knowledge { query, .. } => self.by_knowledge(query, answer).await,
         }

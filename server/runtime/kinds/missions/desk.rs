@@ -16,6 +16,7 @@ use super::said::Refusal;
 use crate::event::condition::{Condition, RequestState};
 use crate::event::draft::Draft;
 use crate::event::envelope::{Event, tag};
+use crate::event::estimate::Records;
 use crate::event::fact::Fact;
 use crate::event::fact::question::{Answered, Question};
 use crate::event::fact::task::{TAG, TaskFact};
@@ -69,6 +70,9 @@ pub(super) struct Parts {
     pub stop: CancellationToken,
     // A plain mutex: held for a look or a change, never across an await.
     pub board: Mutex<Board>,
+    /// What came of routes in this space.
+    // A plain mutex: held for a look or a change, never across an await.
+    pub records: Mutex<Records>,
     /// As many as tasks may be worked on at a time.
     pub places: Arc<Semaphore>,
     /// What a budget said that is used up.
@@ -182,6 +186,12 @@ impl Desk {
     pub fn board(&self) -> MutexGuard<'_, Board> {
         // A panic while this short lock was held left nothing half done.
         self.0.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What came of routes in this space so far.
+    pub fn records(&self) -> MutexGuard<'_, Records> {
+        // As above.
+        self.0.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is said in the flow of a task, or of the mission: it is stored with the value of the node that runs there.

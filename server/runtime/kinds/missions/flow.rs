@@ -5,6 +5,7 @@
 use futures_util::future::{BoxFuture, FutureExt as _};
 use unhurried::{Context, NodeExecutionError, Run};
 
+use super::agreeing::agree;
 use super::approving::{Approved, adopt, approve, propose};
 use super::asking::Came;
 use super::desk::Desk;
@@ -13,7 +14,8 @@ use super::planning::{ask_user, consider, decompose, replan};
 use super::said::Considered;
 use super::steps::{Ended, Tried, Verdict, answer, begin, check, end, retry, solve};
 use super::using::{Framed, look_up, tell, with_frameworks};
-use crate::event::mission::{Ladder, Plan, Step, TaskId, Value};
+use crate::event::estimate::Expected;
+use crate::event::mission::{Check, Ladder, Plan, Route, Step, TaskId, Value};
 use crate::tasks::under_way::UnderWay;
 
 type Place = tokio::sync::OwnedSemaphorePermit;
@@ -118,13 +120,25 @@ async fn try_all(desk: &Desk, task: TaskId, how: &Considered, mut place: Option<
     let used: Vec<Framed> = frames.iter().filter(|it| it.with).cloned().collect();
     if !used.is_empty() {
         let tried = with_frameworks(desk, task, &used, false, &wrong).await?;
-        match judged(desk, task, how, tried).await? {
+        match judged(desk, task, how, None, tried).await? {
             Attempt::Passed(answer) => return finish(desk, task, &frames, Ended::closed(answer), true).await,
             Attempt::Failed(verdict) => wrong.push(verdict),
             Attempt::Spent => return Ok(()),
         }
     }
+    let by_agreement = matches!(how.check, Check::Agreement { .. });
+    if by_agreement {
+        let is_first = wrong.is_empty();
+        match desk.noting(agree(task, how, &mut wrong, desk).await?) {
+            Came::To(answer) => return finish(desk, task, &frames, Ended::closed(answer), is_first).await,
+            Came::ToNothing(_) => {}
+            Came::Spent(_) => return Ok(()),
+        }
+    }
     for step in Ladder::of(&how.routes, desk.value(task) != Value::Low) {
+        if by_agreement && matches!(step, Step::Whole(_)) {
+            continue;
+        }
         let is_first = wrong.is_empty();
         if let Step::High(_) = step
             && !retry(Context::new(task), desk.clone()).await?
@@ -150,7 +164,7 @@ async fn try_all(desk: &Desk, task: TaskId, how: &Considered, mut place: Option<
             place = desk.place().await;
         }
         let tried = solve(desk, task, step, &how.routes, &wrong).await?;
-        match judged(desk, task, how, tried).await? {
+        match judged(desk, task, how, expected(&how.routes, step), tried).await? {
             Attempt::Passed(answer) => return finish(desk, task, &frames, Ended::closed(answer), is_first).await,
             Attempt::Failed(verdict) => wrong.push(verdict),
             Attempt::Spent => return Ok(()),
@@ -159,7 +173,7 @@ async fn try_all(desk: &Desk, task: TaskId, how: &Considered, mut place: Option<
             && let Some(made) = make(desk, task, true, &how.check, &wrong).await?
         {
             let tried = with_frameworks(desk, task, &[made], true, &wrong).await?;
-            match judged(desk, task, how, tried).await? {
+            match judged(desk, task, how, None, tried).await? {
                 Attempt::Passed(answer) => return finish(desk, task, &frames, Ended::closed(answer), false).await,
                 Attempt::Failed(verdict) => wrong.push(verdict),
                 Attempt::Spent => return Ok(()),
@@ -187,18 +201,33 @@ enum Attempt {
 }
 
 /// What came of a try, by the check of its answer.
-async fn judged(desk: &Desk, task: TaskId, how: &Considered, tried: Came<Tried>) -> Done<Attempt> {
+async fn judged(
+    desk: &Desk,
+    task: TaskId,
+    how: &Considered,
+    expected: Option<Expected>,
+    tried: Came<Tried>,
+) -> Done<Attempt> {
     let Tried { route, answer } = match desk.noting(tried) {
         Came::To(tried) => tried,
         Came::ToNothing(why) => return Ok(Attempt::Failed(Verdict::nothing("", why))),
         Came::Spent(_) => return Ok(Attempt::Spent),
     };
-    let checked = check(Context::new(task), how.check.clone(), answer.clone(), desk.clone()).await?;
+    let checked = check(Context::new(task), how.check.clone(), expected, answer.clone(), desk.clone()).await?;
     Ok(match desk.noting(checked) {
         Came::To(()) => Attempt::Passed(answer),
         Came::ToNothing(why) => Attempt::Failed(Verdict { route, answer: Some(answer), why }),
         Came::Spent(_) => Attempt::Spent,
     })
+}
+
+/// What is expected of a step: of the task once it is split, where that was no route, nothing.
+fn expected(routes: &[Route], step: Step) -> Option<Expected> {
+    match step {
+        Step::Whole(at) | Step::Alone { route: at, .. } => routes.get(at).map(|route| route.expected(false)),
+        Step::High(at) => routes.get(at).map(|route| route.expected(true)),
+        Step::Split => routes.iter().find(|route| route.splits).map(|route| route.expected(false)),
+    }
 }
 
 /// Ends a task. `at_once`: its first try passed, which is what frameworks are compared by.

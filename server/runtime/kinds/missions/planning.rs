@@ -90,6 +90,7 @@ pub(super) async fn ask_user(task: TaskId, question: String, desk: Desk) -> Said
 pub(super) async fn consider(task: TaskId, said: Option<Said>, desk: Desk) -> Came<Considered> {
     desk.refresh(task).await;
     let was_asked = said.is_some();
+    let exact = !was_asked && desk.board().get(task).is_some_and(|now| now.exact);
     let prompts = desk.client().prompts();
     let values = vec![
         ("mission".to_owned(), quoted(&desk.wanted().mission)),
@@ -98,9 +99,15 @@ pub(super) async fn consider(task: TaskId, said: Option<Said>, desk: Desk) -> Ca
     ];
     let (system, tail) = (&prompts.mission_consider, &prompts.mission_task);
     let ask = Ask { node: "consider", tool: "consider", task: Some(task), tier: Tier::Low, system, tail, values };
-    let considered = match desk.ask::<Consider>(ask, |_| Ok(())).await {
-        Came::To(said) => {
+    let asked = if exact { None } else { Some(desk.ask::<Consider>(ask, |_| Ok(())).await) };
+    let considered = match asked {
+        None => Considered::of_exact(),
+        Some(Came::To(said)) => {
             let (mut considered, refused) = said.read(task, desk.options().routes as usize);
+            {
+                let records = desk.records();
+                considered.routes.iter_mut().for_each(|it| it.learned = records.learned(it.kind(), it.estimate));
+            }
             desk.refuse(Some(task), refused);
             if considered.question.is_some()
                 && let Some(why) = desk.why_not_asked(task, was_asked).await
@@ -110,8 +117,8 @@ pub(super) async fn consider(task: TaskId, said: Option<Said>, desk: Desk) -> Ca
             }
             considered
         }
-        Came::ToNothing(why) => Considered::of_nobody(&why),
-        Came::Spent(why) => return Came::Spent(why),
+        Some(Came::ToNothing(why)) => Considered::of_nobody(&why),
+        Some(Came::Spent(why)) => return Came::Spent(why),
     };
     let Considered { split: needed, split_why, question, routes, check } = considered.clone();
     desk.say(
@@ -188,6 +195,7 @@ impl Desk {
             requires: Vec::new(),
             brought_by: Vec::new(),
             rank: 1,
+            exact: false,
         };
         self.refuse(None, [(TaskId(0), "the decomposition".to_owned(), format!("{why}; the mission is one task"))]);
         self.make(None, vec![whole])

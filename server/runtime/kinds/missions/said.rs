@@ -1,21 +1,21 @@
 //! What models say of missions and tasks, as they may say it, and what of that is used: it is data, shortened, counted and held against the tasks that
 //! there are. Who asks them is `missions/asking.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::board::Board;
-use crate::event::mission::{ANSWER_MAX, Check, NAME_MAX, NewTask, Route, TEXT_MAX, TaskId, Value, circle, sameness};
+use super::board::{Board, TaskNow};
+use crate::event::mission::{
+    ANSWER_MAX, Check, NAME_MAX, NewTask, RUBRIC, Route, TEXT_MAX, TaskId, Value, circle, sameness,
+};
 use crate::event::statement::cut;
 pub(super) use crate::tools::catalogue::mission_plan::Plan as Decompose;
 
 /// Most names that brought to a task.
 const BROUGHT_MAX: usize = 16;
-/// The rubric where none is given.
-const RUBRIC: &str = "The answer does what the task asks for, completely, and nothing in it is wrong.";
 
 /// How a task is to be done.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -48,6 +48,7 @@ struct Way {
 enum Checking {
     Program,
     Knowledge,
+    Agreement,
     Rubric,
 }
 
@@ -126,7 +127,8 @@ impl Consider {
             .collect();
         let split = self.split.then(|| chance("splitting", &self.split_estimate));
         for (way, estimate) in ways {
-            let route = Route { name: cut(&way.name, NAME_MAX), how: cut(&way.how, TEXT_MAX), estimate, splits: false };
+            let (name, how) = (cut(&way.name, NAME_MAX), cut(&way.how, TEXT_MAX));
+            let route = Route { name, how, estimate, splits: false, learned: None };
             let of = format!("the route {}", route.name);
             if route.name.is_empty() && route.how.is_empty() {
                 refused.push((task, "a route".to_owned(), "it says nothing".to_owned()));
@@ -141,7 +143,13 @@ impl Consider {
         if routes.is_empty() {
             routes.push(as_a_whole());
         }
-        let splitting = |estimate| Route { name: "split".into(), how: self.split_why.clone(), estimate, splits: true };
+        let splitting = |estimate| Route {
+            name: "split".into(),
+            how: self.split_why.clone(),
+            estimate,
+            splits: true,
+            learned: None,
+        };
         routes.extend(split.map(splitting));
         let rubric = Some(cut(&self.rubric, TEXT_MAX)).filter(|it| !it.is_empty()).unwrap_or_else(|| RUBRIC.to_owned());
         let text = |text: Option<String>| {
@@ -151,6 +159,7 @@ impl Consider {
         let check = match (self.check, text(self.program), text(self.query)) {
             (Checking::Program, Some(code), _) => Check::Program { code, rubric },
             (Checking::Knowledge, _, Some(query)) => Check::Knowledge { query, rubric },
+            (Checking::Agreement, ..) => Check::Agreement { rubric },
             _ => Check::Rubric { rubric },
         };
         let question = self.question.map(|it| cut(&it, TEXT_MAX)).filter(|it| !it.is_empty());
@@ -159,7 +168,8 @@ impl Consider {
 }
 
 fn as_a_whole() -> Route {
-    Route { name: "as a whole".into(), how: "Do the task as it stands.".into(), estimate: 0.5, splits: false }
+    let (name, how) = ("as a whole".into(), "Do the task as it stands.".into());
+    Route { name, how, estimate: 0.5, splits: false, learned: None }
 }
 
 impl Considered {
@@ -171,6 +181,20 @@ impl Considered {
             question: None,
             routes: vec![as_a_whole()],
             check: Check::Rubric { rubric: RUBRIC.to_owned() },
+        }
+    }
+
+    /// Of a task whose plan says all: one step, tried until tries agree.
+    pub fn of_exact() -> Self {
+        let another = Route {
+            name: "another way".into(),
+            how: "Do the task by another way than the first that comes to mind.".into(),
+            ..as_a_whole()
+        };
+        Self {
+            routes: vec![as_a_whole(), another],
+            check: Check::Agreement { rubric: RUBRIC.to_owned() },
+            ..Self::of_nobody("the plan says that it is one step")
         }
     }
 }
@@ -189,31 +213,34 @@ impl Decompose {
         let mut numbers = BTreeMap::new();
         let count = self.tasks.len();
         let mut wishes = Vec::new();
+        let known = |(task, now): (TaskId, &TaskNow)| ((sameness(&now.name), sameness(&now.description)), task);
+        let ancestors: HashMap<_, _> = board.ancestors(parent).map(known).collect();
+        let mut twins = HashMap::new();
         for (place, part) in self.tasks.into_iter().enumerate() {
             let (name, description) = (cut(&part.name, NAME_MAX), cut(&part.description, TEXT_MAX));
             let name = if name.is_empty() { cut(&description, 60) } else { name };
             let of = format!("the task {name:?}");
-            let same = |other: &str, words: &str| {
-                sameness(other) == sameness(&name) && sameness(words) == sameness(&description)
-            };
+            let words = (sameness(&name), sameness(&description));
             if description.is_empty() {
                 refused.push((about, of, "it does not say what is to be done".into()));
-            } else if let Some(ancestor) = board.ancestors(parent).find(|it| same(&it.1.name, &it.1.description)) {
-                refused.push((about, of, format!("it is the same as {}, which it would be a part of", ancestor.0)));
-            } else if let Some(twin) = made.iter().find(|it| same(&it.name, &it.description)) {
-                refused.push((about, of, format!("it is the same as {}", twin.task)));
+            } else if let Some(ancestor) = ancestors.get(&words) {
+                refused.push((about, of, format!("it is the same as {ancestor}, which it would be a part of")));
+            } else if let Some(twin) = twins.get(&words) {
+                refused.push((about, of, format!("it is the same as {twin}")));
             } else if made.len() >= room {
                 let why = format!("a mission has room for {room} more tasks (mission.tasks), and {count} are wanted");
                 refused.push((about, "what follows in the list".into(), why));
                 break;
             } else {
                 let task = TaskId(from + made.len() as u64);
+                twins.insert(words, task);
                 numbers.insert(place as i64 + 1, task);
                 let value = part.value.as_deref().and_then(Value::parse).unwrap_or(most).min(most);
                 let brought = part.brought_by.iter().take(BROUGHT_MAX).map(|it| cut(it, NAME_MAX));
                 let brought_by = brought.filter(|it| !it.is_empty()).collect();
-                let rank = made.len() as u64 + 1;
-                made.push(NewTask { task, name, description, value, parent, requires: Vec::new(), brought_by, rank });
+                let (rank, requires) = (made.len() as u64 + 1, Vec::new());
+                let exact = part.exact == Some(true);
+                made.push(NewTask { task, name, description, value, parent, requires, brought_by, rank, exact });
                 wishes.push((task, part.requires));
             }
         }
@@ -230,6 +257,8 @@ fn require(
     refused: &mut Vec<Refusal>,
 ) {
     let mut requires: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
+    // Nothing closes a circle through a task that none requires so far.
+    let mut required_by_some = BTreeSet::new();
     for (task, wanted) in wishes {
         for number in wanted {
             let of = format!("to require number {number}");
@@ -240,12 +269,16 @@ fn require(
             if requires.get(&task).is_some_and(|known| known.contains(&required)) {
                 continue;
             }
-            match circle(&requires, task, required) {
+            let may_close = required == task || required_by_some.contains(&task);
+            match may_close.then(|| circle(&requires, task, required)).flatten() {
                 Some(way) => {
                     let way = way.iter().map(TaskId::to_string).collect::<Vec<_>>().join(" → ");
                     refused.push((task, format!("to require {required}"), format!("it would close a circle: {way}")));
                 }
-                None => requires.entry(task).or_default().push(required),
+                None => {
+                    required_by_some.insert(required);
+                    requires.entry(task).or_default().push(required);
+                }
             }
         }
     }

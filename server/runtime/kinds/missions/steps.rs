@@ -11,16 +11,19 @@ use super::checking::Decided;
 use super::closing;
 use super::desk::Desk;
 use super::said::{Judge, Report, Solve};
+use crate::event::agreement::Pool;
 use crate::event::draft::Draft;
+use crate::event::estimate::Expected;
 use crate::event::fact::set::Thread;
-use crate::event::mission::{ANSWER_MAX, Check, Figures, Route, Step, TEXT_MAX, TaskId, TaskStatus};
+use crate::event::mission::{ANSWER_MAX, Check, Figures, Route, Step, TEXT_MAX, TaskId};
 use crate::event::statement::cut;
 use crate::event::task::TaskNews;
 use crate::model::provider::Tier;
 use crate::thread::settings::{Kind, Settings};
 
-/// So often is an answer asked for: one whose program ends in an error, or that has to be looked up first.
+/// So often is an answer asked for, one whose program ends in an error or that has to be looked up first: of the ordinary model, and of the high tier.
 pub(super) const PROGRAMS: usize = 3;
+const PROGRAMS_HIGH: usize = 6;
 
 /// An answer and the route that led to it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -77,7 +80,7 @@ pub(super) async fn begin(task: TaskId, desk: Desk) -> Option<TaskId> {
         [Draft::set_thread(&thread, Thread { settings: Some(&json!(settings)), ..Thread::default() })],
     );
     desk.say(task, [TaskNews::Began { behind }]);
-    desk.set_status(task, TaskStatus::InProgress);
+    desk.board().begin(task);
     behind
 }
 
@@ -101,8 +104,9 @@ pub(super) async fn solve(
 ) -> Result<Came<Tried>, NodeExecutionError> {
     let mut notes: Vec<Json> = wrong.iter().map(|it| json!(it)).collect();
     let known = notes.len();
+    let most = if matches!(step, Step::High(_)) { PROGRAMS_HIGH } else { PROGRAMS };
     loop {
-        let is_last = notes.len() - known + 1 >= PROGRAMS;
+        let is_last = notes.len() - known + 1 >= most;
         let solved = solve_once(Context::new(task), step, routes.to_vec(), notes.clone(), is_last, desk.clone());
         match solved.await? {
             Came::To(Solved::Answer(tried)) => return Ok(Came::To(tried)),
@@ -134,15 +138,17 @@ pub(super) async fn solve_once(
     let (route, tier) = match step {
         Step::Whole(at) => (routes.get(at), Tier::Low),
         Step::High(at) => (routes.get(at), Tier::High),
+        Step::Alone { route, .. } => (routes.get(route), Tier::Low),
         Step::Split => (None, Tier::Low),
     };
+    let attempt = if let Step::Alone { attempt, .. } = step { Some(attempt) } else { None };
     let name = route.map_or("split", |route| &route.name).to_owned();
     let how = route.map_or("The task was split: put its answer together from those of its parts.", |it| &it.how);
     let prompts = desk.client().prompts();
     let values = vec![
         ("mission".to_owned(), quoted(&desk.wanted().mission)),
         ("task".to_owned(), desk.described(task)),
-        ("route".to_owned(), json!({ "name": name, "how": how }).to_string()),
+        ("route".to_owned(), shown_route(&name, how, attempt)),
         ("so_far".to_owned(), json!(notes).to_string()),
     ];
     let (system, tail) = (&prompts.mission_solve, &prompts.mission_try);
@@ -181,7 +187,13 @@ pub(super) async fn solve_once(
 
 /// Whether an answer will do: by the check that was chosen before there was one, or where that decides nothing, by a model that sees task and answer only.
 #[node]
-pub(super) async fn check(task: TaskId, check: Check, answer: String, desk: Desk) -> Came<()> {
+pub(super) async fn check(
+    task: TaskId,
+    check: Check,
+    expected: Option<Expected>,
+    answer: String,
+    desk: Desk,
+) -> Came<()> {
     let Decided { by, passes, why } = match desk.decided(&check, &answer).await {
         Ok(decided) => decided,
         Err(undecided) => {
@@ -201,7 +213,10 @@ pub(super) async fn check(task: TaskId, check: Check, answer: String, desk: Desk
             Decided { by: "rubric", passes, why }
         }
     };
-    desk.say(task, [TaskNews::Judged { by: by.to_owned(), passes, why: why.clone() }]);
+    if let Some(expected) = &expected {
+        desk.records().note(expected, passes);
+    }
+    desk.say(task, [TaskNews::Judged { by: by.to_owned(), passes, why: why.clone(), expected }]);
     if passes { Came::To(()) } else { Came::ToNothing(why) }
 }
 
@@ -209,12 +224,7 @@ pub(super) async fn check(task: TaskId, check: Check, answer: String, desk: Desk
 #[node]
 pub(super) async fn end(task: TaskId, ended: Ended, desk: Desk) {
     desk.beside(Some(task), closing::over(desk.mission_thread(), task, ended.answer.clone(), ended.reason.clone()));
-    let mut board = desk.board();
-    if let Some(now) = board.get_mut(task) {
-        let failed = TaskStatus::FailedWithCurrentAvailableInstruments;
-        now.status = if ended.answer.is_some() { TaskStatus::Closed } else { failed };
-        (now.answer, now.reason) = (ended.answer, ended.reason);
-    }
+    desk.board().end(task, ended.answer, ended.reason);
 }
 
 /// The answer to the mission, from all its tasks and their answers.
@@ -242,11 +252,34 @@ pub(super) fn quoted(text: &str) -> String {
     json!(text).to_string()
 }
 
+fn shown_route(name: &str, how: &str, attempt: Option<usize>) -> String {
+    let mut shown = json!({ "name": name, "how": how });
+    if let Some(attempt) = attempt {
+        shown["attempt"] = attempt.into();
+    }
+    shown.to_string()
+}
+
 pub(super) fn word(tier: Tier) -> String {
     if tier == Tier::High { "high" } else { "low" }.to_owned()
 }
 
 impl Desk {
+    /// What the mission has left.
+    pub fn figures(&self) -> Figures {
+        Figures { calls_left: self.calls_left(), tasks_left: self.board().left() }
+    }
+
+    /// What a task that is under way takes its tries from.
+    pub fn pool(&self) -> Pool {
+        let (open, begun) = self.board().to_come();
+        Pool { calls: self.calls_left(), open, begun: begun.saturating_sub(1) }
+    }
+
+    fn calls_left(&self) -> u64 {
+        self.purse().calls_left().unwrap_or(u64::MAX >> 12)
+    }
+
     /// A task as those are told of it who work on it: with what was done before, and with its parts.
     pub fn described(&self, task: TaskId) -> String {
         let board = self.board();
@@ -263,18 +296,6 @@ impl Desk {
         board
             .get(task)
             .map_or_else(String::new, |now| json!({ "name": now.name, "description": now.description }).to_string())
-    }
-
-    fn set_status(&self, task: TaskId, status: TaskStatus) {
-        if let Some(now) = self.board().get_mut(task) {
-            now.status = status;
-        }
-    }
-
-    /// The figures that resources are decided by.
-    pub fn figures(&self) -> Figures {
-        let calls_left = self.purse().calls_left().unwrap_or(u64::MAX >> 12);
-        Figures { calls_left, tasks_left: self.board().unfinished().count() as u64 }
     }
 
     /// Says that a try came to no answer.

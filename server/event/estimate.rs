@@ -1,0 +1,132 @@
+//! What estimates of routes are worth: what was expected of a try and what came of it, by kind of route. From that the next estimates are learned: a
+//! model's word counts as much as so many outcomes. Pure.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::envelope::Event;
+use super::fact::Fact;
+use super::fact::task::TaskFact;
+use super::mission::Route;
+use super::task::TaskNews;
+
+/// As many of the newest verdicts of a space are learned from.
+pub const VERDICTS: u32 = 500;
+/// As many outcomes weigh as much as the word of a model.
+const WORD: f64 = 10.0;
+
+/// What was expected of a try.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Expected {
+    /// The kind of its route: `whole`, `split`, `high`.
+    pub kind: String,
+    /// The chance, as the model said.
+    pub said: f64,
+    /// The chance, as learned from what came of earlier ones; as the model said where there were none.
+    pub learned: f64,
+}
+
+/// What came of tries of one kind of route.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Record {
+    /// How many there were.
+    pub tried: u32,
+    /// How many of them passed.
+    pub worked: u32,
+    /// Sums of squared errors: of what the model said, and of what was learned.
+    errors: [f64; 2],
+}
+
+impl Record {
+    /// The mean squared error (Brier score) of what the model said, and of what was learned: 0 is right each time, 0.25 is worth no more than a coin.
+    pub fn brier(&self) -> [f64; 2] {
+        self.errors.map(|sum| if self.tried == 0 { 0.0 } else { sum / f64::from(self.tried) })
+    }
+}
+
+/// The records of a space, by kind of route.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Records(BTreeMap<String, Record>);
+
+impl Records {
+    /// What verdicts among these events say.
+    pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
+        let mut records = Self::default();
+        for event in events {
+            if let Fact::Task(TaskFact { what: TaskNews::Judged { passes, expected: Some(expected), .. }, .. }) =
+                event.fact()
+            {
+                records.note(&expected, passes);
+            }
+        }
+        records
+    }
+
+    /// One more outcome.
+    pub fn note(&mut self, expected: &Expected, worked: bool) {
+        let record = self.0.entry(expected.kind.clone()).or_default();
+        let came = f64::from(u8::from(worked));
+        record.tried = record.tried.saturating_add(1);
+        record.worked = record.worked.saturating_add(u32::from(worked));
+        for (sum, chance) in record.errors.iter_mut().zip([expected.said, expected.learned]) {
+            *sum += (chance - came).powi(2);
+        }
+    }
+
+    /// All of them, by kind.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &Record)> {
+        self.0.iter().map(|(kind, record)| (kind.as_str(), record))
+    }
+
+    /// The chance of a route of this kind, of which a model says this; none: nothing came of such ones yet.
+    pub fn learned(&self, kind: &str, said: f64) -> Option<f64> {
+        let record = self.0.get(kind)?;
+        Some((said * WORD + f64::from(record.worked)) / (WORD + f64::from(record.tried)))
+    }
+}
+
+impl Route {
+    /// The kind of route that this is.
+    pub const fn kind(&self) -> &'static str {
+        if self.splits { "split" } else { "whole" }
+    }
+
+    /// The chance that it works: as learned, or else as the model says.
+    pub fn chance(&self) -> f64 {
+        self.learned.unwrap_or(self.estimate)
+    }
+
+    /// What is expected of a try of it, by the high tier or the ordinary model.
+    pub fn expected(&self, high: bool) -> Expected {
+        let (kind, said, learned) = (if high { "high" } else { self.kind() }, self.estimate, self.chance());
+        Expected { kind: kind.to_owned(), said, learned }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn estimates_move_from_what_is_said_to_what_came_of_it() {
+        let mut records = Records::default();
+        assert_eq!(records.learned("whole", 0.9), None);
+        let expected = Expected { kind: "whole".into(), said: 0.9, learned: 0.9 };
+        (0..5).for_each(|_| records.note(&expected, false));
+        assert_eq!(records.learned("whole", 0.9), Some(0.6));
+        (0..1000).for_each(|_| records.note(&expected, false));
+        assert!(records.learned("whole", 0.9).is_some_and(|chance| chance < 0.01));
+        assert_eq!(records.learned("split", 0.9), None, "each kind by itself");
+    }
+
+    #[test]
+    fn the_brier_score_is_the_mean_squared_error() {
+        let mut records = Records::default();
+        for (learned, worked) in [(1.0, true), (0.5, false)] {
+            records.note(&Expected { kind: "whole".into(), said: 0.0, learned }, worked);
+        }
+        let (_, record) = records.all().next().unwrap();
+        assert_eq!((record.tried, record.worked, record.brier()), (2, 1, [0.5, 0.125]));
+    }
+}
