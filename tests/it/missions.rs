@@ -10,6 +10,7 @@ mod bad_input;
 mod budgets;
 mod crash;
 mod estimates;
+mod examples;
 mod frameworks;
 mod people;
 mod routes;
