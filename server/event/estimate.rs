@@ -3,29 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use super::envelope::Event;
 use super::fact::Fact;
 use super::fact::task::TaskFact;
-use super::mission::Route;
+use super::mission::Expected;
 use super::task::TaskNews;
 
-/// As many of the newest verdicts of a space are learned from.
+/// How many of the newest verdicts of a space are learned from.
 pub const VERDICTS: u32 = 500;
 /// As many outcomes weigh as much as the word of a model.
 const WORD: f64 = 10.0;
-
-/// What was expected of a try.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Expected {
-    /// The kind of its route: `whole`, `split`, `high`.
-    pub kind: String,
-    /// The chance, as the model said.
-    pub said: f64,
-    /// The chance, as learned from what came of earlier ones; as the model said where there were none.
-    pub learned: f64,
-}
 
 /// What came of tries of one kind of route.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -83,24 +70,6 @@ impl Records {
     pub fn learned(&self, kind: &str, said: f64) -> Option<f64> {
         let record = self.0.get(kind)?;
         Some((said * WORD + f64::from(record.worked)) / (WORD + f64::from(record.tried)))
-    }
-}
-
-impl Route {
-    /// The kind of route that this is.
-    pub const fn kind(&self) -> &'static str {
-        if self.splits { "split" } else { "whole" }
-    }
-
-    /// The chance that it works: as learned, or else as the model says.
-    pub fn chance(&self) -> f64 {
-        self.learned.unwrap_or(self.estimate)
-    }
-
-    /// What is expected of a try of it, by the high tier or the ordinary model.
-    pub fn expected(&self, high: bool) -> Expected {
-        let (kind, said, learned) = (if high { "high" } else { self.kind() }, self.estimate, self.chance());
-        Expected { kind: kind.to_owned(), said, learned }
     }
 }
 

@@ -205,6 +205,35 @@ pub struct Route {
     pub learned: Option<f64>,
 }
 
+impl Route {
+    /// The kind of route that this is.
+    pub const fn kind(&self) -> &'static str {
+        if self.splits { "split" } else { "whole" }
+    }
+
+    /// The chance that it works: as learned, or else as the model says.
+    pub fn chance(&self) -> f64 {
+        self.learned.unwrap_or(self.estimate)
+    }
+
+    /// What is expected of a try of it, by the high tier or the ordinary model.
+    pub fn expected(&self, high: bool) -> Expected {
+        let (kind, said, learned) = (if high { "high" } else { self.kind() }, self.estimate, self.chance());
+        Expected { kind: kind.to_owned(), said, learned }
+    }
+}
+
+/// What was expected of a try.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Expected {
+    /// The kind of its route: `whole`, `split`, `high`.
+    pub kind: String,
+    /// The chance, as the model said.
+    pub said: f64,
+    /// The chance, as learned from what came of earlier ones; as the model said where there were none.
+    pub learned: f64,
+}
+
 /// How an answer is checked. Chosen before there is one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "lowercase")]

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::estimate::Expected;
-use super::mission::{Check, Figures, NewTask, Route, TaskId, TaskStatus, Tuning};
+use super::mission::{Check, Expected, Figures, NewTask, Route, TaskId, TaskStatus, Tuning};
 
 /// Something that is said of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

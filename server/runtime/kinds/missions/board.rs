@@ -38,7 +38,8 @@ pub(super) struct Said {
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Board {
-    tasks: BTreeMap<TaskId, TaskNow>,
+    // In boxes: the nodes of the map are half empty, and tasks are large beside their numbers.
+    tasks: BTreeMap<TaskId, Box<TaskNow>>,
     /// Those that were not begun in this life, by what they are parts of.
     waiting: BTreeMap<Option<TaskId>, BTreeSet<(u64, TaskId)>>,
     /// Those that people do not want any more.
@@ -78,17 +79,17 @@ impl Board {
         let said = None;
         let now =
             TaskNow { name, description, value, parent, requires, rank, exact, level, status, answer, reason, said };
-        self.tasks.insert(task, now);
+        self.tasks.insert(task, Box::new(now));
     }
 
     /// A task.
     pub fn get(&self, task: TaskId) -> Option<&TaskNow> {
-        self.tasks.get(&task)
+        self.tasks.get(&task).map(|now| &**now)
     }
 
     /// The same, to change it.
     pub fn get_mut(&mut self, task: TaskId) -> Option<&mut TaskNow> {
-        self.tasks.get_mut(&task)
+        self.tasks.get_mut(&task).map(|now| &mut **now)
     }
 
     /// How many there are.
@@ -103,7 +104,7 @@ impl Board {
 
     /// All of them, in the order in which they were made.
     pub fn all(&self) -> impl Iterator<Item = (TaskId, &TaskNow)> {
-        self.tasks.iter().map(|(task, now)| (*task, now))
+        self.tasks.iter().map(|(task, now)| (*task, &**now))
     }
 
     /// How many have not ended.

@@ -14,8 +14,7 @@ use super::planning::{ask_user, consider, decompose, replan};
 use super::said::Considered;
 use super::steps::{Ended, Tried, Verdict, answer, begin, check, end, retry, solve};
 use super::using::{Framed, look_up, tell, with_frameworks};
-use crate::event::estimate::Expected;
-use crate::event::mission::{Check, Ladder, Plan, Route, Step, TaskId, Value};
+use crate::event::mission::{Check, Expected, Ladder, Plan, Route, Step, TaskId, Value};
 use crate::tasks::under_way::UnderWay;
 
 type Place = tokio::sync::OwnedSemaphorePermit;
