@@ -64,7 +64,7 @@ fn worlds(cell: Planted, count: u64) -> impl Iterator<Item = Vec<Planted>> {
     (1..=count).map(move |world| (1..=RUNS).map(|run| Planted { world, run, ..cell }).collect())
 }
 
-/// In how many worlds ours is tried: `seeds` where a mission has 20 steps, more where it has fewer, which take less.
+/// In how many worlds the server is tried: `seeds` where a mission has 20 steps, more where it has fewer, which take less.
 fn ours(seeds: u64, steps: usize) -> u64 {
     (seeds * 20 / steps as u64).clamp(2, 48)
 }
@@ -80,7 +80,10 @@ pub fn run(arguments: &Arguments) {
         threads.block_on(costs());
     }
     if wants("reach") {
-        threads.block_on(reach(arguments.seeds));
+        reach();
+    }
+    if wants("server") {
+        threads.block_on(server(arguments.seeds));
     }
 }
 
@@ -138,34 +141,29 @@ impl Missions {
         replies["items"][0]["payload"]["text"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// What missions of these worlds came to.
-    async fn passes(&self, cell: Planted, count: u64) -> Passes {
-        let all: Vec<Planted> = worlds(cell, count).flatten().collect();
+    /// Which of these are answered right.
+    async fn right(&self, all: &[Planted]) -> Vec<bool> {
         let right = futures_util::stream::iter(all)
             .map(async |planted| {
                 let mission = self.begin(&planted.to_string(), planted.calls()).await;
                 planted.answers(&self.answer(&mission).await)
             })
             .buffered(AT_ONCE);
-        let right: Vec<bool> = right.collect().await;
-        Passes::of(&right.chunks(RUNS as usize).map(<[bool]>::to_vec).collect::<Vec<_>>())
+        right.collect().await
     }
 }
 
-async fn reach(seeds: u64) {
-    let missions = Missions::start().await;
-    let begin = Instant::now();
+/// The rule beside the other ways, in many worlds.
+fn reach() {
     let (mut behind, mut ahead, mut crossings) = (Vec::new(), Vec::new(), Crossings::default());
-    println!(
-        "4n + 2 calls each; pass^1 / pass^8 in percent: ours of {seeds} worlds with 20 steps (of more with fewer), {RUNS} times each, others of {WORLDS}"
-    );
+    println!("4n + 2 calls each; pass^1 / pass^8 in percent, of {WORLDS} worlds, {RUNS} times each; ours by its rule");
     print!("chance steps   whole %  error");
     OTHERS.iter().map(|it| it.0).chain(["ours"]).for_each(|name| print!("{name:>16}"));
     println!();
     for (row, chance) in CHANCES.into_iter().enumerate() {
         for steps in STEPS {
-            // Nobody judges: what a judge gets wrong is no matter, as is checked below.
-            let ours = missions.passes(cell(steps, chance, ERRORS[2], 0.0), ours(seeds, steps)).await;
+            // Nobody judges: what a judge gets wrong is no matter, as the missions of the server show below.
+            let ours = other(cell(steps, chance, ERRORS[0], 0.0), Planted::by_rule);
             for (column, error) in ERRORS.into_iter().enumerate() {
                 let cell = cell(steps, chance, error, 0.0);
                 let others = OTHERS.map(|(_, way)| other(cell, way));
@@ -181,8 +179,6 @@ async fn reach(seeds: u64) {
         }
     }
     crossings.print();
-    let verdicts = missions.door.count("judge");
-    println!("judges were asked {verdicts} times (more than 0: ours depends on their error, too)");
     let (most, at) = behind.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
     println!("at most {most:.1} points behind the best of the others (goal {BEHIND}): {at}");
     let (least, at) = ahead.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
@@ -195,14 +191,33 @@ async fn reach(seeds: u64) {
             for steps in [3, 20, 80] {
                 let cell = cell(steps, chance, 0.0, repeat);
                 print!("{repeat:<4}");
-                print_cell(
-                    &cell,
-                    &OTHERS.map(|(_, way)| other(cell, way)),
-                    missions.passes(cell, ours(seeds, steps)).await,
-                );
+                print_cell(&cell, &OTHERS.map(|(_, way)| other(cell, way)), other(cell, Planted::by_rule));
             }
         }
     }
+}
+
+/// Missions of the server, held against the rule in the same worlds.
+async fn server(seeds: u64) {
+    let missions = Missions::start().await;
+    let begin = Instant::now();
+    println!(
+        "\nmissions of the server, judges err in {}: how many were right, how many by the rule, and how often both say the same",
+        ERRORS[2]
+    );
+    for chance in CHANCES {
+        for steps in STEPS {
+            let cell = cell(steps, chance, ERRORS[2], 0.0);
+            let all: Vec<Planted> = worlds(cell, ours(seeds, steps)).flatten().collect();
+            let right = missions.right(&all).await;
+            let by_rule: Vec<bool> = all.iter().map(Planted::by_rule).collect();
+            let count = |of: &[bool]| of.iter().filter(|right| **right).count();
+            let same = right.iter().zip(&by_rule).filter(|(one, other)| one == other).count();
+            let (right, by_rule) = (count(&right), count(&by_rule));
+            println!("{chance:<6} {steps:>5} {right:>6} {by_rule:>6} {same:>6} of {}", all.len());
+        }
+    }
+    println!("judges were asked {} times (goal 0: then it is no matter how they err)", missions.door.count("judge"));
     println!("{:.0} s", begin.elapsed().as_secs_f64());
 }
 

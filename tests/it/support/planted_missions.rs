@@ -3,13 +3,16 @@
 //!
 //! A mission asks for a value a step. Its parameters stand in its text, so that one scripted model answers all of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
 use serde_json::{Value, json};
+use thinkd::event::agreement::{Agreed, Pool, agreed};
 
 /// Runs of the same world that all have to be right for pass^8.
 pub const RUNS: u64 = 8;
+/// Steps that a mission works on at a time: `mission.width` where nothing is configured.
+const WIDTH: usize = 4;
 /// A wrong value is one of so many.
 const VALUES: u64 = 1_000_000;
 
@@ -144,6 +147,33 @@ impl Planted {
         })
     }
 
+    /// What a mission comes to by the rule of agreement alone (`event/agreement.rs`), four steps at a time in turn: without a server, so that it can be done
+    /// for many worlds. The bench holds missions of the server against it.
+    pub fn by_rule(&self) -> bool {
+        let (mut calls, mut to_come) = (self.calls() - 1, (0..self.steps).collect::<VecDeque<_>>());
+        let mut begun: VecDeque<(usize, Vec<Option<String>>)> = VecDeque::new();
+        let mut is_right = true;
+        loop {
+            while begun.len() < WIDTH
+                && let Some(step) = to_come.pop_front()
+            {
+                begun.push_back((step, Vec::new()));
+            }
+            let Some((step, mut tries)) = begun.pop_front() else { return is_right };
+            let pool = Pool { calls, open: to_come.len() as u64, begun: begun.len() as u64 };
+            let came = if tries.len() < 2 { Agreed::NotYet } else { agreed(&tries, pool) };
+            match came {
+                Agreed::On { answer, .. } => is_right &= answer == self.right(step).to_string(),
+                Agreed::NotYet if calls > 1 => {
+                    calls -= 1;
+                    tries.push(Some(self.value(step, &alone(tries.len() + 1)).to_string()));
+                    begun.push_back((step, tries));
+                }
+                Agreed::NotYet | Agreed::Never => is_right = false,
+            }
+        }
+    }
+
     /// What the scripted model says to a step of a mission (`mission:solve`), given the end of its request: the only tool, and its arguments.
     pub fn said(module: &str, last: &str) -> Option<(&'static str, Value)> {
         let planted = Self::find(last)?;
@@ -182,6 +212,15 @@ impl Planted {
             _ => return None,
         })
     }
+}
+
+/// The words of a try of an exact task: its route, and no earlier tries.
+fn alone(attempt: usize) -> String {
+    let (name, how) = match attempt % 2 {
+        1 => ("as a whole", "Do the task as it stands."),
+        _ => ("another way", "Do the task by another way than the first that comes to mind."),
+    };
+    format!("{} []", json!({ "name": name, "how": how, "attempt": attempt }))
 }
 
 fn written(values: impl Iterator<Item = String>) -> String {
