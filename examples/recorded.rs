@@ -120,6 +120,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 #[tokio::main]
+#[allow(clippy::print_stdout, reason = "it is a program of the terminal")]
 async fn main() {
     let folder = std::env::args().nth(1).expect("a folder, as examples/missions/research");
     let listener = tokio::net::TcpListener::bind("127.0.0.1:8090").await.expect("port 8090 is free");

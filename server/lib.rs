@@ -63,6 +63,7 @@ pub mod event {
     pub mod summary;
     pub mod task;
     pub mod trial;
+    pub mod tuning;
 }
 /// Fair shares of the machine; supervision of background tasks.
 pub mod tasks {

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::mission::{Check, Expected, Figures, NewTask, Route, TaskId, TaskStatus, Tuning};
+use super::mission::{Check, Expected, Figures, NewTask, Route, TaskId, TaskStatus};
+use super::tuning::Tuning;
 
 /// Something that is said of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

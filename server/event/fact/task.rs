@@ -9,10 +9,11 @@ use super::Kind;
 use super::family::{Family, Role};
 use crate::event::draft::{Draft, tags};
 use crate::event::envelope::{Modality, Source, Visibility};
-use crate::event::mission::{Check, Expected, Figures, NewTask, Route, TaskId, TaskStatus, Tuning, Value};
+use crate::event::mission::{Check, Expected, Figures, NewTask, Route, TaskId, TaskStatus, Value};
 use crate::event::raw::Raw;
 use crate::event::spec::{Member, Spec, TEXT};
 use crate::event::task::TaskNews;
+use crate::event::tuning::Tuning;
 use crate::words::id::ThreadId;
 
 /// The first tag.

@@ -64,6 +64,7 @@ mod making;
 mod planning;
 mod resting;
 mod said;
+mod solving;
 mod steps;
 mod using;
 

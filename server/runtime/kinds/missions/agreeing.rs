@@ -5,7 +5,7 @@ use unhurried::{Context, NodeExecutionError, node};
 use super::asking::Came;
 use super::desk::Desk;
 use super::said::Considered;
-use super::steps::{Verdict, solve};
+use super::solving::{Verdict, solve};
 use crate::event::agreement::{Agreed, Pool, agreed};
 use crate::event::mission::{Step, TaskId};
 use crate::event::task::TaskNews;

@@ -9,12 +9,14 @@ use unhurried::{Context, NodeExecutionError, node};
 
 use super::asking::{Ask, Came};
 use super::desk::Desk;
-use super::steps::{PROGRAMS, Verdict, quoted};
+use super::solving::{PROGRAMS, Verdict};
+use super::steps::quoted;
 use super::using::{Framed, read_input};
 use crate::event::framework::{CODE_MAX, Framework, ITEMS_MAX, NAME_MAX, Recipe, TEXT_MAX};
-use crate::event::mission::{Check, TaskId, Tuning, Value};
+use crate::event::mission::{Check, TaskId, Value};
 use crate::event::statement::cut;
 use crate::event::task::TaskNews;
+use crate::event::tuning::Tuning;
 use crate::model::provider::Tier;
 use crate::runtime::frameworks::create;
 use crate::runtime::refused::Refused;

@@ -1,49 +1,23 @@
 //! The steps of a mission: each asks a model or decides by a rule, says what came of it, and is a node of the pipeline in `missions/flow.rs`. What depends on
 //! anything but its arguments and the values of steps before is decided in here, so that the journal has it.
 
-use runner::request::Language;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
-use unhurried::{Context, NodeExecutionError, node};
+use unhurried::node;
 
 use super::asking::{Ask, Came};
 use super::checking::Decided;
 use super::closing;
 use super::desk::Desk;
-use super::said::{Judge, Report, Solve};
+use super::said::{Judge, Report};
 use crate::event::agreement::Pool;
 use crate::event::draft::Draft;
 use crate::event::fact::set::Thread;
-use crate::event::mission::{ANSWER_MAX, Check, Expected, Figures, Route, Step, TEXT_MAX, TaskId};
+use crate::event::mission::{ANSWER_MAX, Check, Expected, Figures, TEXT_MAX, TaskId};
 use crate::event::statement::cut;
 use crate::event::task::TaskNews;
 use crate::model::provider::Tier;
 use crate::thread::settings::{Kind, Settings};
-
-/// So often is an answer asked for, one whose program ends in an error or that has to be looked up first: of the ordinary model, and of the high tier.
-pub(super) const PROGRAMS: usize = 3;
-const PROGRAMS_HIGH: usize = 6;
-
-/// An answer and the route that led to it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Tried {
-    pub route: String,
-    pub answer: String,
-}
-
-/// A try that came to nothing, for those that come after it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Verdict {
-    pub route: String,
-    pub answer: Option<String>,
-    pub why: String,
-}
-
-impl Verdict {
-    pub fn nothing(route: &str, why: String) -> Self {
-        Self { route: route.to_owned(), answer: None, why }
-    }
-}
 
 /// How a task ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -90,98 +64,6 @@ pub(super) async fn retry(task: TaskId, desk: Desk) -> bool {
     let made = figures.allow_retry();
     desk.say(task, [TaskNews::Retry { made, figures }]);
     made
-}
-
-/// Tries a task by one step. A program in an answer is run, its value is the answer; one that ends in an error is asked for again, with the error. Words
-/// to search the knowledge base for are answered with what it finds.
-pub(super) async fn solve(
-    desk: &Desk,
-    task: TaskId,
-    step: Step,
-    routes: &[Route],
-    wrong: &[Verdict],
-) -> Result<Came<Tried>, NodeExecutionError> {
-    let mut notes: Vec<Json> = wrong.iter().map(|it| json!(it)).collect();
-    let known = notes.len();
-    let most = if matches!(step, Step::High(_)) { PROGRAMS_HIGH } else { PROGRAMS };
-    loop {
-        let is_last = notes.len() - known + 1 >= most;
-        let solved = solve_once(Context::new(task), step, routes.to_vec(), notes.clone(), is_last, desk.clone());
-        match solved.await? {
-            Came::To(Solved::Answer(tried)) => return Ok(Came::To(tried)),
-            Came::To(Solved::Again(note)) => notes.push(note),
-            Came::ToNothing(why) => return Ok(Came::ToNothing(why)),
-            Came::Spent(why) => return Ok(Came::Spent(why)),
-        }
-    }
-}
-
-/// What came of one call for an answer.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) enum Solved {
-    Answer(Tried),
-    /// None yet: it is asked for again, with this.
-    Again(Json),
-}
-
-/// One call for an answer.
-#[node]
-pub(super) async fn solve_once(
-    task: TaskId,
-    step: Step,
-    routes: Vec<Route>,
-    notes: Vec<Json>,
-    is_last: bool,
-    desk: Desk,
-) -> Came<Solved> {
-    let (route, tier) = match step {
-        Step::Whole(at) => (routes.get(at), Tier::Low),
-        Step::High(at) => (routes.get(at), Tier::High),
-        Step::Alone { route, .. } => (routes.get(route), Tier::Low),
-        Step::Split => (None, Tier::Low),
-    };
-    let attempt = if let Step::Alone { attempt, .. } = step { Some(attempt) } else { None };
-    let name = route.map_or("split", |route| &route.name).to_owned();
-    let how = route.map_or("The task was split: put its answer together from those of its parts.", |it| &it.how);
-    let prompts = desk.client().prompts();
-    let values = vec![
-        ("mission".to_owned(), quoted(&desk.wanted().mission)),
-        ("task".to_owned(), desk.described(task)),
-        ("route".to_owned(), shown_route(&name, how, attempt)),
-        ("so_far".to_owned(), json!(notes).to_string()),
-    ];
-    let (system, tail) = (&prompts.mission_solve, &prompts.mission_try);
-    let ask = Ask { node: "solve", tool: "solve", task: Some(task), tier, system, tail, values };
-    let said = match desk.ask::<Solve>(ask, |_| Ok(())).await {
-        Came::To(said) => said,
-        Came::ToNothing(why) => return desk.no_answer(task, &name, tier, why),
-        Came::Spent(why) => return Came::Spent(why),
-    };
-    let some = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
-    let (program, search) = (some(&said.program), some(&said.search));
-    let answer = match (&program, said.answer(), search) {
-        (Some(program), ..) => desk.run(Language::JavaScript, program, Json::Null).await.map(|it| it.answer),
-        (None, Some(answer), _) => Ok(answer),
-        (None, None, Some(words)) if !is_last => {
-            let words = cut(&words, TEXT_MAX);
-            return Came::To(Solved::Again(json!({ "searched": words, "found": desk.looked_up(&words).await })));
-        }
-        (None, None, Some(_)) => Err("it goes on searching, and says no answer".to_owned()),
-        (None, None, None) => Err("it says that there is no answer".to_owned()),
-    };
-    match answer {
-        Ok(answer) => {
-            let (tier, why) = (word(tier), cut(&said.thought, TEXT_MAX));
-            desk.say(task, [TaskNews::Tried { route: name.clone(), tier, answer: Some(answer.clone()), why }]);
-            Came::To(Solved::Answer(Tried { route: name, answer }))
-        }
-        Err(why) if program.is_some() && !is_last => {
-            let (of, tier, said) = (name.clone(), word(tier), why.clone());
-            desk.say(task, [TaskNews::Tried { route: of, tier, answer: None, why: said }]);
-            Came::To(Solved::Again(json!({ "route": name, "program": program, "why": why })))
-        }
-        Err(why) => desk.no_answer(task, &name, tier, why),
-    }
 }
 
 /// Whether an answer will do: by the check that was chosen before there was one, or where that decides nothing, by a model that sees task and answer only.
@@ -249,14 +131,6 @@ pub(super) async fn answer(nothing: (), desk: Desk) -> Came<String> {
 /// Others' words as one JSON string: nothing in them can end it.
 pub(super) fn quoted(text: &str) -> String {
     json!(text).to_string()
-}
-
-fn shown_route(name: &str, how: &str, attempt: Option<usize>) -> String {
-    let mut shown = json!({ "name": name, "how": how });
-    if let Some(attempt) = attempt {
-        shown["attempt"] = attempt.into();
-    }
-    shown.to_string()
 }
 
 pub(super) fn word(tier: Tier) -> String {

@@ -1,0 +1,141 @@
+//! How a task is tried: one call after the other, each a node of the pipeline in `missions/flow.rs`, until there is an answer or none will come. A program is
+//! run, words to search for are looked up. Whether an answer will do is in `missions/steps.rs`.
+
+use runner::request::Language;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+use unhurried::{Context, NodeExecutionError, node};
+
+use super::asking::{Ask, Came};
+use super::desk::Desk;
+use super::said::Solve;
+use super::steps::{quoted, word};
+use crate::event::mission::{Route, Step, TEXT_MAX, TaskId};
+use crate::event::statement::cut;
+use crate::event::task::TaskNews;
+use crate::model::provider::Tier;
+
+/// So often is an answer asked for, one whose program ends in an error or that has to be looked up first: of the ordinary model, and of the high tier.
+pub(super) const PROGRAMS: usize = 3;
+const PROGRAMS_HIGH: usize = 6;
+
+/// An answer and the route that led to it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Tried {
+    pub route: String,
+    pub answer: String,
+}
+
+/// A try that came to nothing, for those that come after it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Verdict {
+    pub route: String,
+    pub answer: Option<String>,
+    pub why: String,
+}
+
+impl Verdict {
+    pub fn nothing(route: &str, why: String) -> Self {
+        Self { route: route.to_owned(), answer: None, why }
+    }
+}
+
+/// Tries a task by one step. A program in an answer is run, its value is the answer; one that ends in an error is asked for again, with the error. Words
+/// to search the knowledge base for are answered with what it finds.
+pub(super) async fn solve(
+    desk: &Desk,
+    task: TaskId,
+    step: Step,
+    routes: &[Route],
+    wrong: &[Verdict],
+) -> Result<Came<Tried>, NodeExecutionError> {
+    let mut notes: Vec<Json> = wrong.iter().map(|it| json!(it)).collect();
+    let known = notes.len();
+    let most = if matches!(step, Step::High(_)) { PROGRAMS_HIGH } else { PROGRAMS };
+    loop {
+        let is_last = notes.len() - known + 1 >= most;
+        let solved = solve_once(Context::new(task), step, routes.to_vec(), notes.clone(), is_last, desk.clone());
+        match solved.await? {
+            Came::To(Solved::Answer(tried)) => return Ok(Came::To(tried)),
+            Came::To(Solved::Again(note)) => notes.push(note),
+            Came::ToNothing(why) => return Ok(Came::ToNothing(why)),
+            Came::Spent(why) => return Ok(Came::Spent(why)),
+        }
+    }
+}
+
+/// What came of one call for an answer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum Solved {
+    Answer(Tried),
+    /// None yet: it is asked for again, with this.
+    Again(Json),
+}
+
+/// One call for an answer.
+#[node]
+pub(super) async fn solve_once(
+    task: TaskId,
+    step: Step,
+    routes: Vec<Route>,
+    notes: Vec<Json>,
+    is_last: bool,
+    desk: Desk,
+) -> Came<Solved> {
+    let (route, tier) = match step {
+        Step::Whole(at) => (routes.get(at), Tier::Low),
+        Step::High(at) => (routes.get(at), Tier::High),
+        Step::Alone { route, .. } => (routes.get(route), Tier::Low),
+        Step::Split => (None, Tier::Low),
+    };
+    let attempt = if let Step::Alone { attempt, .. } = step { Some(attempt) } else { None };
+    let name = route.map_or("split", |route| &route.name).to_owned();
+    let how = route.map_or("The task was split: put its answer together from those of its parts.", |it| &it.how);
+    let prompts = desk.client().prompts();
+    let values = vec![
+        ("mission".to_owned(), quoted(&desk.wanted().mission)),
+        ("task".to_owned(), desk.described(task)),
+        ("route".to_owned(), shown_route(&name, how, attempt)),
+        ("so_far".to_owned(), json!(notes).to_string()),
+    ];
+    let (system, tail) = (&prompts.mission_solve, &prompts.mission_try);
+    let ask = Ask { node: "solve", tool: "solve", task: Some(task), tier, system, tail, values };
+    let said = match desk.ask::<Solve>(ask, |_| Ok(())).await {
+        Came::To(said) => said,
+        Came::ToNothing(why) => return desk.no_answer(task, &name, tier, why),
+        Came::Spent(why) => return Came::Spent(why),
+    };
+    let some = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+    let (program, search) = (some(&said.program), some(&said.search));
+    let answer = match (&program, said.answer(), search) {
+        (Some(program), ..) => desk.run(Language::JavaScript, program, Json::Null).await.map(|it| it.answer),
+        (None, Some(answer), _) => Ok(answer),
+        (None, None, Some(words)) if !is_last => {
+            let words = cut(&words, TEXT_MAX);
+            return Came::To(Solved::Again(json!({ "searched": words, "found": desk.looked_up(&words).await })));
+        }
+        (None, None, Some(_)) => Err("it goes on searching, and says no answer".to_owned()),
+        (None, None, None) => Err("it says that there is no answer".to_owned()),
+    };
+    match answer {
+        Ok(answer) => {
+            let (tier, why) = (word(tier), cut(&said.thought, TEXT_MAX));
+            desk.say(task, [TaskNews::Tried { route: name.clone(), tier, answer: Some(answer.clone()), why }]);
+            Came::To(Solved::Answer(Tried { route: name, answer }))
+        }
+        Err(why) if program.is_some() && !is_last => {
+            let (of, tier, said) = (name.clone(), word(tier), why.clone());
+            desk.say(task, [TaskNews::Tried { route: of, tier, answer: None, why: said }]);
+            Came::To(Solved::Again(json!({ "route": name, "program": program, "why": why })))
+        }
+        Err(why) => desk.no_answer(task, &name, tier, why),
+    }
+}
+
+fn shown_route(name: &str, how: &str, attempt: Option<usize>) -> String {
+    let mut shown = json!({ "name": name, "how": how });
+    if let Some(attempt) = attempt {
+        shown["attempt"] = attempt.into();
+    }
+    shown.to_string()
+}
