@@ -382,6 +382,16 @@ export type RunPaused = Of<["run", "paused", `pipeline:${string}`], {
   user?: string;
 }>;
 
+/** All that a mission could do waits for people: nothing is done for it until they have said something. */
+export type RunParked = Of<["run", "parked", `pipeline:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the run */
+  run: string;
+  /** its pipeline */
+  pipeline: string;
+}>;
+
 /** Somebody wants a mission that rests to go on. */
 export type RunContinued = Of<["run", "continued", `pipeline:${string}`], {
   /** the same for people and models */
@@ -768,6 +778,8 @@ export type TaskMade = Of<["task", "made", `task:${string}`], {
   brought_by: string[];
   /** its place among its siblings: the lowest goes first */
   rank: number;
+  /** it is one step with a short answer: it is tried, without being considered, until tries agree */
+  exact?: boolean;
 }>;
 
 /** Work on a task begins, in a thread of its own. */
@@ -808,7 +820,7 @@ export type TaskRoutes = Of<["task", "routes", `task:${string}`], {
   text: string;
   /** the task: 3 is `t3` */
   task: number;
-  /** name, how, estimate, splits */
+  /** name, how, estimate, splits, and the chance as learned, if it was */
   routes: Record<string, unknown>[];
 }>;
 
@@ -845,11 +857,13 @@ export type TaskJudged = Of<["task", "judged", `task:${string}`], {
   /** the task: 3 is `t3` */
   task: number;
   /** what decided it */
-  by: "program" | "knowledge" | "rubric";
+  by: "program" | "knowledge" | "agreement" | "rubric";
   /** whether the answer will do */
   passes: boolean;
   /** why */
   why: string;
+  /** what was expected of the try: the kind of its route (`whole`, `split`, `high`), the chance as the model said and as learned */
+  expected?: Record<string, unknown>;
 }>;
 
 /** Whether a task is tried once more by the high tier, and the figures that decide it. */
@@ -862,6 +876,44 @@ export type TaskRetry = Of<["task", "retry", `task:${string}`], {
   made: boolean;
   /** calls_left, tasks_left */
   figures: Record<string, unknown>;
+}>;
+
+/** Whether a framework is made for a task that the high tier could not do either, and the figures that decide it. */
+export type TaskFramework = Of<["task", "framework", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** whether it is */
+  made: boolean;
+  /** calls_left, tasks_left */
+  figures: Record<string, unknown>;
+}>;
+
+/** The program of a framework that is made for a task was run with several values of its parameters. */
+export type TaskTuned = Of<["task", "tuned", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** parameters, answer, score, passes; in the order in which they were tried */
+  runs: Record<string, unknown>[];
+  /** the place of the best of them, from 0 */
+  best: number;
+}>;
+
+/** A framework was made for a task. */
+export type TaskBuilt = Of<["task", "built", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** its id */
+  framework: string;
+  /** its name */
+  name: string;
+  /** the kind of its recipe */
+  kind: string;
 }>;
 
 /** Something that a model wanted of a task was not done. */
@@ -1441,6 +1493,7 @@ export type ThinkdEvent =
   | RunResumed
   | RunCancel
   | RunPaused
+  | RunParked
   | RunContinued
   | RunEnded
   | NodeStarted
@@ -1476,6 +1529,9 @@ export type ThinkdEvent =
   | TaskTried
   | TaskJudged
   | TaskRetry
+  | TaskFramework
+  | TaskTuned
+  | TaskBuilt
   | TaskRefused
   | TaskChanged
   | TaskOver

@@ -206,6 +206,7 @@ pub mod pipelines {
 pub mod runtime {
     mod ends;
     pub mod firing;
+    pub mod framework_acts;
     pub mod frameworks;
     pub mod ground;
     pub mod handle;

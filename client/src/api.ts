@@ -428,7 +428,7 @@ export class Api {
     return this.#request("POST", `/threads/${encodeURIComponent(thread)}/end`, "json", { query, ...options }) as Promise<Thread>;
   }
 
-  /** The tasks of a mission, the thoughts that were had last, and what is held and relevant to it, in one call. */
+  /** The tasks of a mission, the thoughts that were had last, what is held and relevant to it, and what estimates of routes were worth, in one call. */
   workingMemory(thread: string, options: Options = {}): Promise<WorkingMemory> {
     return this.#request("GET", `/threads/${encodeURIComponent(thread)}/memory`, "json", { ...options }) as Promise<WorkingMemory>;
   }

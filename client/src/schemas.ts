@@ -215,6 +215,20 @@ export type Entry = {
   related_keys: string[];
 };
 
+/** What estimates of one kind of route were worth. */
+export type Estimates = {
+  /** The same of the chances as learned. */
+  brier: number;
+  /** The mean squared error (Brier score) of the chances as models said them: 0 is right each time, 0.25 is worth no more than a coin. */
+  brier_said: number;
+  /** `whole`, `split`, or `high`: the high tier's retry. */
+  kind: string;
+  /** How many tries there were. */
+  tried: number;
+  /** How many of them passed their check. */
+  worked: number;
+};
+
 /** A framework: how a kind of task is solved. It is a hypothesis: like tasks are tried with it and without it, and it is used only while it is better. */
 export type Framework = {
   /** The name of who made it, where it was said. */
@@ -397,6 +411,8 @@ export type MissionOf = {
   budget: Limits;
   /** What is wanted, as it was said. */
   mission: string;
+  /** When its tasks begin. */
+  plan: Plan;
   /** What it is worth. */
   value: unknown;
 };
@@ -569,8 +585,8 @@ export type Placement = {
   thread: string;
 };
 
-/** When a mission begins. */
-export type Plan = "go";
+/** When the tasks of a mission begin. */
+export type Plan = "go" | "ask";
 
 /** A place in a body, and what is wrong there. */
 export type Pointed = {
@@ -728,6 +744,8 @@ export type Route = {
   estimate: number;
   /** How it goes. */
   how: string;
+  /** The same chance, as learned from what came of earlier routes of its kind; null: there were none. */
+  learned?: number | null;
   /** Its name. */
   name: string;
   /** It splits the task instead of doing it as a whole. */
@@ -1079,7 +1097,7 @@ export type Task = {
 
 /** How the answer of a task is checked. */
 export type TaskCheck = {
-  /** `program`, `knowledge` or `rubric`. */
+  /** `program`, `knowledge`, `agreement` or `rubric`. */
   by: string;
   /** What a model goes by, where that decides nothing. */
   rubric: string;
@@ -1420,6 +1438,8 @@ export type Word = "approve" | "grant" | "edit" | "reject" | "deny" | "respond";
 
 /** The working memory of a mission. */
 export type WorkingMemory = {
+  /** What estimates of routes were worth in this space, by kind of route: of its newest 500 verdicts. */
+  estimates: Estimates[];
   /** What is held and relevant to the mission. */
   statements: Recalled[];
   /** The tasks that are not over, and then the others, in the order in which they were made; at most 500 of them. */

@@ -16,7 +16,7 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// Which of these is the best: one that passes the check before others, then the one with the highest score, then the first.
+    /// The place of the best of these: one that passes the check before others, then the one with the highest score, then the first.
     pub fn best(all: &[Self]) -> Option<usize> {
         let worth = |it: &Self| (it.answer.is_some(), it.passes == Some(true), it.score.unwrap_or(f64::NEG_INFINITY));
         let better = |a: &Self, b: &Self| {

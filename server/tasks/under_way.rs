@@ -15,12 +15,13 @@ pub struct UnderWay<F: Future> {
     ended: Vec<F::Output>,
 }
 
-impl<F: Future> UnderWay<F> {
-    /// None is under way.
-    pub fn new() -> Self {
+impl<F: Future> Default for UnderWay<F> {
+    fn default() -> Self {
         Self { futures: Default::default(), ended: Vec::new() }
     }
+}
 
+impl<F: Future> UnderWay<F> {
     /// One more; it begins when they are polled.
     pub fn push(&mut self, future: F) {
         self.futures.push(future);
@@ -73,7 +74,7 @@ mod tests {
 
     /// One is under way and holds the only connection.
     async fn begun(connections: &Arc<Semaphore>) -> UnderWay<impl Future<Output = u8> + use<>> {
-        let mut under_way = UnderWay::new();
+        let mut under_way = UnderWay::default();
         let own = connections.clone();
         under_way.push(async move { query(&own).await });
         under_way.beside(tokio::task::yield_now()).await;

@@ -606,7 +606,7 @@ pub(super) fn examples(failure: &Failure) -> Vec<Draft> {
     let blob =
         Held::Blob { sha256: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae".into(), bytes: 90_000 };
     let mut drafts = vec![run.started(&held, Some("ada")), run.resumed(2), run.cancel(None)];
-    drafts.extend([run.paused(Some("ada")), run.continued(None)]);
+    drafts.extend([run.paused(Some("ada")), run.continued(None), run.parked()]);
     drafts.extend(run.ended(&RunOutcome::Done(held.clone())));
     drafts.extend(run.ended(&RunOutcome::Failed(failure.clone())));
     drafts.extend(run.ended(&RunOutcome::Cancelled));

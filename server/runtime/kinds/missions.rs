@@ -50,6 +50,7 @@ use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{self, Seq, Space, ThreadId};
 use board::Board;
 use desk::Desk;
+use resting::Rest;
 
 mod agreeing;
 mod approving;
@@ -225,7 +226,7 @@ impl Missions {
             spent: OnceLock::new(),
             on_stored: self.waker.on_stored(),
             edits: watch::Sender::new(0),
-            rest: watch::Sender::default(),
+            rest: Rest::default(),
             approvals: self.approvals.clone(),
             plan_version: plan.map(|tool| version_of(tool.spec())).unwrap_or_default(),
             event_bytes,
@@ -244,7 +245,7 @@ impl Missions {
                 Why::Cancel => Ok(CameTo::End(RunOutcome::Cancelled, None)),
             },
             lost = ledger.lost() => Err(lost),
-            stands = desk.all_wait_for_people() => Ok(CameTo::Rest(stands)),
+            stands = desk.rest().all_wait_for_people() => Ok(CameTo::Rest(stands)),
             never = desk.follow(follower, begun.head) => match never {},
             (outcome, answer) = work(&key, &begun.past, &desk, &ledger) => Ok(CameTo::End(outcome, answer)),
         };

@@ -201,7 +201,7 @@ impl Trials {
         };
         self.allowance.count(&*self.store, &space).await?;
         let mut follower = self.store.feed().follow(&space, Some(&thread));
-        let (mut under_way, mut begun) = (UnderWay::new(), HashMap::<String, u32>::new());
+        let (mut under_way, mut begun) = (UnderWay::default(), HashMap::<String, u32>::new());
         let mut busy: Vec<String> = Vec::new();
         let at_once = self.memory.trials_at_once as usize;
         loop {

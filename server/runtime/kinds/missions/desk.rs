@@ -82,7 +82,7 @@ pub(super) struct Parts {
     /// How often people have changed tasks since the mission was taken up.
     pub edits: watch::Sender<u64>,
     /// Which flows wait for people.
-    pub rest: watch::Sender<Rest>,
+    pub rest: Rest,
     /// How long people are waited for.
     pub approvals: Arc<Rules>,
     /// The version of what people are told of plans.
@@ -144,7 +144,7 @@ impl Desk {
         self.0.frameworks_max
     }
 
-    pub fn rest(&self) -> &watch::Sender<Rest> {
+    pub fn rest(&self) -> &Rest {
         &self.0.rest
     }
 
@@ -329,7 +329,7 @@ impl Desk {
                 }
                 Err(error) => return self.lose(error).await,
             }
-            let _waits = self.waits_for_people(id, stands.clone());
+            let _waits = self.rest().waits_for_people(id, stands.clone());
             follower.changed().await;
         }
     }

@@ -32,7 +32,7 @@ pub(super) enum Outcome {
 
 /// The mission, and what it comes to.
 pub(super) async fn mission(desk: Desk) -> Done<Outcome> {
-    let _at_work = desk.at_work();
+    let _at_work = desk.rest().at_work();
     let planned = match desk.wanted().plan {
         Plan::Go => decompose(Context::new(None), desk.clone()).await?,
         Plan::Ask => match propose(Context::new(()), desk.clone()).await? {
@@ -59,13 +59,13 @@ pub(super) async fn mission(desk: Desk) -> Done<Outcome> {
 /// Does the tasks of a mission, or the parts of a task: those side by side that may begin, each in a flow of its own.
 fn work_off(desk: Desk, parent: Option<TaskId>) -> BoxFuture<'static, Done<()>> {
     let work = async move {
-        let _waits = desk.waits_for_others();
-        let mut flows = UnderWay::new();
+        let _waits = desk.rest().waits_for_others();
+        let mut flows = UnderWay::default();
         loop {
             while flows.len() < desk.options().width as usize && desk.spent().is_none() {
                 let Some(task) = desk.board().take_next(parent) else { break };
                 let (work, skipped) = (Run::branch(task, work_on(desk.clone(), task)), desk.clone());
-                let at_work = desk.at_work();
+                let at_work = desk.rest().at_work();
                 flows.push(async move {
                     let _at_work = at_work;
                     tokio::select! {

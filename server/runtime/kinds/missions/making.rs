@@ -18,7 +18,7 @@ use crate::event::statement::cut;
 use crate::event::task::TaskNews;
 use crate::event::tuning::Tuning;
 use crate::model::provider::Tier;
-use crate::runtime::frameworks::create;
+use crate::runtime::framework_acts::create;
 use crate::runtime::refused::Refused;
 use crate::words::id;
 

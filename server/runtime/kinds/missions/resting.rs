@@ -2,71 +2,75 @@
 //! said something.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::desk::Desk;
 use crate::event::condition::Condition;
 
-/// How many flows of a mission are at work, and what the others wait for.
+/// How many flows of a mission are at work, and what the others wait for; cheap to clone.
+#[derive(Clone, Default)]
+pub(super) struct Rest(Arc<watch::Sender<State>>);
+
 #[derive(Debug, Default)]
-pub(super) struct Rest {
+struct State {
     working: usize,
     /// By request: what has to be so for people still to be waited for.
     awaited: BTreeMap<Uuid, Vec<Condition>>,
 }
 
 /// As long as it is there, a flow is at work.
-pub(super) struct AtWork(Desk);
+pub(super) struct AtWork(Rest);
 
 /// As long as it is there, a flow that is at work waits: for people, or for others of the mission.
 pub(super) struct Waits {
-    desk: Desk,
+    rest: Rest,
     request: Option<Uuid>,
 }
 
-impl Desk {
+impl Rest {
     /// A flow begins.
     pub fn at_work(&self) -> AtWork {
-        self.rest().send_modify(|rest| rest.working += 1);
+        self.0.send_modify(|state| state.working += 1);
         AtWork(self.clone())
     }
 
     /// The flow that says it waits for others.
     pub fn waits_for_others(&self) -> Waits {
-        self.rest().send_modify(|rest| rest.working -= 1);
-        Waits { desk: self.clone(), request: None }
+        self.0.send_modify(|state| state.working -= 1);
+        Waits { rest: self.clone(), request: None }
     }
 
     /// The flow that says it waits for what people say to a request, as long as all of this is so.
     pub fn waits_for_people(&self, request: Uuid, stands: Vec<Condition>) -> Waits {
-        self.rest().send_modify(|rest| {
-            rest.working -= 1;
-            rest.awaited.insert(request, stands);
+        self.0.send_modify(|state| {
+            state.working -= 1;
+            state.awaited.insert(request, stands);
         });
-        Waits { desk: self.clone(), request: Some(request) }
+        Waits { rest: self.clone(), request: Some(request) }
     }
 
     /// Waits until all that is left to do waits for people. Returns what has to be so for the mission to rest.
     pub async fn all_wait_for_people(&self) -> Vec<Condition> {
-        let mut rest = self.rest().subscribe();
-        let rests = rest.wait_for(|rest| rest.working == 0 && !rest.awaited.is_empty()).await;
-        // The sender lives as long as the desk.
-        rests.map(|rest| rest.awaited.values().flatten().cloned().collect()).unwrap_or_default()
+        let mut state = self.0.subscribe();
+        let rests = state.wait_for(|state| state.working == 0 && !state.awaited.is_empty()).await;
+        // The sender lives as long as this.
+        rests.map(|state| state.awaited.values().flatten().cloned().collect()).unwrap_or_default()
     }
 }
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        self.0.rest().send_modify(|rest| rest.working -= 1);
+        self.0.0.send_modify(|state| state.working -= 1);
     }
 }
 
 impl Drop for Waits {
     fn drop(&mut self) {
-        self.desk.rest().send_modify(|rest| {
-            rest.working += 1;
-            self.request.iter().for_each(|request| drop(rest.awaited.remove(request)));
+        self.rest.0.send_modify(|state| {
+            state.working += 1;
+            self.request.iter().for_each(|request| drop(state.awaited.remove(request)));
         });
     }
 }

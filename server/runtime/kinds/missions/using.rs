@@ -19,7 +19,7 @@ use crate::event::statement::cut;
 use crate::event::task::TaskNews;
 use crate::model::provider::Tier;
 use crate::recall::finder::Error;
-use crate::runtime::frameworks::tell_outcome;
+use crate::runtime::framework_acts::tell_outcome;
 use crate::runtime::refused::Refused;
 use crate::words::id;
 
