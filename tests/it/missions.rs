@@ -1,5 +1,6 @@
 //! Missions: what is wanted becomes tasks, each is done by its best route first, each answer is checked, and the mission is answered from all of them.
 //! The model is scripted; without a rule a task is one rubric and one route, its answer is `did <name>`, and every answer passes.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -14,6 +15,7 @@ mod examples;
 mod frameworks;
 mod people;
 mod routes;
+mod tasks;
 mod waiting;
 
 /// Requests of this step of a mission.
@@ -195,6 +197,7 @@ on_both!(d1_27_a_mission_is_decomposed_done_checked_and_answered, |medium| {
     // Each has a thread of its own, which has ended and can be read.
     let own = listing["thread"].as_str().unwrap();
     assert_eq!(app.get(&format!("/threads/{own}")).await.expect(200)["status"], "done");
+    // D1.23: all that was thought for it, and nothing of another.
     let one = app.get(&format!("/threads/{mission}/tasks/t2")).await.expect(200);
     let stream = one["stream_of_consciousness"].as_str().unwrap();
     assert!(stream.contains("did list the talks") && !stream.contains("book"), "{stream}");
@@ -234,6 +237,7 @@ on_both!(d1_77_tasks_run_side_by_side_up_to_the_width, |medium| {
     assert_eq!(tasks[2]["thread"], Value::Null, "a thread is made when work begins");
     gate.open();
     assert_eq!(ended(&app, &mission).await["status"], "done");
+    // D1.24.
     let thoughts = app.pages(&format!("/threads/{mission}/thoughts?")).await;
     assert!(thoughts.is_sorted_by_key(|it| it["id"].as_i64()), "ids only go up");
     let of = |task: &str| thoughts.iter().filter(|it| it["task"] == task).count();

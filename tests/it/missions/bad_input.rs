@@ -1,4 +1,5 @@
 //! Models that say nothing, too much, or nonsense: each bounded, recorded, and the mission ends with a clear answer.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 

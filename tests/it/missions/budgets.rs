@@ -1,4 +1,5 @@
 //! What a mission may use up: one budget for all its tasks, and a typed end with what was achieved.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 

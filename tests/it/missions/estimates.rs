@@ -1,4 +1,5 @@
 //! Estimates of routes are learned from what came of earlier ones, and are shown with what they were worth.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 

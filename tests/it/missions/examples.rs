@@ -1,4 +1,5 @@
 //! The examples of docs/missions.md, offline: recorded model answers, real programs in the sandbox, a real search over documents.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
 //! What people do to missions while they run, and how a conversation begins one.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
 //! How a task is tried: routes best first, the high tier once more, apart; and what is refused.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ fn tried(stub: &Stub) -> Vec<String> {
     stub.all(node("solve")).iter().map(route).collect()
 }
 
-// D1.31, D1.53, D1.54, D1.55, T1.16: 0.9, 0.5, 0.2; the third succeeds.
+// D1.31, D1.52, D1.53, D1.54, D1.55, D1.56, T1.16: 0.9, 0.5, 0.2; the third succeeds.
 on_both!(t1_16_routes_are_tried_by_falling_estimate, |medium| {
     let stub = Stub::start().await;
     stub.on(node("consider"), considered(&[("poor", 0.2), ("best", 0.9), ("fair", 0.5)]));
