@@ -136,15 +136,19 @@ pub mod model {
 pub mod recall {
     pub mod alike;
     pub mod audit;
+    mod beyond;
     mod bm25;
     mod calibration;
+    mod filling;
     pub mod finder;
     pub mod frameworks;
     pub mod fusion;
     pub mod graph;
     pub mod held;
     pub mod hit;
+    mod indexes;
     pub mod meaning;
+    pub mod meant;
     mod measuring;
     pub mod memories;
     mod pagerank;

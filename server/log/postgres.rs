@@ -41,6 +41,7 @@ mod index;
 mod known;
 mod life;
 mod log;
+mod nearest;
 mod pool;
 mod readers;
 mod search;
@@ -140,6 +141,7 @@ impl Postgres {
             ("statement_timeout", format!("{}ms", settings.read.as_millis())),
             ("synchronous_commit", "off".to_owned()),
         ]);
+        let reading = reading.options(nearest::SETTINGS);
         let pool = Pool::new(reading.clone(), &life, sizes.spaces as usize);
         let own = Pool::new(reading, &life, sizes.own as usize);
         let blobs = Blobs::new(&options, &life, sizes.blobs, settings.space_share);

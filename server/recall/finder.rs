@@ -11,7 +11,8 @@ use super::fusion::tokens;
 use super::graph::Doc;
 use super::held::Held;
 use super::hit::Hit;
-use super::meaning::{self, Meaning, Meant};
+use super::meaning::{self, Meaning};
+use super::meant::Meant;
 use super::shelf::{Shelf, Slot};
 use super::uses::Uses;
 use super::vectors::BUILT_IN;
@@ -186,9 +187,9 @@ impl Recall {
         self
     }
 
-    /// Which vectors are in force, for people.
-    pub fn vectors(&self) -> String {
-        self.meaning.as_ref().map_or_else(|| BUILT_IN.to_owned(), |meaning| meaning.in_force())
+    /// Which vectors are in force in a space, for people.
+    pub fn vectors(&self, space: &Space) -> String {
+        self.meaning.as_ref().map_or_else(|| BUILT_IN.to_owned(), |meaning| meaning.in_force(space))
     }
 
     /// What is held and relevant to a question.
@@ -200,17 +201,17 @@ impl Recall {
         let (text, limit) = (question.text.clone(), question.limit);
         let slot = self.shelf.of(space);
         self.catch_up(space, &slot).await?;
-        let Meant { vector, without } = match &self.meaning {
-            Some(meaning) => meaning.of(&slot, &text).await,
+        let meant = match &self.meaning {
+            Some(meaning) => meaning.of(&slot, Some(space), &text).await,
             None => Meant::built_in(&text),
         };
-        let vector = Arc::new(vector);
+        let meant = Arc::new(meant);
         for _ in 0..TRIES {
             self.catch_up(space, &slot).await?;
-            let (of, text, vector) = (slot.clone(), text.clone(), vector.clone());
-            let find = move || of.read(|view| view.find_meant(&text, vector.as_ref().as_ref(), limit));
+            let (of, text, asked) = (slot.clone(), text.clone(), meant.clone());
+            let find = move || of.read(|view| view.find_meant(&text, &asked, limit));
             // Only what is shown is looked at.
-            let found = self.cut(apart(find).await?, question, without.clone());
+            let found = self.cut(apart(find).await?, question, meant.without.clone());
             let shown = found.hits.iter().flat_map(|hit| std::iter::once(&hit.held).chain(&hit.against));
             if self.still(space, &slot, looked_at(shown)).await? {
                 return Ok(found);

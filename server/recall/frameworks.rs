@@ -4,7 +4,7 @@
 use super::finder::{Error, Recall, apart};
 use super::held::Held;
 use super::hit::Hit;
-use super::meaning::Meant;
+use super::meant::Meant;
 use crate::event::framework::{Framework, PER_TASK};
 use crate::log::projections::frameworks::FrameworkRow;
 use crate::words::id::Space;
@@ -69,10 +69,10 @@ impl Recall {
                 return Err(Error::TooLarge { most: self.frameworks.most() });
             }
         }
-        let Meant { vector, .. } = match &self.meaning {
-            Some(meaning) => meaning.of(&slot, &text).await,
+        let meant = match &self.meaning {
+            Some(meaning) => meaning.of(&slot, None, &text).await,
             None => Meant::built_in(&text),
         };
-        apart(move || slot.read(|view| view.find_meant(&text, vector.as_ref(), usize::MAX))).await
+        apart(move || slot.read(|view| view.find_meant(&text, &meant, usize::MAX))).await
     }
 }

@@ -1,20 +1,23 @@
-//! Vectors that a model makes: of questions when they are asked, of statements by a filler for each view, which runs beside the recalls. What a model made
+//! Vectors that a model makes: of questions when they are asked, of statements by a filler for each view (`filling.rs`). What a model made
 //! once is stored by the hash of the text, and is not made again. Where no vectors come in time, recall goes on without them and says why.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 use tokio::time::{timeout, timeout_at};
 
+use super::indexes::Indexes;
+use super::meant::Meant;
 use super::shelf::Slot;
 use super::vectors::{Scale, Vector};
 use super::view::View;
 use crate::log::kernel::Store;
-use crate::log::vectors::{Hash, Maker, PAGE, VectorChange};
+use crate::log::vectors::{Hash, Maker, VectorChange};
 use crate::model::embedding::{Embedder, TEXTS_MAX};
 use crate::words::failure::Failure;
+use crate::words::id::Space;
 
 /// Questions whose vectors are kept.
 const QUESTIONS: usize = 1000;
@@ -32,7 +35,7 @@ pub struct Options {
     pub statement_prefix: String,
     /// How long a recall waits for it.
     pub wait: Duration,
-    /// Most statements of a space that get a vector.
+    /// Most vectors of a space that are kept in memory and scanned. Beyond them an index of the database is asked, where there is one.
     pub exact: usize,
 }
 
@@ -40,21 +43,6 @@ impl Default for Options {
     fn default() -> Self {
         let none = String::new();
         Self { question_prefix: none.clone(), statement_prefix: none, wait: Duration::from_secs(2), exact: 500_000 }
-    }
-}
-
-/// A question as recall takes it.
-pub struct Meant {
-    /// Its vector, if there is one.
-    pub vector: Option<Vector>,
-    /// Why vectors say nothing, or not of all statements.
-    pub without: Option<String>,
-}
-
-impl Meant {
-    /// By the built-in vectors.
-    pub fn built_in(text: &str) -> Self {
-        Self { vector: Vector::built_in(text), without: None }
     }
 }
 
@@ -72,6 +60,7 @@ pub struct Meaning {
     pub(super) scale: Mutex<Option<Scale>>,
     questions: Mutex<Questions>,
     pub(super) trouble: Mutex<Trouble>,
+    pub(super) indexes: Indexes,
 }
 
 /// The questions that were asked last, and their vectors.
@@ -99,21 +88,33 @@ impl Meaning {
             scale: Mutex::default(),
             questions: Mutex::default(),
             trouble: Mutex::default(),
+            indexes: Indexes::default(),
         })
     }
 
-    /// The vector of a question, once those of the statements are there as well; without, as far as they did not come in time.
-    pub async fn of(self: &Arc<Self>, slot: &Arc<Slot>, text: &str) -> Meant {
+    /// The vector of a question, once those of the statements are there as well; without, as far as they did not come in time. With a space they are
+    /// its statements.
+    pub async fn of(self: &Arc<Self>, slot: &Arc<Slot>, space: Option<&Space>, text: &str) -> Meant {
         let until = tokio::time::Instant::now() + self.options.wait;
-        let (vector, filled) = tokio::join!(timeout_at(until, self.asked(text)), timeout_at(until, self.filled(slot)));
+        let (vector, filled) =
+            tokio::join!(timeout_at(until, self.asked(text)), timeout_at(until, self.filled(slot, space)));
         // The model was measured anew meanwhile.
-        let filled = if self.is_stale(slot) { timeout_at(until, self.filled(slot)).await } else { filled };
-        match (vector.unwrap_or_else(|_| Err(self.late())), filled) {
-            (Err(why), _) => Meant { vector: None, without: Some(why) },
-            (Ok(vector), Ok(Ok(()))) => Meant { vector: Some(vector), without: None },
-            (Ok(vector), Ok(Err(why))) => Meant { vector: Some(vector), without: Some(self.partly(slot, &why)) },
-            (Ok(vector), Err(_)) => Meant { vector: Some(vector), without: Some(self.partly(slot, &self.late())) },
-        }
+        let filled = if self.is_stale(slot) { timeout_at(until, self.filled(slot, space)).await } else { filled };
+        let vector = match vector.unwrap_or_else(|_| Err(self.late())) {
+            Ok(vector) => vector,
+            Err(why) => return Meant { without: Some(why), ..Meant::default() },
+        };
+        let lacking = filled.unwrap_or_else(|_| Err(self.late())).err().map(|why| self.partly(slot, &why));
+        let beyond = match space.filter(|_| slot.read(View::indexed) > 0) {
+            Some(space) => Some(timeout_at(until, self.nearest(slot, space, (text, &vector))).await),
+            None => None,
+        };
+        let (beyond, lost) = match beyond.map(|found| found.unwrap_or_else(|_| Err(self.late()))) {
+            Some(Ok(beyond)) => (Some(beyond), None),
+            Some(Err(why)) => (None, Some(format!("the index of vectors was not asked: {why}"))),
+            None => (None, None),
+        };
+        Meant { vector: Some(vector), beyond, without: lacking.or(lost) }
     }
 
     /// The same for a view that is made for one question: of its statements the stored vectors are taken, and no others are made.
@@ -124,12 +125,12 @@ impl Meaning {
             Err(why) => Err(why),
         };
         match found {
-            Ok(vector) if view.missing() == 0 => Meant { vector: Some(vector), without: None },
             Ok(vector) => {
-                let without = format!("{} statements of that time have no vector", view.missing());
-                Meant { vector: Some(vector), without: Some(without) }
+                let missing = Some(view.missing()).filter(|missing| *missing > 0);
+                let without = missing.map(|missing| format!("{missing} statements of that time have no vector"));
+                Meant { vector: Some(vector), without, beyond: None }
             }
-            Err(why) => Meant { vector: None, without: Some(why) },
+            Err(why) => Meant { without: Some(why), ..Meant::default() },
         }
     }
 
@@ -164,72 +165,6 @@ impl Meaning {
             Ok(vector)
         });
         work.await.unwrap_or_else(|_| Err("making the vector was cut off".to_owned()))
-    }
-
-    /// Waits until all statements have a vector, or none will come for a while.
-    pub(super) async fn filled(self: &Arc<Self>, slot: &Arc<Slot>) -> Result<(), Why> {
-        loop {
-            let more = slot.filled.notified();
-            tokio::pin!(more);
-            more.as_mut().enable();
-            let is_stale = self.is_stale(slot);
-            if slot.read(View::missing) == 0 && !is_stale {
-                return Ok(());
-            }
-            self.is_quiet()?;
-            if !is_stale && slot.read(View::len) - slot.read(View::missing) >= self.options.exact {
-                return Err(format!("there are more statements than memory.exact_vectors ({})", self.options.exact));
-            }
-            // Where somebody fills it already, that one tells.
-            if let Ok(alone) = slot.filler.clone().try_lock_owned() {
-                let (this, slot) = (self.clone(), Arc::downgrade(slot));
-                tokio::spawn(async move {
-                    let filled = this.fill(&slot).await;
-                    filled.unwrap_or_else(|why| drop(this.failed(why)));
-                    drop(alone);
-                    slot.upgrade().iter().for_each(|slot| slot.filled.notify_waiters());
-                });
-            }
-            more.await;
-        }
-    }
-
-    /// Fills in vectors, a page at a time, as long as somebody keeps the view.
-    async fn fill(&self, slot: &Weak<Slot>) -> Result<(), Why> {
-        let scale = self.scale().await?;
-        loop {
-            let Some(slot) = slot.upgrade() else { return Ok(()) };
-            slot.write(|view| view.measure(scale));
-            let has = slot.read(View::len) - slot.read(View::missing);
-            let missing = slot.read(|view| view.some_missing(TEXTS_MAX.min(self.options.exact.saturating_sub(has))));
-            if missing.is_empty() {
-                return Ok(());
-            }
-            let texts: Vec<String> = missing.iter().map(|(_, text)| self.as_statement(text)).collect();
-            let vectors = self.vectors(&scale, &texts).await?;
-            slot.write(|view| {
-                for ((doc, text), vector) in missing.iter().zip(vectors) {
-                    view.give(*doc, text, vector.as_ref());
-                }
-            });
-            slot.filled.notify_waiters();
-        }
-    }
-
-    /// Fills in the vectors that are stored.
-    async fn fill_stored(&self, view: &mut View) -> Result<(), Why> {
-        let scale = self.scale().await?;
-        view.measure(scale);
-        for page in view.some_missing(usize::MAX).chunks(PAGE) {
-            let hashes: Vec<Hash> = page.iter().map(|(_, text)| hash(&self.as_statement(text))).collect();
-            let stored = self.stored(&scale, &hashes).await?;
-            for ((doc, text), hash) in page.iter().zip(&hashes) {
-                if let Some(vector) = stored.get(hash) {
-                    view.give(*doc, text, Some(vector));
-                }
-            }
-        }
-        Ok(())
     }
 
     pub(super) fn as_statement(&self, text: &str) -> String {
@@ -288,7 +223,7 @@ impl Meaning {
     }
 
     /// Why the model is left alone for a while, if it is.
-    fn is_quiet(&self) -> Result<(), Why> {
+    pub(super) fn is_quiet(&self) -> Result<(), Why> {
         match &lock(&self.trouble).last {
             Some((why, until)) if Instant::now() < *until => Err(why.clone()),
             _ => Ok(()),
@@ -296,7 +231,7 @@ impl Meaning {
     }
 
     /// Keeps what went wrong: recalls are told so, and the model is left alone for a while.
-    fn failed(&self, why: Why) -> Why {
+    pub(super) fn failed(&self, why: Why) -> Why {
         let mut trouble = lock(&self.trouble);
         if trouble.last.as_ref().is_none_or(|(known, _)| *known != why) {
             tracing::warn!(why, "there are no vectors for now: recall goes on by words and names");

@@ -4,6 +4,7 @@ use super::calibration::{self, PAIRS};
 use super::meaning::{Meaning, Why, lock};
 use super::shelf::Slot;
 use super::vectors::{Scale, Vector};
+use crate::words::id::Space;
 
 impl Meaning {
     /// What the numbers of the model mean, measured once. Vectors of the same model with other dimensions are in the way.
@@ -56,13 +57,17 @@ impl Meaning {
         known.is_some_and(|scale| slot.read(|view| !view.is_empty() && *view.vectors().scale() != scale))
     }
 
-    /// Which vectors are in force, for people.
-    pub fn in_force(&self) -> String {
+    /// Which vectors are in force in a space, for people.
+    pub fn in_force(&self, space: &Space) -> String {
         let (model, scale) = (self.embedder.model(), *lock(&self.scale));
-        match (&lock(&self.trouble).last, scale) {
+        let in_force = match (&lock(&self.trouble).last, scale) {
             (Some((why, _)), _) => format!("{model}, not in use now: {why}"),
             (None, Some(scale)) => format!("{model}, {} numbers", scale.dimensions),
             (None, None) => format!("{model}, not asked yet"),
+        };
+        match self.indexes.in_force(space, self.options.exact) {
+            Some(beyond) => format!("{in_force}; {beyond}"),
+            None => in_force,
         }
     }
 }

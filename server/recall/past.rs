@@ -6,7 +6,7 @@ use tokio::time::timeout;
 
 use super::finder::{Error, Found, PAGE, PAST_MAX, PAST_WAIT, Question, Recall, apart};
 use super::held::Held;
-use super::meaning::Meant;
+use super::meant::Meant;
 use super::shelf::Room;
 use super::view::View;
 use crate::event::entity::Names;
@@ -27,12 +27,13 @@ impl Recall {
         let mut room = self.shelf.room(space);
         let mut view = self.past(space, question, &mut room).await?;
         let (text, limit) = (question.text.clone(), question.limit);
-        let Meant { vector, without } = match &self.meaning {
+        let meant = match &self.meaning {
             Some(meaning) => meaning.of_past(&mut view, &text).await,
             None => Meant::built_in(&text),
         };
         self.has_room(&mut room, view.bytes())?;
-        let hits = apart(move || view.find_meant(&text, vector.as_ref(), limit)).await?;
+        let without = meant.without.clone();
+        let hits = apart(move || view.find_meant(&text, &meant, limit)).await?;
         Ok(self.cut(hits, question, without))
     }
 

@@ -24,7 +24,7 @@ impl Meaning {
         // Those of the same model with other dimensions are what this is to cure.
         let scale = self.measured(false).await?;
         for space in self.store.spaces_with_statements().await.map_err(|error| error.to_string())? {
-            let mut made = Made::default();
+            let (mut made, mut index) = (Made::default(), None);
             for status in [Status::Surviving, Status::Contested] {
                 let mut after = 0;
                 loop {
@@ -34,15 +34,27 @@ impl Meaning {
                     after = last.number;
                     made.statements += rows.len() as u64;
                     let room = usize::try_from(made.statements - made.without).unwrap_or(usize::MAX);
-                    let most = rows.len().saturating_sub(room.saturating_sub(self.options.exact));
-                    let texts: Vec<String> = rows.iter().take(most).map(|row| self.as_statement(&row.text)).collect();
+                    let (scanned, beyond) =
+                        rows.split_at(rows.len().saturating_sub(room.saturating_sub(self.options.exact)));
+                    if !beyond.is_empty() && index.is_none() {
+                        index = self.index_of(Some(&space), &scale).await.ok();
+                    }
+                    // Without an index those beyond have none.
+                    let texts = if index.is_some() { &rows } else { scanned };
+                    let texts: Vec<String> = texts.iter().map(|row| self.as_statement(&row.text)).collect();
                     let hashes: Vec<Hash> = texts.iter().map(|text| hash(text)).collect();
                     let known = self.stored(&scale, &hashes).await?.len() as u64;
                     let vectors = self.vectors(&scale, &texts).await?.into_iter().flatten().count() as u64;
+                    if let Some(of) = &index {
+                        self.index(of, &scale, beyond.iter().map(|row| (&*row.id, &*row.text))).await?;
+                    }
                     made.made += vectors.saturating_sub(known);
                     made.without += rows.len() as u64 - vectors;
                     tell(&space, made, false);
                 }
+            }
+            if let Some(of) = &index {
+                self.store.tidy_index(of).await.map_err(|error| error.to_string())?;
             }
             tell(&space, made, true);
         }

@@ -44,7 +44,7 @@ impl Scale {
     }
 
     /// A cosine as a score, 0 to 1.
-    fn score(&self, cosine: f32) -> f32 {
+    pub(super) fn score(&self, cosine: f32) -> f32 {
         ((cosine - self.unrelated) / (self.related - self.unrelated)).clamp(0.0, 1.0)
     }
 }
@@ -82,6 +82,11 @@ impl Vector {
         let (scale, parts) = bytes.split_first_chunk::<4>()?;
         let scale = f32::from_le_bytes(*scale);
         scale.is_normal().then(|| Self { parts: parts.iter().map(|part| part.cast_signed()).collect(), scale })
+    }
+
+    /// Its numbers, in 8 bits.
+    pub fn parts(&self) -> &[i8] {
+        &self.parts
     }
 
     /// How many numbers it has.
@@ -132,12 +137,13 @@ pub struct Rows {
     scale: Scale,
     parts: Vec<i8>,
     scales: Vec<f32>,
+    count: usize,
 }
 
 impl Rows {
     /// None so far, to be of this scale.
     pub fn of(scale: Scale) -> Self {
-        Self { scale, parts: Vec::new(), scales: Vec::new() }
+        Self { scale, parts: Vec::new(), scales: Vec::new(), count: 0 }
     }
 
     /// What their numbers mean.
@@ -148,12 +154,16 @@ impl Rows {
     /// Takes in the vector of a text; none: it has none any more.
     pub fn put(&mut self, doc: u32, vector: Option<&Vector>) {
         let (doc, dimensions) = (doc as usize, self.scale.dimensions);
+        let fits = vector.filter(|vector| vector.parts.len() == dimensions);
         if self.scales.len() <= doc {
+            if fits.is_none() {
+                return;
+            }
             self.scales.resize(doc + 1, 0.0);
             self.parts.resize((doc + 1) * dimensions, 0);
         }
+        self.count = self.count - usize::from(self.scales[doc] > 0.0) + usize::from(fits.is_some());
         let row = &mut self.parts[doc * dimensions..(doc + 1) * dimensions];
-        let fits = vector.filter(|vector| vector.parts.len() == dimensions);
         match fits {
             Some(vector) => row.copy_from_slice(&vector.parts),
             None => row.fill(0),
@@ -199,9 +209,14 @@ impl Rows {
         self.scales.is_empty()
     }
 
-    /// Bytes of one vector.
-    pub fn bytes_of_one(&self) -> usize {
-        self.scale.dimensions + size_of::<f32>()
+    /// How many texts have a vector here.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Memory that they take.
+    pub fn bytes(&self) -> usize {
+        self.count * (self.scale.dimensions + size_of::<f32>())
     }
 }
 

@@ -8,6 +8,7 @@ use super::fusion::{Candidate, MEANT, SAID, SAID_OF_UNKNOWN, Scores, keep_first,
 use super::graph::{Doc, Graph, Node};
 use super::held::Held;
 use super::hit::Hit;
+use super::meant::Meant;
 use super::pagerank::{Seeds, score, spread};
 use super::rivals::Rivals;
 use super::vectors::{Rows, Scale, Vector};
@@ -16,14 +17,17 @@ use crate::log::projections::statements::StatementRow;
 use crate::words::id::Seq;
 
 mod hits;
+mod lacking;
 mod names;
+
+pub use lacking::Lacking;
 
 /// Hits of the other legs from which the walk over the graph begins.
 const SEEDS: usize = 2;
 /// So near has a statement to be to the question to begin a walk.
 const SEED_LEAST: f32 = 0.2;
 /// Statements that the vectors alone may bring.
-const NEAREST: usize = 100;
+pub(super) const NEAREST: usize = 100;
 /// Most statements that are ordered: the best by score.
 const RANKED_MAX: usize = 500;
 
@@ -49,6 +53,8 @@ pub struct View {
     vectors: Rows,
     /// Where a model makes the vectors: the statements whose vector has not come yet.
     missing: Option<BTreeSet<Doc>>,
+    /// Those whose vector lies in an index of the database.
+    indexed: BTreeSet<Doc>,
     bytes: usize,
 }
 
@@ -83,36 +89,8 @@ impl View {
             rivals: Rivals::default(),
             vectors: Rows::of(scale),
             missing,
+            indexed: BTreeSet::new(),
             bytes: 0,
-        }
-    }
-
-    /// Vectors are of this scale from now on: those of another one go, and are missing.
-    pub fn measure(&mut self, scale: Scale) {
-        if let Some(missing) = self.missing.as_mut().filter(|_| *self.vectors.scale() != scale) {
-            self.vectors = Rows::of(scale);
-            missing.extend(self.by_id.values());
-        }
-    }
-
-    /// How many statements have no vector yet.
-    pub fn missing(&self) -> usize {
-        self.missing.as_ref().map_or(0, BTreeSet::len)
-    }
-
-    /// Some statements that have no vector yet, with their texts.
-    pub fn some_missing(&self, most: usize) -> Vec<(Doc, String)> {
-        let missing = self.missing.iter().flatten().filter_map(|doc| Some((*doc, self.held(*doc)?.text.clone())));
-        missing.take(most).collect()
-    }
-
-    /// Puts in the vector of a statement, if it still says this; none: there will be none.
-    pub fn give(&mut self, doc: Doc, text: &str, vector: Option<&Vector>) {
-        if self.held(doc).is_some_and(|held| held.text == text)
-            && let Some(missing) = &mut self.missing
-        {
-            missing.remove(&doc);
-            self.vectors.put(doc, vector);
         }
     }
 
@@ -177,6 +155,7 @@ impl View {
         self.rivals.remove(&held);
         self.vectors.put(doc, None);
         self.missing.iter_mut().for_each(|missing| _ = missing.remove(&doc));
+        self.indexed.remove(&doc);
         self.bytes -= held.bytes();
         self.free.push(doc);
     }
@@ -194,7 +173,7 @@ impl View {
     /// Memory that it takes, roughly.
     pub fn bytes(&self) -> usize {
         self.bytes
-            + self.len() * self.vectors.bytes_of_one()
+            + self.vectors.bytes()
             + self.words.bytes()
             + self.graph.bytes()
             + self.rivals.bytes()
@@ -228,11 +207,11 @@ impl View {
 
     /// What is relevant to a question, best first; at most so many. With the built-in vectors, or without any.
     pub fn find(&self, question: &str, limit: usize) -> Vec<Hit> {
-        self.find_meant(question, self.built_in(question).as_ref(), limit)
+        self.find_meant(question, &self.built_in(question), limit)
     }
 
-    /// The same, with this vector of the question.
-    pub fn find_meant(&self, question: &str, meant: Option<&Vector>, limit: usize) -> Vec<Hit> {
+    /// The same, with what the question means.
+    pub fn find_meant(&self, question: &str, meant: &Meant, limit: usize) -> Vec<Hit> {
         let asked = Asked::of(question);
         let names = self.graph.names_in(question);
         let candidates = self.candidates(meant, &asked, &names);
@@ -241,16 +220,21 @@ impl View {
 
     /// What each leg says of all that may be relevant, in no order: nothing, where the question is not answered.
     pub fn scored(&self, question: &str) -> Vec<(&Held, Scores)> {
+        self.scored_meant(question, &self.built_in(question))
+    }
+
+    /// The same, with what the question means.
+    pub fn scored_meant(&self, question: &str, meant: &Meant) -> Vec<(&Held, Scores)> {
         let names = self.graph.names_in(question);
-        let candidates = self.candidates(self.built_in(question).as_ref(), &Asked::of(question), &names);
+        let candidates = self.candidates(meant, &Asked::of(question), &names);
         candidates.into_iter().filter_map(|it| Some((self.held(it.doc)?, it.scores))).collect()
     }
 
-    fn built_in(&self, question: &str) -> Option<Vector> {
-        if self.missing.is_none() { Vector::built_in(question) } else { None }
+    fn built_in(&self, question: &str) -> Meant {
+        if self.missing.is_none() { Meant::built_in(question) } else { Meant::default() }
     }
 
-    fn candidates(&self, meant: Option<&Vector>, asked: &Asked, names: &[Node]) -> Vec<Candidate> {
+    fn candidates(&self, meant: &Meant, asked: &Asked, names: &[Node]) -> Vec<Candidate> {
         let words = self.words.scores(asked);
         let best = words.iter().copied().fold(0.0, f32::max);
         let is_of_unknown = self.words.names_unknown(asked);
@@ -266,7 +250,7 @@ impl View {
         if !is_said && nearest < MEANT {
             return Vec::new();
         }
-        self.add_graph(meant.is_some(), names, &mut scores);
+        self.add_graph(meant, names, &mut scores);
         let candidate = |(doc, scores): (Doc, Option<Scores>)| {
             let (held, mut scores) = (self.held(doc)?, scores?);
             if scores.graph.is_none() && !self.graph.ends(doc).is_empty() {
@@ -279,15 +263,18 @@ impl View {
     }
 
     /// Adds what a walk over the graph finds from the names in the question and the best hits of the other legs.
-    fn add_graph(&self, is_meant: bool, names: &[Node], scores: &mut ByDoc) {
+    fn add_graph(&self, meant: &Meant, names: &[Node], scores: &mut ByDoc) {
         let weight = self.vectors.scale().weight;
         let alone = |(doc, scores): (Doc, &Option<Scores>)| Some((doc, scores.as_ref()?.without_graph(weight)));
         let scored = (0..).zip(scores.iter()).filter_map(alone).filter(|(_, score)| *score >= SEED_LEAST);
         let seeds = self.best(scored.collect(), SEEDS);
-        let has_none = |doc: Doc| self.missing.as_ref().is_some_and(|missing| missing.contains(&doc));
+        let has_none = |doc: Doc| {
+            let is_missing = self.missing.as_ref().is_some_and(|missing| missing.contains(&doc));
+            is_missing || meant.beyond.is_none() && self.indexed.contains(&doc)
+        };
         for (doc, weight) in spread(&self.graph, &Seeds::of(&self.graph, names, &seeds)) {
             let scores = scores[doc as usize].get_or_insert_default();
-            if is_meant && !has_none(doc) {
+            if meant.vector.is_some() && !has_none(doc) {
                 // Too far from the question for a vector of its own to count.
                 scores.vectors.get_or_insert(0.0);
             }
@@ -296,10 +283,10 @@ impl View {
     }
 
     /// Adds what the vectors say of each candidate, and the nearest of the others; how near the nearest of all is.
-    fn add_nearest(&self, meant: Option<&Vector>, scores: &mut ByDoc) -> f32 {
-        let Some(vector) = meant else { return 0.0 };
+    fn add_nearest(&self, meant: &Meant, scores: &mut ByDoc) -> f32 {
+        let Some(vector) = &meant.vector else { return 0.0 };
         let (mut others, mut nearest) = (Vec::new(), 0.0_f32);
-        for (doc, near) in self.vectors.near(vector) {
+        for (doc, near) in self.vectors.near(vector).chain(self.near_beyond(meant)) {
             nearest = nearest.max(near);
             match &mut scores[doc as usize] {
                 Some(scores) => scores.vectors = Some(near),
@@ -309,6 +296,12 @@ impl View {
         }
         for (doc, near) in self.best(others, NEAREST) {
             scores[doc as usize] = Some(Scores { vectors: Some(near), ..Scores::default() });
+        }
+        if meant.beyond.is_some() {
+            // Neither among the nearest nor among the best by words.
+            for doc in &self.indexed {
+                scores[*doc as usize].iter_mut().for_each(|scores| _ = scores.vectors.get_or_insert(0.0));
+            }
         }
         nearest
     }

@@ -17,9 +17,9 @@ impl Session {
         Ok(self.runtime(Right::Read)?.recall().others(self.space(), question, among).await?)
     }
 
-    /// Which vectors are in force, for people.
+    /// Which vectors are in force in the space, for people.
     pub fn vectors(&self) -> Result<String, Error> {
-        Ok(self.runtime(Right::Oversee)?.recall().vectors())
+        Ok(self.runtime(Right::Oversee)?.recall().vectors(self.space()))
     }
 
     /// What is around a name in the graph, or between two; none: nothing that is held names it.

@@ -3,6 +3,7 @@
 
 mod append;
 mod index;
+mod nearest;
 mod plans;
 mod query;
 mod safety;

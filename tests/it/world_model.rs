@@ -9,6 +9,7 @@ use crate::support::*;
 mod again;
 mod aliases;
 mod audit;
+mod beyond;
 mod code;
 mod contested;
 mod corrections;

@@ -51,7 +51,7 @@ impl Postgres {
         loop {
             let query = sqlx::query(text).bind(&maker.model).bind(i64::from(maker.dimensions)).bind(PAGE as i64);
             if sql::read!(self, None, query, execute)?.rows_affected() == 0 {
-                return Ok(());
+                return self.keep_only_indexes(maker).await;
             }
         }
     }

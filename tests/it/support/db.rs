@@ -125,6 +125,16 @@ impl Medium {
     pub fn is_postgres(&self) -> bool {
         self.drop_on.is_some()
     }
+
+    /// Whether it is Postgres with pgvector at hand.
+    pub async fn has_pgvector(&self) -> bool {
+        if !self.is_postgres() {
+            return false;
+        }
+        let mut connection = PgConnection::connect(&self.url).await.unwrap();
+        let text = "select exists (select 1 from pg_available_extensions where name = 'vector')";
+        sqlx::query_scalar(text).fetch_one(&mut connection).await.unwrap()
+    }
 }
 
 impl Drop for Medium {

@@ -35,7 +35,7 @@ const MEANINGS: [&[&str]; 13] = [
 
 /// A model for vectors that knows these meanings.
 #[derive(Clone)]
-struct Embedder(Arc<Inner>);
+pub(super) struct Embedder(Arc<Inner>);
 
 struct Inner {
     url: String,
@@ -45,7 +45,7 @@ struct Inner {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Does {
+pub(super) enum Does {
     /// Makes vectors of so many numbers.
     Embed(usize),
     /// Refuses everything.
@@ -59,7 +59,7 @@ enum Does {
 }
 
 impl Embedder {
-    async fn start(does: Does) -> Self {
+    pub(super) async fn start(does: Does) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let embedder = Self(Arc::new(Inner { url, texts: Mutex::default(), does: watch::Sender::new(does) }));
@@ -68,12 +68,12 @@ impl Embedder {
         embedder
     }
 
-    fn does(&self, does: Does) {
+    pub(super) fn does(&self, does: Does) {
         self.0.does.send_replace(does);
     }
 
     /// How often a text came.
-    fn came(&self, text: &str) -> usize {
+    pub(super) fn came(&self, text: &str) -> usize {
         self.0.texts.lock().unwrap().get(text).copied().unwrap_or_default()
     }
 
@@ -109,7 +109,7 @@ fn vector(text: &str, size: usize) -> Vec<f32> {
     (0..size).map(|place| if place == at { 1.0 } else { 0.0 }).collect()
 }
 
-fn setup(medium: Medium, stub: &Stub, embedder: &Embedder) -> Setup {
+pub(super) fn setup(medium: Medium, stub: &Stub, embedder: &Embedder) -> Setup {
     Setup::new(medium, stub)
         .file("thinkd.toml", "[memory]\nquestion_prefix = \"query: \"\nstatement_prefix = \"passage: \"\n")
         .env("THINKD_MODEL_EMBEDDING", "meanings")
@@ -117,18 +117,18 @@ fn setup(medium: Medium, stub: &Stub, embedder: &Embedder) -> Setup {
 }
 
 /// A stub that tries statements, about no edge.
-async fn trying() -> Stub {
+pub(super) async fn trying() -> Stub {
     let stub = agreeable().await;
     stub.on(deriving, derives(None, &["something follows"]));
     stub
 }
 
-const PHYSICIAN: &str = "A physician practises behind the station.";
+pub(super) const PHYSICIAN: &str = "A physician practises behind the station.";
 const SALT: &str = "Salt dissolves in water.";
 /// It shares no word with the statement that answers it.
-const ASKED: &str = "/recall?q=is+any+doctor+around+here";
+pub(super) const ASKED: &str = "/recall?q=is+any+doctor+around+here";
 
-async fn found(app: &App, query: &str) -> (Vec<String>, Value) {
+pub(super) async fn found(app: &App, query: &str) -> (Vec<String>, Value) {
     let found = app.get(query).await.expect(200);
     let items = found["items"].as_array().unwrap();
     (items.iter().map(|item| item["text"].as_str().unwrap().to_owned()).collect(), found["without_vectors"].clone())
@@ -230,7 +230,7 @@ on_both!(questions_about_another_time_are_answered_a_few_at_a_time_and_those_abo
 });
 
 /// `thinkd reembed`, as configured beside the server: its exit code, and what it says.
-async fn reembed(app: &App, embedder: &Embedder) -> (Option<i32>, String) {
+pub(super) async fn reembed(app: &App, embedder: &Embedder) -> (Option<i32>, String) {
     let env = [
         ("DATABASE_URL", app.database()),
         ("THINKD_MODEL_EMBEDDING", "meanings"),
