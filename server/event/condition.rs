@@ -87,6 +87,8 @@ pub enum Condition {
     },
     /// The space has fewer frameworks than so many.
     FewerFrameworks(usize),
+    /// Fewer statements of the space than so many are to be tried.
+    FewerWaiting(u32),
     /// The space has a submodule of this name, and with this prompt.
     PromptIs {
         /// Its name.
@@ -169,6 +171,7 @@ impl fmt::Display for Condition {
             Self::StatementAt { id, .. } => write!(f, "something has become of the statement {id} meanwhile"),
             Self::FrameworkAt { id, .. } => write!(f, "something has been said of the framework {id} meanwhile"),
             Self::FewerFrameworks(most) => write!(f, "the space has {most} frameworks already"),
+            Self::FewerWaiting(most) => write!(f, "{most} statements of the space wait for their trial already"),
             Self::NoneHeldSince { seq, .. } => write!(f, "other statements are held since event {seq}"),
             Self::NoneMergedSince(seq) => write!(f, "names were merged or un-merged since event {seq}"),
             Self::SettingsAt(seq) => write!(f, "event {seq} is not the last change of a setting any more"),

@@ -39,6 +39,7 @@ impl Asked {
         let mut due: BTreeMap<&Space, Timestamp> = BTreeMap::new();
         let (mut with_submodules, mut with_settings) = (BTreeSet::new(), BTreeSet::new());
         let mut with_frameworks = BTreeSet::new();
+        let mut waiting: BTreeMap<&Space, u32> = BTreeMap::new();
         let (mut with_schedules, mut schedules_due, mut schedules) =
             (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
         let conditions = drafts.flat_map(|(space, draft)| draft.conditions.iter().map(move |it| (space, it)));
@@ -68,6 +69,10 @@ impl Asked {
                 Condition::FewerFrameworks(_) => {
                     with_frameworks.insert(space);
                 }
+                Condition::FewerWaiting(most) => {
+                    let known = waiting.entry(space).or_insert(*most);
+                    *known = (*known).max(*most);
+                }
                 Condition::NoneHeldSince { seq, .. } => {
                     asked.rows.push(statements::grounds::changed_behind(space, *seq))
                 }
@@ -92,6 +97,8 @@ impl Asked {
         asked.rows.extend(due.chain(named).chain(schedules_due).chain(schedules).chain(submodules));
         asked.rows.extend(with_settings.into_iter().map(settings::all));
         asked.rows.extend(with_frameworks.into_iter().map(frameworks::ids));
+        // First, as the names are.
+        asked.rows.splice(0..0, waiting.into_iter().map(|(space, most)| statements::waiting(space, most)));
         asked
     }
 
@@ -133,6 +140,7 @@ impl Before {
             Condition::StatementAt { id, changed } => statements::is_at(seen, space, id, *changed),
             Condition::FrameworkAt { id, changed } => frameworks::is_at(seen, space, id, *changed),
             Condition::FewerFrameworks(most) => frameworks::has_room(seen, space, *most),
+            Condition::FewerWaiting(most) => statements::has_room(seen, space, *most),
             Condition::NoneHeldSince { seq, about } => statements::grounds::is_quiet(seen, space, *seq, about.as_ref()),
             Condition::NoneMergedSince(seq) => merges::is_quiet(seen, space, *seq),
             Condition::SettingsAt(seq) => settings::last_change(seen, space) == *seq,

@@ -225,6 +225,17 @@ pub(in crate::log) fn is_at(seen: Seen<'_>, space: &Space, id: &str, changed: Se
     row.is_some_and(|row| *row.cell("changed") == Cell::from(changed))
 }
 
+/// What an append has to read to know whether so many statements are to be tried.
+pub(in crate::log) fn waiting(space: &Space, most: u32) -> Select {
+    Select::of(&TABLE, space).at_least("due", 0).distinct(&["space", "id", "due", "status", "changed"]).first(most)
+}
+
+/// Whether fewer than so many are to be tried. One of which only what is new is known counts: it may be.
+pub(in crate::log) fn has_room(seen: Seen<'_>, space: &Space, most: u32) -> bool {
+    let is_waiting = |row: &&Row| !row.has("due") || *row.cell("due") != Cell::Null;
+    seen.rows(&TABLE, space).filter(is_waiting).take(most as usize).count() < most as usize
+}
+
 /// Which statements are asked for.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {

@@ -64,6 +64,8 @@ const REACH: u32 = 1000;
 const OVERTAKEN_MAX: u32 = 5;
 /// So often is something tried again that was overtaken.
 const TRIES: usize = 16;
+/// More claims than these are not under way in a space at once: further from the limit an append need not count once more.
+const TOGETHER: u32 = 500;
 /// The timer of the trials.
 const RETRY: &str = "retry";
 
@@ -135,14 +137,23 @@ impl Trials {
     /// Somebody claims something in a thread. Returns the statement's id after the commit, before any trial.
     pub async fn claim(&self, space: &Space, thread: &ThreadId, claim: Claim) -> Result<String, Refused> {
         let limit = self.memory.waiting;
-        if self.store.statements_waiting(space, limit).await? >= limit {
-            let what =
-                "claims of a space that wait for their trial (memory.waiting); claim again when some have had theirs";
-            return Err(Refused::TooMany { what, limit });
+        let refused = || Refused::TooMany {
+            what: "claims of a space that wait for their trial (memory.waiting); claim again when some have had theirs",
+            limit,
+        };
+        let waiting = self.store.statements_waiting(space, limit).await?;
+        if waiting >= limit {
+            return Err(refused());
         }
         let id = id::fresh();
-        self.append(space, Draft::claimed(thread, id, claim).into()).await?;
-        Ok(id.to_string())
+        let [mut claimed, told] = Draft::claimed(thread, id, claim);
+        if limit - waiting <= TOGETHER {
+            claimed.conditions.push(Condition::FewerWaiting(limit));
+        }
+        match self.append(space, vec![claimed, told]).await {
+            Err(StoreError::Unmet(Condition::FewerWaiting(_))) => Err(refused()),
+            appended => Ok(appended.map(|()| id.to_string())?),
+        }
     }
 
     /// What the log has of a statement, the oldest first.

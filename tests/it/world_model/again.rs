@@ -217,6 +217,27 @@ on_both!(claims_that_wait_are_bounded_and_the_next_one_is_refused_by_name, |medi
     tried(&app, "Three.", "surviving").await;
 });
 
+on_both!(claims_at_once_do_not_pass_the_limit_of_those_that_wait, |medium| {
+    let stub = Stub::start().await;
+    let gate = Gate::new();
+    stub.on(deriving, derives(None, &["something follows"]).held(&gate));
+    stub.on(reflecting, holds());
+    let app = Setup::new(medium, &stub).env("THINKD_MEMORY__WAITING", 3).start().await;
+    let claims = (0..12).map(|at| app.post("/world-model", json!({ "statement": format!("Number {at}.") })));
+    let replies = futures_util::future::join_all(claims).await;
+    let (taken, refused): (Vec<_>, Vec<_>) = replies.into_iter().partition(|reply| reply.status == 202);
+    assert_eq!((taken.len(), refused.len()), (3, 9));
+    for reply in refused {
+        let problem = reply.expect_problem(422, "unprocessable");
+        assert!(problem["detail"].as_str().unwrap().contains("memory.waiting"), "{problem}");
+    }
+    gate.open();
+    for id in taken.iter().map(|reply| reply.body["id"].as_str().unwrap()) {
+        judged(&app, id, 0, "surviving").await;
+    }
+    tried(&app, "There is room again.", "surviving").await;
+});
+
 on_both!(trials_make_so_many_calls_in_an_hour_and_conversations_go_on, |medium| {
     let stub = agreeable().await;
     stub.on(deriving, derives(None, &["something follows"]));
