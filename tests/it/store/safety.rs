@@ -267,7 +267,7 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date() {
     for medium in databases().await {
         let store = open(&medium).await;
         fill(&store).await;
-        append(&store, vec![input("late", "one"), input("late", "two")]).await;
+        append(&store, vec![input("late", "one"), input("late", "two"), note("tea", "green and strong", &[])]).await;
         let before = log(&store, &space()).await;
         store.close().await;
         drop(store);
@@ -313,14 +313,17 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date() {
         let late = thinkd::words::id::ThreadId::parse("late").unwrap();
         assert_eq!(store.queued(&space(), &late, 0, 9).await.unwrap(), 2, "what waited waits");
         assert_eq!(store.living(&space()).await.unwrap(), 3, "threads that were there are counted");
+        let notes = store.search_entries(&space(), "green", 5).await.unwrap();
+        let notes: Vec<_> = notes.iter().map(|note| (note.key.as_str(), note.seq)).collect();
+        assert_eq!(notes, [("tea", 10)], "a note knows the event that wrote it last");
         // By whom something was used nobody wrote down then.
         let differences = store.rebuild(true).await.unwrap().differences;
         assert!(differences.iter().all(|it| it.starts_with("roots ")), "{differences:?}");
         let found = append(&store, vec![input("main", "on")]).await;
-        assert_eq!(found[0].shown.event.seq, 10);
+        assert_eq!(found[0].shown.event.seq, 11);
         let late = query::Query { since: Some(found[0].shown.event.ts), limit: 5, ..query::Query::default() };
         let late = store.events(&space(), &late).await.unwrap();
-        assert_eq!(late.last().map(|event| event.seq), Some(10), "found by its time");
+        assert_eq!(late.last().map(|event| event.seq), Some(11), "found by its time");
         store.rebuild(false).await.unwrap();
         assert_eq!(store.rebuild(true).await.unwrap().differences, Vec::<String>::new());
         store.close().await;
