@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
 use crate::planted_missions::Planted;
+use crate::planted_worlds::door::called;
 
 /// How often each step of missions asked.
 type Counts = Arc<Mutex<BTreeMap<String, u64>>>;
@@ -71,19 +72,7 @@ async fn spoken(State(counts): State<Counts>, headers: HeaderMap, body: Bytes) -
     let Some((tool, arguments)) = Planted::said(&module, last).or_else(|| said_plainly(&module, last)) else {
         return StatusCode::BAD_REQUEST.into_response();
     };
-    let function = json!({ "name": tool, "arguments": arguments.to_string() });
-    let call = json!({ "index": 0, "id": "call_0", "type": "function", "function": function });
-    let message = json!({ "role": "assistant", "content": null, "tool_calls": [call] });
-    let usage = json!({ "prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110 });
-    let whole = |kind: &str, member: &str| {
-        let choice = json!({ "index": 0, member: message, "finish_reason": "tool_calls" });
-        json!({ "id": "m", "object": kind, "created": 1, "model": "planted", "choices": [choice], "usage": usage })
-    };
-    if body["stream"] != json!(true) {
-        return axum::Json(whole("chat.completion", "message")).into_response();
-    }
-    let events = format!("data: {}\n\ndata: [DONE]\n\n", whole("chat.completion.chunk", "delta"));
-    ([("content-type", "text/event-stream")], events).into_response()
+    called(&body, tool, &arguments)
 }
 
 fn said_plainly(module: &str, last: &str) -> Option<(&'static str, Value)> {

@@ -163,15 +163,20 @@ async fn spoken(State(this): State<Arc<Shared>>, body: Bytes) -> Response {
     let Some((tool, arguments)) = model::answer(&text.join("\n")) else {
         return axum::http::StatusCode::BAD_REQUEST.into_response();
     };
+    called(&body, tool, &arguments)
+}
+
+/// What a model says that calls a tool: whole or as a stream, as it was asked.
+pub fn called(asked: &Value, tool: &str, arguments: &Value) -> Response {
     let function = json!({ "name": tool, "arguments": arguments.to_string() });
     let call = json!({ "index": 0, "id": "call_0", "type": "function", "function": function });
     let message = json!({ "role": "assistant", "content": null, "tool_calls": [call] });
     let usage = json!({ "prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110 });
     let whole = |kind: &str, member: &str| {
         let choice = json!({ "index": 0, member: message, "finish_reason": "tool_calls" });
-        json!({ "id": "w", "object": kind, "created": 1, "model": "world", "choices": [choice], "usage": usage })
+        json!({ "id": "m", "object": kind, "created": 1, "model": "planted", "choices": [choice], "usage": usage })
     };
-    if body["stream"] != json!(true) {
+    if asked["stream"] != json!(true) {
         return axum::Json(whole("chat.completion", "message")).into_response();
     }
     let events = format!("data: {}\n\ndata: [DONE]\n\n", whole("chat.completion.chunk", "delta"));
