@@ -120,6 +120,34 @@ on_both!(a_mission_rests_when_all_of_it_waits, |medium| {
     assert_eq!(tagged(&app, &mission, &["run", "parked"]).await, 2);
 });
 
+// What people say to a mission is no new input: whatever the policy for that is, nothing that is under way is cut off.
+on_both!(an_answer_interrupts_no_mission, |medium| {
+    let stub = Stub::start().await;
+    let gate = Gate::new();
+    stub.on(node("decompose"), tasks(&[("a", &[]), ("b", &[])]));
+    stub.script(about("consider", "a"), [asks("What of a?")]);
+    stub.on(about("solve", "b"), solved("did b").held(&gate));
+    otherwise(&stub);
+    let app = Setup::new(medium, &stub).env("THINKD_TURN__POLICY", "interrupt").start().await;
+    let mission = begin(&app, "two things", json!({ "value": "high" })).await;
+    stub.request(about("solve", "b")).await;
+    let question = within("the question", async {
+        loop {
+            if let [question] = &app.pages(&format!("/questions?thread={mission}&")).await[..] {
+                return question.clone();
+            }
+            tokio::time::sleep(ms(10)).await;
+        }
+    });
+    answer(&app, &question.await, "the blue one").await;
+    // It goes on with what it was told, beside the task that is under way.
+    stub.request(about("judge", "a")).await;
+    gate.open();
+    assert_eq!(ended(&app, &mission).await["status"], "done");
+    assert_eq!(stub.count(about("solve", "b")), 1);
+    assert_eq!(tagged(&app, &mission, &["run", "resumed"]).await, 0, "it was never left");
+});
+
 // Somebody wants it to rest: an answer does not end that, and is used when it goes on.
 on_both!(an_answer_does_not_wake_a_mission_that_is_to_rest, |medium| {
     let stub = Stub::start().await;
