@@ -125,19 +125,16 @@ pub(super) async fn with_frameworks(
     wrong: &[Verdict],
 ) -> Result<Came<Tried>, NodeExecutionError> {
     let mut wrong = wrong.to_vec();
-    for _ in 1..PROGRAMS {
+    for time in 1.. {
         match apply(Context::new(task), frames.to_vec(), high, wrong.clone(), desk.clone()).await? {
             Came::To(Applied::Answer(tried)) => return Ok(Came::To(tried)),
+            Came::To(Applied::Broken(Verdict { why, .. })) if time >= PROGRAMS => return Ok(Came::ToNothing(why)),
             Came::To(Applied::Broken(verdict)) => wrong.push(verdict),
             Came::ToNothing(why) => return Ok(Came::ToNothing(why)),
             Came::Spent(why) => return Ok(Came::Spent(why)),
         }
     }
-    Ok(match apply(Context::new(task), frames.to_vec(), high, wrong, desk.clone()).await? {
-        Came::To(Applied::Answer(tried)) => Came::To(tried),
-        Came::To(Applied::Broken(Verdict { why, .. })) | Came::ToNothing(why) => Came::ToNothing(why),
-        Came::Spent(why) => Came::Spent(why),
-    })
+    unreachable!("the loop returns")
 }
 
 /// One call with frameworks, and the run that it asks for.
