@@ -11,7 +11,7 @@ use super::asking::{Ask, Came};
 use super::desk::Desk;
 use super::solving::{PROGRAMS, Verdict};
 use super::steps::quoted;
-use super::using::{Framed, read_input};
+use super::using::{Computed, Framed, read_input};
 use crate::event::framework::{CODE_MAX, Framework, ITEMS_MAX, NAME_MAX, Recipe, TEXT_MAX};
 use crate::event::mission::{Check, TaskId, Value};
 use crate::event::statement::cut;
@@ -85,6 +85,9 @@ struct Programmed {
     input: Json,
     /// The values that it is tried with; empty: it has no parameters.
     sets: Vec<Json>,
+    /// What it came to with the first of them.
+    #[serde(default)]
+    first: Option<Computed>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -162,7 +165,7 @@ pub(super) async fn write(task: TaskId, wrong: Vec<Verdict>, broken: Vec<Broken>
     let (node, tool) = ("framework", "framework");
     let ask = Ask { node, tool, task: Some(task), tier: Tier::High, system, tail, values };
     let refuse = |why: &str| desk.refuse(Some(task), [(task, "a framework".to_owned(), why.to_owned())]);
-    let sketch = match desk.ask::<Write>(ask, |said| said.read().map(drop)).await {
+    let mut sketch = match desk.ask::<Write>(ask, |said| said.read().map(drop)).await {
         Came::To(said) => match said.read() {
             Ok(Some(sketch)) => sketch,
             Ok(None) => {
@@ -177,9 +180,12 @@ pub(super) async fn write(task: TaskId, wrong: Vec<Verdict>, broken: Vec<Broken>
         }
         Came::Spent(why) => return Came::Spent(why),
     };
-    let Some(program) = &sketch.program else { return Came::To(Written::Works(sketch)) };
+    let Some(program) = &mut sketch.program else { return Came::To(Written::Works(sketch)) };
     match desk.run(Language::JavaScript, &program.code, program.with(program.sets.first())).await {
-        Ok(_) => Came::To(Written::Works(sketch)),
+        Ok(ran) => {
+            program.first = Some(ran);
+            Came::To(Written::Works(sketch))
+        }
         Err(why) => {
             let times = broken.len() + 1;
             let route = format!("the program of the framework {}", sketch.name);
@@ -192,13 +198,16 @@ pub(super) async fn write(task: TaskId, wrong: Vec<Verdict>, broken: Vec<Broken>
     }
 }
 
-/// Runs a program with all sets of values, and keeps the best.
+/// Runs a program with all sets of values but the first, with which it was run already, and keeps the best.
 #[node]
 pub(super) async fn tune(task: TaskId, sketch: Sketch, check: Check, desk: Desk) -> Option<Tuned> {
-    let program = sketch.program?;
-    let mut runs = Vec::new();
+    let mut program = sketch.program?;
+    let (mut runs, mut first) = (Vec::new(), program.first.take());
     for set in &program.sets {
-        let ran = desk.run(Language::JavaScript, &program.code, program.with(Some(set))).await;
+        let ran = match first.take() {
+            Some(first) => Ok(first),
+            None => desk.run(Language::JavaScript, &program.code, program.with(Some(set))).await,
+        };
         let (answer, score, passes) = match ran {
             Ok(ran) => {
                 let passes = desk.decided(&check, &ran.answer).await.ok().map(|it| it.passes);
@@ -308,7 +317,7 @@ impl Write {
             false => read_input(Some(text)).map_err(|why| format!("a set of parameters is no JSON object: {why}")),
         });
         let sets = sets.collect::<Result<Vec<Json>, String>>()?;
-        Ok(Programmed { code: tuned(&code, None), input: read_input(self.input.as_deref())?, sets })
+        Ok(Programmed { code: tuned(&code, None), input: read_input(self.input.as_deref())?, sets, first: None })
     }
 }
 

@@ -80,6 +80,7 @@ pub(super) enum Applied {
 }
 
 /// What a program came to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Computed {
     pub answer: String,
     /// How good it is, where the program says so.
