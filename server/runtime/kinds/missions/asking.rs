@@ -1,6 +1,8 @@
 //! What a mission asks models: one strict call of one tool, again where what came of it is none, within the budget of the mission. Every call leaves
 //! its record beside the value of the node that made it.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -17,7 +19,7 @@ use crate::tools::schema;
 use crate::tools::tool::decoded;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::Name;
-use crate::words::text::{Json, Text};
+use crate::words::text::Json;
 
 /// So often is a model asked whose provider failed.
 const TRIES: u32 = 3;
@@ -47,6 +49,18 @@ pub(super) struct Ask<'a> {
     pub system: &'a Template,
     pub tail: &'a Template,
     pub values: Vec<(String, String)>,
+}
+
+/// What models are told of a tool, whose arguments are always of this type. Made once: a schema takes longer than the rest of a call.
+fn told<T: JsonSchema>(tool: &'static str) -> ToolSpecs {
+    // A plain mutex: held for a look, never across an await.
+    static MADE: Mutex<BTreeMap<&str, ToolSpecs>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let spec = || {
+        let parameters = Json::of(&schema::strict::<T>());
+        ToolSpec { name: tool.into(), description: "Your answer.".into(), parameters, is_strict: true }
+    };
+    made.entry(tool).or_insert_with(|| ToolSpecs::new(vec![spec()])).clone()
 }
 
 impl Desk {
@@ -81,19 +95,17 @@ impl Desk {
         ask: &Ask<'_>,
         round: u64,
     ) -> Result<Result<T, String>, Failure> {
-        let parameters = Json::of(&schema::strict::<T>());
-        let spec = ToolSpec { name: ask.tool.into(), description: "Your answer.".into(), parameters, is_strict: true };
         let node = Name::parse(ask.node).map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
         let question = Question {
             who: Who::Mission(node),
             purpose: ask.node,
             round,
-            system: Text::new(ask.system.source().as_str()),
+            system: ask.system.source().clone(),
             tail: ask.tail.clone(),
             values: ask.values.clone(),
             prompt: None,
             own: Vec::new(),
-            tools: ToolSpecs::new(vec![spec]),
+            tools: told::<T>(ask.tool),
             choice: ToolChoice::Only(ask.tool.into()),
             tier: ask.tier,
         };
