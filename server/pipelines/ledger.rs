@@ -85,6 +85,14 @@ impl Values {
     }
 }
 
+/// What is to be stored with the value of the node that runs in a flow.
+#[derive(Default)]
+struct Beside {
+    drafts: Vec<Draft>,
+    /// All of it is stored with the next node's.
+    joins_next: bool,
+}
+
 /// The book of one run. Clones share it.
 #[derive(Clone)]
 pub struct Ledger(Arc<Book>);
@@ -101,7 +109,7 @@ struct Book {
     records: Mutex<HashMap<String, Uuid>>,
     /// By flow: what a body says besides its value, to be stored with that.
     // A plain mutex: held to put and to take, never across an await.
-    beside: Mutex<HashMap<String, Vec<Draft>>>,
+    beside: Mutex<HashMap<String, Beside>>,
     lost: OnceLock<Lost>,
     closed: CancellationToken,
 }
@@ -131,10 +139,16 @@ impl Ledger {
     /// with the record of the node, or not at all.
     pub fn beside(&self, flow: &str, drafts: impl IntoIterator<Item = Draft>) {
         let mut beside = self.0.beside.lock().unwrap_or_else(PoisonError::into_inner);
-        beside.entry(flow.to_owned()).or_default().extend(drafts);
+        beside.entry(flow.to_owned()).or_default().drafts.extend(drafts);
     }
 
-    fn take_beside(&self, place: &str) -> Vec<Draft> {
+    /// The node that runs in this flow is recorded in one append with the next one there, which has to come: a crash before that repeats it.
+    pub fn joins_next(&self, flow: &str) {
+        let mut beside = self.0.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        beside.entry(flow.to_owned()).or_default().joins_next = true;
+    }
+
+    fn take_beside(&self, place: &str) -> Beside {
         let mut beside = self.0.beside.lock().unwrap_or_else(PoisonError::into_inner);
         beside.remove(flow(place)).unwrap_or_default()
     }
@@ -231,8 +245,12 @@ impl JournalStore for Ledger {
             true => self.0.run.node_abandoned(&node, &place, &arguments, version),
             false => self.0.run.node_recorded(&node, &place, &arguments, version, &self.hold(value).await?),
         };
-        let mut drafts = if abandoned { Vec::new() } else { self.take_beside(&place) };
+        let Beside { mut drafts, joins_next } = if abandoned { Beside::default() } else { self.take_beside(&place) };
         drafts.push(draft.with_id(id));
+        if joins_next {
+            self.beside(flow(&place), drafts);
+            return Ok(());
+        }
         self.write_all(drafts).await;
         self.records().insert(place, id);
         Ok(())

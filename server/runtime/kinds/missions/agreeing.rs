@@ -53,9 +53,16 @@ async fn counted(task: TaskId, tries: Vec<Option<String>>, desk: Desk) -> Agreed
     let (passes, of) = match &came {
         Agreed::On { tries: these, .. } => (true, format!("{these} of {} tries came to it", tries.len())),
         Agreed::Never => (false, format!("no two of {} tries agree", tries.len())),
-        Agreed::NotYet => return came,
+        Agreed::NotYet => {
+            desk.joins_next(task);
+            return came;
+        }
     };
     let why = format!("{of} ({calls} calls are left; {open} tasks to come, {begun} more under way)");
     desk.say(task, [TaskNews::Judged { by: "agreement".to_owned(), passes, why, expected: None }]);
+    if passes {
+        // The task ends.
+        desk.joins_next(task);
+    }
     came
 }

@@ -205,6 +205,11 @@ impl Desk {
         self.beside(Some(task), news.into_iter().map(|what| Draft::task(&thread, task, what)));
     }
 
+    /// The node that runs for a task is stored with the one that follows at once, in one append.
+    pub fn joins_next(&self, task: TaskId) {
+        self.0.ledger.joins_next(&task.to_string());
+    }
+
     /// What was refused is said where it was wanted.
     pub fn refuse(&self, task: Option<TaskId>, refused: impl IntoIterator<Item = Refusal>) {
         let (thread, _) = self.seat(task);

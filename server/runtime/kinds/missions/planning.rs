@@ -101,7 +101,11 @@ pub(super) async fn consider(task: TaskId, said: Option<Said>, desk: Desk) -> Ca
     let ask = Ask { node: "consider", tool: "consider", task: Some(task), tier: Tier::Low, system, tail, values };
     let asked = if exact { None } else { Some(desk.ask::<Consider>(ask, |_| Ok(())).await) };
     let considered = match asked {
-        None => Considered::of_exact(),
+        None => {
+            // Nobody was asked, and a look for frameworks follows.
+            desk.joins_next(task);
+            Considered::of_exact()
+        }
         Some(Came::To(said)) => {
             let (mut considered, refused) = said.read(task, desk.options().routes as usize);
             {

@@ -98,7 +98,12 @@ pub(super) async fn check(
         desk.records().note(expected, passes);
     }
     desk.say(task, [TaskNews::Judged { by: by.to_owned(), passes, why: why.clone(), expected }]);
-    if passes { Came::To(()) } else { Came::ToNothing(why) }
+    if !passes {
+        return Came::ToNothing(why);
+    }
+    // The task ends.
+    desk.joins_next(task);
+    Came::To(())
 }
 
 /// A task is over, and its thread with it.

@@ -103,6 +103,11 @@ pub(super) async fn look_up(task: TaskId, desk: Desk) -> Vec<Framed> {
             return Vec::new();
         }
     };
+    if found.is_empty() {
+        // Nothing was chosen: a try follows.
+        desk.joins_next(task);
+        return Vec::new();
+    }
     if value == Value::Low {
         let not_used = found.first().map(|it| (task, format!("the framework {}", it.row.framework.name)));
         let why = "its value is low: it is done without frameworks";
@@ -232,6 +237,8 @@ pub(super) async fn tell(task: TaskId, frames: Vec<Framed>, worked: bool, desk: 
             }
         }
     }
+    // The task ends.
+    desk.joins_next(task);
 }
 
 impl Desk {
