@@ -139,6 +139,7 @@ pub mod recall {
     mod beyond;
     mod bm25;
     mod calibration;
+    pub mod choices;
     mod filling;
     pub mod finder;
     pub mod frameworks;

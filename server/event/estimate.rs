@@ -1,4 +1,4 @@
-//! What estimates of routes are worth: what was expected of a try and what came of it, by kind of route. From that the next estimates are learned: a
+//! What estimates of routes are worth: what was expected of a try and what came of it, by kind of route and by framework. From that the next estimates are learned: a
 //! model's word counts as much as so many outcomes. Pure.
 
 use std::collections::BTreeMap;
@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::envelope::Event;
 use super::fact::Fact;
 use super::fact::task::TaskFact;
+use super::framework::Tries;
 use super::mission::Expected;
 use super::task::TaskNews;
 
@@ -68,9 +69,20 @@ impl Records {
 
     /// The chance of a route of this kind, of which a model says this; none: nothing came of such ones yet.
     pub fn learned(&self, kind: &str, said: f64) -> Option<f64> {
-        let record = self.0.get(kind)?;
-        Some((said * WORD + f64::from(record.worked)) / (WORD + f64::from(record.tried)))
+        learned(self.tries(kind), said)
     }
+
+    /// What came of tries of this kind.
+    pub fn tries(&self, kind: &str) -> Tries {
+        let tries = |record: &Record| Tries { tried: record.tried, worked: record.worked };
+        self.0.get(kind).map(tries).unwrap_or_default()
+    }
+}
+
+/// The chance of a route of which a model says this, and of whose kind this came; none: nothing did yet.
+pub fn learned(came: Tries, said: f64) -> Option<f64> {
+    let Tries { tried, worked } = came;
+    (tried > 0).then(|| (said * WORD + f64::from(worked)) / (WORD + f64::from(tried)))
 }
 
 #[cfg(test)]

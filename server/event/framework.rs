@@ -238,14 +238,20 @@ impl Tally {
         }
     }
 
-    /// Whether the next like task is to be solved with the framework, and why; none: it is not to be used at all.
-    pub fn next(self) -> Option<(bool, String)> {
+    /// Whether the next like task is to be solved with the framework, and why, beside those that are under way; none: it is not to be used at all.
+    pub fn next(self, begun: Begun) -> Option<(bool, String)> {
         let Tries { tried: uses, worked } = self.with;
         let Tries { tried, worked: worked_without } = self.without;
-        let so_far = format!("with it {worked} of {uses} like tasks worked, without it {worked_without} of {tried}");
+        let mut so_far =
+            format!("with it {worked} of {uses} like tasks worked, without it {worked_without} of {tried}");
+        if begun != Begun::default() {
+            so_far.push_str(&format!("; under way are {} with it, {} without", begun.with, begun.without));
+        }
+        let (uses, tried) = (uses.saturating_add(begun.with), tried.saturating_add(begun.without));
         match self.standing() {
             Standing::Dropped | Standing::Unusable => None,
-            Standing::Probation => match uses * (ONE_OF - 1) < tried {
+            // Nor is one that has never worked tried oftener side by side than one after the other.
+            Standing::Probation => match uses * (ONE_OF - 1) < tried && (worked > 0 || uses < NEVER) {
                 true => Some((true, format!("on probation, and this task is tried with it: {so_far}"))),
                 false => Some((false, format!("on probation, and this task is tried without it: {so_far}"))),
             },
@@ -253,6 +259,35 @@ impl Tally {
                 0 => Some((false, format!("one task of {COMPARED} is tried without it, to compare: {so_far}"))),
                 _ => Some((true, format!("it is the better way: {so_far}"))),
             },
+        }
+    }
+}
+
+/// How many like tasks are under way: what comes of them is not known yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Begun {
+    /// With the framework.
+    pub with: u32,
+    /// Without it.
+    pub without: u32,
+}
+
+impl Begun {
+    /// With one more.
+    #[must_use]
+    pub fn and(self, with: bool) -> Self {
+        match with {
+            true => Self { with: self.with.saturating_add(1), ..self },
+            false => Self { without: self.without.saturating_add(1), ..self },
+        }
+    }
+
+    /// With one less.
+    #[must_use]
+    pub fn less(self, with: bool) -> Self {
+        match with {
+            true => Self { with: self.with.saturating_sub(1), ..self },
+            false => Self { without: self.without.saturating_sub(1), ..self },
         }
     }
 }
@@ -271,7 +306,7 @@ mod tests {
     fn after(fates: &[(bool, bool)]) -> (Tally, u32) {
         let (mut tally, mut uses) = (Tally::default(), 0);
         for (with, without) in fates {
-            let Some((is_with, _)) = tally.next() else { break };
+            let Some((is_with, _)) = tally.next(Begun::default()) else { break };
             uses += u32::from(is_with);
             tally = tally.and(is_with, if is_with { *with } else { *without });
         }
@@ -312,7 +347,7 @@ mod tests {
         let mut tally = Tally::default();
         let mut with = Vec::new();
         for _ in 0..9 {
-            let (is_with, _) = tally.next().unwrap();
+            let (is_with, _) = tally.next(Begun::default()).unwrap();
             with.push(is_with);
             // It works as often with it as without.
             tally = tally.and(is_with, true);

@@ -226,7 +226,7 @@ impl Route {
 /// What was expected of a try.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Expected {
-    /// The kind of its route: `whole`, `split`, `high`.
+    /// The kind of its route: `whole`, `split`, `high`; `framework` and its id, where it was made with one.
     pub kind: String,
     /// The chance, as the model said.
     pub said: f64,

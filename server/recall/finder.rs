@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::try_join_all;
 
+use super::choices::Choices;
 use super::fusion::tokens;
 use super::graph::Doc;
 use super::held::Held;
@@ -148,6 +149,8 @@ pub struct Recall {
     pub(super) shelf: Shelf,
     /// The frameworks of spaces, by which tasks are compared.
     pub(super) frameworks: Shelf,
+    /// Which like tasks are under way.
+    pub choices: Choices,
     pub(super) places: Places,
     /// Places for questions about another time.
     pub(super) pasts: Places,
@@ -177,7 +180,8 @@ impl Recall {
         let places = Places::new("recalls", u32::try_from(cores).unwrap_or(2), share);
         let pasts = Places::new("past_recalls", PAST_AT_ONCE, share);
         let (shelf, frameworks) = shelves(&options, View::default);
-        Self { store, shelf, frameworks, places, pasts, options, uses: Uses::default(), meaning: None }
+        let (choices, uses) = (Choices::default(), Uses::default());
+        Self { store, shelf, frameworks, choices, places, pasts, options, uses, meaning: None }
     }
 
     /// The same, with vectors that a model makes.

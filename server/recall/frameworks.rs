@@ -1,6 +1,7 @@
 //! Which frameworks a task is like: found by words and vectors as statements are, above the same threshold. Each comes with whether the task is to be
 //! solved with it or without it, to compare, and why.
 
+use super::choices::Chosen;
 use super::finder::{Error, Recall, apart};
 use super::held::Held;
 use super::hit::Hit;
@@ -13,12 +14,13 @@ use crate::words::id::Space;
 const TASK_MAX: usize = 1024;
 
 /// A framework that a task is like.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Likely {
     /// The framework.
     pub row: FrameworkRow,
-    /// Whether the task is to be solved with it; else it is solved without it, to compare, and its outcome is told, too.
-    pub with: bool,
+    /// Whether the task is to be solved with it; else it is solved without it, to compare, and its outcome is told, too. Kept until that is told, so that
+    /// choices beside it count it.
+    pub chosen: Chosen,
     /// Why it is, or is not, in a sentence: how like the task is, and how the framework stands.
     pub reason: String,
     /// How like the task is, in thousandths.
@@ -35,10 +37,11 @@ impl Recall {
         for hit in hits {
             // Another may have removed or changed it meanwhile: it is what its row says.
             let Some(row) = self.store.framework(space, &hit.held.id).await? else { continue };
-            let Some((with, why)) = row.framework.tally.next() else { continue };
+            let choice = self.choices.choose(space, &row.id, row.framework.tally);
+            let Some((chosen, why)) = choice else { continue };
             #[expect(clippy::cast_precision_loss, reason = "at most 1000")]
             let like = format!("like the task by {:.2} ({})", hit.score as f64 / 1000.0, hit.words.join(" "));
-            likely.push(Likely { row, with, reason: format!("{like}; {why}"), score: hit.score });
+            likely.push(Likely { row, chosen, reason: format!("{like}; {why}"), score: hit.score });
             if likely.len() == PER_TASK {
                 break;
             }

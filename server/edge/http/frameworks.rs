@@ -98,9 +98,9 @@ impl From<FrameworkRow> for Framework {
 }
 
 impl From<Likely> for Framework {
-    fn from(Likely { row, with, reason, score }: Likely) -> Self {
+    fn from(Likely { row, chosen, reason, score }: Likely) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "at most 1000")]
-        let choice = Choice { with, score: score as f64 / 1000.0, reason };
+        let choice = Choice { with: chosen.with(), score: score as f64 / 1000.0, reason };
         Self { choice: Some(choice), ..row.into() }
     }
 }

@@ -71,7 +71,7 @@ specs! {
         ("by", "\"program\" | \"knowledge\" | \"agreement\" | \"rubric\"", "what decided it"),
         ("passes", "boolean", "whether the answer will do"),
         WHY,
-        ("expected?", "object", "what was expected of the try: the kind of its route (`whole`, `split`, `high`), the chance as the model said and as learned")
+        ("expected?", "object", "what was expected of the try: the kind of its route (`whole`, `split`, `high`, `framework` and its id), the chance as the model said and as learned")
     ],
     RETRY "retry": "Whether a task is tried once more by the high tier, and the figures that decide it." [
         ("made", "boolean", "whether it is"),

@@ -226,6 +226,7 @@ impl Missions {
             spent: OnceLock::new(),
             on_stored: self.waker.on_stored(),
             edits: watch::Sender::new(0),
+            chosen: Mutex::default(),
             rest: Rest::default(),
             approvals: self.approvals.clone(),
             plan_version: plan.map(|tool| version_of(tool.spec())).unwrap_or_default(),

@@ -5,6 +5,47 @@ use serde_json::{Value, json};
 
 use super::*;
 
+/// What was expected of the tries of a mission, by its verdicts.
+async fn expected(app: &App, mission: &str) -> Vec<Value> {
+    let events = app.pages(&format!("/events?order=asc&thread={mission}&subtree=true&tags=task&")).await;
+    with(&events, &["task", "judged"]).iter().map(|it| it["payload"]["expected"].clone()).collect()
+}
+
+// D1.53: what came of tries with a framework is learned by itself.
+on_both!(d1_53_estimates_are_learned_by_framework, |medium| {
+    let stub = Stub::start().await;
+    stub.on(node("decompose"), tasks(&[("ordering the talks so that none clash", &[])]));
+    stub.on(
+        node("apply"),
+        call("apply", json!({ "thought": "", "framework": null, "input": null, "answer": "by length" })),
+    );
+    stub.on_each(node("judge"), |request| judged(!request.says("by length"), "they clash"));
+    otherwise(&stub);
+    let app = App::start(medium, &stub).await;
+    let new =
+        json!({ "name": "order", "purpose": "ordering talks so that none of them clash", "knowledge": ["By length."] });
+    let id = app.post("/frameworks", new).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let kind = format!("framework {id}");
+    let failed = json!({ "with": false, "worked": false, "task": "the talks of yesterday" });
+    for learned in [0.9, 0.9 * 10.0 / 11.0] {
+        // Whatever came of it, the next one is done with it.
+        for _ in 0..3 {
+            app.post(&format!("/frameworks/{id}/outcomes"), failed.clone()).await.expect(200);
+        }
+        let mission = begin(&app, "Plan a day of talks.", json!({})).await;
+        ended(&app, &mission).await;
+        let [with, without] = &expected(&app, &mission).await[..] else { panic!("two tries") };
+        assert_eq!((&with["kind"], &with["said"]), (&json!(kind), &json!(0.9)));
+        assert!((with["learned"].as_f64().unwrap() - learned).abs() < 1e-9, "{with}, not {learned}");
+        assert_eq!(without["kind"], "whole");
+        let memory = app.get(&format!("/threads/{mission}/memory")).await.expect(200);
+        let of =
+            |kind: &str| memory["estimates"].as_array().unwrap().iter().find(|it| it["kind"] == kind).unwrap().clone();
+        assert_eq!((&of(&kind)["worked"], &of("whole")["worked"]), (&json!(0), &of("whole")["tried"]));
+        assert!(of(&kind)["brier_said"].as_f64().unwrap() > 0.8, "{memory}");
+    }
+});
+
 // D1.53, D1.54: what models always say works, and never does, is tried after what works.
 on_both!(d1_54_estimates_are_learned_from_what_came_of_earlier_routes, |medium| {
     let stub = Stub::start().await;

@@ -92,6 +92,37 @@ on_both!(d1_62_a_like_task_is_done_with_the_framework_and_the_next_one_without, 
     rebuilt(app).await;
 });
 
+// Like tasks that are done at the same time are compared as if they came one after the other.
+on_both!(like_tasks_side_by_side_are_chosen_for_as_one_after_the_other, |medium| {
+    let stub = Stub::start().await;
+    let gate = Gate::new();
+    let days: Vec<String> =
+        (1..=6).map(|day| format!("ordering talks of day {day} so that none of them clash")).collect();
+    let all: Vec<(&str, &[i64])> = days.iter().map(|day| (day.as_str(), &[] as &[i64])).collect();
+    stub.on(node("decompose"), tasks(&all));
+    stub.on(node("apply"), applied("longest first").held(&gate));
+    stub.on(node("solve"), solved("shortest first").held(&gate));
+    otherwise(&stub);
+    let app = Setup::new(medium, &stub).env("THINKD_MISSION__WIDTH", 6).start().await;
+    let id = create(&app, json!({ "knowledge": ["Begin with the longest talk."] })).await;
+    let mission = begin(&app, "Plan six days of talks.", json!({})).await;
+    stub.some(6, |request: &Request| node("apply")(request) || node("solve")(request)).await;
+    let uses = (stub.count(node("apply")), stub.count(node("solve")));
+    assert_eq!(uses, (2, 4), "one of three is done with it");
+    gate.open();
+    ended(&app, &mission).await;
+    let both = json!({ "with": { "tried": 2, "worked": 2 }, "without": { "tried": 4, "worked": 4 } });
+    assert_eq!(framework(&app, &id).await["tally"], both);
+    // What is not under way any more is counted by what came of it.
+    let log = app.log().await;
+    let last = with(&log, &["framework", "chosen"]).into_iter().last().unwrap();
+    assert!(said(last).contains("under way are"), "{last}");
+    one_mission(&app, json!({})).await;
+    let log = app.log().await;
+    let after = with(&log, &["framework", "chosen"]);
+    assert!(after.len() > 6 && !said(after[6]).contains("with it 0 of 0"), "{after:#?}");
+});
+
 // At most two in one prompt, the likest; what came of the task is told of both.
 on_both!(two_frameworks_at_most_are_in_one_prompt, |medium| {
     let stub = Stub::start().await;

@@ -1,7 +1,7 @@
 //! Planted frameworks, good and bad ones, and what using them by their tallies comes to over 2,000 like tasks beside using none. Whether a task is solved is
 //! drawn once for both, so that what differs is the frameworks' doing. The bench uses it, too.
 
-use thinkd::event::framework::Tally;
+use thinkd::event::framework::{Begun, Tally};
 
 /// Tasks of a seed.
 pub const TASKS: usize = 2000;
@@ -68,7 +68,7 @@ pub fn came(seed: u64) -> Came {
         let draw = draws.next();
         let planted = &mut came.planted[which];
         let without = draw < planted.chance;
-        let Some((with, _)) = planted.tally.next() else { continue };
+        let Some((with, _)) = planted.tally.next(Begun::default()) else { continue };
         let worked = match (with, planted.worth) {
             (false, _) => without,
             (true, Worth::Never) => false,
@@ -77,7 +77,7 @@ pub fn came(seed: u64) -> Came {
         };
         planted.uses += u32::from(with);
         planted.tally = planted.tally.and(with, worked);
-        if planted.tally.next().is_none() {
+        if planted.tally.next(Begun::default()).is_none() {
             planted.ended = Some(planted.uses);
         }
         let more = i64::from(worked) - i64::from(without);

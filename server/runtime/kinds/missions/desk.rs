@@ -1,6 +1,7 @@
 //! The desk is what the nodes of one mission work with: the board, the models, the budget, and the ledger that stores what they say. Cheap to clone; it is
 //! given to nodes as an argument.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -31,6 +32,7 @@ use crate::mind::call::ModelClient;
 use crate::mind::turn::driver::OnStored;
 use crate::mind::turn_writer::Lost;
 use crate::pipelines::ledger::Ledger;
+use crate::recall::choices::Chosen;
 use crate::recall::finder::Recall;
 use crate::runtime::mission::Options;
 use crate::thread::quota::Purse;
@@ -81,6 +83,9 @@ pub(super) struct Parts {
     pub on_stored: OnStored,
     /// How often people have changed tasks since the mission was taken up.
     pub edits: watch::Sender<u64>,
+    /// Which frameworks were chosen for tasks that have not begun to use them.
+    // A plain mutex: held for a look or a change, never across an await.
+    pub chosen: Mutex<BTreeMap<TaskId, Vec<Chosen>>>,
     /// Which flows wait for people.
     pub rest: Rest,
     /// How long people are waited for.
@@ -192,6 +197,17 @@ impl Desk {
     pub fn records(&self) -> MutexGuard<'_, Records> {
         // As above.
         self.0.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Frameworks were chosen for a task.
+    pub fn chose(&self, task: TaskId, chosen: Vec<Chosen>) {
+        // As above.
+        self.0.chosen.lock().unwrap_or_else(PoisonError::into_inner).insert(task, chosen);
+    }
+
+    /// Which ones, once; none: nobody chose in this life.
+    pub fn chosen(&self, task: TaskId) -> Option<Vec<Chosen>> {
+        self.0.chosen.lock().unwrap_or_else(PoisonError::into_inner).remove(&task)
     }
 
     /// What is said in the flow of a task, or of the mission: it is stored with the value of the node that runs there.

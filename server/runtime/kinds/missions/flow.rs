@@ -116,11 +116,13 @@ async fn work_on(desk: Desk, task: TaskId) -> Done<()> {
 /// Tries a task until an answer passes its check: with the frameworks that it is like, by its routes, and with one that is made for it.
 async fn try_all(desk: &Desk, task: TaskId, how: &Considered, mut place: Option<Place>) -> Done<()> {
     let frames = look_up(Context::new(task), desk.clone()).await?;
+    let _chosen = desk.choices(task, &frames);
     let mut wrong: Vec<Verdict> = Vec::new();
     let used: Vec<Framed> = frames.iter().filter(|it| it.with).cloned().collect();
-    if !used.is_empty() {
+    if let Some(first) = used.first() {
+        let expected = first.expected(&how.routes);
         let tried = with_frameworks(desk, task, &used, false, &wrong).await?;
-        match judged(desk, task, how, None, tried).await? {
+        match judged(desk, task, how, Some(expected), tried).await? {
             Attempt::Passed(answer) => return finish(desk, task, &frames, Ended::closed(answer), true).await,
             Attempt::Failed(verdict) => wrong.push(verdict),
             Attempt::Spent => return Ok(()),
@@ -172,8 +174,9 @@ async fn try_all(desk: &Desk, task: TaskId, how: &Considered, mut place: Option<
         if let Step::High(_) = step
             && let Some(made) = make(desk, task, true, &how.check, &wrong).await?
         {
+            let expected = made.expected(&how.routes);
             let tried = with_frameworks(desk, task, &[made], true, &wrong).await?;
-            match judged(desk, task, how, None, tried).await? {
+            match judged(desk, task, how, Some(expected), tried).await? {
                 Attempt::Passed(answer) => return finish(desk, task, &frames, Ended::closed(answer), false).await,
                 Attempt::Failed(verdict) => wrong.push(verdict),
                 Attempt::Spent => return Ok(()),

@@ -13,12 +13,15 @@ use super::desk::Desk;
 use super::solving::{PROGRAMS, Tried, Verdict};
 use super::steps::{quoted, word};
 use crate::event::draft::Draft;
-use crate::event::framework::{Framework, Outcome, Recipe};
-use crate::event::mission::{ANSWER_MAX, TEXT_MAX, TaskId, Value};
+use crate::event::estimate::learned;
+use crate::event::framework::{Framework, Outcome, Recipe, Tries};
+use crate::event::mission::{ANSWER_MAX, Expected, Route, TEXT_MAX, TaskId, Value};
 use crate::event::statement::cut;
 use crate::event::task::TaskNews;
 use crate::model::provider::Tier;
+use crate::recall::choices::Chosen;
 use crate::recall::finder::Error;
+use crate::recall::frameworks::Likely;
 use crate::runtime::framework_acts::tell_outcome;
 use crate::runtime::refused::Refused;
 use crate::words::id;
@@ -35,6 +38,9 @@ pub(super) struct Framed {
     pub with: bool,
     text: String,
     program: Option<Program>,
+    /// What came of earlier tries with it.
+    #[serde(default)]
+    came: Tries,
 }
 
 /// A program that can be run.
@@ -55,8 +61,21 @@ impl Framed {
             Recipe::Text | Recipe::ExternalTool { .. } => None,
         };
         let (name, text) = (framework.name.clone(), cut(&framework.rendered(), SHOWN_MAX));
-        Self { id, name, with, text, program }
+        Self { id, name, with, text, program, came: Tries::default() }
     }
+
+    /// What is expected of a try with it, of a task that may be done by these routes: what a model says of the best of them, moved towards what came of
+    /// earlier tries with it.
+    pub fn expected(&self, routes: &[Route]) -> Expected {
+        let said = routes.iter().filter(|it| !it.splits).map(|it| it.estimate).fold(0.0, f64::max);
+        let learned = learned(self.came, said).unwrap_or(said);
+        Expected { kind: kind(&self.id), said, learned }
+    }
+}
+
+/// Tries with a framework as a kind of route.
+fn kind(id: &str) -> String {
+    format!("framework {id}")
 }
 
 /// An answer with frameworks.
@@ -117,9 +136,16 @@ pub(super) async fn look_up(task: TaskId, desk: Desk) -> Vec<Framed> {
     let (thread, _) = desk.seat(Some(task));
     desk.beside(
         Some(task),
-        found.iter().map(|it| Draft::framework_chosen(&thread, &it.row.id, it.with, &name, &it.reason)),
+        found.iter().map(|it| Draft::framework_chosen(&thread, &it.row.id, it.chosen.with(), &name, &it.reason)),
     );
-    found.into_iter().map(|it| Framed::new(it.row.id, &it.row.framework, it.with)).collect()
+    let (mut framed, mut chosen) = (Vec::new(), Vec::new());
+    for Likely { row, chosen: choice, .. } in found {
+        let came = desk.records().tries(&kind(&row.id));
+        framed.push(Framed { came, ..Framed::new(row.id, &row.framework, choice.with()) });
+        chosen.push(choice);
+    }
+    desk.chose(task, chosen);
+    framed
 }
 
 /// Tries a task with frameworks. One of them that has a program is run with what the model gives it; a run that ends in an error is asked for again.
@@ -242,6 +268,13 @@ pub(super) async fn tell(task: TaskId, frames: Vec<Framed>, worked: bool, desk: 
 }
 
 impl Desk {
+    /// With which frameworks a task is done and without which, as long as this is kept: others choose beside it.
+    pub fn choices(&self, task: TaskId, frames: &[Framed]) -> Vec<Chosen> {
+        let goes_on = |it: &Framed| self.recall().choices.goes_on(self.space(), &it.id, it.with);
+        // Behind a restart there are only the words of the log.
+        self.chosen(task).unwrap_or_else(|| frames.iter().map(goes_on).collect())
+    }
+
     /// What a program comes to: the answer in its value and how good that is, where it says so; else what it printed, or its value.
     pub async fn run(&self, language: Language, code: &str, input: Json) -> Result<Computed, String> {
         if !self.code().is_enabled() {

@@ -1,0 +1,83 @@
+//! Which like tasks are under way with a framework, and which without it: what comes of them is in no tally yet, so that the choice for the next one counts
+//! them. Of this server, in memory: another one's are not known here.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::event::framework::{Begun, Tally};
+use crate::words::id::Space;
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub struct Choices(
+    // A plain mutex: held for a look or a change, never across an await.
+    Arc<Mutex<HashMap<(Space, String), Begun>>>,
+);
+
+/// A task that is under way with a framework or without it, until this is dropped.
+#[derive(Debug)]
+pub struct Chosen {
+    choices: Choices,
+    of: (Space, String),
+    with: bool,
+}
+
+impl Choices {
+    /// Chooses whether a task is done with a framework of this tally, and says why; none: it is not used at all.
+    pub fn choose(&self, space: &Space, framework: &str, tally: Tally) -> Option<(Chosen, String)> {
+        let of = (space.clone(), framework.to_owned());
+        let mut all = self.lock();
+        let begun = all.get(&of).copied().unwrap_or_default();
+        let (with, why) = tally.next(begun)?;
+        all.insert(of.clone(), begun.and(with));
+        Some((Chosen { choices: self.clone(), of, with }, why))
+    }
+
+    /// A task whose choice is in the log goes on.
+    pub fn goes_on(&self, space: &Space, framework: &str, with: bool) -> Chosen {
+        let of = (space.clone(), framework.to_owned());
+        let mut all = self.lock();
+        let begun = all.get(&of).copied().unwrap_or_default();
+        all.insert(of.clone(), begun.and(with));
+        Chosen { choices: self.clone(), of, with }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<(Space, String), Begun>> {
+        // A panic while this short lock was held left nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Chosen {
+    /// Whether the task is done with the framework.
+    pub fn with(&self) -> bool {
+        self.with
+    }
+}
+
+impl Drop for Chosen {
+    fn drop(&mut self) {
+        let mut all = self.choices.lock();
+        let left = all.remove(&self.of).unwrap_or_default().less(self.with);
+        if left != Begun::default() {
+            all.insert(self.of.clone(), left);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_under_way_is_counted_until_it_ends() {
+        let (choices, space) = (Choices::default(), Space::default());
+        let choose = || choices.choose(&space, "f", Tally::default()).unwrap().0;
+        let all: Vec<Chosen> = (0..6).map(|_| choose()).collect();
+        let with: Vec<bool> = all.iter().map(Chosen::with).collect();
+        assert_eq!(with, [false, true, false, false, true, false], "as one after the other");
+        drop(all);
+        assert!(choices.lock().is_empty(), "nothing is kept of what has ended");
+        assert!(!choose().with());
+    }
+}
