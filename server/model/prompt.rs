@@ -136,10 +136,12 @@ impl ToolWords {
 macro_rules! prompts {
     (
         templates { $($template:ident($file:literal, $variables:expr): $about:literal,)* }
+        slots { $($slot:ident($slot_file:literal): $slot_about:literal,)* }
         submodules { $($submodule:literal,)* }
     ) => {
         const EMBEDDED: &[(&str, &str)] = &[
             $(($file, include_str!(concat!("../../prompts/", $file))),)*
+            $(($slot_file, include_str!(concat!("../../prompts/", $slot_file))),)*
         ];
         const SUBMODULES: &[(&str, &str)] = &[
             $(($submodule, include_str!(concat!("../../prompts/submodules/", $submodule, ".md"))),)*
@@ -149,6 +151,7 @@ macro_rules! prompts {
         #[derive(Debug, Clone)]
         pub struct Prompts {
             $(#[doc = $about] pub $template: Template,)*
+            $(#[doc = $slot_about] pub $slot: Option<String>,)*
             /// The files that replace prompts of tools, by the tool's name; those prompts are the tools' own.
             tools: BTreeMap<String, (PathBuf, String)>,
             /// The submodules a new space begins with: name and prompt.
@@ -161,6 +164,7 @@ macro_rules! prompts {
                 let folder = Folder::open(folder)?;
                 Ok(Self {
                     $($template: folder.template($file, &$variables)?,)*
+                    $($slot: folder.slot($slot_file)?,)*
                     tools: folder.tools(),
                     submodules: folder.submodules()?,
                 })
@@ -236,6 +240,9 @@ prompts! {
         view_corrections_omitted("view_corrections_omitted.md", ["count"]): "Stands for more of that.",
         view_cut("view_cut.md", ["all", "seq", "shown"]): "Marks a shortened text.",
     }
+    slots {
+        theory_of_mind("theory_of_mind.md"): "What every model of a mind is told of how other minds think; none: nothing.",
+    }
     submodules { "understanding", "critic", "memory", "warmth", }
 }
 
@@ -274,6 +281,14 @@ impl Folder {
         let embedded = || EMBEDDED.iter().find(|(name, _)| *name == file).map(|(_, text)| *text);
         let text = self.0.get(file).map(|(_, text)| text.as_str()).or_else(embedded).unwrap_or_default();
         worded(file, text)
+    }
+
+    /// A prompt that is empty as it comes: nothing is said where nobody fills it.
+    fn slot(&self, file: &str) -> Result<Option<String>, Error> {
+        match self.text(file) {
+            Err(Error::Empty(_)) if !self.0.contains_key(file) => Ok(None),
+            text => text.map(Some),
+        }
     }
 
     fn template(&self, file: &str, variables: &[&str]) -> Result<Template, Error> {

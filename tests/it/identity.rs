@@ -72,6 +72,27 @@ on_both!(d1_71_every_call_of_a_mind_says_who_it_is_and_its_task_and_mood_last, |
     }
 });
 
+// The slot among the prompts is empty as it comes; what fills it is told to every model of a mind, and to no instrument.
+on_both!(d1_75_what_fills_the_slot_for_theory_of_mind_is_told_behind_who_it_is, |medium| {
+    let stub = Stub::start().await;
+    stub.on(decision, reply("hi"));
+    let minds = "Who asks twice was not understood the first time.";
+    let setup = Setup::new(medium, &stub).voices(&["critic"]).env("THINKD_PROMPTS", "prompts");
+    let app = setup.file("prompts/theory_of_mind.md", &format!("{minds}\n")).start().await;
+    set(&app, json!({ "mission": "Keep the garden alive." })).await;
+    app.tell("look").await;
+    stub.some(2, any).await;
+    for request in stub.requests() {
+        let said = system(&request);
+        assert!(said.ends_with(&format!("Your mission: Keep the garden alive.\n\n{minds}")), "{said}");
+    }
+    let log = app.log().await;
+    for call in with(&log, &["debug"]).iter().filter(|event| event["payload"]["request_sha256"].is_string()) {
+        let view = app.get(&format!("/prompt-views/{}", call["event_id"].as_str().unwrap())).await.expect(200);
+        assert_eq!(view["exact"], true, "{view}");
+    }
+});
+
 on_both!(a_mind_says_what_it_thought, |medium| {
     let stub = Stub::start().await;
     stub.script(decision, [call("think", json!({ "thought": "roots need air" })), reply("done")]);

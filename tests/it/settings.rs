@@ -318,6 +318,7 @@ fn t4_65_a_missing_or_empty_prompt_refuses_to_start_by_its_name() {
     refuses(&[("prompts/decision.md", "")], &[("THINKD_PROMPTS", "prompts")], &["decision"]);
     refuses(&[("prompts/decision.md", " \n\n")], &[("THINKD_PROMPTS", "prompts")], &["decision"]);
     refuses(&[("prompts/decission.md", "Think.")], &[("THINKD_PROMPTS", "prompts")], &["decission"]);
+    refuses(&[("prompts/theory_of_mind.md", "")], &[("THINKD_PROMPTS", "prompts")], &["theory_of_mind"]);
     refuses(&[("prompts/tools/reply.md", "")], &[("THINKD_PROMPTS", "prompts")], &["tools/reply.md"]);
     refuses(&[("prompts/tools/fly.md", "Fly.")], &[("THINKD_PROMPTS", "prompts")], &["fly.md"]);
 }

@@ -83,7 +83,9 @@ impl ModelClient {
 fn who(identity: &Identity, prompts: &Prompts) -> String {
     let mission = identity.mission.as_ref().map(|mission| one_line(mission));
     let mission = mission.map(|mission| prompts.self_mission.fill(&[("mission", &*mission)])).unwrap_or_default();
-    prompts.self_who.fill(&[("mission", &mission)]).trim_end().to_owned()
+    let who = prompts.self_who.fill(&[("mission", &mission)]).trim_end().to_owned();
+    // The same in every call: it does not end what prompt caches serve.
+    prompts.theory_of_mind.as_ref().map_or_else(|| who.clone(), |minds| format!("{who}\n\n{minds}"))
 }
 
 /// The task, cut to the room that is left for it, and the mood.
