@@ -12,6 +12,7 @@ mod budgets;
 mod crash;
 mod estimates;
 mod examples;
+mod facts;
 mod frameworks;
 mod people;
 mod routes;

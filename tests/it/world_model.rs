@@ -39,12 +39,12 @@ fn trial(request: &Request) -> bool {
 }
 
 /// Requests that derive predictions.
-fn deriving(request: &Request) -> bool {
+pub(crate) fn deriving(request: &Request) -> bool {
     trial(request) && request.tools() == ["derive"]
 }
 
 /// Requests that look for a counterexample.
-fn reflecting(request: &Request) -> bool {
+pub(crate) fn reflecting(request: &Request) -> bool {
     trial(request) && request.tools() == ["reflect"]
 }
 
@@ -84,7 +84,7 @@ fn testable(text: &str, by: &[(&str, &str)]) -> Answer {
     call("derive", all)
 }
 
-fn derives(triple: Option<[&str; 3]>, predictions: &[&str]) -> Answer {
+pub(crate) fn derives(triple: Option<[&str; 3]>, predictions: &[&str]) -> Answer {
     call("derive", derived(triple, true, predictions))
 }
 
@@ -92,7 +92,7 @@ fn reflects(answer: &str, reason: &str) -> Answer {
     call("reflect", json!({ "answer": answer, "reason": reason, "later_object": null, "later_from": null }))
 }
 
-fn holds() -> Answer {
+pub(crate) fn holds() -> Answer {
     reflects("holds", "it is well known")
 }
 
@@ -110,7 +110,7 @@ async fn claim(app: &App, statement: &str) -> String {
     said["id"].as_str().unwrap().to_owned()
 }
 
-async fn statement(app: &App, id: &str) -> Value {
+pub(crate) async fn statement(app: &App, id: &str) -> Value {
     app.get(&format!("/world-model/{id}")).await.expect(200)
 }
 
@@ -120,7 +120,7 @@ async fn story(app: &App, id: &str) -> Vec<Value> {
 }
 
 /// Waits for a word on a statement, the `nth` (from 0) with these tags.
-async fn judged(app: &App, id: &str, nth: usize, word: &str) -> Value {
+pub(crate) async fn judged(app: &App, id: &str, nth: usize, word: &str) -> Value {
     let what = format!("{word} of {id}");
     within(&what, async {
         loop {

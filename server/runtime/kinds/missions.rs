@@ -57,6 +57,7 @@ mod approving;
 mod asking;
 mod board;
 mod checking;
+mod claiming;
 mod closing;
 mod desk;
 mod editing;
@@ -219,12 +220,13 @@ impl Missions {
             knowledge: self.knowledge.clone(),
             recall: self.recall.clone(),
             frameworks_max: self.options.tool_limits.frameworks,
+            claims_max: self.options.tool_limits.claims,
             answer_ms: self.mind.options.decision_timeout_ms,
             stop: stop.token().clone(),
             board: Mutex::new(Board::of(tasks)),
             records: Mutex::new(records),
             spent: OnceLock::new(),
-            on_stored: self.waker.on_stored(),
+            waker: self.waker.clone(),
             edits: watch::Sender::new(0),
             chosen: Mutex::default(),
             rest: Rest::default(),

@@ -3,6 +3,7 @@
 use unhurried::{Context, NodeExecutionError, node};
 
 use super::asking::Came;
+use super::claiming::claim_facts;
 use super::desk::Desk;
 use super::said::Considered;
 use super::solving::{Verdict, solve};
@@ -31,6 +32,7 @@ pub(super) async fn agree(
         let step = Step::Alone { route: whole[tries.len() % whole.len()], attempt: tries.len() + 1 };
         match solve(desk, task, step, &considered.routes, &[]).await? {
             Came::To(tried) => {
+                claim_facts(desk, task, &tried).await?;
                 let why = "no other try came to it".to_owned();
                 wrong.push(Verdict { route: tried.route, answer: Some(tried.answer.clone()), why });
                 tries.push(Some(tried.answer));

@@ -29,11 +29,11 @@ use crate::log::feed::Follower;
 use crate::log::query::{Order, Query};
 use crate::log::thread_row::ThreadRow;
 use crate::mind::call::ModelClient;
-use crate::mind::turn::driver::OnStored;
 use crate::mind::turn_writer::Lost;
 use crate::pipelines::ledger::Ledger;
 use crate::recall::choices::Chosen;
 use crate::recall::finder::Recall;
+use crate::runtime::ground::Waker;
 use crate::runtime::mission::Options;
 use crate::thread::quota::Purse;
 use crate::tools::approval::{Rules, after};
@@ -68,6 +68,8 @@ pub(super) struct Parts {
     pub recall: Arc<Recall>,
     /// Most frameworks of the space.
     pub frameworks_max: u32,
+    /// Most claims of the space that wait for their trial.
+    pub claims_max: u32,
     pub answer_ms: u64,
     pub stop: CancellationToken,
     // A plain mutex: held for a look or a change, never across an await.
@@ -79,8 +81,8 @@ pub(super) struct Parts {
     pub places: Arc<Semaphore>,
     /// What a budget said that is used up.
     pub spent: OnceLock<String>,
-    /// Is told of what is stored that others look for.
-    pub on_stored: OnStored,
+    /// Wakes who looks for what is stored.
+    pub waker: Waker,
     /// How often people have changed tasks since the mission was taken up.
     pub edits: watch::Sender<u64>,
     /// Which frameworks were chosen for tasks that have not begun to use them.
@@ -147,6 +149,15 @@ impl Desk {
 
     pub fn frameworks_max(&self) -> u32 {
         self.0.frameworks_max
+    }
+
+    pub fn claims_max(&self) -> u32 {
+        self.0.claims_max
+    }
+
+    /// Something is to be tried.
+    pub fn wake_trials(&self) {
+        self.0.waker.wake(self.space(), &ThreadId::of_trials(), None);
     }
 
     pub fn rest(&self) -> &Rest {
@@ -336,7 +347,7 @@ impl Desk {
         }
         // Who looks for what is due, and for people who went meanwhile, is told as of any other request.
         match store.event(space, id).await {
-            Ok(event) => event.iter().for_each(|event| (self.0.on_stored)(space, event)),
+            Ok(event) => event.iter().for_each(|event| self.0.waker.on_stored()(space, event)),
             Err(error) => return self.lose(error).await,
         }
         loop {

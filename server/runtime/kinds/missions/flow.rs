@@ -8,6 +8,7 @@ use unhurried::{Context, NodeExecutionError, Run};
 use super::agreeing::agree;
 use super::approving::{Approved, adopt, approve, propose};
 use super::asking::Came;
+use super::claiming::claim_facts;
 use super::desk::Desk;
 use super::making::make;
 use super::planning::{ask_user, consider, decompose, replan};
@@ -211,11 +212,13 @@ async fn judged(
     expected: Option<Expected>,
     tried: Came<Tried>,
 ) -> Done<Attempt> {
-    let Tried { route, answer } = match desk.noting(tried) {
+    let tried = match desk.noting(tried) {
         Came::To(tried) => tried,
         Came::ToNothing(why) => return Ok(Attempt::Failed(Verdict::nothing("", why))),
         Came::Spent(_) => return Ok(Attempt::Spent),
     };
+    claim_facts(desk, task, &tried).await?;
+    let Tried { route, answer, .. } = tried;
     let checked = check(Context::new(task), how.check.clone(), expected, answer.clone(), desk.clone()).await?;
     Ok(match desk.noting(checked) {
         Came::To(()) => Attempt::Passed(answer),

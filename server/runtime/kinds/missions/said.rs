@@ -60,6 +60,9 @@ pub(super) struct Solve {
     pub answer: Option<String>,
     pub program: Option<String>,
     pub search: Option<String>,
+    /// What it rests on, of which nothing was told.
+    #[serde(default)]
+    pub facts: Vec<String>,
 }
 
 /// A verdict.

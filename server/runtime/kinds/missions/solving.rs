@@ -24,6 +24,9 @@ const PROGRAMS_HIGH: usize = 6;
 pub(super) struct Tried {
     pub route: String,
     pub answer: String,
+    /// What it claims of the world.
+    #[serde(default)]
+    pub facts: Vec<String>,
 }
 
 /// A try that came to nothing, for those that come after it.
@@ -121,7 +124,7 @@ pub(super) async fn solve_once(
         Ok(answer) => {
             let (tier, why) = (word(tier), cut(&said.thought, TEXT_MAX));
             desk.say(task, [TaskNews::Tried { route: name.clone(), tier, answer: Some(answer.clone()), why }]);
-            Came::To(Solved::Answer(Tried { route: name, answer }))
+            Came::To(Solved::Answer(Tried { route: name, answer, facts: said.facts }))
         }
         Err(why) if program.is_some() && !is_last => {
             let (of, tier, said) = (name.clone(), word(tier), why.clone());

@@ -88,6 +88,9 @@ struct Apply {
     /// What its program finds as `input`, as JSON.
     input: Option<String>,
     answer: Option<String>,
+    /// What it rests on, of which nothing was told.
+    #[serde(default)]
+    facts: Vec<String>,
 }
 
 /// What came of one call with frameworks.
@@ -208,7 +211,7 @@ pub(super) async fn apply(
         Ok(answer) => {
             let (tier, why) = (word(tier), cut(&said.thought, TEXT_MAX));
             desk.say(task, [TaskNews::Tried { route: route.clone(), tier, answer: Some(answer.clone()), why }]);
-            Came::To(Applied::Answer(Tried { route, answer }))
+            Came::To(Applied::Answer(Tried { route, answer, facts: said.facts }))
         }
         Err(why) if !is_program => desk.no_answer(task, &route, tier, why),
         Err(why) => {
