@@ -1,13 +1,13 @@
-// What the console costs on a long log: npm run bench [EVENTS]. Prints first paint, the longest task and memory of the views that read it; not a part of the checks.
+// What the console costs: npm run bench -- [EVENTS [MINUTES]]. On a log of so many events: first paint, the longest task and memory of the views that read it. Then, while
+// events stream in for so many minutes: the longest task of each view, and memory every five minutes. Not a part of the checks.
 import { launch, Watched } from "./browser.ts";
 import { cost, scrollDown, told, watch } from "./measure.ts";
+import { stream } from "./stream.ts";
 import { seqName } from "../src/lib/format.ts";
 import { Thinkd, until } from "./server.ts";
 
 const events = Number(process.argv[2] ?? 1_000_000);
-/** Events a second while they stream in, and for how many seconds. */
-const RATE = 200;
-const SECONDS = 20;
+const minutes = Number(process.argv[3] ?? 3);
 
 const browser = await launch();
 const server = new Thinkd({ THINKD_LIMITS__REQUESTS_PER_SECOND: "10000" });
@@ -40,13 +40,7 @@ try {
   console.log(told(`#/log, ${n} events further down`, await cost(one.page)));
 
   await open("#/log", last);
-  for (let tick = 0; tick < SECONDS * 10; tick += 1) {
-    const next = Date.now() + 100;
-    await Promise.all(Array.from({ length: RATE / 10 }, (_, i) => server.call("POST", "/threads/aside/messages", { type: "sensory", text: `seen ${tick} ${i}` })));
-    await new Promise((done) => setTimeout(done, Math.max(0, next - Date.now())));
-  }
-  await one.sees("live, no gap");
-  console.log(told(`#/log, behind ${SECONDS * RATE} events that streamed in`, await cost(one.page)));
+  await stream(one, server, minutes);
 } finally {
   await browser.close();
   await server.stop();

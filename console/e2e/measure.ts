@@ -19,14 +19,22 @@ export async function watch(page: Page): Promise<void> {
   });
 }
 
-/** What it came to. */
-export async function cost(page: Page): Promise<Cost> {
+/** Figures of the browser itself, after garbage was collected. */
+async function metrics(page: Page): Promise<(name: string) => number> {
   const session = await page.context().newCDPSession(page);
   await session.send("HeapProfiler.collectGarbage");
   await session.send("Performance.enable");
   const { metrics } = await session.send("Performance.getMetrics");
   await session.detach();
-  const of = (name: string) => metrics.find((metric) => metric.name === name)?.value ?? 0;
+  return (name) => metrics.find((metric) => metric.name === name)?.value ?? 0;
+}
+
+/** The page's memory in bytes, after garbage was collected. */
+export const heap = async (page: Page): Promise<number> => (await metrics(page))("JSHeapUsedSize");
+
+/** What it came to. */
+export async function cost(page: Page): Promise<Cost> {
+  const of = await metrics(page);
   const [firstPaint, longestTask] = await page.evaluate(() => {
     const longest = (window as unknown as { longest: { ms: number } }).longest;
     const ms = longest.ms;

@@ -5,7 +5,7 @@ import type { State } from "../../client/src/index.ts";
 import { words } from "../src/lib/connection.ts";
 import { bandsOf, matches, readFilter, rowsOf, tagsOf, writeFilter } from "../src/lib/filter.ts";
 import { EventStore } from "../src/lib/store.ts";
-import { EventWindow } from "../src/lib/window.ts";
+import { EventWindow, NEAR } from "../src/lib/window.ts";
 import { event, story } from "./events.ts";
 
 const numbered = (seqs: number[]) => seqs.map((seq) => event(["x"], {}, 0, { seq, event_id: `e${seq}` }));
@@ -64,6 +64,23 @@ test("a window that went far into the past lets go of the live end, takes nothin
   assert.notEqual(window.store.newest, 1_501);
   while (window.newer) await window.loadNewer();
   assert.equal(window.store.newest, 1_500);
+});
+
+test("at its live end a window keeps the newest events and says that there are older ones; one that is read keeps them all", async () => {
+  const { window } = log(10);
+  await window.open();
+  await window.loadOlder();
+  assert.equal(window.older, false);
+  const numbers = (from: number, to: number) => numbered(Array.from({ length: to - from + 1 }, (_, i) => from + i));
+  for (let seq = 11; seq < 10_000; seq += 100) {
+    window.push(numbers(seq, seq + 99));
+    assert.ok(window.store.size <= NEAR * 1.5);
+  }
+  assert.equal(window.store.missing(), 0);
+  assert.equal(window.older, true);
+  window.near = false;
+  window.push(numbers(10_011, 14_010));
+  assert.ok(window.store.size >= 4_000 && window.store.missing() === 0);
 });
 
 test("a permalink opens the window around its seq", async () => {

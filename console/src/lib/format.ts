@@ -57,8 +57,11 @@ export function clock(ts: string): string {
 /** The longest text that is laid out in one go. */
 export const LONG = 4_000;
 
+const ODD = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\u202a-\u202e\u2066-\u2069\ud800-\udfff]/;
+
 /** Text from anywhere, fit to be shown: control characters become pictures, half surrogates go. Line breaks and tabs stay. */
 export function shown(text: string): string {
+  if (!ODD.test(text)) return text;
   return text
     .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
     .replace(/\u007f/g, "\u2421")

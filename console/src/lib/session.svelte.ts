@@ -148,6 +148,14 @@ class Session {
     return () => this.#listeners.delete(listener);
   }
 
+  /** What happened since `from` (milliseconds since 1970), as far as it is among so many events at the end of the log. */
+  recent(from: number, most: number): AnyEvent[] {
+    const { events } = this.store;
+    let first = events.length;
+    while (first > 0 && events.length - first < most && at(events[first - 1]!.ts) > from) first -= 1;
+    return events.slice(first);
+  }
+
   /** A page of the log. */
   async history(where: Where, ask: Ask, signal?: AbortSignal): Promise<AnyEvent[]> {
     const debug = this.#debug && where.debug === true;
@@ -275,7 +283,8 @@ class Session {
     this.#frame();
   }
 
-  /** What came is taken into the page together, drafts once a frame, events ten times a second at most; a page that cannot follow takes them in portions. */
+  /** What came is taken into the page together, drafts once a frame, events ten times a second at most; a page that cannot follow takes them in portions. Events
+   * are taken between two frames: what they change is computed in one task and drawn in the next. */
   #frame(): void {
     if (this.#framed) return;
     this.#framed = true;
@@ -283,9 +292,7 @@ class Session {
       this.#framed = false;
       if (this.#drafted) this.draftRev += 1;
       this.#drafted = false;
-      const wait = this.#flushed + FLUSH - performance.now();
-      if (wait <= 0) this.#flush();
-      else this.#later ??= setTimeout(() => this.#flush(), wait);
+      this.#later ??= setTimeout(() => this.#flush(), Math.max(0, this.#flushed + FLUSH - performance.now()));
     };
     if (document.hidden) setTimeout(run, 250);
     else requestAnimationFrame(run);

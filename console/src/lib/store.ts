@@ -63,6 +63,11 @@ export class EventStore {
     return undefined;
   }
 
+  /** Keeps so many of the newest. */
+  keep(newest: number): void {
+    for (const { seq } of this.events.splice(0, this.events.length - newest)) this.#bySeq.delete(seq);
+  }
+
   clear(): void {
     this.events.length = 0;
     this.#bySeq.clear();

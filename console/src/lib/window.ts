@@ -16,6 +16,9 @@ export type Fetch = (ask: Ask, signal: AbortSignal) => Promise<AnyEvent[]>;
 /** Events in a page. */
 export const PAGE = 250;
 
+/** A window that nobody scrolls keeps so many of the newest events, and lets go of older ones once it has half as many more. */
+export const NEAR = 2_000;
+
 /** A window on the log. */
 export class EventWindow {
   readonly store: EventStore;
@@ -24,6 +27,8 @@ export class EventWindow {
   /** There may be newer events at the server: the window is not at the live end. */
   newer = false;
   loading = false;
+  /** It is looked at from its live end: what is folded ten times a second is no more than the newest events. */
+  near = true;
   /** The first pages are under way: what is around a seq is not all here. */
   opening = false;
   /** Why the last page did not come. */
@@ -69,7 +74,12 @@ export class EventWindow {
   push(events: readonly AnyEvent[]): void {
     if (this.newer) return;
     const mine = events.filter(this.#matches);
-    if (mine.length > 0 && this.store.add(mine) > 0) this.#changed();
+    if (mine.length === 0 || this.store.add(mine) === 0) return;
+    if (this.near && this.store.size > NEAR * 1.5) {
+      this.store.keep(NEAR);
+      this.older = true;
+    }
+    this.#changed();
   }
 
   /** No more pages: answers that are under way are dropped. */
