@@ -237,6 +237,27 @@ test("usage is what the server sums up, and a new call is in it soon", async () 
   await one.close();
 });
 
+test("a voice's figures are the server's over the span, and its prompt has versions", async () => {
+  const one = await Watched.open(browser, server.url, "#/voices?span=1 h");
+  const figures = () => server.call<{ asked: number; spoke: number; failed: number }>("GET", "/submodules/critic/figures");
+  const row = one.page.getByRole("row", { name: /^critic/ });
+  await row.getByText(`${(await figures()).spoke} spoke`).waitFor();
+  const { asked } = await figures();
+  await server.say("say nothing, once more");
+  await until(async () => (await figures()).asked > asked);
+  await row.getByText(`${(await figures()).spoke} spoke`).waitFor();
+  await row.getByRole("link").click();
+  await one.sees("Last words");
+  await one.page.getByRole("button", { name: "Change it" }).click();
+  await one.page.getByLabel("Prompt of critic").fill("You are the critic. Say what is wrong, once.");
+  await one.page.getByRole("button", { name: /Set it from the next message on/ }).click();
+  await one.page.getByRole("button", { name: /^version 2/ }).click();
+  await one.page.locator(".diff .add").getByText("Say what is wrong, once.").waitFor();
+  assert.ok(one.page.url().includes("span=1+h"), one.page.url());
+  one.clean();
+  await one.close();
+});
+
 test("the prompt view is what was sent, and two calls stand against each other", async () => {
   const call = (await events("tags=debug&thread=main")).find((event) => event.payload.module === "submodule:critic")!;
   const one = await Watched.open(browser, server.url, `#/call/${call.event_id}`);
