@@ -35,11 +35,12 @@ export class Watched {
   /** While a server is gone on purpose, its absence is no fault. */
   quiet = false;
 
-  static async open(browser: Browser, origin: string, hash = "", options: BrowserContextOptions = {}): Promise<Watched> {
+  static async open(browser: Browser, origin: string, hash = "", options: BrowserContextOptions = {}, before: (page: Page) => Promise<void> = async () => undefined): Promise<Watched> {
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
     context.setDefaultTimeout(PATIENCE);
     if (process.env.CONSOLE_DIST) await instead(context, origin, process.env.CONSOLE_DIST);
     const watched = new Watched(await context.newPage(), origin);
+    await before(watched.page);
     await watched.page.goto(`${origin}/console/${hash}`);
     return watched;
   }

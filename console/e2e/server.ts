@@ -61,9 +61,13 @@ export class Thinkd {
 
   /** Fills the log of one that was never started with so many events. */
   fill(events: number): void {
-    const env = { PATH: process.env.PATH };
-    execFileSync(binary, ["rebuild"], { cwd: this.folder, env, stdio: "ignore" });
-    execFileSync("python3", [new URL("fill.py", import.meta.url).pathname, "thinkd.db", String(events)], { cwd: this.folder, env, stdio: "ignore" });
+    this.run("rebuild");
+    execFileSync("python3", [new URL("fill.py", import.meta.url).pathname, "thinkd.db", String(events)], { cwd: this.folder, stdio: "ignore" });
+  }
+
+  /** Runs a command of the program on its database. */
+  run(...command: string[]): void {
+    execFileSync(binary, command, { cwd: this.folder, env: { PATH: process.env.PATH }, stdio: "ignore" });
   }
 
   /** Ends it without asking, as a power cut would. */

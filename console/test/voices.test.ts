@@ -4,12 +4,13 @@ import { test } from "node:test";
 import { binsOf, sharesOf, versionsOf, voiceOf } from "../src/lib/voices.ts";
 import { call, event } from "./events.ts";
 
-test("shares name only what came, and times only the bins between the shortest and the longest", () => {
+test("shares name only what came, and times have bins up to the longest, and as many as others need", () => {
   const figures = { asked: 4, spoke: 3, passed: 0, late: 1, failed: 0, followed_up: 0, times: [], tokens: {} };
   assert.deepEqual(sharesOf(figures).map(({ n, word }) => [n, word]), [[3, "spoke"], [1, "late"]]);
   const times = [[50, 0], [100, 2], [200, 0], [500, 1], [null, 0]].map(([up_to_ms, turns]) => ({ up_to_ms: up_to_ms ?? null, turns: turns! }));
-  assert.deepEqual(binsOf(times), [{ from: 50, to: 100, turns: 2 }, { from: 100, to: 200, turns: 0 }, { from: 200, to: 500, turns: 1 }]);
-  assert.deepEqual(binsOf([{ up_to_ms: 50, turns: 0 }, { up_to_ms: null, turns: 1 }]), [{ from: 50, to: undefined, turns: 1 }]);
+  assert.deepEqual(binsOf(times), [{ from: 0, to: 50, turns: 0 }, { from: 50, to: 100, turns: 2 }, { from: 100, to: 200, turns: 0 }, { from: 200, to: 500, turns: 1 }]);
+  assert.deepEqual(binsOf([{ up_to_ms: 50, turns: 0 }, { up_to_ms: null, turns: 1 }])[1], { from: 50, to: undefined, turns: 1 });
+  assert.equal(binsOf(times, 5).length, 5);
   assert.deepEqual(binsOf([]), []);
 });
 

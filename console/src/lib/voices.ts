@@ -32,11 +32,10 @@ export interface Bin {
   turns: number;
 }
 
-/** The bins between the first and the last in which anything is. */
-export function binsOf(times: readonly Schemas.TimeBin[]): Bin[] {
+/** The bins up to the last in which anything is, and at least so many. */
+export function binsOf(times: readonly Schemas.TimeBin[], least = 0): Bin[] {
   const bins = times.map(({ up_to_ms: to, turns }, i) => ({ from: times[i - 1]?.up_to_ms ?? 0, to: to ?? undefined, turns }));
-  const first = bins.findIndex(({ turns }) => turns > 0);
-  return first < 0 ? [] : bins.slice(first, bins.findLastIndex(({ turns }) => turns > 0) + 1);
+  return bins.slice(0, Math.max(least, bins.findLastIndex(({ turns }) => turns > 0) + 1));
 }
 
 /** A version of a prompt; none: the voice was removed. */
