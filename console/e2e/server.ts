@@ -65,6 +65,13 @@ export class Thinkd {
     execFileSync("python3", [new URL("fill.py", import.meta.url).pathname, "thinkd.db", String(events)], { cwd: this.folder, stdio: "ignore" });
   }
 
+  /** Fills the log of one that was never started with too much of everything. */
+  crowd(): void {
+    this.run("rebuild");
+    execFileSync("python3", [new URL("crowd.py", import.meta.url).pathname, "thinkd.db"], { cwd: this.folder, stdio: "ignore" });
+    this.run("rebuild");
+  }
+
   /** Runs a command of the program on its database. */
   run(...command: string[]): void {
     execFileSync(binary, command, { cwd: this.folder, env: { PATH: process.env.PATH }, stdio: "ignore" });

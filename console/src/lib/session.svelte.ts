@@ -34,6 +34,8 @@ class Session {
   now = $state(Date.now());
   /** Counts up once a second. */
   second = $state(0);
+  /** How far the clock here is ahead of the log's, in milliseconds; 0: less than a minute. */
+  skew = $state(0);
   behind = $state(0);
   asleep = $state(0);
   epochs = $state(0);
@@ -58,7 +60,7 @@ class Session {
   readonly store = new EventStore();
   readonly drafts = new Map<string, Draft>();
   readonly statuses = new Map<string, string>();
-  #offset = 0;
+  #offset: number | undefined;
   #badSince: number | undefined = Date.now();
   #buffer: AnyEvent[] = [];
   #framed = false;
@@ -219,7 +221,7 @@ class Session {
   #hint({ thread, turn, phase, at: ts, module = "", purpose = "", limit_ms: limit }: WorkHint): void {
     const key = `${thread} ${turn} ${module} ${purpose}`;
     const now = Math.max(at(ts), 0) || Date.now();
-    this.#offset = Math.max(now - Date.now(), this.#offset - 50);
+    this.#moment(now);
     if (phase === "ended") this.#work.delete(key);
     else if (this.#work.size < 2_000) this.#work.set(key, { thread, turn, module, purpose, since: now, limit: module ? undefined : limit });
     this.work = [...this.#work.values()];
@@ -268,12 +270,19 @@ class Session {
 
   #take(event: AnyEvent, replay: boolean): void {
     this.#buffer.push(event);
-    if (!replay) this.#offset = Math.max(at(event.ts) - Date.now(), this.#offset - 50);
+    if (!replay) this.#moment(at(event.ts));
     this.drafts.delete(event.event_id);
     if (tagged(event, "approval") || tagged(event, "question") || tagged(event, "answer")) this.refresh("inbox");
     if (tagged(event, "turn") || tagged(event, "thread") || tagged(event, "set:thread") || tagged(event, "set:plan")) this.refresh("threads", 400);
     if (tagged(event, "set:submodule")) this.refresh("submodules");
     this.#frame();
+  }
+
+  /** It was this moment at the server, a little while ago. */
+  #moment(ts: number): void {
+    const by = ts - Date.now();
+    this.#offset = this.#offset === undefined ? by : Math.max(by, this.#offset - 50);
+    this.skew = Math.abs(this.#offset) < 60_000 ? 0 : -Math.round(this.#offset / 60_000) * 60_000;
   }
 
   #draft(draft: Draft): void {
@@ -308,8 +317,8 @@ class Session {
       this.store.add(events);
       for (const listener of this.#listeners) listener(events);
     }
-    const now = Date.now() + this.#offset;
-    if (now - this.now >= 500) this.now = now;
+    const now = Date.now() + (this.#offset ?? 0);
+    if (Math.abs(now - this.now) >= 500) this.now = now;
     this.rev += 1;
     if (this.#buffer.length > 0) this.#frame();
   }
@@ -360,7 +369,7 @@ class Session {
     }
     this.#ticked = now;
     this.second += 1;
-    this.now = now + this.#offset;
+    this.now = now + (this.#offset ?? 0);
     if (this.#renewed !== undefined && at(this.#renewed) < this.now) this.#renewed = undefined;
   }
 }
