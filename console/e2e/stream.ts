@@ -13,25 +13,38 @@ const VIEWS = ["#/log", "#/t/busy-1", "#/live", "#/live?span=5m", "#/threads", "
 const STAY = 20;
 const LOOK = 300;
 
-/** Has the server write events until it is told to stop; says how many it wrote a second. */
-function busy(server: Thinkd): () => Promise<number> {
+/** A server that is kept busy. */
+interface Busy {
+  /** While it is so, nothing new is asked for. */
+  rests: boolean;
+  /** Ends it; says how many events were written a second, rests included. */
+  stop(): Promise<number>;
+}
+
+/** Has the server write events until it is told to stop. */
+function busy(server: Thinkd): Busy {
   const head = async () => (await server.call<{ items: { seq: number }[] }>("GET", "/events?limit=1&debug=true")).items[0]?.seq ?? 0;
   let on = true;
   const run = async () => {
     const [from, begun] = [await head(), Date.now()];
     for (let tick = 0; on; tick += 1) {
       const next = Date.now() + 100;
+      while (self.rests && on) await new Promise((done) => setTimeout(done, 100));
       const said = tick % 5 ? [] : [server.call("POST", `/threads/busy-${(tick / 5) % THREADS}/messages`, { text: `what of ${tick}?` })];
       await Promise.all([...said, ...Array.from({ length: WAKES }, (_, i) => server.call("POST", "/threads/aside/messages", { type: "sensory", text: `seen ${tick} ${i}` }))]);
       await new Promise((done) => setTimeout(done, Math.max(0, next - Date.now())));
     }
     return ((await head()) - from) / ((Date.now() - begun) / 1000);
   };
-  const done = run();
-  return () => {
-    on = false;
-    return done;
+  const self: Busy = {
+    rests: false,
+    stop: () => {
+      on = false;
+      return done;
+    },
   };
+  const done = run();
+  return self;
 }
 
 /** Tasks of a page's main thread over some seconds: by the clock, and by what the processor worked on them. */
@@ -55,7 +68,7 @@ async function tasks(page: Page, seconds: number): Promise<{ wall: number; cpu: 
 
 /** Streams for so many minutes. */
 export async function stream(one: Watched, server: Thinkd, minutes: number): Promise<void> {
-  const stop = busy(server);
+  const work = busy(server);
   const begun = Date.now();
   const since = () => (Date.now() - begun) / 1000;
   let early: number | undefined;
@@ -68,12 +81,16 @@ export async function stream(one: Watched, server: Thinkd, minutes: number): Pro
     console.log(`${(since() / 60).toFixed(1)} min, ${view}: longest task ${wall.toFixed(0)} ms, of the processor ${cpu.toFixed(0)} ms; ${long} above 50 ms in ${STAY} s; load ${loadavg()[0]!.toFixed(1)}`);
     if (since() < look && since() < minutes * 60) continue;
     look += LOOK;
+    // What waits to be taken in is not what the page keeps.
+    work.rests = true;
     await one.go("#/log");
-    await one.page.waitForTimeout(5_000);
+    await one.page.waitForTimeout(10_000);
+    await one.sees("live, no gap");
     now = await heap(one.page);
+    work.rests = false;
     early ??= now;
     console.log(`${(since() / 60).toFixed(1)} min: heap ${(now / 1e6).toFixed(2)} MB, ${((now / early - 1) * 100).toFixed(1)} % more than at first`);
   }
-  console.log(`${(await stop()).toFixed(0)} events a second for ${(since() / 60).toFixed(1)} minutes`);
+  console.log(`${(await work.stop()).toFixed(0)} events a second for ${(since() / 60).toFixed(1)} minutes`);
   await one.sees("live, no gap");
 }

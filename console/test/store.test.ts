@@ -132,6 +132,7 @@ test("the connection line says facts, and bad news only after a second", () => {
   assert.equal(words({ ...facts, state: live, missing: 3 }).text, "live, 3 missing");
   assert.equal(words({ ...facts, state: live, behind: 2_500 }).text, "this page is slow, 2,500 behind");
   assert.equal(words({ ...facts, state: { kind: "catching up" }, toGo: 347 }).text, "catching up, 347 to go");
+  assert.equal(words({ ...facts, state: { kind: "catching up" }, toGo: 347, asleep: 3_600_000 }).text, "asleep for 1 h, catching up");
   const gone: State = { kind: "waiting", attempt: 2, at: 104_000, code: 1006, detail: "" };
   assert.equal(words({ ...facts, state: gone, badSince: 99_500 }).text, "connecting");
   assert.deepEqual(words({ ...facts, state: gone, badSince: 98_000 }), { tone: "fail", text: "no server, again in 4 s", banner: false });
