@@ -17,7 +17,7 @@ export type Fetch = (ask: Ask, signal: AbortSignal) => Promise<AnyEvent[]>;
 export const PAGE = 250;
 
 /** A window that nobody scrolls keeps so many of the newest events, and lets go of older ones once it has half as many more. */
-export const NEAR = 2_000;
+export const NEAR = 1_000;
 
 /** A window on the log. */
 export class EventWindow {
