@@ -1,8 +1,7 @@
 //! The protocol, by rmcp, which only this file and its folder name: connecting, listing tools, calling them. What comes in is bounded before it is
-//! read (`meter.rs`), and leaves as types of ours (`wire/answers.rs`). What servers ask of us is in `wire/asked.rs`, what else is read of them in
-//! `wire/reading.rs`.
+//! read (`meter.rs`, `wire/counted.rs`), and leaves as types of ours (`wire/answers.rs`). What servers ask of us is in `wire/asked.rs`, what else is
+//! read of them in `wire/reading.rs`.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -11,11 +10,7 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue};
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, PaginatedRequestParams, ServerResult};
-use rmcp::service::{
-    ClientCacheConfig, Peer, RoleClient, RunningServiceCancellationToken, RxJsonRpcMessage, ServiceError,
-    TxJsonRpcMessage,
-};
-use rmcp::transport::Transport;
+use rmcp::service::{ClientCacheConfig, Peer, RoleClient, RunningServiceCancellationToken, ServiceError};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransport, StreamableHttpClientTransportConfig};
 use secrecy::ExposeSecret as _;
@@ -24,6 +19,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use self::asked::{Handler, Running};
+use self::counted::Counted;
 use super::asking::Asker;
 use super::child::{self, Group};
 use super::meter::{MESSAGE_MAX, Messages, Metered};
@@ -32,6 +28,7 @@ use crate::words::secret::Veil;
 
 mod answers;
 mod asked;
+mod counted;
 pub mod reading;
 
 /// What is kept out of the log: the library writes what servers say of themselves.
@@ -149,7 +146,7 @@ pub async fn connect(name: &str, options: &Options) -> Result<Connection, String
     } else {
         let (client, config) = http(options)?;
         let inner = StreamableHttpClientTransport::with_client(client, config);
-        (handler.serve(Counted { inner, messages: messages.clone() }).await, None)
+        (handler.serve(Counted::new(inner, messages.clone())).await, None)
     };
     let running = running.map_err(|error| {
         let why = messages.overrun().map(|what| format!("it sent {what}"));
@@ -195,36 +192,6 @@ fn http(options: &Options) -> Result<(reqwest::Client, StreamableHttpClientTrans
         // It would send the call once more: whoever has forgotten the session may have done it.
         .reinit_on_expired_session(false);
     Ok((client, config))
-}
-
-/// A transport whose messages are counted: it ends where there are too many.
-struct Counted<T> {
-    inner: T,
-    messages: Messages,
-}
-
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Counted<T> {
-    type Error = T::Error;
-
-    fn name() -> Cow<'static, str> {
-        T::name()
-    }
-
-    fn send(
-        &mut self,
-        item: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        self.inner.send(item)
-    }
-
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let message = self.inner.receive().await?;
-        if self.messages.is_over() { None } else { Some(message) }
-    }
-
-    async fn close(&mut self) -> Result<(), Self::Error> {
-        self.inner.close().await
-    }
 }
 
 impl Connection {
