@@ -6,7 +6,7 @@ use super::handle::{Error, Session};
 use super::right::Right;
 use crate::event::condition::RequestState;
 use crate::event::request::Said;
-use crate::log::projections::requests::RequestRow;
+use crate::log::projections::requests::{Members, RequestRow};
 use crate::runtime::requests::Reply;
 use crate::words::id::{Seq, ThreadId};
 
@@ -19,7 +19,7 @@ impl Session {
         thread: Option<&ThreadId>,
         after: Seq,
         limit: u32,
-    ) -> Result<Vec<RequestRow>, Error> {
+    ) -> Result<Vec<RequestRow<Members>>, Error> {
         let store = self.store(Right::Read)?;
         let Some(thread) = thread else { return Ok(store.requests(self.space(), state, after, limit).await?) };
         let mut rows = store.requests_of(self.space(), thread).await?;
@@ -29,7 +29,7 @@ impl Session {
     }
 
     /// One of them, if it is open.
-    pub async fn request(&self, state: RequestState, id: &str) -> Result<Option<RequestRow>, Error> {
+    pub async fn request(&self, state: RequestState, id: &str) -> Result<Option<RequestRow<Members>>, Error> {
         let row = self.store(Right::Read)?.request(self.space(), id).await?;
         Ok(row.filter(|row| row.state == state))
     }

@@ -15,7 +15,7 @@ use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::condition::RequestState;
 use crate::event::envelope::Payload;
 use crate::event::request::Said;
-use crate::log::projections::requests::RequestRow;
+use crate::log::projections::requests::{Members, RequestRow};
 use crate::session::handle::Session;
 use crate::words::id::Seq;
 
@@ -48,13 +48,13 @@ pub struct Approval {
     /// The call, the tool, its arguments, the diff of what it would change, and until when it waits, as the event says it.
     #[serde(flatten)]
     #[schema(value_type = Object)]
-    pub asked: Value,
+    pub asked: Members,
 }
 
-impl From<RequestRow> for Approval {
-    fn from(row: RequestRow) -> Self {
+impl From<RequestRow<Members>> for Approval {
+    fn from(row: RequestRow<Members>) -> Self {
         let RequestRow { id, thread, seq, mut asked, .. } = row;
-        asked.as_object_mut().map(|asked| asked.remove("approval_id"));
+        asked.remove("approval_id");
         Self { approval_id: id, thread: thread.to_string(), seq, asked }
     }
 }
@@ -169,7 +169,7 @@ pub async fn decide(
 }
 
 /// A page of requests in a state.
-pub(super) async fn page<T: From<RequestRow>>(
+pub(super) async fn page<T: From<RequestRow<Members>>>(
     session: &Session,
     state: RequestState,
     mut params: Params,
@@ -188,7 +188,7 @@ pub(super) async fn page<T: From<RequestRow>>(
 }
 
 /// A request that is open.
-pub(super) async fn open(session: &Session, state: RequestState, id: &str) -> Result<RequestRow, Problem> {
+pub(super) async fn open(session: &Session, state: RequestState, id: &str) -> Result<RequestRow<Members>, Problem> {
     let row = session.request(state, id).await?;
     row.ok_or_else(|| {
         let id: String = id.chars().take(60).collect();

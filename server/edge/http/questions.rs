@@ -14,7 +14,7 @@ use super::{Json, Page, Resource, bounds};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::condition::RequestState;
-use crate::log::projections::requests::RequestRow;
+use crate::log::projections::requests::{Members, RequestRow};
 use crate::session::handle::Session;
 use crate::words::id::Seq;
 
@@ -44,13 +44,13 @@ pub struct Question {
     /// The text, the choices, the schema of an answer, who may answer, and until when an answer is waited for, as the event says it.
     #[serde(flatten)]
     #[schema(value_type = Object)]
-    pub asked: Value,
+    pub asked: Members,
 }
 
-impl From<RequestRow> for Question {
-    fn from(row: RequestRow) -> Self {
+impl From<RequestRow<Members>> for Question {
+    fn from(row: RequestRow<Members>) -> Self {
         let RequestRow { id, thread, seq, mut asked, .. } = row;
-        asked.as_object_mut().map(|asked| asked.remove("question_id"));
+        asked.remove("question_id");
         Self { question_id: id, thread: thread.to_string(), seq, asked }
     }
 }

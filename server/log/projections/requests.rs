@@ -1,7 +1,11 @@
 //! Requests to people: tool calls that wait for a verdict, those that were granted and have no result yet, and questions that are
 //! open. What is settled has no row; the log has it.
 
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::{Change, Projection};
 use crate::event::condition::RequestState;
@@ -17,9 +21,12 @@ use crate::log::select::Select;
 use crate::log::table::{Cell, Row, Table, integer, text};
 use crate::words::id::{Seq, Space, ThreadId};
 
-/// A request to people.
+/// The members of what asked, each as the JSON that is stored: enough for who passes them on, and read in one pass.
+pub type Members = BTreeMap<String, Box<RawValue>>;
+
+/// A request to people, and what asked as a value or as its members.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RequestRow {
+pub struct RequestRow<Asked = Value> {
     /// Its id: that of the event that asked.
     pub id: String,
     /// The thread that asked.
@@ -28,8 +35,8 @@ pub struct RequestRow {
     pub seq: Seq,
     /// What it is, and how far.
     pub state: RequestState,
-    /// The payload of the event that asked; null when it is granted.
-    pub asked: Value,
+    /// The payload of the event that asked; null, or without members, when it is granted.
+    pub asked: Asked,
 }
 
 impl RequestRow {
@@ -77,7 +84,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     }
 }
 
-fn read(row: &Row) -> Result<RequestRow, StoreError> {
+fn read<Asked: DeserializeOwned + Default>(row: &Row) -> Result<RequestRow<Asked>, StoreError> {
     let state = row.text("state")?;
     Ok(RequestRow {
         id: row.text("id")?.to_owned(),
@@ -102,24 +109,32 @@ pub(in crate::log) fn is_in(seen: Seen<'_>, space: &Space, id: &str, state: Requ
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// A request, unless it is settled.
-    pub async fn request(&self, space: &Space, id: &str) -> Result<Option<RequestRow>, StoreError> {
+    pub async fn request<Asked: DeserializeOwned + Default>(
+        &self,
+        space: &Space,
+        id: &str,
+    ) -> Result<Option<RequestRow<Asked>>, StoreError> {
         self.select(of_id(space, id)).await?.first().map(read).transpose()
     }
 
     /// Requests in this state, the oldest first, those behind `after`; at most `limit`.
-    pub async fn requests(
+    pub async fn requests<Asked: DeserializeOwned + Default>(
         &self,
         space: &Space,
         state: RequestState,
         after: Seq,
         limit: u32,
-    ) -> Result<Vec<RequestRow>, StoreError> {
+    ) -> Result<Vec<RequestRow<Asked>>, StoreError> {
         let select = Select::of(&TABLE, space).equal("state", state.as_str()).after("seq", after);
         self.select(select.order_by(&["seq"]).first(limit)).await?.iter().map(read).collect()
     }
 
     /// The requests of a thread in any state, the oldest first.
-    pub async fn requests_of(&self, space: &Space, thread: &ThreadId) -> Result<Vec<RequestRow>, StoreError> {
+    pub async fn requests_of<Asked: DeserializeOwned + Default>(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+    ) -> Result<Vec<RequestRow<Asked>>, StoreError> {
         let select = Select::of(&TABLE, space).equal("thread", thread).order_by(&["seq"]);
         self.select(select).await?.iter().map(read).collect()
     }
