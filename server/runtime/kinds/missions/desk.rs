@@ -9,20 +9,16 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use super::board::Board;
 use super::resting::Rest;
 use super::said::Refusal;
-use crate::event::condition::{Condition, RequestState};
 use crate::event::draft::Draft;
-use crate::event::envelope::{Event, tag};
+use crate::event::envelope::Event;
 use crate::event::estimate::Records;
 use crate::event::fact::Fact;
-use crate::event::fact::question::{Answered, Question};
 use crate::event::fact::task::{TAG, TaskFact};
-use crate::event::mission::{TEXT_MAX, TaskId, Wanted};
-use crate::event::statement::cut;
+use crate::event::mission::{TaskId, Wanted};
 use crate::event::task::TaskNews;
 use crate::log::error::StoreError;
 use crate::log::feed::Follower;
@@ -36,22 +32,19 @@ use crate::recall::finder::Recall;
 use crate::runtime::ground::Waker;
 use crate::runtime::mission::Options;
 use crate::thread::quota::Purse;
-use crate::tools::approval::{Rules, after};
+use crate::tools::approval::Rules;
 use crate::tools::code::runner::Runner;
 use crate::tools::knowledge::Search;
-use crate::words::id::{self, Seq, Space, ThreadId};
-use crate::words::time;
+use crate::words::id::{Seq, Space, ThreadId};
 
 /// How many events are read at a time to hear what people say.
 const HEARD_AT_ONCE: u32 = 100;
 /// How long to rest when the log cannot be read.
 const REST: Duration = Duration::from_secs(1);
-/// Answers that are looked at: as many as there are open at a time.
-const ANSWERS_MAX: u32 = 500;
 
 /// See the module.
 #[derive(Clone)]
-pub(super) struct Desk(Arc<Parts>);
+pub(super) struct Desk(pub(super) Arc<Parts>);
 
 /// What a desk is made of.
 pub(super) struct Parts {
@@ -103,11 +96,6 @@ impl Serialize for Desk {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_unit()
     }
-}
-
-/// The id of what is asked for a task.
-pub(super) fn question_id(mission: &ThreadId, task: TaskId) -> Uuid {
-    id::about(&format!("the question of {task} in {mission}"))
 }
 
 impl Desk {
@@ -293,76 +281,6 @@ impl Desk {
             if edits.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
-        }
-    }
-
-    /// Asks people, and waits until one has answered, or nobody may any more.
-    pub async fn ask_people(&self, task: TaskId, question: &str) -> Option<String> {
-        let mission = &self.0.row.thread;
-        let id = question_id(mission, task);
-        let text = id.to_string();
-        let asked = Question {
-            question: &text,
-            turn: 1,
-            call_id: &format!("{task}.question"),
-            text: question,
-            choices: Vec::new(),
-            schema: None,
-            who: Vec::new(),
-            expires: &after(time::now(), Duration::from_millis(self.0.options.question_ms)).to_string(),
-            server: None,
-            trial: None,
-        };
-        let asked = Fact::Question(asked).encode(mission).with_id(id);
-        let stands = vec![
-            Condition::Request { id: text.clone(), state: RequestState::Question },
-            Condition::TaskToCome { mission: mission.clone(), task, open: false },
-        ];
-        let answer = |event: &Event| match event.fact() {
-            Fact::Answer(answer) if answer.question == text => {
-                let is_given = matches!(answer.what, Answered::Given { .. });
-                Some(is_given.then(|| cut(answer.text, TEXT_MAX)))
-            }
-            _ => None,
-        };
-        self.ask_for(id, asked, stands, tag::ANSWER, answer).await
-    }
-
-    /// Puts a request before people by the event with this id, and waits until one with this tag settles it. A request that was made before a crash is
-    /// made no second time. `stands`: what is so as long as it is not settled.
-    pub async fn ask_for<T>(
-        &self,
-        id: Uuid,
-        asked: Draft,
-        stands: Vec<Condition>,
-        settled_by: &str,
-        settled: impl Fn(&Event) -> Option<T>,
-    ) -> T {
-        let (store, space, mission) = (self.0.client.store(), &self.0.space, &self.0.row.thread);
-        let mut follower = store.feed().follow(space, Some(mission));
-        match store.event(space, id).await {
-            Ok(Some(_)) => {}
-            Ok(None) => self.0.ledger.write(asked).await,
-            Err(error) => return self.lose(error).await,
-        }
-        // Who looks for what is due, and for people who went meanwhile, is told as of any other request.
-        match store.event(space, id).await {
-            Ok(event) => event.iter().for_each(|event| self.0.waker.on_stored()(space, event)),
-            Err(error) => return self.lose(error).await,
-        }
-        loop {
-            let (thread, tags) = (Some(mission.clone()), vec![settled_by.to_owned()]);
-            let query = Query { thread, tags, limit: ANSWERS_MAX, ..Query::default() };
-            match store.events(space, &query).await {
-                Ok(events) => {
-                    if let Some(settled) = events.iter().find_map(&settled) {
-                        return settled;
-                    }
-                }
-                Err(error) => return self.lose(error).await,
-            }
-            let _waits = self.rest().waits_for_people(id, stands.clone());
-            follower.changed().await;
         }
     }
 

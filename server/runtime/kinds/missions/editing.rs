@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::closing::ended_thread;
-use super::desk::question_id;
+use super::people::question_id;
 use super::{Missions, key};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
