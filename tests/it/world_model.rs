@@ -10,6 +10,7 @@ mod again;
 mod aliases;
 mod audit;
 mod beyond;
+mod by_model;
 mod code;
 mod contested;
 mod corrections;
