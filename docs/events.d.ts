@@ -862,7 +862,7 @@ export type TaskJudged = Of<["task", "judged", `task:${string}`], {
   passes: boolean;
   /** why */
   why: string;
-  /** what was expected of the try: the kind of its route (`whole`, `split`, `high`), the chance as the model said and as learned */
+  /** what was expected of the try: the kind of its route (`whole`, `split`, `high`, `framework` and its id), the chance as the model said and as learned */
   expected?: Record<string, unknown>;
 }>;
 
