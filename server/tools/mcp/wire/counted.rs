@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     /// A server that says more and more; it reports each message that found room, and sees that it is cancelled between two of them.
-    struct Flood(mpsc::UnboundedSender<()>);
+    struct Flood(mpsc::Sender<()>);
 
     impl Worker for Flood {
         type Error = io::Error;
@@ -81,14 +81,14 @@ mod tests {
             let message = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params });
             while !context.cancellation_token.is_cancelled() {
                 context.send_to_handler(serde_json::from_value(message.clone()).unwrap()).await?;
-                let _ = self.0.send(());
+                let _ = self.0.try_send(());
             }
             Err(WorkerQuitReason::Cancelled)
         }
     }
 
     async fn full() -> WorkerTransport<Flood> {
-        let (sent, mut sending) = mpsc::unbounded_channel();
+        let (sent, mut sending) = mpsc::channel(1000);
         let flood = Flood(sent);
         let room = flood.config().channel_buffer_capacity;
         let transport = WorkerTransport::spawn(flood);
