@@ -266,9 +266,9 @@ impl Tally {
 /// How many like tasks are under way: what comes of them is not known yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Begun {
-    /// With the framework.
+    /// How many with the framework.
     pub with: u32,
-    /// Without it.
+    /// How many without it.
     pub without: u32,
 }
 

@@ -18,10 +18,10 @@ const PAUSE: Duration = Duration::from_secs(60);
 
 /// See the module.
 #[derive(Default)]
-pub(super) struct Indexes(Mutex<HashMap<Space, Known>>);
+pub(super) struct Indexes(Mutex<HashMap<Space, IndexState>>);
 
 /// What is known of one.
-struct Known {
+struct IndexState {
     index: IndexOf,
     /// Which software it is, or why there is none.
     software: Result<String, String>,
@@ -44,7 +44,7 @@ impl Indexes {
     /// It was looked up.
     pub fn put(&self, index: IndexOf, software: Result<String, String>) {
         let space = index.space.clone();
-        self.lock().insert(space, Known { index, software, looked: Instant::now(), measured: None });
+        self.lock().insert(space, IndexState { index, software, looked: Instant::now(), measured: None });
     }
 
     /// Nothing is known any more.
@@ -82,7 +82,7 @@ impl Indexes {
         Some(format!("beyond {exact} statements (memory.exact_vectors) {what}"))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Space, Known>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Space, IndexState>> {
         // Each change is one step.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
