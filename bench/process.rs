@@ -285,7 +285,9 @@ pub async fn indexed(log: &Arc<dyn Store>, word: &str) {
 
 /// An HTTP client; `get` on the same one reuses its connection.
 pub fn http() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().tcp_nodelay(true).build().unwrap()
+    // A server closes what was idle for ten seconds (limits.header_ms): a bench that was busy as long must not use it again.
+    let kept = Duration::from_secs(5);
+    reqwest::Client::builder().no_proxy().tcp_nodelay(true).pool_idle_timeout(kept).build().unwrap()
 }
 
 /// A socket to any of them.
