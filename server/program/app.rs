@@ -33,7 +33,7 @@ use crate::runtime::handle::Runtime;
 use crate::runtime::kinds::Kinds;
 use crate::session::handle::Sessions;
 use crate::tasks::supervisor::Supervisor;
-use crate::tools::catalogue::{Catalogue, DECISIONS};
+use crate::tools::catalogue::{Audience, Catalogue, DECISIONS};
 use crate::tools::code::runner::Runner;
 use crate::tools::mcp::Mcp;
 use crate::tools::supplies::Supplies;
@@ -100,7 +100,7 @@ async fn run(
     };
     let (mut tools, mcp) = (tools.clone(), Arc::new(Mcp::new(&settings.tools.mcp, &supplies)?));
     if !settings.tools.mcp.is_empty() {
-        tools = tools.with_shared_source(DECISIONS, mcp.clone());
+        tools = tools.with_shared_source(Audience { mission: true, ..DECISIONS }, mcp.clone());
     }
     let tools = Arc::new(tools.tools(&supplies, &settings.chosen_tools())?);
     let leave = CancellationToken::new();

@@ -108,7 +108,7 @@ pub struct Audience {
     pub step: bool,
     /// Submodules.
     pub submodule: bool,
-    /// Missions, which put it before people.
+    /// Missions: what they put before people, and what only reads, to do tasks with.
     pub mission: bool,
 }
 

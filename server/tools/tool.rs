@@ -122,6 +122,8 @@ pub struct Spec {
     pub leaves_action: bool,
     /// How long a call may take, where it sees to that itself; else the limit of all tools counts.
     pub time: Option<Duration>,
+    /// A call changes nothing, wherever that would be: missions do tasks with such tools.
+    pub only_reads: bool,
     /// Whether it reads rows that calls of such tools change: what earlier ones of the turn left is stored before it runs.
     pub reads_rows: bool,
 }
@@ -137,6 +139,7 @@ impl Spec {
             asks_again: true,
             leaves_action: true,
             time: None,
+            only_reads: false,
             reads_rows: false,
         }
     }

@@ -190,7 +190,7 @@ pub struct Tools {
     pub step: Shelf,
     /// Of a submodule.
     pub submodule: Shelf,
-    /// Of a mission: what it puts before people.
+    /// Of a mission: what it puts before people, and what only reads, to do tasks with.
     pub mission: Shelf,
 }
 

@@ -130,6 +130,9 @@ impl Asker {
         let refused =
             |text: &str, reason: &str| Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": reason })));
         let Some(Asked { message, schema }) = asked else { return refused("it wants more than a form", "not_a_form") };
+        if let Who::Mission(_) = self.site.by {
+            return refused("whom a task of a mission asks, the mission decides", "mission");
+        }
         if message.len() > MESSAGE_MAX || message.chars().any(is_hidden) {
             return refused("its question is too long, or has characters that people do not see", "unfit");
         }

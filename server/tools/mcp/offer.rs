@@ -29,6 +29,8 @@ pub struct Offer {
     pub schema: Value,
     /// It may be called again: the server says so, and is believed.
     pub is_repeatable: bool,
+    /// It changes nothing: likewise.
+    pub only_reads: bool,
     /// The hash of all that.
     pub sha256: String,
     /// Why no model is told of it, whatever people say.
@@ -51,16 +53,19 @@ pub fn offers(server: &str, options: &Options, told: Vec<Told>) -> Vec<Offer> {
 
 fn offer(name: String, told: Told, is_believed: bool) -> Offer {
     let wrong = wrong(&told).err();
-    let is_repeatable = is_believed && (told.only_reads || told.is_idempotent);
-    let all = json!([told.name, told.description, told.schema, is_repeatable]);
+    let only_reads = is_believed && told.only_reads;
+    let is_repeatable = only_reads || is_believed && told.is_idempotent;
+    let believed = if is_repeatable && !only_reads { json!("repeatable") } else { json!(only_reads) };
+    let all = json!([told.name, told.description, told.schema, believed]);
     let sha256 = sha256(canonical(&all).as_bytes());
     let Told { name: original, description, schema, .. } = told;
     if wrong.is_none() {
-        return Offer { name, original, description, schema: closed(schema), is_repeatable, sha256, wrong };
+        let schema = closed(schema);
+        return Offer { name, original, description, schema, is_repeatable, only_reads, sha256, wrong };
     }
     // What is wrong is not kept at whatever length it has.
     let (original, description) = (beginning(&original, ORIGINAL_MAX), beginning(&description, DESCRIPTION_MAX));
-    Offer { name, original, description, schema: Value::Null, is_repeatable, sha256, wrong }
+    Offer { name, original, description, schema: Value::Null, is_repeatable, only_reads, sha256, wrong }
 }
 
 fn beginning(text: &str, most: usize) -> String {
@@ -150,5 +155,9 @@ mod tests {
         let one = offer("n".into(), told(json!({ "type": "object" })), true);
         assert!(one.is_repeatable);
         assert_ne!(one.sha256, offer("n".into(), told(json!({ "type": "object" })), false).sha256);
+        let changes = Told { only_reads: false, is_idempotent: true, ..told(json!({ "type": "object" })) };
+        let other = offer("n".into(), changes, true);
+        assert!(other.is_repeatable && !other.only_reads);
+        assert_ne!(one.sha256, other.sha256, "one that changes something is another one");
     }
 }

@@ -34,7 +34,7 @@ impl Remote {
         let told =
             ToolSpec { name: offer.name.clone(), description, parameters: Json::of(&offer.schema), is_strict: false };
         let effect = if offer.is_repeatable { Effect::Repeatable } else { Effect::Outside };
-        let spec = Spec { time: Some(limit), ..Spec::new(told, effect) };
+        let spec = Spec { time: Some(limit), only_reads: offer.only_reads, ..Spec::new(told, effect) };
         Self { spec, original: offer.original.clone(), line, limit, desk }
     }
 
