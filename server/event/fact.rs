@@ -216,6 +216,7 @@ kinds! {
     TaskRoutes => task::ROUTES,
     TaskChecked => task::CHECKED,
     TaskTried => task::TRIED,
+    TaskUsed => task::USED,
     TaskJudged => task::JUDGED,
     TaskRetry => task::RETRY,
     TaskFramework => task::FRAMEWORK,

@@ -49,6 +49,8 @@ pub enum TaskNews {
         /// What was thought on the way, or why there is no answer.
         why: String,
     },
+    /// A tool of another server was called for it.
+    Used(ToolStep),
     /// Its answer was checked.
     Judged {
         /// `program`, `knowledge` or `rubric`.
@@ -124,6 +126,19 @@ pub enum TaskNews {
     },
 }
 
+/// A call of a tool for a task, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolStep {
+    /// The tool, as it is called here.
+    pub tool: String,
+    /// Its arguments, as JSON.
+    pub arguments: String,
+    /// Whether it worked.
+    pub worked: bool,
+    /// What it came to, shortened, or why it failed.
+    pub came: String,
+}
+
 impl TaskNews {
     /// What it is called, and what it says, of the task with this id. Its text is both, so that it is found by either.
     pub fn words(&self, task: TaskId) -> (String, String) {
@@ -145,6 +160,10 @@ impl TaskNews {
             }
             Self::Tried { route, tier, answer: None, why } => {
                 (format!("{task} tried {route} ({tier}) without an answer"), why.clone())
+            }
+            Self::Used(ToolStep { tool, arguments, worked, came }) => {
+                let in_vain = if *worked { "" } else { " in vain" };
+                (format!("{task} called {tool}{in_vain}"), format!("{arguments}\n{came}"))
             }
             Self::Judged { by, passes, why, .. } => {
                 (format!("{task} {} ({by})", if *passes { "passes" } else { "does not pass" }), why.clone())
@@ -187,6 +206,7 @@ impl TaskNews {
             | Self::Routes { .. }
             | Self::Checked { .. }
             | Self::Tried { .. }
+            | Self::Used(_)
             | Self::Judged { .. }
             | Self::Tuned { .. }
             | Self::Built { .. }

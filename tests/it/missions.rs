@@ -14,6 +14,7 @@ mod estimates;
 mod examples;
 mod facts;
 mod frameworks;
+mod outside;
 mod people;
 mod routes;
 mod tasks;

@@ -12,7 +12,7 @@ use crate::event::envelope::{Modality, Source, Visibility};
 use crate::event::mission::{Check, Expected, Figures, NewTask, Route, TaskId, TaskStatus, Value};
 use crate::event::raw::Raw;
 use crate::event::spec::{Member, Spec, TEXT};
-use crate::event::task::TaskNews;
+use crate::event::task::{TaskNews, ToolStep};
 use crate::event::tuning::Tuning;
 use crate::words::id::ThreadId;
 
@@ -67,6 +67,12 @@ specs! {
         ("answer", "string | null", "the answer"),
         ("why", "string", "what was thought on the way, or why there is no answer")
     ],
+    USED "used": "A tool of another server was called for a task." [
+        ("tool", "string", "the tool, as it is called here"),
+        ("arguments", "string", "its arguments, as JSON"),
+        ("worked", "boolean", "whether it worked"),
+        ("came", "string", "what it came to, shortened, or why it failed")
+    ],
     JUDGED "judged": "The answer of a task was checked." [
         ("by", "\"program\" | \"knowledge\" | \"agreement\" | \"rubric\"", "what decided it"),
         ("passes", "boolean", "whether the answer will do"),
@@ -115,6 +121,7 @@ fn word(news: &TaskNews) -> &'static str {
         TaskNews::Routes { .. } => "routes",
         TaskNews::Checked { .. } => "checked",
         TaskNews::Tried { .. } => "tried",
+        TaskNews::Used(_) => "used",
         TaskNews::Judged { .. } => "judged",
         TaskNews::Retry { .. } => "retry",
         TaskNews::Framework { .. } => "framework",
@@ -135,6 +142,7 @@ fn kind(news: &TaskNews) -> Kind {
         TaskNews::Routes { .. } => Kind::TaskRoutes,
         TaskNews::Checked { .. } => Kind::TaskChecked,
         TaskNews::Tried { .. } => Kind::TaskTried,
+        TaskNews::Used(_) => Kind::TaskUsed,
         TaskNews::Judged { .. } => Kind::TaskJudged,
         TaskNews::Retry { .. } => Kind::TaskRetry,
         TaskNews::Framework { .. } => Kind::TaskFramework,
@@ -249,6 +257,12 @@ pub(super) fn examples() -> Vec<Draft> {
             answer: Some("09:00 owls, 10:00 mice".into()),
             why: "The owls come first.".into(),
         },
+        TaskNews::Used(ToolStep {
+            tool: "mcp__calendar__free".into(),
+            arguments: r#"{"day":"Monday"}"#.into(),
+            worked: true,
+            came: "from 9 to 17 h".into(),
+        }),
         TaskNews::Judged {
             by: "program".into(),
             passes: true,

@@ -149,6 +149,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
         | TaskNews::Framework { .. }
         | TaskNews::Tuned { .. }
         | TaskNews::Built { .. }
+        | TaskNews::Used(_)
         | TaskNews::Refused { .. } => None,
     }
 }

@@ -56,12 +56,14 @@ mod agreeing;
 mod approving;
 mod asking;
 mod board;
+mod calling;
 mod checking;
 mod claiming;
 mod closing;
 mod desk;
 mod editing;
 mod flow;
+mod instructing;
 mod making;
 mod people;
 mod planning;
@@ -213,6 +215,7 @@ impl Missions {
         let desk = Desk::new(desk::Parts {
             ledger: ledger.clone(),
             client: self.mind.client.clone(),
+            tools: self.mind.tools.clone(),
             purse: self.quotas.of_mission(&space, begun.root, budget.model_calls, budget.tokens),
             space,
             row,

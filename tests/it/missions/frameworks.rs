@@ -41,12 +41,12 @@ async fn create(app: &App, more: Value) -> String {
 }
 
 /// After this the next like task is done with the framework.
-async fn failed_without(app: &App, id: &str) {
+pub(super) async fn failed_without(app: &App, id: &str) {
     let came = json!({ "with": false, "worked": false, "task": "the talks of yesterday" });
     app.post(&format!("/frameworks/{id}/outcomes"), came).await.expect(200);
 }
 
-async fn framework(app: &App, id: &str) -> Value {
+pub(super) async fn framework(app: &App, id: &str) -> Value {
     app.get(&format!("/frameworks/{id}")).await.expect(200)
 }
 

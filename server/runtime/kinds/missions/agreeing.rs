@@ -5,8 +5,9 @@ use unhurried::{Context, NodeExecutionError, node};
 use super::asking::Came;
 use super::claiming::claim_facts;
 use super::desk::Desk;
+use super::making::learn;
 use super::said::Considered;
-use super::solving::{Verdict, solve};
+use super::solving::{Tried, Verdict, solve};
 use crate::event::agreement::{Agreed, Pool, agreed};
 use crate::event::mission::{Step, TaskId};
 use crate::event::task::TaskNews;
@@ -19,12 +20,17 @@ pub(super) async fn agree(
     desk: &Desk,
 ) -> Result<Came<String>, NodeExecutionError> {
     let whole: Vec<usize> = (0..considered.routes.len()).filter(|at| !considered.routes[*at].splits).collect();
-    let mut tries: Vec<Option<String>> = Vec::new();
+    let (mut tries, mut answers) = (Vec::<Option<String>>::new(), Vec::<Tried>::new());
     loop {
         // One try agrees with nobody.
         if tries.len() > 1 {
             match counted(Context::new(task), tries.clone(), desk.clone()).await? {
-                Agreed::On { answer, .. } => return Ok(Came::To(answer)),
+                Agreed::On { answer, .. } => {
+                    if let Some(tried) = answers.iter().find(|it| it.answer == answer) {
+                        learn(desk, task, &tried.steps).await?;
+                    }
+                    return Ok(Came::To(answer));
+                }
                 Agreed::Never => return Ok(Came::ToNothing("no two tries agree".to_owned())),
                 Agreed::NotYet => {}
             }
@@ -34,8 +40,9 @@ pub(super) async fn agree(
             Came::To(tried) => {
                 claim_facts(desk, task, &tried).await?;
                 let why = "no other try came to it".to_owned();
-                wrong.push(Verdict { route: tried.route, answer: Some(tried.answer.clone()), why });
-                tries.push(Some(tried.answer));
+                wrong.push(Verdict { route: tried.route.clone(), answer: Some(tried.answer.clone()), why });
+                tries.push(Some(tried.answer.clone()));
+                answers.push(tried);
             }
             Came::ToNothing(why) => {
                 wrong.push(Verdict::nothing("", why));

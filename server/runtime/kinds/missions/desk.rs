@@ -35,6 +35,7 @@ use crate::thread::quota::Purse;
 use crate::tools::approval::Rules;
 use crate::tools::code::runner::Runner;
 use crate::tools::knowledge::Search;
+use crate::tools::toolbox::{Shelf, Tools};
 use crate::words::id::{Seq, Space, ThreadId};
 
 /// How many events are read at a time to hear what people say.
@@ -50,6 +51,7 @@ pub(super) struct Desk(pub(super) Arc<Parts>);
 pub(super) struct Parts {
     pub ledger: Ledger,
     pub client: Arc<ModelClient>,
+    pub tools: Arc<Tools>,
     pub purse: Purse,
     pub space: Space,
     /// The mission's own thread.
@@ -105,6 +107,11 @@ impl Desk {
 
     pub fn client(&self) -> &ModelClient {
         &self.0.client
+    }
+
+    /// What it may put before people, and do tasks with.
+    pub fn tools(&self) -> &Shelf {
+        &self.0.tools.mission
     }
 
     pub fn purse(&self) -> &Purse {

@@ -10,7 +10,7 @@ use super::approving::{Approved, adopt, approve, propose};
 use super::asking::Came;
 use super::claiming::claim_facts;
 use super::desk::Desk;
-use super::making::make;
+use super::making::{learn, make};
 use super::planning::{ask_user, consider, decompose, replan};
 use super::said::Considered;
 use super::solving::{Tried, Verdict, solve};
@@ -218,10 +218,13 @@ async fn judged(
         Came::Spent(_) => return Ok(Attempt::Spent),
     };
     claim_facts(desk, task, &tried).await?;
-    let Tried { route, answer, .. } = tried;
+    let Tried { route, answer, steps, .. } = tried;
     let checked = check(Context::new(task), how.check.clone(), expected, answer.clone(), desk.clone()).await?;
     Ok(match desk.noting(checked) {
-        Came::To(()) => Attempt::Passed(answer),
+        Came::To(()) => {
+            learn(desk, task, &steps).await?;
+            Attempt::Passed(answer)
+        }
         Came::ToNothing(why) => Attempt::Failed(Verdict { route, answer: Some(answer), why }),
         Came::Spent(_) => Attempt::Spent,
     })

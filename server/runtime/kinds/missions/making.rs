@@ -1,5 +1,5 @@
-//! How a framework is made of a task that nothing solved, not even the high tier: a rule decides whether, a model writes it or declines, its program is run and
-//! mended, and of several values of its parameters the best are kept. Nodes of the pipeline in `missions/flow.rs`.
+//! How a framework is made: of a task that nothing solved, not even the high tier, and of the calls of tools by which one was solved. For the first a rule
+//! decides whether, a model writes it or declines, its program is run and mended, and of several values of its parameters the best are kept. Nodes of the pipeline in `missions/flow.rs`.
 
 use runner::request::Language;
 use serde::{Deserialize, Serialize};
@@ -8,16 +8,18 @@ use unhurried::{Context, NodeExecutionError, node};
 
 use super::asking::{Ask, Came};
 use super::desk::Desk;
+use super::instructing::{ABOUT, instructions};
 use super::sketching::{Guideline, Sketch, Write, tuned};
 use super::solving::{PROGRAMS, Verdict};
 use super::steps::quoted;
 use super::using::Framed;
-use crate::event::framework::{Framework, Recipe, TEXT_MAX};
+use crate::event::framework::{Framework, NAME_MAX, Recipe, TEXT_MAX};
 use crate::event::mission::{Check, TaskId, Value};
 use crate::event::statement::cut;
-use crate::event::task::TaskNews;
+use crate::event::task::{TaskNews, ToolStep};
 use crate::event::tuning::Tuning;
 use crate::model::provider::Tier;
+use crate::recall::frameworks::Likely;
 use crate::runtime::framework_acts::create;
 use crate::runtime::refused::Refused;
 use crate::words::id;
@@ -85,10 +87,7 @@ pub(super) async fn make(
 /// Whether a framework is made for a task: only one of the value high makes one, and by a rule over figures. `redone`: the high tier was asked, too.
 #[node]
 pub(super) async fn may_make(task: TaskId, redone: bool, desk: Desk) -> bool {
-    let value = desk.value(task);
-    if value != Value::High {
-        let why = format!("its value is {}: only a task of the value high makes one", value.as_str());
-        desk.refuse(Some(task), [(task, "to make a framework".to_owned(), why)]);
+    if !desk.is_worth_one(task, "to make a framework") {
         return false;
     }
     let figures = desk.figures();
@@ -210,25 +209,75 @@ pub(super) async fn keep(
     let framework =
         Framework { name, purpose, knowledge, recipe, by: Some(thread.to_string()), tally: Default::default() };
     let id = id::about(&format!("the framework of {thread}")).to_string();
-    let store = desk.client().store();
-    // Where a server was killed behind this, it is there already.
-    let known = match store.framework(desk.space(), &id).await {
-        Ok(known) => known,
-        Err(error) => return desk.lose(error).await,
+    desk.keep_framework(task, &id, &framework).await.then(|| Framed::new(id, &framework, true))
+}
+
+/// Makes a framework of the calls of tools by which a task was solved, if its value allows that, and it is like none that has steps.
+pub(super) async fn learn(desk: &Desk, task: TaskId, steps: &[ToolStep]) -> Result<(), NodeExecutionError> {
+    if steps.is_empty() {
+        return Ok(());
+    }
+    keep_steps(Context::new(task), steps.to_vec(), desk.clone()).await
+}
+
+/// Keeps calls of tools as a framework.
+#[node]
+async fn keep_steps(task: TaskId, steps: Vec<ToolStep>, desk: Desk) {
+    // The task ends.
+    desk.joins_next(task);
+    let (name, purpose, says) = {
+        let board = desk.board();
+        let Some(now) = board.get(task) else { return };
+        let before = now.requires.iter().filter_map(|it| board.get(*it)?.answer.as_deref());
+        let says: Vec<&str> = [now.name.as_str(), &now.description].into_iter().chain(before).collect();
+        (cut(&now.name, NAME_MAX), cut(&now.description, TEXT_MAX), says.join("\n"))
     };
-    if known.is_none() {
-        match create(&**store, desk.space(), &id, framework.clone(), desk.frameworks_max()).await {
-            Ok(_) => {}
-            Err(Refused::Store(error)) => return desk.lose(error).await,
-            Err(refused) => {
-                desk.refuse(Some(task), [(task, "a framework".to_owned(), refused.to_string())]);
-                return None;
+    let (thread, _) = desk.seat(Some(task));
+    let id = id::about(&format!("the framework of the steps of {thread}")).to_string();
+    let has_steps = |it: &Likely| it.row.id != id && matches!(it.row.framework.recipe, Recipe::ExternalTool { .. });
+    let like = desk.frameworks_like(task, &Framework::found_by(&name, &purpose)).await;
+    if like.iter().any(has_steps) || !desk.is_worth_one(task, "to make a framework of its steps") {
+        return;
+    }
+    let (recipe, knowledge) = (instructions(&steps, &says), vec![ABOUT.to_owned()]);
+    let framework =
+        Framework { name, purpose, knowledge, recipe, by: Some(thread.to_string()), tally: Default::default() };
+    desk.keep_framework(task, &id, &framework).await;
+}
+
+impl Desk {
+    /// Whether a task may make a framework; that it may not is said.
+    fn is_worth_one(&self, task: TaskId, of: &str) -> bool {
+        let value = self.value(task);
+        if value != Value::High {
+            let why = format!("its value is {}: only a task of the value high makes one", value.as_str());
+            self.refuse(Some(task), [(task, of.to_owned(), why)]);
+        }
+        value == Value::High
+    }
+
+    /// Keeps a framework that was made for a task, where there is room for it.
+    async fn keep_framework(&self, task: TaskId, id: &str, framework: &Framework) -> bool {
+        let store = self.client().store();
+        // Where a server was killed behind this, it is there already.
+        let known = match store.framework(self.space(), id).await {
+            Ok(known) => known,
+            Err(error) => return self.lose(error).await,
+        };
+        if known.is_none() {
+            match create(&**store, self.space(), id, framework.clone(), self.frameworks_max()).await {
+                Ok(_) => {}
+                Err(Refused::Store(error)) => return self.lose(error).await,
+                Err(refused) => {
+                    self.refuse(Some(task), [(task, "a framework".to_owned(), refused.to_string())]);
+                    return false;
+                }
             }
         }
+        let (name, kind) = (framework.name.clone(), framework.recipe.kind().to_owned());
+        self.say(task, [TaskNews::Built { framework: id.to_owned(), name, kind }]);
+        true
     }
-    let (name, kind) = (framework.name.clone(), framework.recipe.kind().to_owned());
-    desk.say(task, [TaskNews::Built { framework: id.clone(), name, kind }]);
-    Some(Framed::new(id, &framework, true))
 }
 
 impl Tuned {

@@ -60,6 +60,10 @@ pub(super) struct Solve {
     pub answer: Option<String>,
     pub program: Option<String>,
     pub search: Option<String>,
+    /// A tool that is to be called first.
+    pub tool: Option<String>,
+    /// Its arguments, as JSON.
+    pub arguments: Option<String>,
     /// What it rests on, of which nothing was told.
     #[serde(default)]
     pub facts: Vec<String>,

@@ -1,5 +1,5 @@
 //! How a task is tried: one call after the other, each a node of the pipeline in `missions/flow.rs`, until there is an answer or none will come. A program is
-//! run, words to search for are looked up. Whether an answer will do is in `missions/steps.rs`.
+//! run, words to search for are looked up, tools are called. Whether an answer will do is in `missions/steps.rs`.
 
 use runner::request::Language;
 use serde::{Deserialize, Serialize};
@@ -7,12 +7,13 @@ use serde_json::{Value as Json, json};
 use unhurried::{Context, NodeExecutionError, node};
 
 use super::asking::{Ask, Came};
+use super::calling::{is_step, steps};
 use super::desk::Desk;
 use super::said::Solve;
 use super::steps::{quoted, word};
 use crate::event::mission::{Route, Step, TEXT_MAX, TaskId};
 use crate::event::statement::cut;
-use crate::event::task::TaskNews;
+use crate::event::task::{TaskNews, ToolStep};
 use crate::model::provider::Tier;
 
 /// So often is an answer asked for, one whose program ends in an error or that has to be looked up first: of the ordinary model, and of the high tier.
@@ -27,6 +28,9 @@ pub(super) struct Tried {
     /// What it claims of the world.
     #[serde(default)]
     pub facts: Vec<String>,
+    /// The calls of tools that led to it: each is recorded where it was made.
+    #[serde(skip)]
+    pub steps: Vec<ToolStep>,
 }
 
 /// A try that came to nothing, for those that come after it.
@@ -44,7 +48,7 @@ impl Verdict {
 }
 
 /// Tries a task by one step. A program in an answer is run, its value is the answer; one that ends in an error is asked for again, with the error. Words
-/// to search the knowledge base for are answered with what it finds.
+/// to search the knowledge base for are answered with what it finds, calls of tools with what they come to.
 pub(super) async fn solve(
     desk: &Desk,
     task: TaskId,
@@ -52,14 +56,26 @@ pub(super) async fn solve(
     routes: &[Route],
     wrong: &[Verdict],
 ) -> Result<Came<Tried>, NodeExecutionError> {
+    let most = if matches!(step, Step::High(_)) { PROGRAMS_HIGH } else { PROGRAMS };
+    let once = |notes, is_last| solve_once(Context::new(task), step, routes.to_vec(), notes, is_last, desk.clone());
+    until_answered(wrong, most, once).await
+}
+
+/// Asks for an answer, each time with what came of the times before and whether it is the last one, until there is one or none will come. Calls of tools are
+/// not counted here: they have a limit of their own.
+pub(super) async fn until_answered(
+    wrong: &[Verdict],
+    most: usize,
+    once: impl Fn(Vec<Json>, bool) -> Context<Came<Solved>>,
+) -> Result<Came<Tried>, NodeExecutionError> {
     let mut notes: Vec<Json> = wrong.iter().map(|it| json!(it)).collect();
     let known = notes.len();
-    let most = if matches!(step, Step::High(_)) { PROGRAMS_HIGH } else { PROGRAMS };
     loop {
-        let is_last = notes.len() - known + 1 >= most;
-        let solved = solve_once(Context::new(task), step, routes.to_vec(), notes.clone(), is_last, desk.clone());
-        match solved.await? {
-            Came::To(Solved::Answer(tried)) => return Ok(Came::To(tried)),
+        let times = notes[known..].iter().filter(|note| !is_step(note)).count() + 1;
+        match once(notes.clone(), times >= most).await? {
+            Came::To(Solved::Answer(tried)) => {
+                return Ok(Came::To(Tried { steps: steps(&notes[known..]), ..tried }));
+            }
             Came::To(Solved::Again(note)) => notes.push(note),
             Came::ToNothing(why) => return Ok(Came::ToNothing(why)),
             Came::Spent(why) => return Ok(Came::Spent(why)),
@@ -99,6 +115,7 @@ pub(super) async fn solve_once(
         ("mission".to_owned(), quoted(&desk.wanted().mission)),
         ("task".to_owned(), desk.described(task)),
         ("route".to_owned(), shown_route(&name, how, attempt)),
+        ("tools".to_owned(), desk.tools_told().await),
         ("so_far".to_owned(), json!(notes).to_string()),
     ];
     let (system, tail) = (&prompts.mission_solve, &prompts.mission_try);
@@ -109,22 +126,26 @@ pub(super) async fn solve_once(
         Came::Spent(why) => return Came::Spent(why),
     };
     let some = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
-    let (program, search) = (some(&said.program), some(&said.search));
-    let answer = match (&program, said.answer(), search) {
+    let (program, tool, search) = (some(&said.program), some(&said.tool), some(&said.search));
+    let answer = match (&program, said.answer(), tool, search) {
         (Some(program), ..) => desk.run(Language::JavaScript, program, Json::Null).await.map(|it| it.answer),
-        (None, Some(answer), _) => Ok(answer),
-        (None, None, Some(words)) if !is_last => {
+        (None, Some(answer), ..) => Ok(answer),
+        (None, None, Some(tool), _) => match desk.call_tool(task, &tool, said.arguments.as_deref(), &notes).await {
+            Ok(note) => return Came::To(Solved::Again(note)),
+            Err(why) => Err(why),
+        },
+        (None, None, None, Some(words)) if !is_last => {
             let words = cut(&words, TEXT_MAX);
             return Came::To(Solved::Again(json!({ "searched": words, "found": desk.looked_up(&words).await })));
         }
-        (None, None, Some(_)) => Err("it goes on searching, and says no answer".to_owned()),
-        (None, None, None) => Err("it says that there is no answer".to_owned()),
+        (None, None, None, Some(_)) => Err("it goes on searching, and says no answer".to_owned()),
+        (None, None, None, None) => Err("it says that there is no answer".to_owned()),
     };
     match answer {
         Ok(answer) => {
             let (tier, why) = (word(tier), cut(&said.thought, TEXT_MAX));
             desk.say(task, [TaskNews::Tried { route: name.clone(), tier, answer: Some(answer.clone()), why }]);
-            Came::To(Solved::Answer(Tried { route: name, answer, facts: said.facts }))
+            Came::To(Solved::Answer(Tried { route: name, answer, facts: said.facts, steps: Vec::new() }))
         }
         Err(why) if program.is_some() && !is_last => {
             let (of, tier, said) = (name.clone(), word(tier), why.clone());

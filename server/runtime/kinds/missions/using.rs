@@ -10,7 +10,7 @@ use unhurried::{Context, NodeExecutionError, node};
 use super::asking::{Ask, Came};
 use super::checking::stopped;
 use super::desk::Desk;
-use super::solving::{PROGRAMS, Tried, Verdict};
+use super::solving::{PROGRAMS, Solved, Tried, Verdict, until_answered};
 use super::steps::{quoted, word};
 use crate::event::draft::Draft;
 use crate::event::estimate::learned;
@@ -87,18 +87,14 @@ struct Apply {
     framework: Option<i64>,
     /// What its program finds as `input`, as JSON.
     input: Option<String>,
+    /// A tool that is to be called first.
+    tool: Option<String>,
+    /// Its arguments, as JSON.
+    arguments: Option<String>,
     answer: Option<String>,
     /// What it rests on, of which nothing was told.
     #[serde(default)]
     facts: Vec<String>,
-}
-
-/// What came of one call with frameworks.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) enum Applied {
-    Answer(Tried),
-    /// A program did not run to its end: it is told, and asked for again.
-    Broken(Verdict),
 }
 
 /// What a program came to.
@@ -117,14 +113,7 @@ pub(super) async fn look_up(task: TaskId, desk: Desk) -> Vec<Framed> {
         let Some(now) = board.get(task) else { return Vec::new() };
         (now.name.clone(), Framework::found_by(&now.name, &now.description), now.value)
     };
-    let found = match desk.recall().frameworks_for(desk.space(), &text).await {
-        Ok(found) => found,
-        Err(Error::Store(error)) => return desk.lose(error).await,
-        Err(error) => {
-            desk.refuse(Some(task), [(task, "to look for frameworks".to_owned(), error.to_string())]);
-            return Vec::new();
-        }
-    };
+    let found = desk.frameworks_like(task, &text).await;
     if found.is_empty() {
         // Nothing was chosen: a try follows.
         desk.joins_next(task);
@@ -151,7 +140,8 @@ pub(super) async fn look_up(task: TaskId, desk: Desk) -> Vec<Framed> {
     framed
 }
 
-/// Tries a task with frameworks. One of them that has a program is run with what the model gives it; a run that ends in an error is asked for again.
+/// Tries a task with frameworks. One of them that has a program is run with what the model gives it; a run that ends in an error is asked for again. The
+/// steps of one with tools are made one by one.
 pub(super) async fn with_frameworks(
     desk: &Desk,
     task: TaskId,
@@ -159,28 +149,20 @@ pub(super) async fn with_frameworks(
     high: bool,
     wrong: &[Verdict],
 ) -> Result<Came<Tried>, NodeExecutionError> {
-    let mut wrong = wrong.to_vec();
-    for time in 1.. {
-        match apply(Context::new(task), frames.to_vec(), high, wrong.clone(), desk.clone()).await? {
-            Came::To(Applied::Answer(tried)) => return Ok(Came::To(tried)),
-            Came::To(Applied::Broken(Verdict { why, .. })) if time >= PROGRAMS => return Ok(Came::ToNothing(why)),
-            Came::To(Applied::Broken(verdict)) => wrong.push(verdict),
-            Came::ToNothing(why) => return Ok(Came::ToNothing(why)),
-            Came::Spent(why) => return Ok(Came::Spent(why)),
-        }
-    }
-    unreachable!("the loop returns")
+    let once = |notes, is_last| apply(Context::new(task), frames.to_vec(), high, notes, is_last, desk.clone());
+    until_answered(wrong, PROGRAMS, once).await
 }
 
-/// One call with frameworks, and the run that it asks for.
+/// One call with frameworks, and the run or the call of a tool that it asks for.
 #[node]
 pub(super) async fn apply(
     task: TaskId,
     frames: Vec<Framed>,
     high: bool,
-    wrong: Vec<Verdict>,
+    notes: Vec<Json>,
+    is_last: bool,
     desk: Desk,
-) -> Came<Applied> {
+) -> Came<Solved> {
     let tier = if high { Tier::High } else { Tier::Low };
     let route = frames.iter().map(|it| format!("the framework {}", it.name)).collect::<Vec<_>>().join(" and ");
     let shown: Vec<Json> = (1..).zip(&frames).map(|(at, it)| json!({ "number": at, "text": it.text })).collect();
@@ -189,7 +171,8 @@ pub(super) async fn apply(
         ("mission".to_owned(), quoted(&desk.wanted().mission)),
         ("task".to_owned(), desk.described(task)),
         ("frameworks".to_owned(), json!(shown).to_string()),
-        ("so_far".to_owned(), json!(wrong).to_string()),
+        ("tools".to_owned(), desk.tools_told().await),
+        ("so_far".to_owned(), json!(notes).to_string()),
     ];
     let (system, tail) = (&prompts.mission_apply, &prompts.mission_known);
     let ask = Ask { node: "apply", tool: "apply", task: Some(task), tier, system, tail, values };
@@ -200,18 +183,21 @@ pub(super) async fn apply(
     };
     let runs = said.fits(&frames).ok().flatten();
     let is_program = runs.is_some();
-    let answer = match runs {
-        Some((program, input)) => desk.run(program.language, &program.code, input).await.map(|it| it.answer),
-        None => {
-            let answer = said.answer.as_deref().map(|it| cut(it, ANSWER_MAX)).filter(|it| !it.is_empty());
-            answer.ok_or_else(|| "it says that there is no answer".to_owned())
-        }
+    let some = |text: &Option<String>| text.as_deref().map(|it| cut(it, ANSWER_MAX)).filter(|it| !it.is_empty());
+    let answer = match (runs, some(&said.answer), some(&said.tool)) {
+        (Some((program, input)), ..) => desk.run(program.language, &program.code, input).await.map(|it| it.answer),
+        (None, Some(answer), _) => Ok(answer),
+        (None, None, Some(tool)) => match desk.call_tool(task, &tool, said.arguments.as_deref(), &notes).await {
+            Ok(note) => return Came::To(Solved::Again(note)),
+            Err(why) => Err(why),
+        },
+        (None, None, None) => Err("it says that there is no answer".to_owned()),
     };
     match answer {
         Ok(answer) => {
             let (tier, why) = (word(tier), cut(&said.thought, TEXT_MAX));
             desk.say(task, [TaskNews::Tried { route: route.clone(), tier, answer: Some(answer.clone()), why }]);
-            Came::To(Applied::Answer(Tried { route, answer, facts: said.facts }))
+            Came::To(Solved::Answer(Tried { route, answer, facts: said.facts, steps: Vec::new() }))
         }
         Err(why) if !is_program => desk.no_answer(task, &route, tier, why),
         Err(why) => {
@@ -219,8 +205,10 @@ pub(super) async fn apply(
                 Some(input) => format!("{why} (input: {})", cut(input, TEXT_MAX)),
                 None => why,
             };
-            let _: Came<Tried> = desk.no_answer(task, &route, tier, why.clone());
-            Came::To(Applied::Broken(Verdict::nothing(&route, why)))
+            match desk.no_answer(task, &route, tier, why.clone()) {
+                nothing if is_last => nothing,
+                _ => Came::To(Solved::Again(json!(Verdict::nothing(&route, why)))),
+            }
         }
     }
 }
@@ -271,6 +259,18 @@ pub(super) async fn tell(task: TaskId, frames: Vec<Framed>, worked: bool, desk: 
 }
 
 impl Desk {
+    /// The frameworks that a task is like which says this.
+    pub async fn frameworks_like(&self, task: TaskId, text: &str) -> Vec<Likely> {
+        match self.recall().frameworks_for(self.space(), text).await {
+            Ok(found) => found,
+            Err(Error::Store(error)) => self.lose(error).await,
+            Err(error) => {
+                self.refuse(Some(task), [(task, "to look for frameworks".to_owned(), error.to_string())]);
+                Vec::new()
+            }
+        }
+    }
+
     /// With which frameworks a task is done and without which, as long as this is kept: others choose beside it.
     pub fn choices(&self, task: TaskId, frames: &[Framed]) -> Vec<Chosen> {
         let goes_on = |it: &Framed| self.recall().choices.goes_on(self.space(), &it.id, it.with);
