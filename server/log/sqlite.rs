@@ -34,6 +34,7 @@ use crate::words::time::Timestamp;
 use index::IndexFile;
 use log::{Broken, Log};
 use readers::{Reader, Readers};
+use untold::Untold;
 use uploads::Uploads;
 
 mod bulk;
@@ -42,6 +43,7 @@ mod file;
 mod index;
 mod log;
 mod readers;
+mod untold;
 mod uploads;
 mod vectors;
 
@@ -123,7 +125,7 @@ impl Sqlite {
         };
         let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
         let mut tasks = JoinSet::new();
-        let telling = catch_up::run(readers.clone(), feed.clone());
+        let telling = catch_up::run(Untold { readers: readers.clone(), cache: cache.clone() }, feed.clone());
         tasks.spawn(settings.supervisor.watch("telling followers what they missed", telling));
         let tasks = Mutex::new(tasks);
         Ok(Self {

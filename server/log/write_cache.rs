@@ -52,6 +52,8 @@ struct Rows {
     tables: HashMap<&'static str, HashMap<String, Arc<[Row]>>>,
     /// How often rows of projections changed.
     changes: u64,
+    /// Where the logs that the commit under way makes longer ended before it.
+    writing: HashMap<Space, Seq>,
 }
 
 #[derive(Default)]
@@ -150,9 +152,23 @@ impl WriteCache {
         }
     }
 
+    /// A commit begins, with these events in the order of their seqs. It can be read in the database a moment before it is here.
+    pub fn begins<'a>(&self, events: impl Iterator<Item = (&'a Space, Seq)>) {
+        let mut cache = self.lock();
+        for (space, seq) in events {
+            cache.writing.entry(space.clone()).or_insert(seq - 1);
+        }
+    }
+
+    /// Where a log ended before the commit under way; none: that does not make it longer, or there is none.
+    pub fn before_commit(&self, space: &Space) -> Option<Seq> {
+        self.lock().writing.get(space).copied()
+    }
+
     /// Takes over what was committed.
     pub fn take(&self, plan: &Plan) {
         let mut cache = self.lock();
+        cache.writing.clear();
         if cache.heads.len() + plan.heads.len() > SPACES {
             cache.heads.clear();
         }

@@ -169,6 +169,7 @@ impl Backend for Log {
         let mut writes = plan.writes()?;
         // Where its log ends, a space's row does not say: it has to be there, no more.
         writes.heads.retain(|(space, _)| self.cache.head(space).is_none());
+        self.cache.begins(plan.shown().map(|(space, shown)| (space, shown.event.seq)));
         bulk::put_alone(&mut self.connection, &writes, &plan.rows, &self.broken).await?;
         self.cache.take(plan);
         Ok(())

@@ -11,14 +11,13 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
+use super::ACQUIRE;
 use super::index::connect;
 use super::sql::{self, GRACE};
-use super::{ACQUIRE, json};
-use crate::log::catch_up::{Next, Source};
 use crate::log::error::StoreError;
 use crate::log::options::Options;
 use crate::tasks::share::{Place, Places};
-use crate::words::id::{Seq, Space, ThreadId};
+use crate::words::id::Space;
 
 /// Connections for what is read of all spaces together.
 const OWN: usize = 3;
@@ -155,36 +154,6 @@ async fn open(options: &SqliteConnectOptions) -> Result<Opened, StoreError> {
     let in_time = move || now() <= limit.load(Ordering::Relaxed);
     connection.lock_handle().await.map_err(sql::error)?.set_progress_handler(STEPS, in_time);
     Ok(Opened { connection, until })
-}
-
-impl Source for Arc<Readers> {
-    async fn heads(&self, spaces: &[Space]) -> Result<Vec<(Space, Seq)>, StoreError> {
-        let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
-        // One look-up a space.
-        let text = "select k.value, (select max(seq) from events where space = k.value) from json_each($1) k";
-        let mut reader = self.take(None).await?;
-        let heads: Result<Vec<(String, Option<i64>)>, _> =
-            sqlx::query_as(text).bind(json(&names)?).fetch_all(reader.connection()).await;
-        reader.done();
-        let heads = heads.map_err(sql::error)?.into_iter().filter_map(|(space, head)| Some((space, head?)));
-        heads.map(|(space, head)| Ok((sql::space(space)?, head))).collect()
-    }
-
-    async fn threads_after(&self, space: &Space, seq: Seq) -> Result<Vec<(Seq, ThreadId)>, StoreError> {
-        let query = sqlx::query_as(sql::THREADS_AFTER).bind(space.as_str()).bind(seq).bind(sql::AFTER_PAGE);
-        let mut reader = self.take(None).await?;
-        let rows = query.fetch_all(reader.connection()).await;
-        reader.done();
-        Ok(sql::threads(rows.map_err(sql::error)?))
-    }
-
-    async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Next>, StoreError> {
-        let query = sqlx::query_as(sql::AFTER).bind(space.as_str()).bind(seq).bind(sql::AFTER_PAGE);
-        let mut reader = self.take(None).await?;
-        let rows: Result<Vec<sql::EventColumns>, _> = query.fetch_all(reader.connection()).await;
-        reader.done();
-        Ok(rows.map_err(sql::error)?.into_iter().map(sql::event_or_why).collect())
-    }
 }
 
 impl Reader<'_> {
