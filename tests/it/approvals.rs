@@ -390,7 +390,7 @@ on_both!(an_approved_message_is_sent_although_its_turn_fails, |medium| {
     app.post("/threads", json!({ "label": "ann", "kind": "conversation", "contacts": contacts })).await.expect(201);
     stub.script(at("ann"), [call("send", json!({ "to": ["bob"], "text": "pay 12" })), status(400)]);
     stub.on(at("bob"), call("wait", json!({ "from": null, "timeout_s": null })));
-    app.post("/threads/ann/messages?wait=20", json!({ "text": "tell bob" })).await;
+    app.post("/threads/ann/messages?wait=15", json!({ "text": "tell bob" })).await;
     let open = app.pages("/approvals?").await;
     say(&app, open[0]["approval_id"].as_str().unwrap(), json!({ "verdict": "approve" })).await.expect(200);
     let asked = stub.request(at("bob")).await;

@@ -576,7 +576,7 @@ async fn no_secret_is_logged_however_much_is() {
     app.authorize("Bearer canary-token-long");
     app.tell("hello").await;
     stub.on(any, status(401));
-    app.post("/threads/main/messages?wait=20", json!({ "text": "again" })).await;
+    app.post("/threads/main/messages?wait=15", json!({ "text": "again" })).await;
     app.authorize("Bearer canary-token-wrong");
     app.get("/events").await.expect_problem(401, "unauthenticated");
     assert_eq!(app.stop().await.code(), Some(0));

@@ -159,10 +159,10 @@ on_both!(too_many_waiting_inputs_are_refused_until_some_are_handled, |medium| {
     assert!(!refused.header("retry-after").is_empty(), "{:?}", refused.headers);
     refused.expect_problem(429, "queue-full");
     held.open();
-    let mut answered = app.post("/threads/main/messages?wait=20", json!({ "text": "again" })).await;
+    let mut answered = app.post("/threads/main/messages?wait=15", json!({ "text": "again" })).await;
     while answered.status == 429 {
         tokio::time::sleep(ms(20)).await;
-        answered = app.post("/threads/main/messages?wait=20", json!({ "text": "again" })).await;
+        answered = app.post("/threads/main/messages?wait=15", json!({ "text": "again" })).await;
     }
     answered.expect(200);
     envelope::check_turns(&app.public_log().await, "main");
@@ -202,11 +202,11 @@ on_both!(who_waits_for_an_answer_is_told_why_there_is_none, |medium| {
     stub.on(at("held"), reply("too late").held(&gate));
     let app = App::start(medium, &stub).await;
     let broken = json!({ "text": "break", "event_id": "6f1c1f0e-7f5b-4b8e-9a53-0d8d2f4f1a11" });
-    let answer = app.post("/threads/main/messages?wait=20", broken.clone()).await.expect(200);
+    let answer = app.post("/threads/main/messages?wait=15", broken.clone()).await.expect(200);
     let log = app.public_log().await;
     assert_eq!((&answer["responses"], &answer["outcome"]), (&json!([]), &json!("failed")), "{answer}");
     assert_eq!(answer["failures"], json!([failure(&log, "model", "400")]), "as the log has it");
-    let again = app.post("/threads/main/messages?wait=20", broken).await.expect(200);
+    let again = app.post("/threads/main/messages?wait=15", broken).await.expect(200);
     assert_eq!(again["status"], "duplicate");
     assert_eq!(
         (&again["outcome"], &again["failures"]),
@@ -214,7 +214,7 @@ on_both!(who_waits_for_an_answer_is_told_why_there_is_none, |medium| {
         "asked later, the same"
     );
 
-    let wait = |text: &str| app.request("POST", "/threads/held/messages?wait=20").json(&json!({ "text": text }));
+    let wait = |text: &str| app.request("POST", "/threads/held/messages?wait=15").json(&json!({ "text": text }));
     let first = tokio::spawn(http::send(wait("go")));
     stub.request(at("held")).await;
     app.post("/threads/held/cancel", json!({})).await.expect(200);
@@ -233,7 +233,7 @@ on_both!(who_waits_for_an_answer_is_told_why_there_is_none, |medium| {
     second.await.unwrap().expect(200);
     assert_eq!(third.await.unwrap().expect(200)["outcome"], "ended", "no turn came to it");
 
-    let well = app.post("/threads/main/messages?wait=20", json!({ "text": "mend" })).await.expect(200);
+    let well = app.post("/threads/main/messages?wait=15", json!({ "text": "mend" })).await.expect(200);
     assert_eq!(said(&well["responses"][0]), "ok: mend", "control");
     assert_eq!((&well["outcome"], &well["failures"]), (&json!("done"), &Value::Null), "control: {well}");
 });

@@ -257,7 +257,7 @@ on_both!(d4_22_every_event_of_a_whole_session_has_the_one_envelope, |medium| {
     socket.problem().await;
     app.tell("one").await;
     let media = json!({ "text": "two", "images": [{ "data": crate::boundary::PNG, "mimeType": "image/png" }], "audio": [{ "data": crate::boundary::WAV, "mimeType": "audio/wav" }] });
-    app.post("/threads/main/messages?wait=20", media).await.expect(200);
+    app.post("/threads/main/messages?wait=15", media).await.expect(200);
     socket.ask(json!({ "type": "trigger", "event": "tick", "payload": { "n": 1 } })).await;
     app.tell_in("other", "three").await;
     app.restart().await;

@@ -24,7 +24,7 @@ on_both!(d4_05_words_images_sounds_and_states_are_stored_and_returned_as_what_th
     let body = json!({
         "text": "what is this?", "images": [{ "data": PNG, "mimeType": "image/png" }], "audio": [{ "data": WAV, "mimeType": "audio/wav" }],
     });
-    app.post("/threads/main/messages?wait=20", body).await.expect(200);
+    app.post("/threads/main/messages?wait=15", body).await.expect(200);
     for (modality, mime, data) in [("image", "image/png", PNG), ("audio", "audio/wav", WAV)] {
         let found = app.get(&format!("/events?modality={modality}")).await.expect(200)["items"].clone();
         assert_eq!(found.as_array().unwrap().len(), 1, "{found}");
@@ -64,7 +64,7 @@ on_both!(a_blob_uploaded_before_can_be_named_in_a_message, |medium| {
     assert!(stored.text.contains(&hash(&data)), "{}", stored.text);
     assert!(http::send(upload()).await.status < 300, "the same bytes again change nothing");
     let body = json!({ "images": [{ "blob": hash(&data) }] });
-    app.post("/threads/main/messages?wait=20", body).await.expect(200);
+    app.post("/threads/main/messages?wait=15", body).await.expect(200);
     let log = app.public_log().await;
     let event = one(&log, &["input"]);
     assert_eq!((&event["modality"], &event["payload"]["blob"]), (&json!("image"), &json!(hash(&data))));

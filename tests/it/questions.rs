@@ -160,7 +160,7 @@ on_both!(a_message_answers_only_from_who_may_and_only_in_words, |medium| {
     asked(&app, &stub, "a", json!({ "who": ["ada"] })).await;
     let say = async |name: &str, body: Value| {
         let request =
-            app.request("POST", "/threads/a/messages?wait=20").header("authorization", format!("{name}:none"));
+            app.request("POST", "/threads/a/messages?wait=15").header("authorization", format!("{name}:none"));
         http::send(request.json(&body)).await.expect(200)
     };
     say("bob", json!({ "text": "red" })).await;

@@ -76,7 +76,7 @@ on_both!(d4_57_a_store_that_fails_in_the_middle_of_a_turn_is_said_and_the_turn_g
     let acknowledged = socket.say("go").await["events"][0].clone();
     stub.request(decision).await;
     assert_eq!(ready(&app).await, 200, "control: so far all is well");
-    let waiting = app.request("POST", "/threads/other/messages?wait=20").json(&json!({ "text": "and you?" }));
+    let waiting = app.request("POST", "/threads/other/messages?wait=15").json(&json!({ "text": "and you?" }));
     let waiting = tokio::spawn(http::send(waiting));
     socket.event("the other's reply", |e| e["thread"] == "other" && has(e, "response")).await;
     waiting.await.unwrap().expect(200);

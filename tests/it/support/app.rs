@@ -407,8 +407,15 @@ impl App {
 
     /// Says something in a thread over HTTP and waits until it is handled: the responses.
     pub async fn tell_in(&self, thread: &str, text: &str) -> Vec<Value> {
-        let path = format!("/threads/{thread}/messages?wait=20");
-        let answer = self.post(&path, json!({ "text": text })).await.expect(200);
+        // Shorter than `PATIENCE`: what came of it so far is said, rather than that no answer came.
+        let path = format!("/threads/{thread}/messages?wait=15");
+        let answer = self.post(&path, json!({ "text": text })).await;
+        if answer.status == 202 {
+            let (row, log) = (self.get(&format!("/threads/{thread}")).await.body, self.log().await);
+            let last = &log[log.len().saturating_sub(12)..];
+            panic!("not handled within 15 s: {text:?} in {row}; the last of the log:\n{}", super::story(last));
+        }
+        let answer = answer.expect(200);
         answer["responses"].as_array().unwrap_or_else(|| panic!("no responses: {answer}")).clone()
     }
 

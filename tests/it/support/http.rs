@@ -62,10 +62,10 @@ impl Reply {
 
 /// Sends a request and reads the answer to its end.
 pub async fn send(request: reqwest::RequestBuilder) -> Reply {
-    within("an HTTP answer", async {
-        let (client, request) = request.build_split();
-        let request = request.unwrap();
-        let (method, path) = (request.method().to_string(), request.url().path().to_owned());
+    let (client, request) = request.build_split();
+    let request = request.unwrap();
+    let (method, path) = (request.method().to_string(), request.url().path().to_owned());
+    within(&format!("the answer to {method} {}", request.url()), async move {
         let response = client.execute(request).await.unwrap();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let bytes = response.bytes().await.unwrap();
