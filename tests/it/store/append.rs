@@ -9,6 +9,7 @@ use serde_json::json;
 use thinkd::event::draft::Draft;
 use thinkd::log::appended::{Append, Appended};
 use thinkd::log::error::StoreError;
+use thinkd::log::feed::Tail;
 use thinkd::log::fence::{Fence, Leased};
 use thinkd::log::kernel::Store;
 use thinkd::log::query::{Order, Query, Show};
@@ -328,7 +329,7 @@ async fn the_feed_tells_what_is_committed_in_order() {
         within("all events", async {
             while next <= 320 {
                 follower.changed().await;
-                let thinkd::log::feed::Tail::Events(events) = follower.after(next - 1, 1000) else { panic!("behind") };
+                let Tail::Events(events) = follower.after(next - 1, 1000) else { panic!("behind") };
                 for shown in events {
                     assert_eq!(shown.event.seq, next);
                     next += 1;
@@ -339,6 +340,44 @@ async fn the_feed_tells_what_is_committed_in_order() {
         for writer in writers {
             writer.await.unwrap();
         }
+        store.close().await;
+    }
+}
+
+/// Whoever is told of an event finds the thread's row as it left it, although the log is searched all the time for what was not told:
+/// a search finds a commit in the database before the writer has said that it is made.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_told_of_an_event_finds_the_row_that_it_left() {
+    const APPENDS: i64 = 1500;
+    for medium in media().await {
+        let store = open(&medium).await;
+        let mut follower = store.feed().follow(&space(), None);
+        let doubting = store.clone();
+        let doubting = tokio::spawn(async move {
+            loop {
+                doubting.feed().doubt();
+                tokio::time::sleep(ms(1)).await;
+            }
+        });
+        let appending = store.clone();
+        let appending = tokio::spawn(async move {
+            for n in 0..APPENDS {
+                append_one(&appending, input("a", &format!("number {n}"))).await;
+            }
+        });
+        let mut told = 0;
+        within("all events", async {
+            while told < APPENDS {
+                follower.changed().await;
+                let Tail::Events(events) = follower.after(told, 1000) else { panic!("behind") };
+                told = events.last().map_or(told, |last| last.event.seq);
+                let row = store.thread(&space(), &thread("a")).await.unwrap();
+                assert!(row.is_some_and(|row| row.head >= told), "told of {told} before its row was known");
+            }
+        })
+        .await;
+        appending.await.unwrap();
+        doubting.abort();
         store.close().await;
     }
 }
