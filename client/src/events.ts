@@ -851,6 +851,22 @@ export type TaskTried = Of<["task", "tried", `task:${string}`], {
   why: string;
 }>;
 
+/** A tool of another server was called for a task. */
+export type TaskUsed = Of<["task", "used", `task:${string}`], {
+  /** the same for people and models */
+  text: string;
+  /** the task: 3 is `t3` */
+  task: number;
+  /** the tool, as it is called here */
+  tool: string;
+  /** its arguments, as JSON */
+  arguments: string;
+  /** whether it worked */
+  worked: boolean;
+  /** what it came to, shortened, or why it failed */
+  came: string;
+}>;
+
 /** The answer of a task was checked. */
 export type TaskJudged = Of<["task", "judged", `task:${string}`], {
   /** the same for people and models */
@@ -1528,6 +1544,7 @@ export type ThinkdEvent =
   | TaskRoutes
   | TaskChecked
   | TaskTried
+  | TaskUsed
   | TaskJudged
   | TaskRetry
   | TaskFramework
