@@ -207,6 +207,18 @@ mod tests {
         }
     }
 
+    /// Whoever waits for a thread looks at the log when the tail begins: what concerns it may lie before that.
+    #[tokio::test]
+    async fn whoever_came_before_the_tail_began_is_woken_to_look_behind_it() {
+        let log = leaked(Log::of(&["x", "a"]));
+        let feed = Arc::new(Feed::default());
+        let mut follower = follow(&feed, Some("x"));
+        look(&log, &feed).await.unwrap();
+        assert_eq!(feed.told(&Space::default()), Some(2), "the last one alone is told");
+        timeout(Duration::from_secs(5), follower.changed()).await.expect("it is woken");
+        assert!(matches!(follower.after(0, 9), Tail::Behind), "and reads what it was not told");
+    }
+
     fn seqs(follower: &Follower, after: Seq) -> Vec<Seq> {
         let Tail::Events(events) = follower.after(after, 99) else { panic!("the tail reaches so far") };
         events.iter().map(|shown| shown.event.seq).collect()

@@ -163,9 +163,7 @@ impl FeedHead {
     /// Adds an event; listeners that hear the first of theirs from `first` on are put to those to be woken.
     fn push(&mut self, shown: Arc<Shown>, first: Seq, woken: &mut Vec<watch::Sender<Seq>>) {
         let seq = shown.event.seq;
-        if self.last.is_none() {
-            self.listeners.values_mut().for_each(|listener| listener.since = Some(seq - 1));
-        }
+        self.begin(seq - 1, woken);
         self.last = Some(seq);
         for key in concerned(&shown.event.thread) {
             if let Some(listener) = self.listeners.get_mut(&key) {
@@ -186,11 +184,20 @@ impl FeedHead {
         }
     }
 
-    /// What stands there concerns nobody, or cannot be read: what comes after it is told.
-    fn step_over(&mut self, seq: Seq) {
+    /// Where the tail begins; nothing, if it has begun. Everybody is woken to look behind it: what was committed between their coming and this is told
+    /// to nobody.
+    fn begin(&mut self, since: Seq, woken: &mut Vec<watch::Sender<Seq>>) {
         if self.last.is_none() {
-            self.listeners.values_mut().for_each(|listener| listener.since = Some(seq));
+            for listener in self.listeners.values_mut() {
+                listener.since = Some(since);
+                woken.push(listener.head.clone());
+            }
         }
+    }
+
+    /// What stands there concerns nobody, or cannot be read: what comes after it is told.
+    fn step_over(&mut self, seq: Seq, woken: &mut Vec<watch::Sender<Seq>>) {
+        self.begin(seq, woken);
         self.last = Some(seq);
         self.keep(None);
     }
@@ -220,6 +227,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn wake(listeners: Vec<watch::Sender<Seq>>, last: Seq) {
+    for head in listeners {
+        head.send_replace(last);
+    }
+}
+
 impl Feed {
     /// Tells of committed events of one space, in order. Known ones are skipped. False: events between those known and these
     /// are missing (another server committed them, or nobody heard that they were): what is after the gap is told once they are read.
@@ -239,9 +252,7 @@ impl Feed {
         let last = told.last.unwrap_or(0);
         // Nobody is woken to wait for the lock.
         drop(told);
-        for head in woken {
-            head.send_replace(last);
-        }
+        wake(woken, last);
         if !is_whole {
             self.doubt();
         }
@@ -251,13 +262,15 @@ impl Feed {
     /// An event that stands next and cannot be read is stepped over, and those who follow are told so. False: it is not the next one.
     pub(super) fn step_over(&self, space: &Space, thread: &ThreadId, seq: Seq) -> bool {
         let Some(channel) = lock(&self.spaces).get(space).cloned() else { return true };
+        let mut woken = Vec::new();
         {
             let mut told = lock(&channel.told);
             if told.last.is_some_and(|last| last + 1 != seq) {
                 return false;
             }
-            told.step_over(seq);
+            told.step_over(seq, &mut woken);
         }
+        wake(woken, seq);
         self.hint(space, seq, Hint::unreadable(thread.clone(), seq));
         true
     }
@@ -276,7 +289,8 @@ impl Feed {
         let is_next = told.last.is_some_and(|last| last + 1 == seq);
         let passes = is_next && !concerned(thread).any(|key| told.listeners.contains_key(&key));
         if passes {
-            told.step_over(seq);
+            // The tail has begun: nobody is woken.
+            told.step_over(seq, &mut Vec::new());
         }
         passes
     }
