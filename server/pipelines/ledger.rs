@@ -136,7 +136,7 @@ impl Ledger {
     }
 
     /// Takes what the body that runs in this flow (`Run::branch`; the run itself is the flow "") says besides its value. It is stored in one append
-    /// with the record of the node, or not at all.
+    /// with the record of the node, or not at all. Where a condition of it is not met the flow stands still.
     pub fn beside(&self, flow: &str, drafts: impl IntoIterator<Item = Draft>) {
         let mut beside = self.0.beside.lock().unwrap_or_else(PoisonError::into_inner);
         beside.entry(flow.to_owned()).or_default().drafts.extend(drafts);
@@ -155,16 +155,12 @@ impl Ledger {
 
     /// Writes what is not a node's. Does not return when the run is lost.
     pub async fn write(&self, draft: Draft) {
-        self.write_all(vec![draft]).await;
-    }
-
-    async fn write_all(&self, drafts: Vec<Draft>) {
-        if let Err(lost) = self.0.writer.write(drafts).await {
+        if let Err(lost) = self.say(vec![draft]).await {
             self.lose::<()>(lost).await;
         }
     }
 
-    /// Writes what is said when no node runs any more.
+    /// Writes what is not a node's, and says what came of it.
     pub async fn say(&self, drafts: Vec<Draft>) -> Result<(), Lost> {
         self.0.writer.write(drafts).await.map(drop)
     }
@@ -251,7 +247,12 @@ impl JournalStore for Ledger {
             self.beside(flow(&place), drafts);
             return Ok(());
         }
-        self.write_all(drafts).await;
+        match self.0.writer.write(drafts).await {
+            Ok(_) => {}
+            // What it goes by is not so any more: this flow stands still until it is dropped by whoever hears of that.
+            Err(Lost::Store(StoreError::Unmet(_))) => std::future::pending().await,
+            Err(lost) => self.lose(lost).await,
+        }
         self.records().insert(place, id);
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! What people do to missions while they run, and how a conversation begins one.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use super::*;
@@ -65,6 +67,94 @@ on_both!(a_task_is_skipped_before_and_while_it_is_done, |medium| {
     let last = stub.request(node("answer")).await;
     assert!(last.says("skipped"), "{last:?}");
     rebuilt(app).await;
+});
+
+// Whoever is told that a task is skipped finds it skipped, however near it is to its beginning or its end; nothing of it goes on.
+on_both!(a_task_that_was_skipped_stays_so_whatever_it_comes_to_meanwhile, |medium| {
+    let stub = Stub::start().await;
+    stub.on_each(node("decompose"), |request| {
+        let is_part = request.says("Task to be split");
+        tasks(if is_part { &[("x", &[]), ("y", &[])] } else { &[("a", &[]), ("b", &[1]), ("c", &[2]), ("d", &[3])] })
+    });
+    let mut splits = ways(&[("straight", 0.1)]);
+    (splits["split"], splits["split_estimate"]) = (json!(true), json!(0.9));
+    stub.on(about("consider", "c"), call("consider", splits));
+    stub.on(node("replan"), call("replan", json!({ "possible": true, "description": null, "why": "it can" })));
+    otherwise(&stub);
+    let app = App::start(medium, &stub).await;
+    let mut skipped_in_all = 0;
+    for round in 0..12 {
+        let mission = begin(&app, &format!("four things, {round}"), json!({})).await;
+        let mut skipped = Vec::new();
+        while !["done", "failed"]
+            .contains(&app.get(&format!("/threads/{mission}")).await.expect(200)["status"].as_str().unwrap())
+        {
+            let tasks = list(&app, &mission).await;
+            let to_come = tasks.iter().filter(|it| it["status"] == "open" || it["status"] == "in_progress");
+            // One of those that come first, another one in each round.
+            let Some(task) = to_come.take(2).nth(round % 2).and_then(|it| it["id"].as_str()) else { continue };
+            if app.delete(&format!("/threads/{mission}/tasks/{task}")).await.status == 200 {
+                skipped.push(task.to_owned());
+            }
+        }
+        for task in list(&app, &mission).await {
+            let id = task["id"].as_str().unwrap();
+            assert_ne!(task["status"], "open", "{task}");
+            assert_ne!(task["status"], "in_progress", "{task}");
+            if skipped.iter().any(|it| it == id) {
+                assert_eq!(task["reason"], "skipped", "{task}");
+            }
+            if let Some(thread) = task["thread"].as_str() {
+                let thread = app.get(&format!("/threads/{thread}")).await;
+                assert!(
+                    thread.status == 404
+                        || ["done", "failed"].contains(&thread.expect(200)["status"].as_str().unwrap()),
+                    "{task}"
+                );
+            }
+        }
+        skipped_in_all += skipped.len();
+    }
+    assert!(skipped_in_all > 12, "control: {skipped_in_all}");
+    let log = app.log().await;
+    let ends = with(&log, &["task", "over"]);
+    let of = |it: &Value| format!("{:?} {}", it["thread"].as_str().unwrap().split('.').nth(1), it["payload"]["task"]);
+    let tasks: BTreeSet<String> = ends.iter().copied().map(of).collect();
+    assert_eq!(tasks.len(), ends.len(), "each task ends once");
+    rebuilt(app).await;
+});
+
+// What waits for a place at which to be worked on has not begun: it can be told to wait for others.
+on_both!(t1_09_a_task_that_waits_for_its_place_is_changed_like_any_other, |medium| {
+    let stub = Stub::start().await;
+    let gate = Gate::new();
+    stub.on_each(node("decompose"), |request| {
+        tasks(if request.says("Task to be split") {
+            &[("x", &[]), ("y", &[]), ("z", &[])]
+        } else {
+            &[("a", &[]), ("b", &[])]
+        })
+    });
+    let mut splits = ways(&[("straight", 0.1)]);
+    (splits["split"], splits["split_estimate"]) = (json!(true), json!(0.9));
+    stub.on(about("consider", "a"), call("consider", splits));
+    stub.on(about("solve", "b"), solved("did b").held(&gate));
+    stub.script(about("solve", "x"), [solved("did x").held(&gate)]);
+    otherwise(&stub);
+    let app = Setup::new(medium, &stub).env("THINKD_MISSION__WIDTH", 2).start().await;
+    let mission = begin(&app, "two things", json!({})).await;
+    stub.request(about("solve", "b")).await;
+    stub.request(about("solve", "x")).await;
+    let parts = list(&app, &mission).await;
+    let (y, z) = (named(&parts, "y"), named(&parts, "z"));
+    assert_eq!(y["status"], "open", "both places are taken");
+    let path = format!("/threads/{mission}/tasks/{}", y["id"].as_str().unwrap());
+    app.patch(&path, json!({ "tasks_required": [z["id"]] })).await.expect(200);
+    gate.open();
+    assert_eq!(ended(&app, &mission).await["status"], "done");
+    let solved: Vec<Value> = stub.all(node("solve")).iter().map(|it| task_of(it)["name"].clone()).collect();
+    let place = |name: &str| solved.iter().position(|it| it == name).unwrap();
+    assert!(place("z") < place("y"), "{solved:?}");
 });
 
 on_both!(a_mission_rests_and_goes_on, |medium| {

@@ -166,6 +166,16 @@ impl Board {
         Some(next.1)
     }
 
+    /// The same in place of one that was taken before, and could not begin: people may have changed meanwhile which is next.
+    pub fn take_instead(&mut self, taken: TaskId) -> Option<TaskId> {
+        let now = self.tasks.get(&taken)?;
+        let (parent, rank) = (now.parent, now.rank);
+        if !now.status.is_over() {
+            self.waiting.entry(parent).or_default().insert((rank, taken));
+        }
+        self.take_next(parent)
+    }
+
     /// People have made another one of a task. What has begun stays as it was begun.
     pub fn change(&mut self, task: TaskId, name: &str, description: &str, requires: &[TaskId], rank: u64) {
         let Some(now) = self.tasks.get_mut(&task).filter(|now| now.status == TaskStatus::Open) else { return };
@@ -178,13 +188,17 @@ impl Board {
         }
     }
 
-    /// People do not want a task any more.
+    /// People do not want a task any more, nor its parts. It may have an answer that came too late to be stored.
     pub fn skip(&mut self, task: TaskId, reason: &str) {
-        let Some(now) = self.tasks.get(&task).filter(|now| !now.status.is_over()) else { return };
+        let Some(now) = self.tasks.get(&task) else { return };
         let (parent, rank) = (now.parent, now.rank);
         self.end(task, None, Some(reason.to_owned()));
         self.waiting.entry(parent).or_default().remove(&(rank, task));
         self.skipped.insert(task);
+        let parts = self.parts(Some(task)).filter(|(_, part)| !part.status.is_over());
+        for part in parts.map(|(part, _)| part).collect::<Vec<_>>() {
+            self.skip(part, reason);
+        }
     }
 
     /// Whether people do not want a task any more.
@@ -238,5 +252,31 @@ mod tests {
         assert_eq!(board.take_next(Some(TaskId(3))), Some(TaskId(4)));
         assert_eq!(board.get(TaskId(4)).unwrap().level, 2);
         assert_eq!(board.next_number(), 5);
+    }
+
+    #[test]
+    fn what_was_skipped_is_over_with_its_parts_whatever_came_of_it_meanwhile() {
+        let mut board = board(&[(1, None, &[], 1), (2, Some(1), &[], 1), (3, Some(2), &[], 1), (4, None, &[], 2)]);
+        assert_eq!(board.take_next(None), Some(TaskId(1)));
+        board.begin(TaskId(1));
+        board.end(TaskId(1), Some("too late".into()), None);
+        board.skip(TaskId(1), "skipped");
+        let of =
+            |task| board.get(TaskId(task)).map(|now| (now.status.is_over(), now.answer.clone(), now.reason.clone()));
+        for task in [1, 2, 3] {
+            assert_eq!(of(task), Some((true, None, Some("skipped".into()))), "t{task}");
+        }
+        assert_eq!((board.left(), board.to_come()), (1, (1, 0)));
+        assert_eq!((board.take_next(Some(TaskId(1))), board.take_next(None)), (None, Some(TaskId(4))));
+    }
+
+    #[test]
+    fn what_waits_for_its_place_is_taken_as_people_have_changed_it() {
+        let mut board = board(&[(1, None, &[], 1), (2, None, &[], 2), (3, None, &[], 3)]);
+        assert_eq!(board.take_next(None), Some(TaskId(1)));
+        board.change(TaskId(1), "n1", "d1", &[TaskId(2)], 1);
+        assert_eq!(board.take_instead(TaskId(1)), Some(TaskId(2)));
+        board.skip(TaskId(3), "skipped");
+        assert_eq!(board.take_instead(TaskId(3)), None, "1 waits for 2, and 3 is over");
     }
 }

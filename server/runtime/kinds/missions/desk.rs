@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::board::Board;
 use super::resting::Rest;
 use super::said::Refusal;
+use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::estimate::Records;
@@ -225,6 +226,11 @@ impl Desk {
     pub fn say(&self, task: TaskId, news: impl IntoIterator<Item = TaskNews>) {
         let thread = self.0.row.thread.of_task(task);
         self.beside(Some(task), news.into_iter().map(|what| Draft::task(&thread, task, what)));
+    }
+
+    /// What has to be so for anything to become of a task: people have not skipped it.
+    pub fn to_come(&self, task: TaskId) -> Condition {
+        Condition::TaskToCome { mission: self.mission_thread().clone(), task, open: false }
     }
 
     /// The node that runs for a task is stored with the one that follows at once, in one append.

@@ -65,31 +65,28 @@ impl Missions {
         self.say(space, vec![Draft::task(mission, task, changed).only_if(stands)]).await
     }
 
-    /// Skips a task that is not over, and its parts.
+    /// Skips a task that is not over, and its parts, also such as are made meanwhile. A part that ends meanwhile has ended.
     pub async fn skip(&self, space: &Space, mission: &ThreadId, task: TaskId) -> Result<(), Refused> {
         self.mission(space, mission).await?;
-        let (_, rows) = self.task(space, mission, task).await?;
-        let stands = Condition::TaskToCome { mission: mission.clone(), task, open: false };
-        let mut below = BTreeSet::from([task]);
-        // Parts are made after what they are parts of.
-        below.extend(rows.iter().fold(below.clone(), |mut below, row| {
-            below.extend(row.parent.filter(|parent| below.contains(parent)).map(|_| row.task));
-            below
-        }));
-        let over = |row: &TaskRow| {
-            let status = TaskStatus::FailedWithCurrentAvailableInstruments;
-            let news = TaskNews::Over { status, answer: None, reason: Some(SKIPPED.into()) };
-            let thread = mission.of_task(row.task);
-            let ended = (row.began > 0).then(|| ended_thread(&thread, false, Some(SKIPPED)));
-            std::iter::once(Draft::task(mission, row.task, news)).chain(ended)
+        let mut is_skipped = false;
+        // Each time around a task has begun, has ended or was made meanwhile.
+        let below = loop {
+            let (row, rows) = self.task(space, mission, task).await?;
+            if row.status.is_over() && !is_skipped {
+                return Err(Refused::Settled(format!("{task} is over already")));
+            }
+            let below = below(&rows, task);
+            let to_come = rows.iter().filter(|row| below.contains(&row.task) && !row.status.is_over());
+            let drafts: Vec<Draft> = to_come.flat_map(|row| skipped(mission, row)).collect();
+            if drafts.is_empty() {
+                break below;
+            }
+            match self.store.append(Append::free(space, drafts)).await {
+                Ok(_) => is_skipped = true,
+                Err(StoreError::Unmet(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
         };
-        let to_come = rows.iter().filter(|row| below.contains(&row.task) && !row.status.is_over());
-        let mut drafts: Vec<Draft> = to_come.flat_map(over).collect();
-        match drafts.first_mut() {
-            None => return Err(Refused::Settled(format!("{task} is over already"))),
-            Some(first) => first.conditions.push(stands),
-        }
-        self.say(space, drafts).await?;
         for task in below {
             self.withdraw(space, mission, task).await?;
         }
@@ -140,6 +137,25 @@ impl Missions {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// A task and all below it.
+fn below(rows: &[TaskRow], task: TaskId) -> BTreeSet<TaskId> {
+    // Parts are made after what they are parts of.
+    rows.iter().fold(BTreeSet::from([task]), |mut below, row| {
+        below.extend(row.parent.filter(|parent| below.contains(parent)).map(|_| row.task));
+        below
+    })
+}
+
+/// A task is skipped, and its thread ends, as long as it is as this row says: neither over, nor begun where it has no thread yet.
+fn skipped(mission: &ThreadId, row: &TaskRow) -> impl Iterator<Item = Draft> {
+    let status = TaskStatus::FailedWithCurrentAvailableInstruments;
+    let news = TaskNews::Over { status, answer: None, reason: Some(SKIPPED.into()) };
+    let has_begun = row.began > 0;
+    let stands = Condition::TaskToCome { mission: mission.clone(), task: row.task, open: !has_begun };
+    let ended = has_begun.then(|| ended_thread(&mission.of_task(row.task), false, Some(SKIPPED)));
+    std::iter::once(Draft::task(mission, row.task, news).only_if(stands)).chain(ended)
 }
 
 /// Whether a task may require these: they are its siblings, and no circle is closed.

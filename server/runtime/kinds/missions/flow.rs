@@ -64,14 +64,15 @@ fn work_off(desk: Desk, parent: Option<TaskId>) -> BoxFuture<'static, Done<()>> 
         let mut flows = UnderWay::default();
         loop {
             while flows.len() < desk.options().width as usize && desk.spent().is_none() {
-                let Some(task) = desk.board().take_next(parent) else { break };
-                let (work, skipped) = (Run::branch(task, work_on(desk.clone(), task)), desk.clone());
-                let at_work = desk.rest().at_work();
+                let Some(taken) = desk.board().take_next(parent) else { break };
+                let (at_work, desk) = (desk.rest().at_work(), desk.clone());
                 flows.push(async move {
                     let _at_work = at_work;
+                    let place = desk.place().await;
+                    let Some(task) = desk.board().take_instead(taken) else { return Ok(()) };
                     tokio::select! {
-                        () = skipped.skipped(task) => Ok(()),
-                        done = work => done,
+                        () = desk.skipped(task) => Ok(()),
+                        done = Run::branch(task, work_on(desk.clone(), task, place)) => done,
                     }
                 });
             }
@@ -85,8 +86,7 @@ fn work_off(desk: Desk, parent: Option<TaskId>) -> BoxFuture<'static, Done<()>> 
 }
 
 /// Does one task, whatever it takes.
-async fn work_on(desk: Desk, task: TaskId) -> Done<()> {
-    let mut place = desk.place().await;
+async fn work_on(desk: Desk, task: TaskId, mut place: Option<Place>) -> Done<()> {
     if let Some(failed) = begin(Context::new(task), desk.clone()).await? {
         let possible = replan(Context::new(task), failed, desk.clone()).await?;
         match desk.noting(possible) {

@@ -215,7 +215,8 @@ impl Desk {
         if let Some(now) = parent.and_then(|parent| board.get_mut(parent)) {
             now.requires.extend(ids.iter().copied());
             let changed = now.changed("it was split".into());
-            drafts.extend(parent.map(|parent| Draft::task(&thread.of_task(parent), parent, changed)));
+            let changed = |parent| Draft::task(&thread.of_task(parent), parent, changed).only_if(self.to_come(parent));
+            drafts.extend(parent.map(changed));
         }
         drop(board);
         self.beside(parent, drafts);

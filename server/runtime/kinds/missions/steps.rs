@@ -52,7 +52,7 @@ pub(super) async fn begin(task: TaskId, desk: Desk) -> Option<TaskId> {
         Some(task),
         [Draft::set_thread(&thread, Thread { settings: Some(&json!(settings)), ..Thread::default() })],
     );
-    desk.say(task, [TaskNews::Began { behind }]);
+    desk.beside(Some(task), [Draft::task(&thread, task, TaskNews::Began { behind }).only_if(desk.to_come(task))]);
     desk.board().begin(task);
     behind
 }
@@ -109,7 +109,8 @@ pub(super) async fn check(
 /// A task is over, and its thread with it.
 #[node]
 pub(super) async fn end(task: TaskId, ended: Ended, desk: Desk) {
-    desk.beside(Some(task), closing::over(desk.mission_thread(), task, ended.answer.clone(), ended.reason.clone()));
+    let [over, thread] = closing::over(desk.mission_thread(), task, ended.answer.clone(), ended.reason.clone());
+    desk.beside(Some(task), [over.only_if(desk.to_come(task)), thread]);
     desk.board().end(task, ended.answer, ended.reason);
 }
 
