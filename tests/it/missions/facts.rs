@@ -69,3 +69,26 @@ on_both!(facts_without_end_are_refused_by_name, |medium| {
         assert!(refused.iter().any(|it| it.contains(why)), "{why}: {refused:?}");
     }
 });
+
+// Answers of tasks side by side: what they claim at the same time does not pass together what there is room for.
+on_both!(facts_of_answers_at_once_do_not_pass_memory_waiting_together, |medium| {
+    let stub = Stub::start().await;
+    let (gate, names) = (Gate::new(), ["a", "b", "c", "d", "e", "f"]);
+    stub.on(node("decompose"), tasks(&names.map(|name| (name, &[][..]))));
+    for name in names {
+        let facts = [format!("The first of {name} is odd."), format!("The second of {name} is odd.")];
+        stub.on(about("solve", name), resting_on(&[&facts[0], &facts[1]]).held(&gate));
+    }
+    stub.on(deriving, derives(None, &["one"]).never());
+    otherwise(&stub);
+    let setup = Setup::new(medium, &stub).env("THINKD_MEMORY__WAITING", 3).env("THINKD_MISSION__WIDTH", 6);
+    let app = setup.start().await;
+    let mission = begin(&app, "six things", json!({})).await;
+    stub.some(6, node("solve")).await;
+    gate.open();
+    assert_eq!(ended(&app, &mission).await["status"], "done");
+    let log = app.log().await;
+    assert_eq!(with(&log, &["statement", "claimed"]).len(), 3);
+    let refused = with(&log, &["task", "refused"]);
+    assert_eq!(refused.iter().filter(|it| said(it).contains("memory.waiting")).count(), 9, "each is named");
+});

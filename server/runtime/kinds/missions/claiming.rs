@@ -5,7 +5,6 @@ use unhurried::{Context, NodeExecutionError, node};
 
 use super::desk::Desk;
 use super::solving::Tried;
-use crate::event::draft::Draft;
 use crate::event::mission::{TEXT_MAX, TaskId, sameness};
 use crate::event::statement::{Claim, Claimant, STATEMENT_MAX, Source, cut};
 use crate::words::id;
@@ -22,47 +21,34 @@ pub(super) async fn claim_facts(desk: &Desk, task: TaskId, tried: &Tried) -> Res
     Ok(())
 }
 
-/// Claims facts in the thread of a task, each once.
+/// Claims facts in the thread of a task, each once, and each by an append of its own: so no claims at once pass `memory.waiting` together.
 #[node]
 pub(super) async fn claim(task: TaskId, facts: Vec<String>, desk: Desk) {
     let (thread, _) = desk.seat(Some(task));
-    let (store, most) = (desk.client().store(), desk.claims_max());
     let refuse = |fact: &str, why: String| {
         desk.refuse(Some(task), [(task, format!("to claim {}", cut(fact, TEXT_MAX)), why)]);
     };
-    let mut waiting = match store.statements_waiting(desk.space(), most).await {
-        Ok(waiting) => waiting,
-        Err(error) => return desk.lose(error).await,
-    };
-    let mut claimed = Vec::new();
     for (at, fact) in facts.iter().map(|fact| fact.trim()).filter(|fact| !fact.is_empty()).enumerate() {
         if at >= FACTS_MAX {
             refuse(fact, format!("an answer rests on {FACTS_MAX} facts at most"));
             return;
         }
         let id = id::about(&format!("the fact {} of {thread}", sameness(fact)));
-        let is_known = match store.event(desk.space(), id).await {
-            Ok(known) => known.is_some() || claimed.contains(&id),
+        match desk.client().store().event(desk.space(), id).await {
+            Ok(Some(_)) => continue,
+            Ok(None) => {}
             Err(error) => return desk.lose(error).await,
-        };
-        if is_known {
-            continue;
         }
         // One that is cut is another one.
         if fact.chars().count() > STATEMENT_MAX {
             refuse(fact, format!("a statement has at most {STATEMENT_MAX} characters"));
             continue;
         }
-        if waiting >= most {
-            refuse(fact, format!("{most} claims wait for their trial already (memory.waiting)"));
-            continue;
-        }
-        waiting += 1;
-        claimed.push(id);
         let source = Source { by: Claimant::Mind, seqs: Vec::new(), quote: None };
-        desk.beside(
-            Some(task),
-            Draft::claimed(&thread, id, Claim { text: fact.to_owned(), source, premises: Vec::new() }),
-        );
+        let claim = Claim { text: fact.to_owned(), source, premises: Vec::new() };
+        if !desk.claim(&thread, id, claim).await {
+            let most = desk.claims_max();
+            refuse(fact, format!("{most} claims wait for their trial already (memory.waiting)"));
+        }
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::board::Board;
 use super::resting::Rest;
@@ -20,6 +21,7 @@ use crate::event::estimate::Records;
 use crate::event::fact::Fact;
 use crate::event::fact::task::{TAG, TaskFact};
 use crate::event::mission::{TaskId, Wanted};
+use crate::event::statement::Claim;
 use crate::event::task::TaskNews;
 use crate::log::error::StoreError;
 use crate::log::feed::Follower;
@@ -149,6 +151,17 @@ impl Desk {
 
     pub fn claims_max(&self) -> u32 {
         self.0.claims_max
+    }
+
+    /// Claims something, if fewer claims than that wait for their trial. False: there are as many.
+    pub async fn claim(&self, thread: &ThreadId, id: Uuid, claim: Claim) -> bool {
+        let [claimed, due] = Draft::claimed(thread, id, claim);
+        let claimed = claimed.only_if(Condition::FewerWaiting(self.0.claims_max));
+        match self.0.ledger.say(vec![claimed, due]).await {
+            Ok(()) => true,
+            Err(Lost::Store(StoreError::Unmet(_))) => false,
+            Err(lost) => self.0.ledger.lose(lost).await,
+        }
     }
 
     /// Something is to be tried.
