@@ -8,7 +8,7 @@ use crate::log::vectors::{Hash, Maker, PAGE, VectorChange};
 use crate::words::id::Space;
 
 /// What was done in a space.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Made {
     /// Statements that were looked at.
     pub statements: u64,
@@ -16,11 +16,13 @@ pub struct Made {
     pub made: u64,
     /// Statements that the model has no vector for, or that are more than may have one.
     pub without: u64,
+    /// Why those beyond `memory.exact_vectors` have none, if so.
+    pub no_index: Option<Why>,
 }
 
 impl Meaning {
     /// See the module. `tell` hears of each step; returns whose vectors there are now.
-    pub async fn reembed(&self, mut tell: impl FnMut(&Space, Made, bool)) -> Result<Maker, Why> {
+    pub async fn reembed(&self, mut tell: impl FnMut(&Space, &Made, bool)) -> Result<Maker, Why> {
         // Those of the same model with other dimensions are what this is to cure.
         let scale = self.measured(false).await?;
         for space in self.store.spaces_with_statements().await.map_err(|error| error.to_string())? {
@@ -37,7 +39,10 @@ impl Meaning {
                     let (scanned, beyond) =
                         rows.split_at(rows.len().saturating_sub(room.saturating_sub(self.options.exact)));
                     if !beyond.is_empty() && index.is_none() {
-                        index = self.index_of(Some(&space), &scale).await.ok();
+                        match self.index_of(Some(&space), &scale).await {
+                            Ok(of) => (index, made.no_index) = (Some(of), None),
+                            Err(why) => made.no_index = Some(why),
+                        }
                     }
                     // Without an index those beyond have none.
                     let texts = if index.is_some() { &rows } else { scanned };
@@ -50,13 +55,13 @@ impl Meaning {
                     }
                     made.made += vectors.saturating_sub(known);
                     made.without += rows.len() as u64 - vectors;
-                    tell(&space, made, false);
+                    tell(&space, &made, false);
                 }
             }
             if let Some(of) = &index {
                 self.store.tidy_index(of).await.map_err(|error| error.to_string())?;
             }
-            tell(&space, made, true);
+            tell(&space, &made, true);
         }
         let maker = self.maker(&scale);
         self.store.change_vectors(VectorChange::KeepOnly(maker.clone())).await.map_err(|error| error.to_string())?;

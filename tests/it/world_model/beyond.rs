@@ -110,6 +110,7 @@ on_both!(d1_05_a_reembed_makes_the_vectors_beyond_exact_vectors_and_their_index,
     assert_eq!(code, Some(0), "{said}");
     let (made, without) = if has_pgvector { (81, 0) } else { (30, 51) };
     assert!(said.contains(&format!("81 statements, {made} vectors made, {without} without one")), "{said}");
+    assert_eq!(said.contains("memory.exact_vectors (30), and no index for the others: "), !has_pgvector, "{said}");
     app.start_again().await;
     let expected = if has_pgvector { vec![PHYSICIAN.to_owned()] } else { Vec::new() };
     assert_eq!(found(&app, ASKED).await.0, expected);
