@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
@@ -263,33 +263,39 @@ async fn an_append_under_a_lost_lease_is_dropped() {
 async fn leases_fence_their_appends_under_take_overs() {
     for medium in media().await {
         let store = open(&medium).await;
-        let holders = (0..4).map(|_| tokio::spawn(hold(store.clone())));
-        for holder in holders.collect::<Vec<_>>() {
-            holder.await.unwrap();
+        let held = Arc::new(AtomicUsize::new(0));
+        let holders: Vec<_> = (0..4).map(|_| tokio::spawn(hold(store.clone(), held.clone()))).collect();
+        for holder in holders {
+            within("a lease that changes hands", holder).await.unwrap();
         }
         let mut numbers: Vec<i64> =
             log(&store, &space()).await.iter().map(|event| event.payload["number"].as_i64().unwrap()).collect();
         numbers.dedup();
         let holders = numbers.iter().collect::<BTreeSet<_>>().len();
         assert_eq!(holders, numbers.len(), "an older holder's event behind a newer one's");
-        assert!(holders > 8, "the lease should have changed hands: {numbers:?}");
+        assert!(holders >= HOLDERS, "the lease should have changed hands: {numbers:?}");
         store.close().await;
     }
 }
 
-/// Takes the lease for less time than it goes on appending.
-async fn hold(store: Arc<dyn Store>) {
-    for _ in 0..12 {
+/// So many leases, one after the other, have something stored by them.
+const HOLDERS: usize = 12;
+
+/// Takes the lease for less time than it goes on appending, until so many were held.
+async fn hold(store: Arc<dyn Store>, held: Arc<AtomicUsize>) {
+    while held.load(Ordering::Relaxed) < HOLDERS {
         let Some(Leased { fence, .. }) = store.lease(&space(), &thread("main"), ms(3)).await.unwrap() else {
             tokio::time::sleep(ms(2)).await;
             continue;
         };
+        let mut has_stored = false;
         for _ in 0..6 {
             let mut draft = draft("main", "x", &[]);
             draft.payload.insert("number".into(), json!(fence.number));
             let append = Append { fence: Some(fence.clone()), ..Append::free(&space(), vec![draft]) };
-            store.append(append).await.unwrap();
+            has_stored |= matches!(store.append(append).await.unwrap(), Appended::Stored(_));
         }
+        held.fetch_add(usize::from(has_stored), Ordering::Relaxed);
     }
 }
 
