@@ -354,7 +354,8 @@ async fn the_feed_tells_what_is_committed_in_order() {
 /// a search finds a commit in the database before the writer has said that it is made.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_told_of_an_event_finds_the_row_that_it_left() {
-    const APPENDS: i64 = 1500;
+    // Fewer than a tail keeps: however late it is read, nothing lies behind it.
+    const APPENDS: i64 = 1000;
     for medium in media().await {
         let store = open(&medium).await;
         let mut follower = store.feed().follow(&space(), None);
@@ -372,16 +373,13 @@ async fn who_is_told_of_an_event_finds_the_row_that_it_left() {
             }
         });
         let mut told = 0;
-        within("all events", async {
-            while told < APPENDS {
-                follower.changed().await;
-                let Tail::Events(events) = follower.after(told, 1000) else { panic!("behind") };
-                told = events.last().map_or(told, |last| last.event.seq);
-                let row = store.thread(&space(), &thread("a")).await.unwrap();
-                assert!(row.is_some_and(|row| row.head >= told), "told of {told} before its row was known");
-            }
-        })
-        .await;
+        while told < APPENDS {
+            within("the next event", follower.changed()).await;
+            let Tail::Events(events) = follower.after(told, 1000) else { panic!("behind") };
+            told = events.last().map_or(told, |last| last.event.seq);
+            let row = store.thread(&space(), &thread("a")).await.unwrap();
+            assert!(row.is_some_and(|row| row.head >= told), "told of {told} before its row was known");
+        }
         appending.await.unwrap();
         doubting.abort();
         store.close().await;
