@@ -30,20 +30,18 @@ use crate::tasks::supervisor;
 use crate::words::id::{Space, ThreadId};
 
 mod condition;
+mod group;
 mod plan;
 mod queue;
 mod soundness;
 
 pub(super) use condition::{Asked, Before};
+use group::Group;
 pub(super) use plan::Plan;
 use plan::{Item, drafts};
 use queue::{Probe, Queue};
 use soundness::Soundness;
 
-/// Most events of one commit, unless one append alone has more.
-const GROUP_EVENTS: usize = 512;
-/// Most payload bytes of one commit, unless one append alone has more.
-const GROUP_BYTES: usize = 4 << 20;
 /// How long a commit waits for the writers of the last one to come back.
 const GATHER: Duration = Duration::from_micros(500);
 
@@ -69,8 +67,12 @@ pub(super) struct Found {
 
 /// What a database does for the writer. `begin` … `commit` is one transaction.
 pub(super) trait Backend: Send + 'static {
-    /// Begins a transaction, and reads in it. Until its end the leases cannot be lost, and nobody else can append to the logs.
-    fn begin(&mut self, wanted: &Wanted) -> impl Future<Output = Result<Found, StoreError>> + Send;
+    /// Begins a transaction. Until its end nobody else can append to these logs; whoever is appending to them is waited for.
+    fn begin(&mut self, _: &BTreeSet<Space>) -> impl Future<Output = Result<(), StoreError>> + Send {
+        std::future::ready(Ok(()))
+    }
+    /// Reads in it. Until its end the leases cannot be lost.
+    fn read(&mut self, wanted: &Wanted) -> impl Future<Output = Result<Found, StoreError>> + Send;
     /// The same without a transaction, if nobody else has written to the logs lately: as if the leases held and the events were not
     /// there.
     fn known(&mut self, _: &Wanted) -> impl Future<Output = Result<Option<Found>, StoreError>> + Send {
@@ -261,9 +263,8 @@ impl<B: Backend> Task<B> {
                 self.probe(probe).await;
             }
             let group = self.gather(last).await;
-            if !group.is_empty() {
-                last = group.len();
-                self.append(group).await;
+            if !group.items.is_empty() {
+                last = self.append(group).await;
             }
             // A little after every commit, and no more: who appends waits for it.
             if self.queue.0.take_nudge() {
@@ -311,17 +312,13 @@ impl<B: Backend> Task<B> {
     }
 
     /// What waits already, space by space, and whoever comes back at once from the last commit.
-    async fn gather(&mut self, last: usize) -> Vec<Item> {
-        let (mut group, mut events, mut bytes) = (Vec::new(), 0, 0);
+    async fn gather(&mut self, last: usize) -> Group {
+        let mut group = Group::default();
         let until = Instant::now() + GATHER;
-        while events < GROUP_EVENTS && bytes < GROUP_BYTES {
+        while group.has_room() {
             match self.queue.0.next(|space| self.index.has_room(space)) {
-                Some(item) => {
-                    events += item.drafts.len();
-                    bytes += item.bytes;
-                    group.push(item);
-                }
-                None if group.is_empty() || group.len() >= last => break,
+                Some(item) => group.push(item),
+                None if group.items.is_empty() || group.items.len() >= last => break,
                 // Without this, writers who wait for their answers would fall into two halves that take turns.
                 None => match timeout_at(until, self.queue.0.filled()).await {
                     Ok(()) => {}
@@ -332,36 +329,45 @@ impl<B: Backend> Task<B> {
         group
     }
 
-    /// One transaction for all. If that fails because of one of them, one for each.
-    async fn append(&mut self, group: Vec<Item>) {
-        let result = match self.commit(&group, false).await {
-            // Perhaps only the connection was lost, perhaps after the commit: ids are looked up this time.
-            Err(StoreError::Unavailable(reason)) => {
-                tracing::warn!(reason, appends = group.len(), "appends failed; once more");
-                self.commit(&group, true).await
-            }
-            other => other,
-        };
-        match result {
-            Ok(outcomes) => answer(group, outcomes),
-            Err(StoreError::Broken(_)) if group.len() > 1 => {
-                for item in group {
-                    let single = [item];
-                    let result = self.commit(&single, true).await;
-                    let [item] = single;
-                    answer_one(item, result.and_then(|mut outcomes| outcomes.pop().unwrap_or_else(|| Err(gone()))));
-                }
-            }
-            Err(error) => {
-                for item in group {
-                    answer_one(item, Err(error.clone()));
-                }
-            }
+    /// Adds what came for these logs while another server's commit to them was waited for.
+    fn gather_more(&self, group: &mut Group, spaces: &BTreeSet<Space>) {
+        while group.has_room()
+            && let Some(item) = self.queue.0.next(|space| spaces.contains(space) && self.index.has_room(space))
+        {
+            group.push(item);
         }
     }
 
-    async fn commit(&mut self, group: &[Item], again: bool) -> Result<Vec<Result<Appended, StoreError>>, StoreError> {
-        self.soundness.begins(group.iter().map(|item| item.bytes).sum());
+    /// One transaction for all. If that fails because of one of them, one for each. Returns how many appends there were in the end.
+    async fn append(&mut self, mut group: Group) -> usize {
+        let result = match self.commit(&mut group, false).await {
+            // Perhaps only the connection was lost, perhaps after the commit: ids are looked up this time.
+            Err(StoreError::Unavailable(reason)) => {
+                tracing::warn!(reason, appends = group.items.len(), "appends failed; once more");
+                self.commit(&mut group, true).await
+            }
+            other => other,
+        };
+        let appends = group.items.len();
+        match result {
+            Err(StoreError::Broken(_)) if appends > 1 => {
+                for item in group.items {
+                    let mut single = Group::of(item);
+                    let result = self.commit(&mut single, true).await;
+                    answer(single.items, result);
+                }
+            }
+            result => answer(group.items, result),
+        }
+        appends
+    }
+
+    async fn commit(
+        &mut self,
+        group: &mut Group,
+        again: bool,
+    ) -> Result<Vec<Result<Appended, StoreError>>, StoreError> {
+        self.soundness.begins(group.bytes);
         let result = limited(self.limit, self.transaction(group, again)).await;
         self.soundness.ended(result.is_ok());
         match result {
@@ -380,16 +386,21 @@ impl<B: Backend> Task<B> {
         }
     }
 
-    async fn transaction(&mut self, group: &[Item], again: bool) -> Result<Plan, StoreError> {
-        let wanted = Wanted::by(group, again);
+    async fn transaction(&mut self, group: &mut Group, again: bool) -> Result<Plan, StoreError> {
+        let mut wanted = Wanted::by(&group.items, again);
         if !again
             && let Some(found) = self.backend.known(&wanted).await?
-            && let Some(plan) = self.at_once(group, found, &wanted.fences).await?
+            && let Some(plan) = self.at_once(&group.items, found, &wanted.fences).await?
         {
             return Ok(plan);
         }
-        let found = self.backend.begin(&wanted).await?;
-        let plan = self.plan(group, found).await?;
+        self.backend.begin(&wanted.spaces).await?;
+        if !again {
+            self.gather_more(group, &wanted.spaces);
+            wanted = Wanted::by(&group.items, again);
+        }
+        let found = self.backend.read(&wanted).await?;
+        let plan = self.plan(&group.items, found).await?;
         if plan.is_empty() {
             self.backend.undo().await;
         } else {
@@ -440,13 +451,10 @@ impl<B: Backend> Task<B> {
     }
 }
 
-fn answer(group: Vec<Item>, outcomes: Vec<Result<Appended, StoreError>>) {
-    for (item, outcome) in group.into_iter().zip(outcomes) {
-        answer_one(item, outcome);
+/// Says what came of each; a caller may be gone, and what is committed stays committed.
+fn answer(items: Vec<Item>, result: Result<Vec<Result<Appended, StoreError>>, StoreError>) {
+    let outcomes = result.unwrap_or_else(|error| vec![Err(error); items.len()]);
+    for (item, outcome) in items.into_iter().zip(outcomes) {
+        let _ = item.answer.send(outcome);
     }
-}
-
-fn answer_one(item: Item, outcome: Result<Appended, StoreError>) {
-    // The caller may be gone; what is committed stays committed.
-    let _ = item.answer.send(outcome);
 }

@@ -20,7 +20,7 @@ pub(super) struct Log {
 }
 
 impl Backend for Log {
-    async fn begin(&mut self, wanted: &Wanted) -> Result<Found, StoreError> {
+    async fn read(&mut self, wanted: &Wanted) -> Result<Found, StoreError> {
         let stored = self.disk.lock();
         let head = |space: &Space| Some((space.clone(), stored.head(space)?));
         let event = |(space, id): &(Space, Uuid)| Some((space.clone(), stored.event(space, *id)?.clone()));

@@ -52,17 +52,17 @@ macro_rules! put_text {
 const PUT: &str = concat!(put_text!("", ""), "select true");
 
 /// The same if nothing has changed since it was planned: the leases hold, the logs end where they ended, nobody has made the
-/// rows anew, and it is still waited for: what was kept by a network until after it was refused is not stored. Leases are locked
-/// first, then the spaces, each in order, as a transaction does it.
+/// rows anew, and it is still waited for: what was kept by a network until after it was refused is not stored. The
+/// spaces are locked first, then the leases, each in order, as a transaction does it.
 const PUT_IF: &str = concat!(
     put_text!(
-        "held as materialized (select l.number from unnest($42::text[], $43::text[], $44::bigint[]) f (space, thread, number) \
+        "ends as materialized (select space, head from spaces where space = any($1) order by space for update), \
+         held as materialized (select l.number from unnest($42::text[], $43::text[], $44::bigint[]) f (space, thread, number) \
          cross join lateral (select number from leases where space = f.space and thread = f.thread and number = f.number \
          for no key update) l), \
-         ends as materialized (select space, head from spaces where space = any($1) order by space for update), \
-         same as materialized (select (select count(*) from held) = cardinality($44::bigint[]) \
-         and (select count(*) from ends join unnest($1::text[], $45::bigint[]) n (space, head) \
+         same as materialized (select (select count(*) from ends join unnest($1::text[], $45::bigint[]) n (space, head) \
          on n.space = ends.space and n.head = ends.head) = cardinality($1::text[]) \
+         and (select count(*) from held) = cardinality($44::bigint[]) \
          and (select incarnation from log) = $46 \
          and extract(epoch from clock_timestamp()) * 1000000 < $47 as is), ",
         " where (select same.is from same)"

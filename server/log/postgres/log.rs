@@ -1,6 +1,6 @@
 //! The connection that writes: what the store's one writer asks of a database, on Postgres.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -131,9 +131,15 @@ struct Locked {
 }
 
 impl Backend for Log {
-    async fn begin(&mut self, wanted: &Wanted) -> Result<Found, StoreError> {
+    async fn begin(&mut self, spaces: &BTreeSet<Space>) -> Result<(), StoreError> {
         let connection = self.connected().await?;
-        sqlx::query("begin").execute(connection).await.map_err(sql::error)?;
+        sqlx::query("begin").execute(&mut *connection).await.map_err(sql::error)?;
+        let text = "select 1 from spaces where space = any($1) order by space for update";
+        let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
+        sqlx::query(text).bind(names).execute(connection).await.map(|_| ()).map_err(sql::error)
+    }
+
+    async fn read(&mut self, wanted: &Wanted) -> Result<Found, StoreError> {
         let mut locked = self.lock(wanted).await?;
         let (is_anew, is_new) = (locked.incarnation != self.incarnation, locked.logs.len() < wanted.spaces.len());
         if is_anew {

@@ -150,9 +150,12 @@ impl Log {
 }
 
 impl Backend for Log {
-    async fn begin(&mut self, wanted: &Wanted) -> Result<Found, StoreError> {
+    async fn begin(&mut self, _: &BTreeSet<Space>) -> Result<(), StoreError> {
         // What is read needs no transaction, since nobody else writes; what is written has one (`put_alone`).
-        self.sound()?;
+        self.sound()
+    }
+
+    async fn read(&mut self, wanted: &Wanted) -> Result<Found, StoreError> {
         Ok(Found {
             held: self.leases.begin(&wanted.fences),
             heads: self.heads(&wanted.spaces).await?,

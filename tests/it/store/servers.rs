@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
+use futures_util::poll;
 use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use thinkd::log::appended::{Append, Appended};
@@ -309,14 +311,7 @@ async fn an_append_that_had_to_wait_sees_what_was_stored_meanwhile() {
             ];
             tokio::spawn(async move { append(&store, drafts).await.iter().filter(|it| it.duplicate).count() })
         }));
-        within("all of them to wait", async {
-            let text =
-                "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-            while sqlx::query_scalar::<_, i64>(text).fetch_one(&mut looking).await.unwrap() < 3 {
-                tokio::task::yield_now().await;
-            }
-        })
-        .await;
+        within("all of them to wait", waiting(&mut looking, 3)).await;
         sqlx::raw_sql("commit").execute(&mut raw).await.unwrap();
         let mut duplicates = 0;
         for append in appends {
@@ -329,6 +324,41 @@ async fn an_append_that_had_to_wait_sees_what_was_stored_meanwhile() {
     assert_eq!(stores[0].rebuild(true).await.unwrap().differences, Vec::<String>::new());
     for store in stores {
         store.close().await;
+    }
+}
+
+/// Whatever is appended at a server while it waits for another one's commit is in its next commit: it does not wait for one more.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_comes_while_a_server_waits_for_another_is_in_its_next_commit() {
+    let Some((medium, a, b)) = two().await else { return };
+    let mut raw = PgConnection::connect(medium.url()).await.unwrap();
+    let mut looking = PgConnection::connect(medium.url()).await.unwrap();
+    append(&a, vec![draft("main", "x", &[])]).await;
+    append(&b, vec![draft("main", "x", &[])]).await;
+    sqlx::raw_sql("begin; select 1 from spaces for update").execute(&mut raw).await.unwrap();
+    let append_one = || Box::pin(append(&a, vec![draft("main", "y", &[])]));
+    let mut first = append_one();
+    assert!(poll!(&mut first).is_pending());
+    within("the first to wait", waiting(&mut looking, 1)).await;
+    let mut more = Vec::from_iter(std::iter::repeat_with(append_one).take(20));
+    for append in &mut more {
+        assert!(poll!(append).is_pending(), "it is queued, and waits");
+    }
+    sqlx::raw_sql("commit").execute(&mut raw).await.unwrap();
+    first.await;
+    join_all(more).await;
+    let text = "select count(*), count(distinct xmin::text) from events where seq > 2";
+    let commits: (i64, i64) = sqlx::query_as(text).fetch_one(&mut raw).await.unwrap();
+    assert_eq!(commits, (21, 1), "events, and commits that stored them");
+    a.close().await;
+    b.close().await;
+}
+
+/// Returns when so many connections wait for a lock.
+async fn waiting(looking: &mut PgConnection, count: i64) {
+    let text = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    while sqlx::query_scalar::<_, i64>(text).fetch_one(&mut *looking).await.unwrap() < count {
+        tokio::task::yield_now().await;
     }
 }
 
@@ -348,14 +378,7 @@ async fn the_row_that_comes_with_a_lease_is_as_the_last_holder_left_it() {
         let (b, main) = (b.clone(), main.clone());
         async move { b.lease(&space(), &main, Duration::from_secs(60)).await.unwrap().unwrap() }
     });
-    within("the other one to wait", async {
-        let text =
-            "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-        while sqlx::query_scalar::<_, i64>(text).fetch_one(&mut looking).await.unwrap() == 0 {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    within("the other one to wait", waiting(&mut looking, 1)).await;
     sqlx::raw_sql("commit").execute(&mut raw).await.unwrap();
     let leased = waits.await.unwrap();
     assert_ne!(leased.fence.number, fence.number);
@@ -398,7 +421,7 @@ async fn a_commit_of_a_server_that_writes_alone_is_one_statement() {
     append(&a, vec![draft("main", "x", &[])]).await;
     let alone = transactions(&mut raw, &a, 20).await;
     append(&b, vec![draft("main", "x", &[])]).await;
-    assert!(alone.iter().all(|text| text.starts_with("with held")), "{alone:?}");
+    assert!(alone.iter().all(|text| text.starts_with("with ends")), "{alone:?}");
     let after = transactions(&mut raw, &a, 1).await;
     assert_eq!(after, ["commit"], "another server has written: the control");
     a.close().await;
@@ -411,7 +434,7 @@ async fn transactions(raw: &mut PgConnection, store: &Arc<dyn Store>, times: usi
     for _ in 0..times {
         append(store, vec![draft("main", "x", &[])]).await;
         let text = "select query from pg_stat_activity where datname = current_database() \
-             and (query = 'commit' or query like 'with held%') order by state_change desc limit 1";
+             and (query = 'commit' or query like 'with ends%') order by state_change desc limit 1";
         last.push(sqlx::query_scalar(text).fetch_one(&mut *raw).await.unwrap());
     }
     last
