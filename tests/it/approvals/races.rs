@@ -100,23 +100,24 @@ on_both!(d4_60_of_five_hundred_races_none_starts_without_a_verdict_or_twice, |me
     for line in paid(&app) {
         *starts.entry(line.split(' ').next().unwrap().to_owned()).or_default() += 1;
     }
-    let of = |thread: &str, tags: &[&str]| with(&log, tags).iter().filter(|e| e["thread"] == *thread).count();
+    let mut by_thread: HashMap<String, Vec<Value>> = HashMap::new();
+    for event in log {
+        by_thread.entry(event["thread"].as_str().unwrap().to_owned()).or_default().push(event);
+    }
     let (mut granted, mut started) = (0, 0);
     for thread in threads.keys() {
-        assert_eq!(of(thread, &["result", "tool:pay"]), 1, "{thread}:\n{}", story_of(&log, thread));
+        let events = &by_thread[thread];
+        let of = |tags: &[&str]| with(events, tags).len();
+        assert_eq!(of(&["result", "tool:pay"]), 1, "{thread}:\n{}", story(events));
         let verdicts = ["granted", "answered", "denied", "expired", "withdrawn"];
-        let said: usize = verdicts.iter().map(|word| of(thread, &["approval", word])).sum();
-        assert_eq!(said, 1, "{thread}:\n{}", story_of(&log, thread));
-        let begun = of(thread, &["approval", "started"]);
-        assert!(begun <= of(thread, &["approval", "granted"]), "{thread}:\n{}", story_of(&log, thread));
+        let said: usize = verdicts.iter().map(|word| of(&["approval", word])).sum();
+        assert_eq!(said, 1, "{thread}:\n{}", story(events));
+        let begun = of(&["approval", "started"]);
+        assert!(begun <= of(&["approval", "granted"]), "{thread}:\n{}", story(events));
         let ran = starts.get(thread).copied().unwrap_or(0);
-        assert!(ran <= begun, "{thread} started {ran} times, {begun} are written down:\n{}", story_of(&log, thread));
-        granted += of(thread, &["approval", "granted"]);
+        assert!(ran <= begun, "{thread} started {ran} times, {begun} are written down:\n{}", story(events));
+        granted += of(&["approval", "granted"]);
         started += begun;
     }
     assert!(granted > 50 && started > 50, "{granted} were granted, {started} started: the races were none");
 });
-
-fn story_of(log: &[Value], thread: &str) -> String {
-    story(&log.iter().filter(|event| event["thread"] == *thread).cloned().collect::<Vec<_>>())
-}
