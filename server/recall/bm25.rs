@@ -17,6 +17,8 @@ const LONG: f32 = 7.0;
 const UNKNOWN: f32 = 0.5;
 /// What a part of a name counts in a text that does not have the whole name: it may be about a namesake.
 const PART: f32 = 0.3;
+/// What a text has of a name that it names.
+const MOST: f32 = 2.0 / 3.0;
 /// Texts are counted among so many at least: where there are fewer, the rest is imagined. Of one text alone nobody could say which of its words are
 /// common, and the words that only questions have would outweigh all that it says.
 const FEW: usize = 20;
@@ -146,10 +148,30 @@ impl Index {
         whole
     }
 
-    /// Whether a question names something that no text names.
+    /// Whether a question names something of which no text has a word.
     pub fn names_unknown(&self, asked: &Asked) -> bool {
         let is_unknown = |unit: &Unit| unit.is_name && unit.words.iter().all(|word| self.list(word).is_empty());
         self.units(asked).iter().any(is_unknown)
+    }
+
+    /// Whether a question names something that no text names, though some may have a word of it.
+    pub fn names_nobody(&self, asked: &Asked) -> bool {
+        self.units(asked).iter().any(|unit| unit.is_name && !self.is_known(&unit.words))
+    }
+
+    /// Whether some text has most of a name, by what its words tell: one that has a common part of it, or half, names somebody else.
+    fn is_known(&self, name: &[String]) -> bool {
+        if let [word] = name {
+            return !self.list(word).is_empty();
+        }
+        let (mut has, mut whole) = (vec![0.0_f32; self.lengths.len()], 0.0);
+        for word in name {
+            let list = self.list(word);
+            let weight = self.weight(word, list.len(), true);
+            whole += weight;
+            list.iter().for_each(|posting| has[posting.doc as usize] += weight);
+        }
+        has.into_iter().any(|part| part >= MOST * whole)
     }
 
     /// The units of a question, each word once. A word at the beginning that nobody knows is no part of a name: it is written large there anyway.

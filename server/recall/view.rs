@@ -240,7 +240,7 @@ impl View {
         let is_of_unknown = self.words.names_unknown(asked);
         let is_said = !names.is_empty() || best >= if is_of_unknown { SAID_OF_UNKNOWN } else { SAID };
         // Only a model knows what means the same in other words, and nobody knows anything of a name that nothing names.
-        if !is_said && (is_of_unknown || self.missing.is_none()) {
+        if !is_said && (self.missing.is_none() || self.words.names_nobody(asked)) {
             return Vec::new();
         }
         let said = |words: f32| (words > 0.0).then(|| Scores { words, ..Scores::default() });

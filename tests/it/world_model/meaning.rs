@@ -158,6 +158,20 @@ on_both!(d1_05_what_means_the_same_in_other_words_is_found_by_the_vectors_of_a_m
     assert_eq!(found(&app, ASKED).await.0, Vec::<String>::new());
 });
 
+// What vectors say of names is that they look alike: a question about somebody whom nothing names is not answered by somebody else's.
+on_both!(d1_05_a_name_of_which_only_a_part_is_known_is_one_that_nobody_knows, |medium| {
+    let halden = "The Halden Works employ a physician.";
+    let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
+    let app = setup(medium, &stub, &embedder).start().await;
+    tried(&app, halden, "surviving").await;
+    assert_eq!(found(&app, "/recall?q=is+there+any+doctor").await.0, [halden], "it means that");
+    assert_eq!(found(&app, "/recall?q=is+there+any+doctor+at+the+Halden+Works").await.0, [halden]);
+    assert_eq!(found(&app, "/recall?q=is+there+any+doctor+at+the+Kaxro+Works").await.0, Vec::<String>::new());
+    // Nor is one that is put together of the names of two.
+    tried(&app, "The Kaxro Lines end at the station.", "surviving").await;
+    assert_eq!(found(&app, "/recall?q=is+there+any+doctor+at+the+Kaxro+Works").await.0, Vec::<String>::new());
+});
+
 on_both!(d1_05_a_filler_that_was_killed_repeats_nothing_that_is_stored, |medium| {
     let (stub, embedder) = (trying().await, Embedder::start(Does::Stall("Salt")).await);
     let setup = setup(medium, &stub, &embedder).env("THINKD_MEMORY__VECTORS_WAIT_MS", 1500);
