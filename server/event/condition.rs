@@ -114,6 +114,16 @@ pub enum Condition {
     },
 }
 
+/// More claims than these are not under way in a space at once.
+const TOGETHER: u32 = 500;
+
+impl Condition {
+    /// That of a claim, of so many at most, where so many wait already: further from the limit an append need not count once more.
+    pub fn room_for_claim(waiting: u32, most: u32) -> Option<Self> {
+        (most.saturating_sub(waiting) <= TOGETHER).then_some(Self::FewerWaiting(most))
+    }
+}
+
 /// What a request to people is, and how far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestState {

@@ -64,8 +64,6 @@ const REACH: u32 = 1000;
 const OVERTAKEN_MAX: u32 = 5;
 /// So often is something tried again that was overtaken.
 const TRIES: usize = 16;
-/// More claims than these are not under way in a space at once: further from the limit an append need not count once more.
-const TOGETHER: u32 = 500;
 /// The timer of the trials.
 const RETRY: &str = "retry";
 
@@ -147,9 +145,7 @@ impl Trials {
         }
         let id = id::fresh();
         let [mut claimed, told] = Draft::claimed(thread, id, claim);
-        if limit - waiting <= TOGETHER {
-            claimed.conditions.push(Condition::FewerWaiting(limit));
-        }
+        claimed.conditions.extend(Condition::room_for_claim(waiting, limit));
         match self.append(space, vec![claimed, told]).await {
             Err(StoreError::Unmet(Condition::FewerWaiting(_))) => Err(refused()),
             appended => Ok(appended.map(|()| id.to_string())?),

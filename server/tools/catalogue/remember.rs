@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::Source as From;
 use crate::event::statement::{Claim, Claimant, PREMISES_MAX, SENTENCE_MAX, STATEMENT_MAX, Source, spaced};
@@ -69,6 +70,8 @@ impl Typed for Remember {
     const NAME: &'static str = "remember";
     const PROMPT: &'static str = include_str!("../../../prompts/tools/remember.md");
     const EFFECT: Effect = Effect::Events;
+    // Others claim at the same time: how many wait is told by what is stored.
+    const READS_ROWS: bool = true;
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
         let Input { statement, quote, derived_from } = input;
@@ -94,7 +97,8 @@ impl Typed for Remember {
         if quote.as_ref().is_some_and(|quote| quote.chars().count() > SENTENCE_MAX) {
             return Err(invalid(format!("a quote has at most {SENTENCE_MAX} characters"), "text-too-large"));
         }
-        if self.store.statements_waiting(&site.space, self.waiting).await.map_err(unreadable)? >= self.waiting {
+        let waiting = self.store.statements_waiting(&site.space, self.waiting).await.map_err(unreadable)?;
+        if waiting >= self.waiting {
             let text = format!("{} claims wait for their trial already (memory.waiting): claim it later", self.waiting);
             return Err(invalid(text, "too-many-claims"));
         }
@@ -102,7 +106,9 @@ impl Typed for Remember {
         let claim = Claim { text, source: self.source(site, quote).await?, premises };
         let value =
             json!({ "statement": id, "status": "proposed", "note": "it is tested, and held only if it survives" });
-        Ok(Output { drafts: Draft::claimed(&site.thread, id, claim).into(), ..Output::value(value) })
+        let mut drafts = Draft::claimed(&site.thread, id, claim);
+        drafts[0].conditions.extend(Condition::room_for_claim(waiting, self.waiting));
+        Ok(Output { drafts: drafts.into(), ..Output::value(value) })
     }
 }
 

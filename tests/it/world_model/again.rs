@@ -238,6 +238,36 @@ on_both!(claims_at_once_do_not_pass_the_limit_of_those_that_wait, |medium| {
     tried(&app, "There is room again.", "surviving").await;
 });
 
+// Of one step, and of several minds at once.
+on_both!(claims_of_minds_at_once_do_not_pass_the_limit_of_those_that_wait, |medium| {
+    let (stub, minds) = (Stub::start().await, ["a", "b", "c", "d"]);
+    let (gate, trials) = (Gate::new(), Gate::new());
+    stub.on(deriving, derives(None, &["something follows"]).held(&trials));
+    let remember = |mind: &str, at: usize| json!({ "statement": format!("Number {at} of {mind}."), "quote": null, "derived_from": null });
+    for mind in minds {
+        let claims =
+            (1..4).fold(call("remember", remember(mind, 0)), |all, at| all.and("remember", remember(mind, at)));
+        stub.script(at(mind), [claims.held(&gate), reply("Done.")]);
+    }
+    let app = Setup::new(medium, &stub)
+        .env("THINKD_MEMORY__WAITING", 3)
+        .env("THINKD_TOOLS__CONVERSATION", "reply,remember")
+        .start()
+        .await;
+    let told = futures_util::future::join_all(minds.map(|mind| app.tell_in(mind, "remember four things")));
+    let open = async {
+        stub.some(minds.len(), decision).await;
+        gate.open();
+    };
+    tokio::join!(told, open);
+    let log = app.log().await;
+    assert_eq!(with(&log, &["statement", "claimed"]).len(), 3);
+    let refused = with(&log, &["result", "tool:remember", "failure"]);
+    assert_eq!(refused.len(), 13, "each beyond is answered");
+    assert!(refused.iter().all(|it| said(it).contains("memory.waiting")), "{refused:?}");
+    assert_eq!(stub.count(decision), 2 * minds.len(), "no model is asked again");
+});
+
 on_both!(trials_make_so_many_calls_in_an_hour_and_conversations_go_on, |medium| {
     let stub = agreeable().await;
     stub.on(deriving, derives(None, &["something follows"]));
