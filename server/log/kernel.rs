@@ -174,13 +174,21 @@ pub trait VectorStore: Send + Sync + 'static {
     async fn change_vectors(&self, change: VectorChange) -> Result<(), StoreError>;
 }
 
+/// What a database without one says.
+const NO_INDEX: &str = "this database has no index of vectors; Postgres with pgvector has";
+
 /// An index of vectors in the database, for spaces that have more than are scanned in memory: only Postgres with pgvector has one. It finds only what
 /// is held by the rows of statements, so what is withdrawn is gone at once. Errors: see [`Store`].
 #[async_trait]
 pub trait VectorIndex: Send + Sync + 'static {
     /// Makes what is not there yet, and says which software it is; inside: why there can be none.
     async fn open_index(&self, _of: &IndexOf) -> Result<Result<String, String>, StoreError> {
-        Ok(Err("this database has no index of vectors; Postgres with pgvector has".to_owned()))
+        Ok(Err(NO_INDEX.to_owned()))
+    }
+
+    /// Says which software would be it, and makes nothing; inside: why there can be none.
+    async fn look_for_index(&self) -> Result<Result<String, String>, StoreError> {
+        Ok(Err(NO_INDEX.to_owned()))
     }
 
     /// Those of some statements, with the hashes of what a model is sent of each, that it has; at most [`PAGE`](super::vectors::PAGE).

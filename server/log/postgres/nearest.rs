@@ -21,6 +21,18 @@ const TIDIED: i64 = 2000;
 /// Whoever makes tables waits for who else does ("near").
 const LOCK: i64 = 0x6e65_6172;
 
+/// What helps a role that may not make the extension.
+const LET_IT: &str = "let a superuser run `create extension vector` in this database once";
+/// What helps where there is none to make.
+const INSTALL_IT: &str =
+    "install it beside Postgres (Debian: postgresql-VERSION-pgvector; the image pgvector/pgvector has it)";
+/// The version that is there, the one that can be made, and whether this role may make it.
+const LOOK: &str = "select (select extversion from pg_extension where extname = 'vector'), \
+     (select default_version::text from pg_available_extensions where name = 'vector'), \
+     (select rolsuper from pg_roles where rolname = current_user) or \
+     (has_database_privilege(current_database(), 'create') and exists (select 1 from pg_available_extensions a \
+     join pg_available_extension_versions v on v.name = a.name and v.version = a.default_version and v.trusted where a.name = 'vector'))";
+
 #[async_trait]
 impl VectorIndex for Postgres {
     async fn open_index(&self, of: &IndexOf) -> Result<Result<String, String>, StoreError> {
@@ -42,6 +54,19 @@ impl VectorIndex for Postgres {
         );
         sql::read!(self, None, sqlx::raw_sql(AssertSqlSafe(text)), execute)?;
         Ok(Ok(format!("pgvector {version}")))
+    }
+
+    async fn look_for_index(&self) -> Result<Result<String, String>, StoreError> {
+        let (installed, at_hand, may): (Option<String>, Option<String>, bool) =
+            sql::read!(self, None, sqlx::query_as(LOOK), fetch_one)?;
+        Ok(match (installed, at_hand) {
+            (Some(version), _) => new_enough(version).map(|version| format!("pgvector {version}")),
+            (None, Some(version)) if may => {
+                new_enough(version).map(|version| format!("pgvector {version}, which is made when it is needed"))
+            }
+            (None, Some(_)) => Err(format!("this role may not make pgvector; {LET_IT}")),
+            (None, None) => Err(format!("this Postgres has no pgvector; {INSTALL_IT}")),
+        })
     }
 
     async fn indexed(&self, of: &IndexOf, statements: &[(String, Hash)]) -> Result<Vec<String>, StoreError> {
@@ -135,14 +160,7 @@ impl Postgres {
                 },
             }
         }
-        let version = known.unwrap_or_default();
-        let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
-        let is_new = (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= OLDEST;
-        Ok(if is_new {
-            Ok(version)
-        } else {
-            Err(format!("Postgres has pgvector {version}, and {}.{} or later is needed", OLDEST.0, OLDEST.1))
-        })
+        Ok(new_enough(known.unwrap_or_default()))
     }
 
     /// Lets the indexes go that have vectors of other makers.
@@ -159,14 +177,21 @@ impl Postgres {
     }
 }
 
+/// A version that goes on searching, else why it will not do.
+fn new_enough(version: String) -> Result<String, String> {
+    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+    if (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= OLDEST {
+        return Ok(version);
+    }
+    Err(format!("Postgres has pgvector {version}, and {}.{} or later is needed", OLDEST.0, OLDEST.1))
+}
+
 /// Why there is no pgvector, where it can be said.
 fn refused(error: &sqlx::Error) -> Option<String> {
     let cause = error.as_database_error()?;
     let advice = match cause.code()?.as_ref() {
-        "42501" => "let a superuser run `create extension vector` in this database once",
-        "58P01" | "0A000" => {
-            "install it beside Postgres (Debian: postgresql-VERSION-pgvector; the image pgvector/pgvector has it)"
-        }
+        "42501" => LET_IT,
+        "58P01" | "0A000" => INSTALL_IT,
         _ => return None,
     };
     Some(format!("this Postgres has no pgvector: {}; {advice}", cause.message()))

@@ -157,12 +157,15 @@ async fn a_role_that_may_not_install_pgvector_is_told_who_may() {
     let url = medium.url().replacen("//thinkd@", &format!("//{role}@"), 1);
     assert_ne!(url, medium.url(), "the test's own cluster has the role thinkd: {admin}");
     let store = thinkd::log::store::open(&url, Default::default(), super::project).await.unwrap();
-    let why = store.open_index(&of()).await.unwrap().unwrap_err();
     let expected =
         if medium.has_pgvector().await { "let a superuser run `create extension vector`" } else { "no pgvector" };
-    assert!(why.contains(expected), "{why}");
+    for why in [store.look_for_index().await, store.open_index(&of()).await] {
+        let why = why.unwrap().unwrap_err();
+        assert!(why.contains(expected), "{why}");
+    }
     if medium.has_pgvector().await {
         superuser.execute("create extension vector").await.unwrap();
+        assert!(store.look_for_index().await.unwrap().unwrap().starts_with("pgvector 0."));
         assert!(store.open_index(&of()).await.unwrap().is_ok(), "once it is there no right is needed");
     }
     store.close().await;
