@@ -2,6 +2,7 @@
 //! them has.
 
 mod append;
+mod conditions;
 mod index;
 mod nearest;
 mod plans;
