@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod calls;
 mod retests;
 
 /// What a search answers.
