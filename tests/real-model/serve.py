@@ -11,17 +11,16 @@ tool's schema by a grammar, with texts of a few words: what it says has the righ
     OPENAI_BASE_URL=http://127.0.0.1:<port>/v1 THINKD_MODEL=smollm2 THINKD_MODELS__LOW__MAX_TOKENS=48 cargo run
 """
 
-import http.server
 import importlib.util
 import json
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 
 import xllamacpp
+from exchange import Exchange, serve
 
 # Only the text: otherwise llama.cpp writes the tools into the prompt and holds the model to a grammar it cannot follow.
 TEMPLATE = (
@@ -76,9 +75,8 @@ def short(schema):
 
 
 def constrained(upstream):
-    class Proxy(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    class Proxy(Exchange):
+        def answer(self, asked):
             tool = asked.pop("tools")[0]["function"]
             form = {"name": tool["name"], "schema": short(tool["parameters"])}
             kept = {name: asked[name] for name in ("model", "messages")}
@@ -90,19 +88,9 @@ def constrained(upstream):
             function = {"name": tool["name"], "arguments": choice["message"]["content"]}
             call = {"id": answer["id"], "type": "function", "function": function}
             choice.update(finish_reason="tool_calls", message={"role": "assistant", "content": None, "tool_calls": [call]})
-            body = json.dumps(answer).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            return answer
 
-        def log_message(self, *_):
-            pass
-
-    proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
-    threading.Thread(target=proxy.serve_forever, daemon=True).start()
-    return f"http://127.0.0.1:{proxy.server_port}"
+    return serve(Proxy)
 
 
 if __name__ == "__main__":
