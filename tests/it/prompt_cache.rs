@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use crate::support::prefix::repeated;
 use crate::support::*;
+use crate::world_model::{derives, deriving, holds, judged};
 
 /// Turns that are measured, and calls of each: four voices twice, and the decision.
 const TURNS: usize = 50;
@@ -91,4 +94,68 @@ async fn over_fifty_turns_nearly_all_prompt_bytes_repeat_what_was_sent() {
     assert!(cuts(&decisions) <= 1, "{} cuts", cuts(&decisions));
     assert!(cuts(&of(&often, Request::is_decision)) > 10, "the control: short blocks are cut often");
     assert!(decisions.iter().all(|request| request.body["tools"] == decisions[0].body["tools"]));
+}
+
+/// Turns of a conversation that is summed up, or of which something falls; and every how many something is remembered.
+const LONG: usize = 60;
+const REMEMBERED: usize = 6;
+
+/// What the decisions of a long conversation send, where every statement that it remembers is withdrawn, or none is.
+async fn conversation(env: &[(&str, &str)], is_withdrawn: bool) -> Vec<Arc<Request>> {
+    let (medium, stub) = (Medium::sqlite(), Stub::start().await);
+    let long = "There is more to this than meets the eye, and a careful answer would say so first.";
+    let said = |turn: usize| format!("The tree number {turn} stands at the wall.");
+    stub.on(|request| request.module == "summary", text("They spoke of the garden, and of what is to be seen there."));
+    stub.on(deriving, derives(None, &["something follows"]));
+    stub.on(|request| request.module == "trial", holds());
+    for said in (0..LONG).step_by(REMEMBERED).map(said) {
+        let claim = json!({ "statement": said, "quote": said, "derived_from": null });
+        let says = move |request: &Request| decision(request) && request.says(&said);
+        stub.script(says, [call("remember", claim), reply("I will keep that in mind.")]);
+    }
+    stub.on_each(decision, move |request| reply(&format!("About {}. {long} {long}", request.last_user())));
+    let setup = Setup::new(medium, &stub).env("THINKD_TOOLS__CONVERSATION", "reply,remember");
+    let app = env.iter().fold(setup, |setup, (name, value)| setup.env(name, value)).start().await;
+    for turn in 0..LONG {
+        app.tell(&said(turn)).await;
+        if turn % REMEMBERED == 0 {
+            let log = app.public_log().await;
+            let claimed = with(&log, &["statement", "claimed"]).pop().unwrap();
+            let id = claimed["payload"]["statement"].as_str().unwrap();
+            judged(&app, id, 0, "surviving").await;
+            if is_withdrawn {
+                app.post(&format!("/world-model/{id}/retract"), json!({ "reason": "a slip" })).await.expect(200);
+            }
+        }
+    }
+    stub.all(decision)
+}
+
+/// What stands for older events, and what is said of statements that fell, costs no cache: the one stands in front where a view is cut anyway, the other behind
+/// all that was sent before.
+#[tokio::test]
+async fn summaries_and_corrections_leave_as_much_to_the_prompt_cache_as_there_was() {
+    let cut = [("THINKD_HISTORY__DECISION", "60"), ("THINKD_HISTORY__BLOCK", "60")];
+    let summed_up = [cut[0], cut[1], ("THINKD_HISTORY__SUMMARIES", "true")];
+    let (plain, plain_cut, withdrawn, summed_up) = tokio::join!(
+        conversation(&[], false),
+        conversation(&cut, false),
+        conversation(&[], true),
+        conversation(&summed_up, false)
+    );
+    assert!(withdrawn.last().unwrap().says("no longer held") && !plain.last().unwrap().says("no longer held"));
+    let summary = "They spoke of the garden";
+    assert!(summed_up.last().unwrap().says(summary) && !plain_cut.last().unwrap().says(summary));
+    let served = |requests: &[Arc<Request>]| {
+        repeated(&requests.iter().map(|request| request.prompt_bytes()).collect::<Vec<_>>()).0 as f64
+    };
+    let (before, after) = (served(&plain), served(&withdrawn));
+    let (plain, _) = share(&plain, "a long conversation");
+    share(&withdrawn, "the same, of which ten statements fell");
+    let (cut, _) = share(&plain_cut, "the same, its views cut every sixty events");
+    let (summed_up, _) = share(&summed_up, "the same, with summaries");
+    // Each line is sent anew in each call, and nothing else is: the share falls by these lines, and as many bytes repeat as without.
+    assert!(after >= 0.99 * before, "{after} bytes repeat with corrections, {before} without");
+    assert!(summed_up >= cut - 0.01, "{summed_up} with summaries, {cut} without");
+    assert!(cut < plain, "control: a view that is cut costs {cut} of {plain}");
 }
