@@ -111,16 +111,22 @@ async fn d1_05_an_index_of_vectors_finds_the_nearest_that_are_held_or_says_why_t
             asked += expected.len();
         }
         assert!(asked == 500 && found * 100 >= asked * 98, "{found} of {asked}");
+        // Control: near to another vector are others.
+        let near = store.nearest(&of(), all[1].1.parts(), 10, Search::Indexed).await.unwrap();
+        let expected = scanned(&all, &all[0].1);
+        assert!(near.iter().filter(|it| expected.contains(&it.0)).count() < 5, "{near:?}");
         // What is there is known by its text, too; another text takes its place.
         let first = |text: &str| [(all[0].0.clone(), Sha256::digest(text).into())];
         assert_eq!(store.indexed(&of(), &first(&all[0].0)).await.unwrap(), [all[0].0.clone()]);
         assert!(store.indexed(&of(), &first("another text")).await.unwrap().is_empty());
         // What is withdrawn is gone with its row, as many as it may be, and leaves the index when it is tidied.
+        let near = store.nearest(&of(), all[0].1.parts(), 10, Search::Exact).await.unwrap();
+        let is_held = |id: &String| all[1500..].iter().any(|it| it.0 == *id);
+        assert!(!near.iter().all(|it| is_held(&it.0)), "control: those that are withdrawn next are found before");
         let withdrawn = all.iter().take(1500).map(|(id, _)| judged(id, "falsified"));
         append(&store, withdrawn.collect()).await;
         for search in [Search::Exact, Search::Indexed] {
             let found = store.nearest(&of(), all[0].1.parts(), 10, search).await.unwrap();
-            let is_held = |id: &String| all[1500..].iter().any(|it| it.0 == *id);
             assert!(found.len() == 10 && found.iter().all(|it| is_held(&it.0)), "{search:?}: {found:?}");
         }
         store.tidy_index(&of()).await.unwrap();
