@@ -1,6 +1,8 @@
 //! What the cosines of a model mean: measured on pairs of a question and a statement that answers it, and on the same texts paired wrongly. Pure.
 
-use super::vectors::{Scale, Vector};
+use std::sync::Arc;
+
+use super::vectors::{Common, Scale, Vector};
 
 /// Questions, each with what answers it, about things that have nothing to do with each other.
 pub const PAIRS: [(&str, &str); 12] = [
@@ -20,6 +22,9 @@ pub const PAIRS: [(&str, &str); 12] = [
 
 /// What a model's numbers mean, by its vectors of the questions and of the statements of [`PAIRS`]; none: it tells nothing apart.
 pub fn scale(questions: &[Vector], statements: &[Vector]) -> Option<Scale> {
+    let common = Common { questions: mean(questions), statements: mean(statements) };
+    let without = |all: &[Vector], common| all.iter().map(|it| it.without(common)).collect::<Option<Vec<Vector>>>();
+    let (questions, statements) = (without(questions, &common.questions)?, without(statements, &common.statements)?);
     let (mut related, mut unrelated) = (Vec::new(), Vec::new());
     for (one, question) in questions.iter().enumerate() {
         for (other, statement) in statements.iter().enumerate() {
@@ -30,7 +35,16 @@ pub fn scale(questions: &[Vector], statements: &[Vector]) -> Option<Scale> {
     let (far, deviation) = spread(&unrelated);
     let unrelated = far + deviation;
     let is_useful = near > unrelated + LEAST;
-    is_useful.then(|| Scale::of_model(questions[0].dimensions(), unrelated, near))
+    is_useful.then(|| Scale::of_model(questions[0].dimensions(), unrelated, near, Some(Arc::new(common))))
+}
+
+/// The mean of some vectors.
+fn mean(of: &[Vector]) -> Box<[f32]> {
+    let mut sum = vec![0.0_f32; of.first().map_or(0, Vector::dimensions)];
+    of.iter().for_each(|vector| sum.iter_mut().zip(vector.values()).for_each(|(sum, value)| *sum += value));
+    #[expect(clippy::cast_precision_loss, reason = "a dozen")]
+    let count = of.len() as f32;
+    sum.into_iter().map(|sum| sum / count).collect()
 }
 
 /// So much nearer are a question and its answer, at the least, in a model that is of use.

@@ -43,7 +43,7 @@ impl Meaning {
         let scale = self.scale().await?;
         loop {
             let Some(slot) = slot.upgrade() else { return Ok(()) };
-            slot.write(|view| view.measure(scale));
+            slot.write(|view| view.measure(&scale));
             let room = self.options.exact.saturating_sub(slot.read(View::scanned));
             if room == 0 {
                 // Whoever waits is told why there is none.
@@ -72,7 +72,7 @@ impl Meaning {
     /// Fills in the vectors that are stored.
     pub(super) async fn fill_stored(&self, view: &mut View) -> Result<(), Why> {
         let scale = self.scale().await?;
-        view.measure(scale);
+        view.measure(&scale);
         for page in view.some_missing(usize::MAX).chunks(PAGE) {
             let hashes: Vec<Hash> = page.iter().map(|it| hash(&self.as_statement(&it.text))).collect();
             let stored = self.stored(&scale, &hashes).await?;

@@ -5,6 +5,8 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
+use super::vectors::RELATED;
+
 /// What a leg counts.
 const WORDS: f32 = 0.40;
 const GRAPH: f32 = 0.45;
@@ -15,7 +17,7 @@ pub const SAID: f32 = 0.3;
 /// See `SAID`.
 pub const SAID_OF_UNKNOWN: f32 = 0.5;
 /// So near in meaning, by the vectors of a model, a statement answers a question whose words no statement says.
-pub const MEANT: f32 = 0.7;
+pub const MEANT: f32 = 0.7 * RELATED;
 /// Below this part of the best hit the rest is beside the point.
 const OF_BEST: f32 = 0.4;
 

@@ -154,13 +154,15 @@ impl Meaning {
             let sent = vec![format!("{}{text}", this.options.question_prefix)];
             let made = async { Ok((this.scale().await?, this.embedded(&sent).await?.pop().flatten())) };
             let (scale, vector) = made.await.map_err(|why| this.failed(why))?;
-            let vector = vector.ok_or_else(|| format!("{} has no vector for this question", this.embedder.model()))?;
+            let without = || format!("{} has no vector for this question", this.embedder.model());
+            let vector = vector.ok_or_else(without)?;
             if vector.dimensions() != scale.dimensions {
                 // It is another model than it was: what it made is of no use, and it is measured anew.
                 *lock(&this.scale) = None;
                 *lock(&this.questions) = Questions::default();
                 return Err(this.failed(this.other_dimensions(vector.dimensions(), scale.dimensions)));
             }
+            let vector = scale.question(vector).ok_or_else(without)?;
             lock(&this.questions).keep(text, &vector);
             Ok(vector)
         });
@@ -176,10 +178,11 @@ impl Meaning {
         Maker { model: self.embedder.model().to_owned(), dimensions }
     }
 
-    /// Those that are stored, by their hashes: at most a page.
+    /// Those that are stored, by their hashes, as they are compared: at most a page.
     pub(super) async fn stored(&self, scale: &Scale, hashes: &[Hash]) -> Result<HashMap<Hash, Vector>, Why> {
         let stored = self.store.vectors(&self.maker(scale), hashes).await.map_err(|error| error.to_string())?;
-        Ok(stored.into_iter().filter_map(|(hash, bytes)| Some((hash, Vector::from_bytes(&bytes)?))).collect())
+        let vector = |bytes: &[u8]| scale.statement(Vector::from_bytes(bytes)?);
+        Ok(stored.into_iter().filter_map(|(hash, bytes)| Some((hash, vector(&bytes)?))).collect())
     }
 
     /// The vectors of some texts, in their order: those that are stored, and the others made and stored. None where the model has none for a text.
@@ -196,7 +199,7 @@ impl Meaning {
             let rows = made.iter().map(|(hash, vector)| (*hash, vector.to_bytes())).collect();
             let put = self.store.change_vectors(VectorChange::Put(self.maker(scale), rows)).await;
             put.map_err(|error| error.to_string())?;
-            known.extend(made);
+            known.extend(made.into_iter().filter_map(|(hash, vector)| Some((hash, scale.statement(vector)?))));
         }
         Ok(hashes.iter().map(|hash| known.get(hash).cloned()).collect())
     }

@@ -9,7 +9,7 @@ use crate::words::id::Space;
 impl Meaning {
     /// What the numbers of the model mean, measured once. Vectors of the same model with other dimensions are in the way.
     pub(super) async fn scale(&self) -> Result<Scale, Why> {
-        let known = || *lock(&self.scale);
+        let known = || lock(&self.scale).clone();
         if let Some(scale) = known() {
             return Ok(scale);
         }
@@ -18,7 +18,7 @@ impl Meaning {
             return Ok(scale);
         }
         let scale = self.measured(true).await?;
-        *lock(&self.scale) = Some(scale);
+        *lock(&self.scale) = Some(scale.clone());
         Ok(scale)
     }
 
@@ -28,7 +28,7 @@ impl Meaning {
         let questions: Vec<String> = PAIRS.iter().map(question).collect();
         let first = self.embedded(&questions[..1]).await?.pop().flatten();
         let dimensions = first.ok_or("the model for vectors has none for a plain question")?.dimensions();
-        let unmeasured = Scale::of_model(dimensions, 0.0, 1.0);
+        let unmeasured = Scale::of_model(dimensions, 0.0, 1.0, None);
         let others = self.store.other_dimensions(&self.maker(&unmeasured)).await.map_err(|error| error.to_string())?;
         if let Some(other) = others.filter(|_| is_alone) {
             return Err(self.other_dimensions(dimensions, other as usize));
@@ -53,13 +53,13 @@ impl Meaning {
 
     /// Whether the vectors of a view are of another scale than the model has now.
     pub(super) fn is_stale(&self, slot: &Slot) -> bool {
-        let known = *lock(&self.scale);
+        let known = lock(&self.scale).clone();
         known.is_some_and(|scale| slot.read(|view| !view.is_empty() && *view.vectors().scale() != scale))
     }
 
     /// Which vectors are in force in a space, for people.
     pub fn in_force(&self, space: &Space) -> String {
-        let (model, scale) = (self.embedder.model(), *lock(&self.scale));
+        let (model, scale) = (self.embedder.model(), lock(&self.scale).clone());
         let in_force = match (&lock(&self.trouble).last, scale) {
             (Some((why, _)), _) => format!("{model}, not in use now: {why}"),
             (None, Some(scale)) => format!("{model}, {} numbers", scale.dimensions),

@@ -2,6 +2,7 @@
 //! one does, from the letters alone: it finds other forms of the same words and misspelt ones, and knows nothing of meaning.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::log::words::atoms;
 
@@ -15,7 +16,7 @@ const LETTERS: f32 = 0.35;
 const RUNS: std::ops::RangeInclusive<usize> = 3..=5;
 
 /// What the numbers of a model mean: two models differ in how near texts are to each other that have nothing in common.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Scale {
     /// How many numbers a vector has.
     pub dimensions: usize,
@@ -25,17 +26,51 @@ pub struct Scale {
     pub related: f32,
     /// What the leg counts beside the others (`fusion.rs`).
     pub weight: f32,
+    /// What all texts have in common in it; none: nothing is taken off.
+    pub common: Option<Arc<Common>>,
 }
 
-impl Scale {
-    /// That of the built-in vectors, which know letters, and little else.
-    pub const LETTERS: Self = Self { dimensions: DIMENSIONS, unrelated: 0.15, related: 1.0, weight: 0.05 };
-    /// That of a model of which nothing is known yet.
-    pub const UNKNOWN: Self = Self { dimensions: 0, unrelated: 0.0, related: 1.0, weight: MODEL };
+/// What the vectors of all texts have in common in a model: taken off, for it says nothing of what a text is about, and is most of what some models say
+/// (Mu and Viswanath 2018, "All-but-the-Top").
+#[derive(Debug, Clone, PartialEq)]
+pub struct Common {
+    /// The mean of questions.
+    pub questions: Box<[f32]>,
+    /// The mean of statements.
+    pub statements: Box<[f32]>,
+}
 
-    /// That of a model: of so many numbers, and so near are texts in it.
-    pub fn of_model(dimensions: usize, unrelated: f32, related: f32) -> Self {
-        Self { dimensions, unrelated, related, weight: MODEL }
+/// The score of what is as near as a question and its answer. Beyond it, up to the very same text, nearer is still better.
+pub const RELATED: f32 = 0.7;
+/// As near as one can be to be told from the very same text.
+const SAME: f32 = 0.99;
+
+impl Scale {
+    /// That of the built-in vectors, which know letters, and little else: the score is the same from one end to the other.
+    pub const LETTERS: Self =
+        Self { dimensions: DIMENSIONS, unrelated: 0.15, related: 0.15 + RELATED * 0.85, weight: 0.05, common: None };
+    /// That of a model of which nothing is known yet.
+    pub const UNKNOWN: Self = Self { dimensions: 0, unrelated: 0.0, related: RELATED, weight: MODEL, common: None };
+
+    /// That of a model: of so many numbers, so near are texts in it, and this they have in common.
+    pub fn of_model(dimensions: usize, unrelated: f32, related: f32, common: Option<Arc<Common>>) -> Self {
+        Self { dimensions, unrelated, related: related.min(SAME), weight: MODEL, common }
+    }
+
+    /// A question's vector as it is compared; none: it has nothing but what all have.
+    pub(super) fn question(&self, vector: Vector) -> Option<Vector> {
+        match &self.common {
+            Some(common) => vector.without(&common.questions),
+            None => Some(vector),
+        }
+    }
+
+    /// The same of a statement.
+    pub(super) fn statement(&self, vector: Vector) -> Option<Vector> {
+        match &self.common {
+            Some(common) => vector.without(&common.statements),
+            None => Some(vector),
+        }
     }
 
     /// From so near on two statements may say the same: half way from what answers a question to the very same text. Of letters alone a fixed part.
@@ -45,12 +80,13 @@ impl Scale {
 
     /// A cosine as a score, 0 to 1.
     pub(super) fn score(&self, cosine: f32) -> f32 {
-        ((cosine - self.unrelated) / (self.related - self.unrelated)).clamp(0.0, 1.0)
+        let part = |from: f32, to: f32| ((cosine - from) / (to - from)).clamp(0.0, 1.0);
+        RELATED * part(self.unrelated, self.related) + (1.0 - RELATED) * part(self.related, 1.0)
     }
 }
 
 /// What the vectors of a model count.
-const MODEL: f32 = 0.25;
+const MODEL: f32 = 0.4;
 
 /// A vector of length 1.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,6 +128,17 @@ impl Vector {
     /// How many numbers it has.
     pub fn dimensions(&self) -> usize {
         self.parts.len()
+    }
+
+    /// Its values, of which the length is 1.
+    pub(super) fn values(&self) -> impl Iterator<Item = f32> {
+        self.parts.iter().map(|part| f32::from(*part) * self.scale)
+    }
+
+    /// The direction of what it has besides; none: nothing, or the other one has another length.
+    pub(super) fn without(&self, common: &[f32]) -> Option<Self> {
+        let fits = common.len() == self.parts.len();
+        fits.then(|| Self::of(&self.values().zip(common).map(|(own, common)| own - common).collect::<Vec<_>>()))?
     }
 
     /// The cosine of the angle between two; of what has another length a part is compared, which says nothing.

@@ -24,6 +24,7 @@ mod meaning;
 mod memories;
 mod merges;
 mod people;
+mod plain;
 mod quality;
 mod recall;
 mod rules;

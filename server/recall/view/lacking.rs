@@ -22,9 +22,9 @@ pub struct Lacking {
 
 impl View {
     /// Vectors are of this scale from now on: those of another one go, and are missing.
-    pub fn measure(&mut self, scale: Scale) {
-        if let Some(missing) = self.missing.as_mut().filter(|_| *self.vectors.scale() != scale) {
-            self.vectors = Rows::of(scale);
+    pub fn measure(&mut self, scale: &Scale) {
+        if let Some(missing) = self.missing.as_mut().filter(|_| self.vectors.scale() != scale) {
+            self.vectors = Rows::of(scale.clone());
             self.indexed.clear();
             missing.extend(self.by_id.values());
         }

@@ -59,6 +59,11 @@ impl Vectors {
         }
         all
     }
+
+    /// Gives a view the vectors of its statements that it lacks, and that were made.
+    pub async fn fill(&self, view: &mut View) {
+        assert_eq!(self.meaning.of_past(view, "anything").await.without, None);
+    }
 }
 
 /// A statement that is held.

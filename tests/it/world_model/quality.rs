@@ -18,7 +18,7 @@ const BEST: usize = 5;
 /// Samples of the bootstrap.
 const SAMPLES: usize = 2000;
 
-fn held(number: i64, text: String, edge: Option<[String; 3]>) -> Held {
+pub(super) fn held(number: i64, text: String, edge: Option<[String; 3]>) -> Held {
     let triple = edge.map(|[subject, relation, object]| Triple { subject, relation, object, single: false });
     Held {
         id: number.to_string(),
@@ -150,21 +150,26 @@ fn lines(file: &Path) -> Vec<Value> {
     std::fs::read_to_string(file).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-const NO_E5: &str = "THINKD_E5 names no endpoint of e5-small: not measured with it";
+pub(super) const NO_E5: &str = "THINKD_E5 names no endpoint of e5-small: not measured with it";
 
 #[tokio::test]
 async fn with_the_vectors_of_a_real_model_recall_is_better_than_each_of_its_legs() {
-    let Some(vectors) = Vectors::e5().await else { return println!("{NO_E5}") };
-    let (said, questions) = world(1, 1000, 1000);
-    let held: Vec<Held> =
-        said.into_iter().zip(0..).map(|(said, number)| held(number, said.text, Some(said.edge))).collect();
-    let mut view = View::by_model();
-    held.iter().for_each(|held| view.put(held.clone()));
-    let meant = vectors.of(&mut view, &held, questions.iter().map(|it| &*it.text)).await;
-    let measured = Measured::of_meant("planted, seed 1, e5-small", &view, &questions, &meant);
-    assert!(measured.above() > 0.0, "above the best leg by at least {}", measured.above());
-    // Its goal is 0.95, and it is missed (0.776): printed, not asserted.
-    assert!(measured.lost() <= 0.02, "{}", measured.lost());
+    // Nothing was tuned to the second one.
+    for seed in [1, 2] {
+        let Some(vectors) = Vectors::e5().await else { return println!("{NO_E5}") };
+        let (said, questions) = world(seed, 1000, 1000);
+        let held: Vec<Held> =
+            said.into_iter().zip(0..).map(|(said, number)| held(number, said.text, Some(said.edge))).collect();
+        let mut view = View::by_model();
+        held.iter().for_each(|held| view.put(held.clone()));
+        let meant = vectors.of(&mut view, &held, questions.iter().map(|it| &*it.text)).await;
+        let measured = Measured::of_meant(&format!("planted, seed {seed}, e5-small"), &view, &questions, &meant);
+        assert!(measured.above() > 0.0, "above the best leg by at least {}", measured.above());
+        assert!(measured.abstained >= 0.95, "{}", measured.abstained);
+        assert!(measured.lost() <= 0.02, "{}", measured.lost());
+        // What is nearer than usual is told apart still.
+        assert!(mean(&measured.legs["2 vectors"]) > 0.6, "{}", mean(&measured.legs["2 vectors"]));
+    }
 }
 
 /// A passage is one statement here, which connects all names of its triples: the passages with these names, and the questions.
