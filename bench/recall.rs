@@ -1,9 +1,10 @@
 //! Recall among many statements, as the first time (all are loaded) and warm: how long a question takes, beside the least that could answer it, and what a
-//! statement takes of memory. In this process: what a request costs besides is in `doors.rs`.
+//! statement takes of memory. In this process; then the same questions to a server over HTTP, and how soon it acknowledges a claim, beside a message.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
 use thinkd::event::draft::Draft;
 use thinkd::event::statement::{Claim, Claimant, Derived, Instrument, Judged, Outcome, Source, Status, Triple, Valid};
 use thinkd::event::trial::News;
@@ -15,9 +16,11 @@ use thinkd::recall::finder::{self, Question, Recall};
 use thinkd::thread::projection;
 use thinkd::words::id::{self, Space, ThreadId};
 
-use crate::figures::{Arguments, Usage, at, ms};
-use crate::planted::{Said, world};
-use crate::process::Folder;
+use crate::figures::{Arguments, Usage, at, ms, since};
+use crate::planted::{Question as Planted, Said, world};
+use crate::postgres::Database;
+use crate::process::{self, Folder, Server};
+use crate::stub::Stub;
 
 /// Questions of each size.
 const ASKED: usize = 1000;
@@ -26,22 +29,29 @@ const TOGETHER: usize = 500;
 /// How many statements, and what 99 of 100 warm questions are to take at most.
 const SIZES: [(usize, f64); 2] = [(10_000, 15.0), (100_000, 60.0)];
 
+/// Claims and messages whose acknowledgement is waited for, one after the other.
+const CLAIMED: usize = 1000;
+
 pub fn run(_: &Arguments) {
     let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let folder = Folder::new();
+    let (folder, stub) = (Folder::new(), Stub::start());
     for (count, goal) in SIZES {
-        let file = folder.file(&format!("{count}.db"));
-        threads.block_on(on(&format!("sqlite://{}", file.display()), &format!("SQLite, {count}"), count, goal));
+        let url = process::on(&folder.file(&format!("{count}.db")));
+        threads.block_on(on(&url, &folder, &stub, (&format!("SQLite, {count}"), count, goal)));
     }
-    let Ok(url) = std::env::var("BENCH_POSTGRES_URL") else { return };
+    let Ok(server) = std::env::var("BENCH_POSTGRES_URL") else { return };
     for (count, goal) in SIZES {
-        threads.block_on(on(&url, &format!("Postgres, {count}"), count, goal));
+        threads.block_on(async {
+            let database = Database::new(&server, true).await;
+            on(&database.url, &folder, &stub, (&format!("Postgres, {count}"), count, goal)).await;
+            database.drop().await;
+        });
     }
 }
 
-async fn on(url: &str, what: &str, count: usize, goal: f64) {
+async fn on(url: &str, folder: &Folder, stub: &Stub, (what, count, goal): (&str, usize, f64)) {
     let store = store::open(url, Options::default(), projection::project).await.unwrap();
-    let space = Space::parse(&format!("recall-{count}")).unwrap();
+    let space = Space::default();
     let (said, questions) = world(1, count, ASKED);
     fill(&store, &space, &said).await;
     let recall = Recall::new(store.clone(), finder::Options { bytes: 4 << 30, ..finder::Options::default() }, 1.0);
@@ -69,7 +79,51 @@ async fn on(url: &str, what: &str, count: usize, goal: f64) {
         at(&mut plain, 0.5)
     );
     println!("    memory a statement {grown:.0} bytes");
+    drop(recall);
     store.close().await;
+    over_http(url, folder, stub, &questions, goal).await;
+}
+
+/// The same of a server: what the questions take over HTTP, and how soon claims and messages are acknowledged, in turn. Its trials rest: their calls are used up.
+async fn over_http(url: &str, folder: &Folder, stub: &Stub, questions: &[Planted], goal: f64) {
+    let settings = ["memory.calls_per_hour=1", "memory.waiting=1000000", "memory.recall_bytes=4294967296"];
+    let (server, http) = (Server::thinkd_with(url, &folder.0, stub, &settings), process::http());
+    server.ready().await;
+    let before = Usage::quiet(server.pid()).await.kib;
+    let mut warm = Vec::new();
+    for (at, question) in questions.iter().enumerate() {
+        let begin = Instant::now();
+        let answer =
+            http.get(server.url("/recall")).query(&[("q", &*question.text), ("limit", "8")]).send().await.unwrap();
+        assert!(answer.status().is_success(), "{}", answer.text().await.unwrap());
+        answer.bytes().await.unwrap();
+        // The first one loads them all.
+        warm.extend((at > 0).then(|| since(begin)));
+    }
+    let (half, most) = (at(&mut warm, 0.5), at(&mut warm, 0.99));
+    let grown = (Usage::quiet(server.pid()).await.kib - before) / 1024.0;
+    println!(
+        "    over HTTP          warm p50 {half:>6.2} ms, p99 {most:>6.2} ms (goal {goal}); the server grew by {grown:.0} MiB"
+    );
+    let acknowledged = async |path: &str, body: Value| {
+        let begin = Instant::now();
+        let answer = http.post(server.url(path)).json(&body).send().await.unwrap();
+        assert_eq!(answer.status(), 202, "{}", answer.text().await.unwrap());
+        since(begin)
+    };
+    let (mut claims, mut messages) = (Vec::new(), Vec::new());
+    for at in 0..CLAIMED {
+        claims.push(
+            acknowledged("/world-model", json!({ "statement": format!("The stone number {at} is grey.") })).await,
+        );
+        messages.push(acknowledged("/threads/talk/messages", json!({ "text": format!("message {at}") })).await);
+    }
+    let (claim, message) = (at(&mut claims, 0.99), at(&mut messages, 0.99));
+    let (half, other) = (at(&mut claims, 0.5), at(&mut messages, 0.5));
+    println!(
+        "    acknowledged       a claim p50 {half:.2} ms, p99 {claim:.2} ms; a message p50 {other:.2} ms, p99 {message:.2} ms"
+    );
+    println!("    a claim's p99 is {:.2} of a message's (goal 2)", claim / message);
 }
 
 /// The least that could answer: a look through all texts for the longest word of a question.
