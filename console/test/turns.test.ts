@@ -114,3 +114,11 @@ test("the parts of one message stand together, and what no turn has taken up wai
   assert.equal(linesOf(events, turns, false).at(-1)!.events.length, 2);
   assert.equal(waiting(events, turns).length, 1);
 });
+
+test("what was taken back does not wait any more, and its line says so", () => {
+  const input = event(["input", "type:message"], { text: "look" }, 6_000);
+  const events = [...story(), input, event(["input", "type:message"], { text: "wait" }, 6_100), event(["withdrawn"], { input: input.seq }, 6_200)];
+  const turns = turnsOf(events);
+  assert.deepEqual(waiting(events, turns).map((one) => one.payload.text), ["wait"]);
+  assert.deepEqual(linesOf(events, turns, false).slice(-2).map((line) => line.back), [true, false]);
+});

@@ -60,6 +60,8 @@ pub enum Slug {
     Busy,
     /// Somebody has settled it before.
     AlreadySettled,
+    /// The input does not wait any more.
+    InputTaken,
     /// The tool is not what was proposed any more.
     ToolChanged,
     /// The settings are others than who changes them knows.
@@ -114,6 +116,7 @@ impl Slug {
             Self::ThreadEnded => ("thread-ended", 409, "The thread has ended"),
             Self::Busy => ("busy", 409, "The thread is busy"),
             Self::AlreadySettled => ("already-settled", 409, "This is settled already"),
+            Self::InputTaken => ("input-taken", 409, "This input does not wait any more"),
             Self::ToolChanged => ("tool-changed", 409, "The tool has changed"),
             Self::FrameworkChanged => ("framework-changed", 409, "The framework has changed meanwhile"),
             Self::SettingsChanged => ("settings-changed", 409, "The settings have changed meanwhile"),
@@ -306,6 +309,7 @@ fn from_runtime(refused: &Refused) -> Problem {
         Refused::FrameworkChanged { .. } => Slug::FrameworkChanged,
         Refused::TooManyRuns { .. } | Refused::Crowded(_) => Slug::TooManyRequests,
         Refused::Settled(_) => Slug::AlreadySettled,
+        Refused::Taken(_) => Slug::InputTaken,
         Refused::ToolChanged(_) => Slug::ToolChanged,
         Refused::InvalidArguments(_) => Slug::InvalidArguments,
         Refused::NotYours(_) => Slug::Forbidden,

@@ -17,6 +17,8 @@ pub enum Condition {
     NotEnded,
     /// The event's thread ends with this event: nothing was appended to it since it was looked at.
     EndsWith(Seq),
+    /// These events wait in the mailbox of the event's thread: no turn has had or has them, and nobody took them back.
+    Wait(Vec<Seq>),
     /// The event's thread has fewer subthreads than this that have not ended.
     FewerSubthreads(u64),
     /// The event's thread is there, or the space has fewer threads than this that have not ended.
@@ -162,6 +164,7 @@ impl fmt::Display for Condition {
             Self::NewThread => f.write_str("the thread is there already"),
             Self::NotEnded => f.write_str("the thread has ended already"),
             Self::EndsWith(seq) => write!(f, "the thread does not end with event {seq} any more"),
+            Self::Wait(_) => f.write_str("an input was taken back, or is with a turn already"),
             Self::FewerSubthreads(most) => write!(f, "the thread has {most} subthreads already"),
             Self::FewerThreads(most) => write!(f, "the space has {most} threads already that have not ended"),
             Self::TaskToCome { task, open: true, .. } => write!(f, "work on {task} has begun already"),

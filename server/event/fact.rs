@@ -28,6 +28,7 @@ use statement::{StatementFact, Trials};
 use summary::{Summaries, Summary};
 use task::TaskFact;
 use told::{Message, Told};
+use withdrawn::Withdrawn;
 
 mod answers;
 pub mod approval;
@@ -51,6 +52,7 @@ pub mod task;
 pub mod told;
 pub mod turn;
 mod unknown;
+pub mod withdrawn;
 
 pub use family::{Byline, Piece, Role};
 
@@ -61,6 +63,8 @@ pub enum Fact<'a> {
     Input(Input<'a>),
     /// Something outside has happened that has a name.
     Trigger(Trigger<'a>),
+    /// An input that waited was taken back.
+    Withdrawn(Withdrawn<'a>),
     /// A turn begins.
     TurnStarted(turn::Started<'a>),
     /// A turn ends.
@@ -159,6 +163,7 @@ macro_rules! kinds {
 kinds! {
     Input => input::INPUT,
     Trigger => input::TRIGGER,
+    Withdrawn => withdrawn::WITHDRAWN,
     ScheduleMissed => schedule::MISSED_SPEC,
     ScheduleSkipped => schedule::SKIPPED_SPEC,
     TurnStarted => turn::STARTED,
@@ -241,6 +246,7 @@ fn read(raw: Raw<'_>) -> Option<Fact<'_>> {
     match tag(0)? {
         tag::INPUT if tag(1) == Some("type:trigger") => Trigger::decode(raw).map(Fact::Trigger),
         tag::INPUT => Input::decode(raw).map(Fact::Input),
+        withdrawn::TAG => Withdrawn::decode(raw).map(Fact::Withdrawn),
         tag::TURN if tag(1) == Some(tag::STARTED) => turn::Started::decode(raw).map(Fact::TurnStarted),
         tag::TURN if tag(1) == Some(tag::ENDED) => turn::Ended::decode(raw).map(Fact::TurnEnded),
         tag::CANCEL => turn::Cancel::decode(raw).map(Fact::TurnCancel),
@@ -284,6 +290,7 @@ impl<'a> Fact<'a> {
         match self {
             Self::Input(fact) => fact.encode(thread),
             Self::Trigger(fact) => fact.encode(thread),
+            Self::Withdrawn(fact) => fact.encode(thread),
             Self::TurnStarted(fact) => fact.encode(thread),
             Self::TurnEnded(fact) => fact.encode(thread),
             Self::TurnCancel(fact) => fact.encode(thread),
@@ -327,6 +334,7 @@ impl<'a> Fact<'a> {
         match self {
             Self::Input(fact) => fact,
             Self::Trigger(fact) => fact,
+            Self::Withdrawn(fact) => fact,
             Self::TurnStarted(fact) => fact,
             Self::TurnEnded(fact) => fact,
             Self::TurnCancel(fact) => fact,
@@ -371,6 +379,7 @@ pub fn examples() -> Vec<Draft> {
     let failure = Failure::new(FailureKind::Timeout, "no answer within 20000 ms").retryable();
     let families = [
         input::examples(&thread, &name),
+        withdrawn::examples(&thread),
         turn::examples(&thread),
         remark::examples(&thread, &name),
         calls::examples(&thread, &submodule, &failure),

@@ -97,6 +97,16 @@ impl ThreadRow {
         if self.status == Status::Thinking { self.turn } else { self.turn + 1 }
     }
 
+    /// Whether an event was taken back.
+    pub fn is_withdrawn(&self, seq: Seq) -> bool {
+        self.state.withdrawn.iter().any(|(from, input)| (*from..=*input).contains(&seq))
+    }
+
+    /// Whether an event of its mailbox waits: it is with no turn, and nobody took it back.
+    pub fn waits(&self, seq: Seq) -> bool {
+        seq > self.handled.max(self.state.taken) && !self.is_withdrawn(seq)
+    }
+
     /// Whether it has nothing to do, and nobody it waits for.
     pub fn is_asleep(&self) -> bool {
         let idle = matches!(self.status, Status::Idle | Status::Waiting);
@@ -150,6 +160,7 @@ impl ThreadRow {
             paused,
             correction,
             told,
+            withdrawn,
             adopted,
             root,
             summary,
@@ -216,6 +227,8 @@ impl ThreadRow {
             waking.clone()
         };
         state.archived = archived.unwrap_or(state.archived);
+        state.withdrawn.extend(withdrawn);
+        state.withdrawn.retain(|(_, input)| *input > self.handled);
         state.paused = paused.unwrap_or(state.paused);
         if let Some(adopted) = adopted {
             state.adopted = Some(adopted.clone());

@@ -60,6 +60,9 @@ pub struct ThreadState {
     #[serde(skip_serializing_if = "is_none_yet")]
     pub taken: Seq,
     /// The event from outside that its last turn goes back to, or else that it was made for.
+    /// Inputs in its mailbox that were taken back: the first and the last part of each, which is the one that counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub withdrawn: Vec<(Seq, Seq)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<Seq>,
     /// Statements that came from its events, or that these returned, and that are not held any more; the newest last.
@@ -166,6 +169,8 @@ pub struct ThreadStateChange {
     pub root: Option<Seq>,
     /// Some of its events were summed up.
     pub summary: Option<Made>,
+    /// An input was taken back: its first and its last part.
+    pub withdrawn: Option<(Seq, Seq)>,
     /// Its mood from now on.
     pub mood: Option<Mood>,
     /// How many points more.

@@ -17,6 +17,7 @@ use super::remote_cancel::RemoteCancel;
 use super::running::{Running, ThreadKey, has_work};
 use super::waits::Waits;
 use super::work::{Attempts, Claim, Looked, TRIES, Work};
+use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::log::appended::Append;
@@ -301,6 +302,8 @@ impl LeaseLoop {
                 self.break_waits(key, status == Status::Waiting).await?;
                 trouble.waits = false;
                 // Read once, for who follows and for whether to look again.
+                // Somebody took an input back that the turn was to be about: the next one is about the rest.
+                StoreError::Unmet(Condition::Wait(_)) => {}
                 Ok(if running.show(key, status, 0).await { Looked::Worked(status) } else { Looked::Nothing })
             }
             Ok(Looked::Nothing) => {

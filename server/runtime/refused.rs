@@ -54,6 +54,9 @@ pub enum Refused {
     /// Somebody was first.
     #[error("{0}")]
     Settled(String),
+    /// An input is with a turn already, or has had it.
+    #[error("{0}")]
+    Taken(String),
     /// A tool is not what was proposed any more.
     #[error("{0}")]
     ToolChanged(String),

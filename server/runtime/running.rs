@@ -105,6 +105,11 @@ impl Running {
         self.change(key, |active| active.taken = seq);
     }
 
+    /// Whether the turn that runs here is about this event.
+    pub fn has_taken(&self, key: &ThreadKey, seq: Seq) -> bool {
+        self.active().get(key).is_some_and(|active| active.taken >= seq)
+    }
+
     /// The place that a thread was entered with.
     pub fn take_place(&self, key: &ThreadKey) -> Option<Place> {
         self.active().get_mut(key).and_then(|active| active.place.take())
@@ -133,7 +138,10 @@ impl Running {
         if row.woken <= after || row.status.is_final() {
             return Ok(0);
         }
-        self.store.queued(space, &row.thread, after, limit).await
+        let withdrawn = row.state.withdrawn.iter().filter(|(_, input)| *input > after).count();
+        let withdrawn = u32::try_from(withdrawn).unwrap_or(u32::MAX);
+        let mail = self.store.queued(space, &row.thread, after, limit.saturating_add(withdrawn)).await?;
+        Ok(mail.saturating_sub(withdrawn))
     }
 
     /// Shows what a thread comes to now that its turn is over. One that has ended stays ended, whatever its last turn came to.

@@ -6,6 +6,7 @@ use super::follow::{Follow, Seen};
 use super::handle::{Error, Session};
 use crate::event::envelope::{Event, Modality, TurnOutcome, Visibility, tag};
 use crate::event::fact::Fact;
+use crate::event::fact::withdrawn::{self, Withdrawn};
 use crate::log::query::{Order, Query, Show};
 use crate::log::thread_row::ThreadRow;
 use crate::runtime::kinds::runs::LoggedRun;
@@ -20,6 +21,8 @@ pub struct Outcome {
     pub failures: Vec<Event>,
     /// How the turn ended that it was handled in; none: the thread has ended, and no turn came to it.
     pub turn: Option<TurnOutcome>,
+    /// It was taken back, and no turn came to it.
+    pub withdrawn: bool,
 }
 
 impl Outcome {
@@ -33,6 +36,7 @@ impl Outcome {
                 // What was interrupted is gone on with by the next turn.
                 self.turn = ended.outcome.filter(|outcome| *outcome != TurnOutcome::Interrupted);
             }
+            Fact::Withdrawn(Withdrawn { input, .. }) if input == seq => self.withdrawn = true,
             Fact::Reply(_) => self.responses.push(event.into_owned()),
             fact if fact.is_failure() => self.failures.push(event.into_owned()),
             _ => {}
@@ -77,7 +81,7 @@ impl Session {
         self.handled(thread, seq, follow).await?;
         let query = Query {
             thread: Some(thread.clone()),
-            tags: vec![tag::RESPONSE.into(), tag::FAILURE.into(), tag::ENDED.into()],
+            tags: vec![tag::RESPONSE.into(), tag::FAILURE.into(), tag::ENDED.into(), withdrawn::TAG.into()],
             after: Some(seq),
             order: Order::Ascending,
             limit: 500,

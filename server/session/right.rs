@@ -7,10 +7,11 @@ use crate::words::principal::Role;
 pub enum Right {
     /// To read the space: its log with `debug`, prompt views, threads, submodules, settings, state, blobs and runs.
     Read,
-    /// To speak in the space: inputs, blobs and answers to questions; to create, end and cancel threads and runs of pipelines.
+    /// To speak in the space: inputs, blobs and answers to questions; to create, end and cancel threads and runs of pipelines;
+    /// to take back what was said in the same name.
     Speak,
     /// To change what the mind is made of, how it behaves, what wakes it by the clock and what it holds to be so: submodules, settings,
-    /// schedules, frameworks, the withdrawal of statements, which names are one.
+    /// schedules, frameworks, the withdrawal of statements, which names are one. To take back what anybody said.
     Shape,
     /// To say of tool calls whether they may run.
     Judge,

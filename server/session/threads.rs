@@ -1,5 +1,7 @@
 //! A session speaks in threads, reads them, creates and ends them, and changes the submodules that they hear.
 
+use uuid::Uuid;
+
 use super::handle::{Error, Session};
 use super::right::Right;
 use crate::log::appended::Placed;
@@ -8,7 +10,7 @@ use crate::log::projections::submodules::SubmoduleRow;
 use crate::log::projections::timers::TimerRow;
 use crate::log::thread_row::ThreadRow;
 use crate::mind::submodule::Heard;
-use crate::runtime::kinds::turns::input::{Input, InputContent, Received};
+use crate::runtime::kinds::turns::input::{Input, InputContent, Received, Whose};
 use crate::thread::new_thread::NewThread;
 use crate::words::id::{Key, Name, ThreadId};
 
@@ -36,6 +38,13 @@ impl Session {
         let turns = &self.kinds(Right::Speak)?.turns;
         let (space, user) = (self.space().clone(), self.user().map(str::to_owned));
         Ok(turns.inbox.submit(Input { space, thread, user, event_id, content }).await?)
+    }
+
+    /// Takes an input back that waits. Who may only speak takes back what was said in the same name.
+    pub async fn withdraw(&self, thread: &ThreadId, event_id: Uuid) -> Result<(), Error> {
+        let turns = &self.kinds(Right::Speak)?.turns;
+        let whose = if self.may(Right::Shape) { Whose::Anybody } else { Whose::Only(self.user()) };
+        Ok(turns.inbox.withdraw((self.space(), thread), event_id, self.user(), whose).await?)
     }
 
     /// Cancels the turn that runs in a thread, or is about to. False: there is none.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::envelope::{Event, Modality};
 use crate::event::fact::input::{Content, Input};
+use crate::event::fact::withdrawn::Withdrawn;
 use crate::event::fact::{Fact, Kind};
 use crate::log::query::{Order, Query, Show};
 use crate::log::thread_row::ThreadRow;
@@ -192,6 +193,8 @@ pub struct Entry {
     pub wakes: bool,
     /// Whether it came to the thread, rather than from it.
     pub arrives: bool,
+    /// The input that it says was taken back, from its first part on: that is not shown.
+    takes_back: Option<(Seq, Seq)>,
     line: String,
     /// What it takes besides its text, where that is shortened.
     around: usize,
@@ -205,7 +208,11 @@ impl Entry {
         let fact = event.fact();
         let (line, around) = line(event, &fact, lengths, prompts);
         let (wakes, thought) = (event.wakes(), fact.kind() == Some(Kind::Thought));
-        Self { seq: event.seq, wakes, arrives: wakes && !thought, line, around, media: blob(&fact) }
+        let takes_back = match fact {
+            Fact::Withdrawn(Withdrawn { from, input, .. }) => Some((from, input)),
+            _ => None,
+        };
+        Self { seq: event.seq, wakes, arrives: wakes && !thought, takes_back, line, around, media: blob(&fact) }
     }
 
     /// How many bytes of a view it takes.
@@ -239,6 +246,12 @@ pub struct Omitted {
     pub gap: Option<Seq>,
 }
 
+/// Which of these entries a view shows: not those that another one says were taken back.
+pub fn shown(entries: &[Arc<Entry>]) -> impl Fn(&Entry) -> bool + use<> {
+    let back: Vec<_> = entries.iter().filter_map(|entry| entry.takes_back).collect();
+    move |entry| !back.iter().any(|(from, input)| (*from..=*input).contains(&entry.seq))
+}
+
 /// Entries (oldest first) as a transcript.
 pub fn joined(entries: &[Arc<Entry>], omitted: Omitted, media: usize, prompts: &Prompts) -> Vec<Block> {
     let mut blocks = vec![];
@@ -248,12 +261,16 @@ pub fn joined(entries: &[Arc<Entry>], omitted: Omitted, media: usize, prompts: &
         text.push_str(&prompts.view_omitted.fill(&[("count", &count)]));
         text.push('\n');
     }
-    let with_media = entries.iter().filter(|entry| entry.media.is_some()).count();
+    let is_shown = shown(entries);
+    let with_media = entries.iter().filter(|entry| entry.media.is_some() && is_shown(entry)).count();
     let mut seen = 0;
     for entry in entries {
         if omitted.gap == Some(entry.seq) {
             text.push_str(&prompts.view_gap.fill(&[("count", &count)]));
             text.push('\n');
+        }
+        if !is_shown(entry) {
+            continue;
         }
         text.push_str(&entry.line);
         text.push('\n');

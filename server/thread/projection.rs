@@ -14,6 +14,7 @@ use crate::event::fact::summary::Summaries;
 use crate::event::fact::task::TaskFact;
 use crate::event::fact::told::{News, Told};
 use crate::event::fact::turn;
+use crate::event::fact::withdrawn::Withdrawn;
 use crate::event::process::{Waiting, Waking};
 use crate::event::summary::{Held, Made};
 use crate::event::task::TaskNews;
@@ -65,6 +66,7 @@ fn change(event: &Event, fact: &Fact<'_>, thread: &mut ThreadChange) {
         Fact::Input(input) => thread.state.question = input.answers.map(|id| (id.to_owned(), false)),
         Fact::Run(run) => self::run(run, event, thread),
         Fact::Call(record) => call(record, thread),
+        Fact::Withdrawn(Withdrawn { from, input, .. }) => thread.state.withdrawn = Some((*from, *input)),
         Fact::Set(set) => self::set(set, thread),
         // Trials have no mailbox: what is due wakes them, and rest moves them on.
         Fact::Trials(Trials::Due) => thread.woken = Some(event.seq),

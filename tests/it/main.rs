@@ -87,4 +87,5 @@ mod view_fit;
 mod view_size;
 mod views;
 mod voices;
+mod withdrawing;
 mod world_model;

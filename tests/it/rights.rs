@@ -252,6 +252,8 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
         act("POST /threads/{thread}/messages", Speak, format!("/threads/{thread}/messages"))
             .with(text)
             .only(Whose::Own),
+        act("DELETE /threads/{thread}/inputs/{event_id}", Speak, format!("/threads/{thread}/inputs/{event}"))
+            .only(Whose::Absent),
         act("POST /threads/{thread}/cancel", Speak, format!("/threads/{thread}/cancel")),
         act("POST /threads/{thread}/end", Speak, format!("/threads/{thread}/end")).spends("threads"),
         act("GET /threads/{thread}/tasks", Read, format!("/threads/{mission}/tasks")),

@@ -10,12 +10,15 @@ export interface Line {
   turn: Turn | undefined;
   /** The last line of its turn: the turn's strip stands below it. */
   closes: boolean;
+  /** An input that was taken back before a turn had it. */
+  back: boolean;
 }
 
 /** The lines of a thread, oldest first. */
 export function linesOf(events: readonly AnyEvent[], turns: ReadonlyMap<string, Turn>, silence: boolean): Line[] {
   const lines: Line[] = [];
   const last = new Map<string, Line>();
+  const back = takenBack(events);
   for (const event of events) {
     const kind = kindOf(event, silence);
     if (!kind) continue;
@@ -26,11 +29,12 @@ export function linesOf(events: readonly AnyEvent[], turns: ReadonlyMap<string, 
       continue;
     }
     const key = keyOf(event.thread, Number(event.payload.turn));
-    const line: Line = { kind, key: event.event_id, events: [event], turn: turns.get(key), closes: false };
+    const line: Line = { kind, key: event.event_id, events: [event], turn: turns.get(key), closes: false, back: false };
     lines.push(line);
     if (line.turn) last.set(key, line);
   }
   for (const line of last.values()) line.closes = true;
+  for (const line of lines) line.back = back.has(line.events.at(-1)!.seq);
   return lines;
 }
 
@@ -42,13 +46,19 @@ function kindOf(event: AnyEvent, silence: boolean): Line["kind"] | undefined {
   return silence && tagged(event, "no-action") ? "silence" : undefined;
 }
 
-/** Inputs that no turn has taken up yet. */
+/** The seqs of inputs that were taken back. */
+function takenBack(events: readonly AnyEvent[]): Set<number> {
+  return new Set(events.flatMap((event) => (tagged(event, "withdrawn") ? Number(event.payload.input) : [])));
+}
+
+/** Inputs that no turn has taken up yet, and nobody took back. */
 export function waiting(events: readonly AnyEvent[], turns: ReadonlyMap<string, Turn>): AnyEvent[] {
   let handled = 0;
   for (const turn of turns.values()) for (const input of turn.inputs) handled = Math.max(handled, input.seq);
-  let begun = 0;
-  for (const event of events) if (tagged(event, "turn") && tagged(event, "started")) begun = event.seq;
-  return events.filter((event) => event.seq > handled && event.seq > begun && tagged(event, "input") && !tagged(event, "part"));
+  // Also of a turn whose inputs are not here any more.
+  for (const { meta, payload } of events) if (meta.tags[0] === "turn" && Array.isArray(payload.batch)) handled = Math.max(handled, ...payload.batch.map(Number));
+  const back = takenBack(events);
+  return events.filter((event) => !back.has(event.seq) && event.seq > handled && tagged(event, "input") && !tagged(event, "part"));
 }
 
 /** One entry of the list of thoughts: an event with its action, a voice that passed, or the deadline. */

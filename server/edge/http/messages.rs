@@ -118,8 +118,8 @@ pub struct Posted {
     /// What was answered, when it was waited for and came in time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub responses: Option<Vec<Event>>,
-    /// Beside `responses`: how the turn ended that it was handled in, `done`, `cancelled` or `failed`; or `ended`: the thread has ended,
-    /// and no turn came to it.
+    /// Beside `responses`: how the turn ended that it was handled in, `done`, `cancelled` or `failed`; or, where no turn came to it, `ended`: the thread
+    /// has ended, or `withdrawn`: it was taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "done")]
     pub outcome: Option<&'static str>,
@@ -183,8 +183,13 @@ pub async fn post_message(
 
 impl Posted {
     fn new(ack: Ack, outcome: Outcome) -> Self {
-        let turn = outcome.turn.map_or("ended", TurnOutcome::as_str);
-        Self { ack, responses: Some(outcome.responses), outcome: Some(turn), failures: outcome.failures }
+        let turn = match outcome.withdrawn {
+            true => "withdrawn",
+            false => outcome.turn.map_or("ended", TurnOutcome::as_str),
+        };
+        // What others were answered meanwhile is no answer to it.
+        let responses = if outcome.withdrawn { Vec::new() } else { outcome.responses };
+        Self { ack, responses: Some(responses), outcome: Some(turn), failures: outcome.failures }
     }
 }
 

@@ -84,8 +84,11 @@ impl Asked {
                 Condition::FewerThreads(_) => {
                     asked.threads.insert(space.clone());
                 }
-                Condition::NewThread | Condition::NotEnded | Condition::EndsWith(_) | Condition::FewerSubthreads(_) => {
-                }
+                Condition::NewThread
+                | Condition::NotEnded
+                | Condition::EndsWith(_)
+                | Condition::Wait(_)
+                | Condition::FewerSubthreads(_) => {}
             }
         }
         let due = due.into_iter().map(|(space, due)| timers::due_until(space, due));
@@ -120,6 +123,7 @@ impl Before {
             Condition::NewThread => row().is_none(),
             Condition::NotEnded => row().is_none_or(|row| !row.status.is_final()),
             Condition::EndsWith(seq) => row().is_some_and(|row| row.head == *seq),
+            Condition::Wait(seqs) => row().is_some_and(|row| seqs.iter().all(|seq| row.waits(*seq))),
             Condition::FewerSubthreads(most) => row().is_none_or(|row| u64::from(row.state.subthreads) < *most),
             Condition::FewerThreads(most) => {
                 let before = self.threads.get(space).copied().unwrap_or_default();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Question;
-use crate::thread::history::{Entry, Summary};
+use crate::thread::history::{self, Entry, Summary};
 use crate::words::id::Seq;
 
 /// A piece of a request, in the order in which models read it, tools first, as providers cache them.
@@ -41,7 +41,8 @@ pub(super) fn sections(
     let mut all =
         vec![text("tools", question.tools.text.as_str().len()), text("system", question.system.as_str().len())];
     all.extend(summaries.iter().map(|summary| text("summary", summary.written())));
-    all.extend(entries.iter().map(event("event")));
+    let is_shown = history::shown(entries);
+    all.extend(entries.iter().filter(|entry| is_shown(entry)).map(event("event")));
     all.push(text("corrections", around.corrections.len()));
     all.push(text("task", question.tail.fill(&values).len()));
     all.push(text("prompt", question.prompt.as_ref().map_or(0, String::len)));

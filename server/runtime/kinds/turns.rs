@@ -128,6 +128,9 @@ impl Turns {
         }
         let mut awaited = false;
         each_after(&*self.store, space, row, Show::Visible, |event| {
+            if row.is_withdrawn(event.seq) {
+                return true;
+            }
             let gather = event.part().and_then(|part| row.state.gathers.get(&part.id));
             awaited |=
                 event.waking().is_some_and(|waking| waiting.admits(&waking)) || gather.is_some_and(Gather::is_ready);
@@ -185,7 +188,12 @@ impl Turns {
         let writer = Arc::new(TurnWriter::new(self.store.clone(), fence, opening).rooted(place.purse.root()));
         if !settled.news {
             // What the thread does not wait for waits on.
-            let up_to = if batch.iter().any(Event::wakes) { row.handled } else { turn.last_of_batch() };
+            let up_to = match batch.as_slice() {
+                // All that waited was taken back.
+                [] => row.woken,
+                batch if batch.iter().any(Event::wakes) => row.handled,
+                _ => turn.last_of_batch(),
+            };
             return self.slept_through(&writer, row, &place, up_to, settled.drafts).await;
         }
         if begins && self.talks_to_itself(row, &batch) {

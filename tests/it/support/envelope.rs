@@ -62,13 +62,14 @@ pub fn check_log(log: &[Value]) {
 }
 
 /// Checks that every turn that began ended exactly once, that turns of one thread do not overlap, and that every event that woke a
-/// thread was in the batch of a turn that was handled.
+/// thread was in the batch of a turn that was handled, or else was taken back.
 #[track_caller]
 pub fn check_turns(log: &[Value], thread: &str) {
     let mut running: Option<u64> = None;
     let mut handled: HashSet<i64> = HashSet::new();
     let mut batch: Vec<i64> = Vec::new();
     let mut woken: Vec<i64> = Vec::new();
+    let mut back: Vec<i64> = Vec::new();
     for event in log.iter().filter(|event| event["thread"] == thread) {
         let tags = tags(event);
         let number = event["payload"]["turn"].as_u64();
@@ -76,10 +77,18 @@ pub fn check_turns(log: &[Value], thread: &str) {
         if (is("input") && !is("part") || is("thought") || is("message")) && !is("debug") {
             woken.push(seq(event));
         }
+        if is("withdrawn") {
+            let input = event["payload"]["input"].as_i64().unwrap();
+            assert!(!handled.contains(&input), "#{input} was taken back and handled:\n{}", story(log));
+            woken.retain(|seq| *seq != input);
+            back.push(input);
+        }
         if is("turn") && is("started") {
             assert_eq!(running, None, "turn {number:?} began inside another:\n{}", story(log));
             running = number;
             batch = event["payload"]["batch"].as_array().unwrap().iter().filter_map(Value::as_i64).collect();
+            let both = batch.iter().find(|seq| back.contains(seq));
+            assert_eq!(both, None, "a turn is about what was taken back:\n{}", story(log));
         }
         if is("turn") && is("ended") {
             assert_eq!(running, number, "turn {number:?} ended, another ran:\n{}", story(log));

@@ -3,7 +3,7 @@
 use serde::de::IgnoredAny;
 
 use super::Turns;
-use crate::event::condition::RequestState;
+use crate::event::condition::{Condition, RequestState};
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
@@ -36,8 +36,17 @@ pub(super) fn opening(
     let deadline_ms = (!submodules.is_empty()).then_some(options.submodule_timeout_ms);
     let submodules = submodules.iter().map(Name::as_str).collect();
     let batch = batch.to_vec();
-    let started = Started { turn: number, batch, submodules, step: step.as_ref(), waited, root: None, deadline_ms };
-    Fact::TurnStarted(started).encode(&row.thread)
+    let started = Started {
+        turn: number,
+        batch: batch.clone(),
+        submodules,
+        step: step.as_ref(),
+        waited,
+        root: None,
+        deadline_ms,
+    };
+    // Whoever takes one of them back before this is stored was first.
+    Fact::TurnStarted(started).encode(&row.thread).only_if(Condition::Wait(batch))
 }
 
 /// The event from outside that a batch goes back to: the last one, in the batch or behind what is in it. Where nothing says so,
@@ -132,7 +141,7 @@ impl Turns {
                 return true;
             }
             let is_input = event.fact().is_root();
-            let is_new = event.wakes() || is_input || event.part().is_some();
+            let is_new = (event.wakes() || is_input || event.part().is_some()) && !row.is_withdrawn(event.seq);
             if !batch.is_cut && (is_new || !batch.events.is_empty()) {
                 if event.is_visible() {
                     shown += 1;

@@ -23,6 +23,10 @@ use crate::runtime::running::Running;
 use crate::thread::settings::{Policy, Settings};
 use crate::words::id::{self, Key, Name, Space, ThreadId};
 
+mod withdrawing;
+
+pub use withdrawing::Whose;
+
 /// Something from outside for a thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
@@ -219,7 +223,9 @@ impl Inbox {
             return Err(Refused::Busy(thread.clone()));
         }
         let max = self.options.queue_max;
-        if self.queued(space, row, max).await? >= max {
+        // What was taken back counts until it would have had its turn: the thread's row keeps it as long.
+        let withdrawn = u32::try_from(row.state.withdrawn.len()).unwrap_or(u32::MAX);
+        if self.queued(space, row, max).await?.saturating_add(withdrawn) >= max {
             return Err(Refused::QueueFull(max));
         }
         Ok(())

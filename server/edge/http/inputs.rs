@@ -1,0 +1,43 @@
+//! `/threads/{thread}/inputs`: taking back what was said and waits.
+
+use axum::Router;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::routing::delete;
+use utoipa::OpenApi;
+
+use super::Resource;
+use super::params::Params;
+use crate::edge::ids;
+use crate::edge::problem::Problem;
+use crate::session::handle::Session;
+use crate::words::id::ThreadId;
+
+#[derive(OpenApi)]
+#[openapi(paths(withdraw))]
+struct Document;
+
+/// See the module.
+pub const RESOURCE: Resource = Resource {
+    routes: || Router::new().route("/threads/{thread}/inputs/{event_id}", delete(withdraw)),
+    document: Document::openapi,
+    bounds: |_| {},
+};
+
+/// Takes back an input that waits for its turn. Of an input and a turn that begins, one is first: a turn that has the input keeps it, and this
+/// is refused (`input-taken`); an input that was taken back is in no turn, and models are not shown it any more. Members take back what was
+/// said in their own name, operators what anybody said.
+#[utoipa::path(delete, path = "/threads/{thread}/inputs/{event_id}", operation_id = "withdraw_input", tag = "chat",
+    params(("thread" = String, Path, description = "its id"),
+        ("event_id" = uuid::Uuid, Path, description = "the input's; of one with several parts, that of the last")),
+    responses((status = 204, description = "it is taken back, now or before")))]
+pub async fn withdraw(
+    session: Session,
+    Path((thread, event_id)): Path<(String, String)>,
+    params: Params,
+) -> Result<StatusCode, Problem> {
+    params.end()?;
+    let thread = ThreadId::parse(&thread)?;
+    session.withdraw(&thread, ids::uuid(&event_id, "")?).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,106 @@
+//! An input is taken back: while it waits, and by who said it or may take back what anybody said. A turn that begins requires that what it is
+//! about waits (`batch.rs`), and so does what is stored here: of both, the first is stored.
+
+use uuid::Uuid;
+
+use super::Inbox;
+use crate::event::condition::Condition;
+use crate::event::fact::Fact;
+use crate::event::fact::withdrawn::Withdrawn;
+use crate::log::appended::Append;
+use crate::log::error::StoreError;
+use crate::log::kernel::EventLog;
+use crate::log::query::{Order, Query, Show};
+use crate::runtime::refused::Refused;
+use crate::words::id::{self, Seq, Space, ThreadId};
+
+/// Parts of an input that are read at a time.
+const PAGE: u32 = 50;
+
+/// Whose inputs somebody may take back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose<'a> {
+    /// Everybody's, and those of schedules.
+    Anybody,
+    /// What was said in this name, or without one.
+    Only(Option<&'a str>),
+}
+
+impl Inbox {
+    /// Takes back an input that waits. Done again it changes nothing.
+    pub async fn withdraw(
+        &self,
+        (space, thread): (&Space, &ThreadId),
+        event_id: Uuid,
+        user: Option<&str>,
+        whose: Whose<'_>,
+    ) -> Result<(), Refused> {
+        let not_found = || Refused::NotFound(format!("input {event_id} in {thread}"));
+        let event = self.store.event(space, event_id).await?.filter(|event| event.thread == *thread && event.wakes());
+        let event = event.ok_or_else(not_found)?;
+        let (seq, fact) = (event.seq, event.fact());
+        let (said_by, is_scheduled, has_answered) = match &fact {
+            Fact::Input(input) => (input.user, false, input.answers.is_some()),
+            Fact::Trigger(trigger) => {
+                (event.payload.get("user").and_then(|user| user.as_str()), trigger.schedule.is_some(), false)
+            }
+            _ => return Err(not_found()),
+        };
+        if let Whose::Only(name) = whose
+            && (name != said_by || is_scheduled)
+        {
+            let text = "this is not yours to take back: what others said, and what schedules fire, is for a key with role = \"operator\" or above";
+            return Err(Refused::NotYours(text.to_owned()));
+        }
+        // One for each input, whoever takes it back.
+        let id = id::about(&format!("{event_id} withdrawn"));
+        if self.store.event(space, id).await?.is_some() {
+            return Ok(());
+        }
+        if has_answered {
+            return Err(Refused::Taken("it has answered a question, and that is done".to_owned()));
+        }
+        let row = self.store.thread(space, thread).await?.ok_or_else(not_found)?;
+        if row.status.is_final() {
+            return Err(Refused::Ended(thread.clone()));
+        }
+        let taken =
+            || Refused::Taken("a turn is about it, or was: cancel that turn, or say what you mean now".to_owned());
+        if !row.waits(seq) || self.running.has_taken(&(space.clone(), thread.clone()), seq) {
+            return Err(taken());
+        }
+        let from = first_part(&*self.store, space, thread, seq).await?;
+        let draft = Fact::Withdrawn(Withdrawn { from, input: seq, user }).encode(thread).with_id(id);
+        let draft = draft.only_if(Condition::Wait(vec![seq])).only_if(Condition::NotEnded);
+        match self.store.append(Append::free(space, vec![draft])).await {
+            // Somebody else took it back at the same time.
+            Ok(_) | Err(StoreError::Conflict(_)) => Ok(()),
+            Err(StoreError::Unmet(Condition::NotEnded)) => Err(Refused::Ended(thread.clone())),
+            Err(StoreError::Unmet(_)) => Err(taken()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Where an input begins: its parts stand before its last one, without a gap.
+async fn first_part(store: &dyn EventLog, space: &Space, thread: &ThreadId, last: Seq) -> Result<Seq, StoreError> {
+    let mut from = last;
+    loop {
+        let query = Query {
+            thread: Some(thread.clone()),
+            show: Show::Visible,
+            before: Some(from),
+            order: Order::Descending,
+            limit: PAGE,
+            ..Query::default()
+        };
+        let before = store.events(space, &query).await?;
+        let is_part = |fact: &Fact<'_>| matches!(fact, Fact::Input(input) if input.is_part);
+        let parts = (1..).zip(&before).take_while(|(back, event)| event.seq == from - back && is_part(&event.fact()));
+        let parts = Seq::try_from(parts.count()).unwrap_or(0);
+        from -= parts;
+        if parts < Seq::from(PAGE) {
+            return Ok(from);
+        }
+    }
+}
