@@ -64,6 +64,7 @@ pub mod event {
     pub mod task;
     pub mod trial;
     pub mod tuning;
+    pub mod worked;
 }
 /// Fair shares of the machine; supervision of background tasks.
 pub mod tasks {

@@ -137,7 +137,7 @@ test("a mission is paused, rests, goes on, and is cancelled for good", async () 
   const one = await Watched.open(browser, server.url, `#/missions/${id}`);
   await one.page.getByRole("link", { name: /t1 Coldest nights/ }).getByText("in work").waitFor();
   await one.page.getByRole("button", { name: "Pause" }).click();
-  await one.sees("rests");
+  await one.sees("paused");
   assert.equal(await statusOf(id), "waiting");
   await one.page.getByRole("button", { name: "Go on" }).click();
   await one.page.getByRole("button", { name: "Pause" }).waitFor();

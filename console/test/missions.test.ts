@@ -30,7 +30,10 @@ test("missions are threads that were given one: those at work first, then the ne
 
 test("a mission that rests says whether it waits for people", () => {
   const mission = { id: "missions.1", status: "waiting" } as Thread;
-  assert.equal(missionMark(mission).word, "rests");
+  assert.equal(missionMark(mission).word, "rests", "an older server does not say why");
+  const resting = (rests: string) => ({ ...mission, mission: { rests } }) as Thread;
+  assert.equal(missionMark(resting("paused"), true).word, "paused", "whatever people have said: somebody has to let it go on");
+  assert.equal(missionMark(resting("people")).word, "waits for you");
   const asking = askingOf([{ thread: "missions.1.t4" }, { thread: "main" }]);
   assert.equal(missionMark(mission, asking.has(mission.id)).word, "waits for you");
   assert.equal(missionMark({ ...mission, status: "done" }, true).word, "done", "what is over waits for nobody");

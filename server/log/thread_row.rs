@@ -79,7 +79,7 @@ impl ThreadRow {
         self.woken = change.woken.unwrap_or(self.woken);
         self.handled = change.handled.unwrap_or(self.handled);
         self.turn = change.turn.unwrap_or(self.turn);
-        self.stand(&change, seq);
+        self.stand(&change, seq, ts);
         self.visible += change.visible;
         self.heard += change.heard;
         if change.from_outside || change.from_others {
@@ -139,7 +139,7 @@ impl ThreadRow {
     }
 
     /// Takes over a change, after all counters but `visible` and `heard`.
-    fn stand(&mut self, change: &ThreadChange, seq: Seq) {
+    fn stand(&mut self, change: &ThreadChange, seq: Seq, ts: Timestamp) {
         let state = &mut self.state;
         let ThreadStateChange {
             waking,
@@ -161,6 +161,7 @@ impl ThreadRow {
             correction,
             told,
             withdrawn,
+            work,
             adopted,
             root,
             summary,
@@ -226,10 +227,13 @@ impl ThreadRow {
         } else {
             waking.clone()
         };
-        state.archived = archived.unwrap_or(state.archived);
         state.withdrawn.extend(withdrawn);
         state.withdrawn.retain(|(_, input)| *input > self.handled);
+        state.archived = archived.unwrap_or(state.archived);
         state.paused = paused.unwrap_or(state.paused);
+        if let Some(sign) = work {
+            state.worked.get_or_insert_default().take(*sign, ts);
+        }
         if let Some(adopted) = adopted {
             state.adopted = Some(adopted.clone());
         }

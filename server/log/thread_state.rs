@@ -11,6 +11,7 @@ use crate::event::gather::{Gather, GatherPart};
 use crate::event::mood::Mood;
 use crate::event::process::{Waiting, Waking, Watch};
 use crate::event::summary::{Held, Made};
+use crate::event::worked::{Sign, Worked};
 use crate::words::id::{Seq, ThreadId};
 
 /// See the module.
@@ -59,10 +60,13 @@ pub struct ThreadState {
     /// The turn that runs is about what came up to here: that waits no longer. 0: none runs.
     #[serde(skip_serializing_if = "is_none_yet")]
     pub taken: Seq,
-    /// The event from outside that its last turn goes back to, or else that it was made for.
     /// Inputs in its mailbox that were taken back: the first and the last part of each, which is the one that counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub withdrawn: Vec<(Seq, Seq)>,
+    /// Of a mission: how long it was worked on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worked: Option<Worked>,
+    /// The event from outside that its last turn goes back to, or else that it was made for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<Seq>,
     /// Statements that came from its events, or that these returned, and that are not held any more; the newest last.
@@ -159,18 +163,20 @@ pub struct ThreadStateChange {
     pub archived: Option<bool>,
     /// Somebody wants it to rest, or to go on.
     pub paused: Option<bool>,
+    /// Of a mission: what it says of work on it.
+    pub work: Option<Sign>,
     /// It is told what became of a statement.
     pub correction: Option<Correction>,
     /// The trials have told threads up to there.
     pub told: Option<Seq>,
+    /// An input was taken back: its first and its last part.
+    pub withdrawn: Option<(Seq, Seq)>,
     /// It has another parent.
     pub adopted: Option<Adopted>,
     /// What it does goes back to this event from now on.
     pub root: Option<Seq>,
     /// Some of its events were summed up.
     pub summary: Option<Made>,
-    /// An input was taken back: its first and its last part.
-    pub withdrawn: Option<(Seq, Seq)>,
     /// Its mood from now on.
     pub mood: Option<Mood>,
     /// How many points more.

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::run::{Held, NodeNews, RunKey, RunNews, Slot};
-use crate::words::time::Timestamp;
+use crate::event::worked::{Sign, Worked};
 
 /// A run so far.
 #[derive(Debug, Default)]
@@ -26,16 +26,15 @@ pub struct Past {
     pub nodes: u64,
     /// By place: the event that has the node's value, or says that it came to none.
     pub records: HashMap<String, Uuid>,
-    /// The first and the last sign of work since it was last taken up.
-    work: Option<(Timestamp, Timestamp)>,
-    /// Microseconds of work before that.
-    spent: i64,
+    worked: Worked,
 }
 
 impl Past {
     /// Takes in the next event.
     pub fn apply(&mut self, event: &Event) {
-        match event.fact() {
+        let fact = event.fact();
+        Sign::of(&fact).into_iter().for_each(|sign| self.worked.take(sign, event.ts));
+        match fact {
             Fact::Run(run) => match run.what {
                 RunNews::Started { input, .. } => {
                     let input = input.map_or(Held::Here(Value::Null), Slot::to_held);
@@ -50,15 +49,9 @@ impl Past {
                 RunNews::Paused { .. } | RunNews::Parked => {
                     // What rests has come through: it does not end its server each time.
                     self.resumed = 0;
-                    self.spent += self.worked();
-                    self.work = None;
                     return;
                 }
-                RunNews::Resumed { .. } => {
-                    self.resumed += 1;
-                    self.spent += self.worked();
-                    self.work = None;
-                }
+                RunNews::Resumed { .. } => self.resumed += 1,
                 RunNews::Ended { .. } => {}
             },
             Fact::Node(node) => match node.what {
@@ -73,15 +66,10 @@ impl Past {
             _ => {}
         }
         self.begun = true;
-        self.work = Some((self.work.map_or(event.ts, |(since, _)| since), event.ts));
-    }
-
-    fn worked(&self) -> i64 {
-        self.work.map_or(0, |(since, last)| last.micros() - since.micros())
     }
 
     /// How long it was worked on, as far as its events tell.
     pub fn spent(&self) -> Duration {
-        Duration::from_micros(u64::try_from(self.spent + self.worked()).unwrap_or(0))
+        self.worked.spent()
     }
 }

@@ -18,6 +18,7 @@ use crate::event::fact::withdrawn::Withdrawn;
 use crate::event::process::{Waiting, Waking};
 use crate::event::summary::{Held, Made};
 use crate::event::task::TaskNews;
+use crate::event::worked::Sign;
 use crate::log::change::{Spent, ThreadChange};
 use crate::log::status::Status;
 use crate::log::thread_state::{Adopted, Waits};
@@ -49,6 +50,7 @@ fn counted(event: &Event, fact: &Fact<'_>) -> ThreadChange {
     if matches!(fact, Fact::Task(TaskFact { what: TaskNews::Over { .. }, .. })) && own.is_of_mission() {
         thread.state.waking = Some(Waking { by: None, outside: true, ends_any_wait: true });
     }
+    thread.state.work = Sign::of(fact).filter(|_| own.is_of_mission());
     thread.state.points = fact.points();
     thread
 }
@@ -64,9 +66,9 @@ fn change(event: &Event, fact: &Fact<'_>, thread: &mut ThreadChange) {
         Fact::Question(asked) => thread.state.question = Some((asked.question.to_owned(), true)),
         Fact::Answer(answer) => thread.state.question = Some((answer.question.to_owned(), false)),
         Fact::Input(input) => thread.state.question = input.answers.map(|id| (id.to_owned(), false)),
+        Fact::Withdrawn(Withdrawn { from, input, .. }) => thread.state.withdrawn = Some((*from, *input)),
         Fact::Run(run) => self::run(run, event, thread),
         Fact::Call(record) => call(record, thread),
-        Fact::Withdrawn(Withdrawn { from, input, .. }) => thread.state.withdrawn = Some((*from, *input)),
         Fact::Set(set) => self::set(set, thread),
         // Trials have no mailbox: what is due wakes them, and rest moves them on.
         Fact::Trials(Trials::Due) => thread.woken = Some(event.seq),

@@ -31,12 +31,14 @@ export function isOver(mission: Thread): boolean {
   return ["done", "failed", "stopped"].includes(mission.status);
 }
 
-/** How a mission stands. One that waits rests: until people have said what it asks for, or until somebody lets it go on. `asks`: it waits for people. */
+/** How a mission stands. One that waits rests: until people have said what it asks for, or, paused, until somebody lets it go on. `asks`: it waits for
+ * people; an older server does not say so. */
 export function missionMark(mission: Thread, asks = false): Mark {
   if (mission.status === "done") return { sign: "ok", role: "ok", word: "done" };
   if (mission.status === "failed") return { sign: "fail", role: "fail", word: "failed" };
   if (mission.status === "stopped") return { sign: "stop", role: "system", word: "stopped" };
-  if (asks) return { sign: "question", role: "gate", word: "waits for you" };
+  if (mission.mission?.rests === "paused") return { sign: "timer", role: "late", word: "paused" };
+  if (asks || mission.mission?.rests === "people") return { sign: "question", role: "gate", word: "waits for you" };
   if (mission.status === "waiting") return { sign: "timer", role: "late", word: "rests" };
   return { sign: "run", role: "ok", word: "in work" };
 }

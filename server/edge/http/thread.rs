@@ -76,6 +76,9 @@ pub struct MissionOf {
     pub plan: Plan,
     /// What it may use up.
     pub budget: Limits,
+    /// Why it rests: `paused`, until somebody lets it go on, or `people`, until they have said what it asks of them; null: it does not.
+    #[schema(value_type = Option<String>, example = "people")]
+    pub rests: Option<&'static str>,
 }
 
 /// What a mission may use up.
@@ -89,10 +92,10 @@ pub struct Limits {
     pub time_ms: u64,
 }
 
-impl From<Wanted> for MissionOf {
-    fn from(Wanted { mission, value, budget, plan, .. }: Wanted) -> Self {
+impl MissionOf {
+    fn new(Wanted { mission, value, budget, plan, .. }: Wanted, rests: Option<&'static str>) -> Self {
         let MissionBudget { model_calls, tokens, time_ms } = budget;
-        Self { mission, value, plan, budget: Limits { model_calls, tokens, time_ms } }
+        Self { mission, value, plan, budget: Limits { model_calls, tokens, time_ms }, rests }
     }
 }
 
@@ -109,6 +112,9 @@ pub struct Used {
     pub sends: u32,
     /// Subthreads that have not ended.
     pub subthreads: u32,
+    /// Of a mission: milliseconds of work, as far as its events tell; what is under way counts with its next event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_ms: Option<u64>,
 }
 
 /// Whom a thread can send to.
@@ -172,11 +178,14 @@ impl Thread {
         let (status, kind) = (shown_status(&row), Kind::of_row(&row));
         let Settings { title, wanted, .. } = Settings::of(&row.settings);
         let is_at_a_place = kind == Kind::Pipeline || row.thread.is_of_mission();
+        let rests = (status == Status::Waiting).then_some(if row.state.paused { "paused" } else { "people" });
+        let worked = row.state.worked.unwrap_or_default().spent().as_millis();
+        let time_ms = row.thread.is_of_mission().then(|| u64::try_from(worked).unwrap_or(u64::MAX));
         let parent = row.parent().filter(|_| !is_at_a_place);
         let waiting = row.state.waiting.filter(|_| status == Status::Waiting);
         let reason = row.state.reason.filter(|_| status.is_final());
         Self {
-            mission: wanted.map(MissionOf::from),
+            mission: wanted.map(|wanted| MissionOf::new(wanted, rests)),
             // What runs and missions are below is a place, no thread.
             parent,
             id: row.thread,
@@ -202,6 +211,7 @@ impl Thread {
                 self_messages: row.self_messages,
                 sends: row.state.sends,
                 subthreads: row.state.subthreads,
+                time_ms,
             },
         }
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
+use thinkd::words::time::Timestamp;
 
 use super::*;
 
@@ -157,6 +158,26 @@ on_both!(t1_09_a_task_that_waits_for_its_place_is_changed_like_any_other, |mediu
     assert!(place("z") < place("y"), "{solved:?}");
 });
 
+/// How many milliseconds a mission was worked on, by its events alone: between the first and the last of each time that it was worked on.
+async fn worked_on(app: &App, mission: &str) -> u64 {
+    let events = app.pages(&format!("/events?order=asc&debug=true&thread={mission}&")).await;
+    let (mut worked, mut span) = (0, None::<(i64, i64)>);
+    for event in &events {
+        let is = |tag: &str| tags(event).contains(&tag);
+        let rests = is("run") && (is("paused") || is("parked"));
+        if rests || (is("run") && is("resumed")) {
+            worked += span.take().map_or(0, |(since, last)| last - since);
+        }
+        let beside = is("run") && (is("started") || is("cancel") || is("continued"));
+        if !rests && !beside {
+            let at = Timestamp::parse(event["ts"].as_str().unwrap()).unwrap().micros();
+            span = Some((span.map_or(at, |(since, _)| since), at));
+        }
+    }
+    worked += span.map_or(0, |(since, last)| last - since);
+    u64::try_from(worked / 1000).unwrap()
+}
+
 on_both!(a_mission_rests_and_goes_on, |medium| {
     let stub = Stub::start().await;
     let gate = Gate::new();
@@ -166,14 +187,26 @@ on_both!(a_mission_rests_and_goes_on, |medium| {
     let mission = begin(&app, "one thing", json!({})).await;
     let asked = stub.request(node("solve")).await;
     let paused = app.post(&format!("/threads/{mission}/pause"), json!({})).await.expect(200);
-    assert_eq!(paused["status"], "waiting");
+    assert_eq!((&paused["status"], &paused["mission"]["rests"]), (&json!("waiting"), &json!("paused")));
+    let worked = paused["budget"]["time_ms"].as_u64().unwrap();
+    assert!(worked <= paused["mission"]["budget"]["time_ms"].as_u64().unwrap(), "{paused}");
     // What is under way is left; nothing is asked, not after a restart either.
     asked.closed().await;
     app.restart().await;
-    assert_eq!(app.get(&format!("/threads/{mission}")).await.expect(200)["status"], "waiting");
+    let resting = app.get(&format!("/threads/{mission}")).await.expect(200);
+    assert_eq!(
+        (&resting["status"], &resting["budget"]["time_ms"]),
+        (&json!("waiting"), &json!(worked)),
+        "rest is no work"
+    );
     assert_eq!(stub.count(node("solve")), 1);
     app.post(&format!("/threads/{mission}/resume"), json!({})).await.expect(200);
-    assert_eq!(ended(&app, &mission).await["status"], "done");
+    let done = ended(&app, &mission).await;
+    assert_eq!((&done["status"], &done["mission"]["rests"]), (&json!("done"), &json!(null)));
+    assert_eq!(done["budget"]["time_ms"], worked_on(&app, &mission).await, "as its events say");
+    let listed = app.pages("/threads?kind=mission&").await;
+    let listed = listed.iter().find(|it| it["id"] == mission.as_str()).unwrap();
+    assert_eq!(listed["budget"]["time_ms"], done["budget"]["time_ms"]);
     assert_eq!(stub.count(node("solve")), 2, "what was cut off is asked again, and nothing else");
     assert_eq!(stub.count(node("decompose")) + stub.count(node("consider")), 2);
     app.post(&format!("/threads/{mission}/pause"), json!({})).await.expect_problem(409, "already-settled");

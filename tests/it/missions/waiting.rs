@@ -72,7 +72,7 @@ on_both!(a_mission_that_waits_for_an_answer_holds_nothing, |medium| {
     app.restart().await;
     let third = begin(&app, "count to four", json!({})).await;
     assert_eq!(ended(&app, &third).await["status"], "done");
-    assert_eq!(rests(&app, &first).await["status"], "waiting");
+    assert_eq!(rests(&app, &first).await["mission"]["rests"], "people");
     assert_eq!(tagged(&app, &first, &["run", "resumed"]).await, 0, "it was not worked on");
     answer(&app, &open(&app, "questions", &first).await, "the blue one").await;
     assert_eq!(ended(&app, &first).await["status"], "done");
