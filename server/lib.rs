@@ -95,6 +95,7 @@ pub mod log {
     pub mod not_copied;
     pub mod options;
     mod postgres;
+    pub mod presence;
     pub mod projections;
     pub mod query;
     mod rebuild;

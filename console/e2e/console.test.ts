@@ -241,6 +241,15 @@ test("by the keyboard alone: views, search, rows, drawer, Ctrl K, and no key whi
   await one.close();
 });
 
+test("the servers on the log are named", async () => {
+  const one = await Watched.open(browser, server.url, "#/usage");
+  const row = one.page.getByRole("region", { name: "Servers" }).getByRole("row").nth(1);
+  await row.getByText("this one").waitFor();
+  await row.getByText("ready").waitFor();
+  one.clean();
+  await one.close();
+});
+
 test("usage is what the server sums up, and a new call is in it soon", async () => {
   const one = await Watched.open(browser, server.url, "#/usage?span=24 h");
   const sums = async () => (await server.call<{ items: { key: string; calls: number }[] }>("GET", "/usage?by=module")).items;

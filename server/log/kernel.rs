@@ -15,6 +15,7 @@ use super::error::StoreError;
 use super::feed::Feed;
 use super::fence::{Fence, Leased};
 use super::head::Head;
+use super::presence::{Presence, Server};
 use super::query::Query;
 use super::select::Select;
 use super::shown::Written;
@@ -149,6 +150,12 @@ pub trait Leasing: Send + Sync + 'static {
 
     /// Waits until another server may have left threads; for ever where there is no other. For one task.
     async fn handed_over(&self);
+
+    /// What this server says of itself, to be told to others when it next looks for threads that wait, or leaves them.
+    fn say(&self, presence: Presence);
+
+    /// The servers on this log by when they started, this one last.
+    async fn servers(&self) -> Result<Vec<Server>, StoreError>;
 }
 
 /// Media, by the hash of their bytes. Errors: see [`Store`].

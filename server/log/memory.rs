@@ -36,6 +36,7 @@ use super::index::Index;
 use super::kernel::{BlobStore, EventLog, Leasing, ProjectionRows, Store, Threads, Upkeep};
 use super::leases::Leases;
 use super::options::Options;
+use super::presence::{Here, Presence, Server};
 use super::query::Query;
 use super::rows::SPACE;
 use super::select::Select;
@@ -64,6 +65,7 @@ struct Memory {
     index: Index,
     feed: Arc<Feed>,
     leases: Arc<Leases>,
+    here: Here,
     project: Project,
     closed: AtomicBool,
 }
@@ -84,7 +86,7 @@ pub(super) fn open(disk: &Disk, options: &Options, project: Project) -> Result<A
     let log = Log { disk: disk.clone(), leases: leases.clone() };
     let writer = Writer::start(log, feed.clone(), index.clone(), project, options);
     let closed = AtomicBool::new(false);
-    Ok(Arc::new(Memory { disk: disk.clone(), writer, index, feed, leases, project, closed }))
+    Ok(Arc::new(Memory { disk: disk.clone(), writer, index, feed, leases, here: Here::new(), project, closed }))
 }
 
 impl Drop for Memory {
@@ -277,6 +279,14 @@ impl Leasing for Memory {
 
     async fn handed_over(&self) {
         std::future::pending().await
+    }
+
+    fn say(&self, presence: Presence) {
+        self.here.say(presence);
+    }
+
+    async fn servers(&self) -> Result<Vec<Server>, StoreError> {
+        Ok(vec![self.here.server()])
     }
 }
 

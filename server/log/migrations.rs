@@ -37,7 +37,7 @@ macro_rules! migration {
 pub(super) use migration;
 
 /// Those of the kernel, and of the projections that were there before projections brought theirs.
-pub(super) const KERNEL: [Migration; 12] = [
+pub(super) const KERNEL: [Migration; 13] = [
     migration!("0001_first_light"),
     migration!("0002_search_at_once"),
     migration!("0003_threads_are_processes"),
@@ -50,4 +50,5 @@ pub(super) const KERNEL: [Migration; 12] = [
     migration!("0010_no_space_slows_another"),
     migration!("0011_fewer_trips"),
     migration!("0020_vectors"),
+    migration!("0030_servers"),
 ];

@@ -22,6 +22,7 @@ use super::fence::{Fence, Leased};
 use super::head::Position;
 use super::index::Index;
 use super::options::Options;
+use super::presence::Here;
 use super::query::Query;
 use super::sql::{self, stored};
 use super::table::{Row, Table};
@@ -45,6 +46,7 @@ mod nearest;
 mod pool;
 mod readers;
 mod search;
+mod servers;
 mod vectors;
 mod watch;
 
@@ -116,6 +118,7 @@ pub(super) struct Postgres {
     rows: Batch<(&'static Table, Space), Arc<[Row]>>,
     /// What is said to other servers, and heard from them.
     others: Arc<Watch>,
+    here: Here,
     // A plain mutex: held to stop the tasks, never across an await.
     watch: Mutex<JoinSet<()>>,
 }
@@ -190,6 +193,7 @@ impl Postgres {
             threads,
             rows,
             others,
+            here: Here::new(),
             watch,
         })
     }
@@ -277,6 +281,7 @@ impl Postgres {
     }
 
     async fn tell_others(&self) -> Result<(), StoreError> {
+        self.leave().await?;
         self.others.hand_over(&Pooled { pool: self.own.clone(), limit: self.limit }).await
     }
 
@@ -290,7 +295,7 @@ impl Postgres {
              and not exists (select 1 from leases l where l.space = t.space and l.thread = t.thread \
              and l.until >= clock_timestamp()) limit $2";
         let mut waiting = Vec::new();
-        for space in self.spaces_waiting().await? {
+        for space in self.spaces_waiting_here().await? {
             let query = sqlx::query_scalar(text).bind(space.as_str()).bind(i64::from(limit));
             let threads: Vec<String> = sql::read!(self, None, query, fetch_all)?;
             let threads = sql::readable(threads.into_iter().map(sql::thread_id));
@@ -346,7 +351,7 @@ fn with_words(table: &Table) -> Option<String> {
 
 /// The tables that are missing, if any. No lock is waited for.
 fn missing() -> String {
-    let tables: Vec<&str> = sql::tables().chain(["leases"]).collect();
+    let tables: Vec<&str> = sql::tables().chain(["leases", "servers"]).collect();
     let tables = tables.join(", ");
     format!("select string_agg(name, ', ') from unnest('{{{tables}}}'::text[]) name where to_regclass(name) is null")
 }

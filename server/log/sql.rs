@@ -45,6 +45,13 @@ pub(super) fn projected() -> impl Iterator<Item = &'static str> {
 pub(super) const THREADS: &str = "select coalesce((select threads from roots where space = $1 and root = 0), 0) \
      - coalesce((select threads from roots where space = $1 and root = -1), 0)";
 
+/// Behind `with recursive`: the spaces that have threads with something in their mailbox, one look-up each.
+pub(super) const SPACES_WAITING: &str = "w (space) as (select (select min(space) from threads \
+     where woken > handled and status not in ('waiting', 'done', 'failed', 'stopped')) \
+     union all select (select min(t.space) from threads t where t.space > w.space \
+     and t.woken > t.handled and t.status not in ('waiting', 'done', 'failed', 'stopped')) \
+     from w where w.space is not null) select space from w where space is not null";
+
 /// Whether a model has vectors of other dimensions: two looks at the key, however many vectors there are.
 pub(super) const OTHER_DIMENSIONS: &str = "select dimensions from \
      (select max(dimensions) dimensions from vectors where model = $1 and dimensions < $2 union all \

@@ -20,6 +20,7 @@ use super::head::Position;
 use super::index::Index;
 use super::leases::Leases;
 use super::options::Options;
+use super::presence::{Here, Server};
 use super::query::Query;
 use super::select::Select;
 use super::shown::json;
@@ -72,6 +73,7 @@ pub(super) struct Sqlite {
     epoch: Uuid,
     project: Project,
     leases: Arc<Leases>,
+    here: Here,
     options: SqliteConnectOptions,
     broken: Broken,
     cache: WriteCache,
@@ -136,6 +138,7 @@ impl Sqlite {
             epoch,
             project,
             leases,
+            here: Here::new(),
             options,
             broken,
             cache,
@@ -178,6 +181,10 @@ impl Sqlite {
         Ok(())
     }
 
+    async fn known_servers(&self) -> Result<Vec<Server>, StoreError> {
+        Ok(vec![self.here.server()])
+    }
+
     /// There are none: the file is locked by this server.
     async fn tell_others(&self) -> Result<(), StoreError> {
         Ok(())
@@ -191,7 +198,9 @@ impl Sqlite {
         let text = "select thread from threads where space = $1 \
              and woken > handled and status not in ('waiting', 'done', 'failed', 'stopped') limit $2 + 0";
         let mut waiting = Vec::new();
-        for space in self.spaces_waiting().await? {
+        let spaces = format!("with recursive {}", sql::SPACES_WAITING);
+        let spaces: Vec<String> = sql::read!(self, None, sqlx::query_scalar(sqlx::AssertSqlSafe(spaces)), fetch_all)?;
+        for space in sql::readable(spaces.into_iter().map(sql::space)) {
             // The leases are known here: of those that are held, the threads are left out.
             let most = i64::from(limit) + stored(self.leases.len() as u64);
             let query = sqlx::query_scalar(text).bind(space.as_str()).bind(most);

@@ -155,7 +155,7 @@ impl Runtime {
 
     /// Tells other servers that whatever waits is theirs. For who has drained, and takes nothing in any more.
     pub async fn hand_over(&self) {
-        self.0.lease_loop.hand_over().await;
+        self.0.lease_loop.leave().await;
     }
 }
 

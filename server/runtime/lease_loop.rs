@@ -32,6 +32,8 @@ use crate::tasks::supervisor;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Space, ThreadId};
 
+mod telling;
+
 /// How long a runner rests when the store failed: at first, and at most.
 const PAUSE: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
@@ -40,9 +42,6 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 const SELDOM: Duration = Duration::from_secs(5);
 /// The same after `TRIES`.
 const RARELY: Duration = Duration::from_secs(60);
-
-/// How long gathers what other servers are told of at once.
-const GATHER: Duration = Duration::from_millis(10);
 
 /// The times of the loop.
 #[derive(Debug, Clone, Copy)]
@@ -145,26 +144,6 @@ impl LeaseLoop {
         let begin = Instant::now();
         while self.0.parts.running.len() > 0 && begin.elapsed() < grace {
             tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-
-    /// Tells other servers, soon, that there are threads that this one does not run any more: they need not wait for their next search.
-    fn leave_to_others(&self) {
-        if self.0.telling.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let this = self.clone();
-        self.0.parts.tasks.spawn(async move {
-            tokio::time::sleep(GATHER).await;
-            this.0.telling.store(false, Ordering::Release);
-            this.hand_over().await;
-        });
-    }
-
-    /// Tells other servers now.
-    pub async fn hand_over(&self) {
-        if let Err(error) = self.0.parts.store.hand_over().await {
-            tracing::warn!(%error, "other servers are not told of the threads that are left; they will find them by looking");
         }
     }
 
@@ -288,6 +267,8 @@ impl LeaseLoop {
                 StoreError::Broken(_) | StoreError::Conflict(_) => {
                     attempts.refused = TRIES.max(attempts.refused + 1);
                 }
+                // Somebody took an input back that the turn was to be about: the next one is about the rest.
+                StoreError::Unmet(Condition::Wait(_)) => {}
                 StoreError::Unmet(_) | StoreError::TooDear => attempts.refused += 1,
                 StoreError::Unavailable(_) => {
                     attempts.away += 1;
@@ -302,8 +283,6 @@ impl LeaseLoop {
                 self.break_waits(key, status == Status::Waiting).await?;
                 trouble.waits = false;
                 // Read once, for who follows and for whether to look again.
-                // Somebody took an input back that the turn was to be about: the next one is about the rest.
-                StoreError::Unmet(Condition::Wait(_)) => {}
                 Ok(if running.show(key, status, 0).await { Looked::Worked(status) } else { Looked::Nothing })
             }
             Ok(Looked::Nothing) => {
@@ -365,6 +344,7 @@ impl LeaseLoop {
     pub async fn scan(self) {
         let Parts { store, all, times, .. } = &self.0.parts;
         loop {
+            self.say_present();
             match store.waiting(PAGE).await {
                 Ok(waiting) => waiting.into_iter().for_each(|key| self.wake(key, None)),
                 Err(error) => tracing::warn!(%error, "could not look for waiting threads"),

@@ -3,6 +3,7 @@
 use super::handle::{Error, Session};
 use super::right::Right;
 use crate::log::blob::Blob;
+use crate::log::presence::Server;
 use crate::log::projections::entries::EntryRow;
 use crate::log::upkeep::Checked;
 use crate::words::id::Space;
@@ -47,6 +48,11 @@ impl Session {
     pub fn unserved(&self) -> Result<Vec<Unserved>, Error> {
         let all = self.store(Right::Oversee)?.unserved().all().into_iter();
         Ok(all.map(|(space, work, reason)| Unserved { space, work: work.to_string(), reason }).collect())
+    }
+
+    /// The servers on the log by when they started, the one that is asked last.
+    pub async fn servers(&self) -> Result<Vec<Server>, Error> {
+        Ok(self.store(Right::Oversee)?.servers().await?)
     }
 
     /// What the last look through the whole file of the log showed.

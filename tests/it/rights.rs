@@ -337,6 +337,7 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
         act("GET /blobs/{sha256}", Read, format!("/blobs/{blob}")),
         act("GET /metadata", Read, "/metadata".into()).only(Whose::Own),
         act("GET /metrics", Oversee, "/metrics".into()).only(Whose::Own),
+        act("GET /servers", Oversee, "/servers".into()).only(Whose::Own),
         act("GET /readyz", Oversee, "/readyz?full=true".into()).only(Whose::Own),
     ]
 }

@@ -1,6 +1,6 @@
 //! Two servers on one Postgres: a thread is run by one of them, and can be reached through the other.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::*;
 
@@ -164,4 +164,69 @@ async fn a_server_that_is_stopped_leaves_its_threads_to_another_at_once() {
         }
     });
     assert_eq!(replies.await.len(), 4, "every message is answered once");
+}
+
+/// What is said of the servers, by whoever may see it.
+async fn states(app: &App) -> Vec<(bool, String)> {
+    let servers = app.get("/servers").await.expect(200);
+    let items = servers["items"].as_array().unwrap().iter();
+    items.map(|it| (it["this"].as_bool().unwrap(), it["state"].as_str().unwrap().to_owned())).collect()
+}
+
+async fn sees(app: &App, wanted: &[(bool, &str)]) {
+    let wanted: Vec<(bool, String)> = wanted.iter().map(|(this, state)| (*this, (*state).to_owned())).collect();
+    within(&format!("{wanted:?}"), async {
+        while states(app).await != wanted {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+// Who is there, who works, who was killed, who has left.
+#[tokio::test]
+async fn every_server_knows_the_others_on_its_log_postgres() {
+    let Some(medium) = Medium::postgres().await else { return };
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    stub.on(decision, reply("Done.").held(&gate));
+    let mut a = Setup::new(medium, &stub).env("THINKD_RUNTIME__SCAN_MS", 100).start().await;
+    sees(&a, &[(true, "ready")]).await;
+    let mut b = a.beside().await;
+    sees(&a, &[(false, "ready"), (true, "ready")]).await;
+    sees(&b, &[(false, "ready"), (true, "ready")]).await;
+    let known = a.get("/servers").await.expect(200);
+    let ids: Vec<&Value> = known["items"].as_array().unwrap().iter().map(|it| &it["id"]).collect();
+    assert_ne!(ids[0], ids[1], "{known}");
+    // At work, as the other one sees it.
+    b.say_in("main", "hello").await;
+    stub.request(decision).await;
+    within("the work of the other one", async {
+        loop {
+            let other = a.get("/servers").await.expect(200)["items"][0].clone();
+            if (&other["threads"], &other["leases"]) == (&json!(1), &json!(1)) {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    gate.open();
+    b.kill();
+    sees(&a, &[(false, "lost"), (true, "ready")]).await;
+    b.start_again().await;
+    sees(&a, &[(false, "lost"), (false, "ready"), (true, "ready")]).await;
+    b.stop().await;
+    sees(&a, &[(false, "lost"), (true, "ready")]).await;
+    a.stop().await;
+}
+
+// A file has one.
+#[tokio::test]
+async fn a_file_has_one_server() {
+    let app = Setup::offline(Medium::sqlite()).start().await;
+    sees(&app, &[(true, "ready")]).await;
+    let server = app.get("/servers").await.expect(200)["items"][0].clone();
+    assert_eq!((&server["threads"], &server["version"]), (&json!(0), &json!(env!("CARGO_PKG_VERSION"))), "{server}");
+    assert!(server["name"].as_str().unwrap().ends_with(&format!("/{}", app.pid())), "{server}");
+    assert!(server["since"].as_str() <= server["seen_at"].as_str(), "{server}");
 }

@@ -1,4 +1,4 @@
-//! What the server says about itself: `/livez`, `/readyz`, `/metrics`, `/metadata`.
+//! What the server says about itself: `/livez`, `/readyz`, `/metrics`, `/metadata`; and `/servers`, which there are.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use crate::edge::context::Edge;
 use crate::edge::frame::PROTOCOL;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug};
+use crate::log::presence::Server;
 use crate::session::handle::{Error, Session};
 use crate::session::right::Right;
 use crate::session::space::Unserved;
@@ -28,13 +29,16 @@ use crate::words::id::{Seq, Space};
 use crate::words::time::Timestamp;
 
 #[derive(OpenApi)]
-#[openapi(paths(metrics, metadata),
+#[openapi(paths(metrics, metadata, servers),
     tags((name = "server", description = "The server itself")))]
 struct Document;
 
 /// See the module.
 pub const RESOURCE: Resource = Resource {
-    routes: || Router::new().route("/metrics", get(metrics)).route("/metadata", get(metadata)),
+    routes: || {
+        let router = Router::new().route("/metrics", get(metrics)).route("/metadata", get(metadata));
+        router.route("/servers", get(servers))
+    },
     document: Document::openapi,
     bounds: |_| {},
 };
@@ -200,4 +204,60 @@ pub async fn metadata(State(edge): State<Arc<Edge>>, session: Session) -> Result
         budget: session.budget()?.clone(),
         about,
     }))
+}
+
+/// The servers on the log.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Servers {
+    /// By when they started, the one that is asked last.
+    pub items: Vec<ServerView>,
+}
+
+/// A server.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Server)]
+pub struct ServerView {
+    /// Its id: another one with each start.
+    pub id: String,
+    /// Its host and the number of its process.
+    #[schema(example = "thinkd-1/7")]
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// When it started.
+    #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
+    pub since: Timestamp,
+    /// When it said last how it is; of the one that is asked: now.
+    #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
+    pub seen_at: Timestamp,
+    /// `ready`; `draining`: it stops, and finishes what it has begun; `lost`: it has not said anything for ten looks (`runtime.scan_ms`), and
+    /// others take up what it had.
+    #[schema(example = "ready")]
+    pub state: String,
+    /// How many threads it looked after then.
+    pub threads: u64,
+    /// How many leases it held then: threads that it worked on.
+    pub leases: u64,
+    /// It is the one that is asked.
+    pub this: bool,
+}
+
+/// The servers on the log. Each says how it is while it looks for threads that nobody runs (`runtime.scan_ms`): what has changed at once, the rest
+/// every third time. One that is stopped in order is not there any more; one that is lost is shown for a day. For a key with `role = "admin"`.
+#[utoipa::path(get, path = "/servers", operation_id = "list_servers", tag = "server",
+    responses((status = 200, body = Servers)))]
+pub async fn servers(session: Session, params: Params) -> Result<axum::Json<Servers>, Problem> {
+    params.end()?;
+    let view = |Server { id, name, version, since, seen, state, threads, leases, is_this }| ServerView {
+        id,
+        name,
+        version,
+        since,
+        seen_at: seen,
+        state,
+        threads,
+        leases,
+        this: is_this,
+    };
+    Ok(axum::Json(Servers { items: session.servers().await?.into_iter().map(view).collect() }))
 }

@@ -239,6 +239,14 @@ macro_rules! store {
             async fn handed_over(&self) {
                 self.told_by_others().await
             }
+
+            fn say(&self, presence: crate::log::presence::Presence) {
+                self.here.say(presence);
+            }
+
+            async fn servers(&self) -> Result<Vec<crate::log::presence::Server>, StoreError> {
+                self.known_servers().await
+            }
         }
 
         #[async_trait::async_trait]
@@ -291,17 +299,6 @@ macro_rules! store {
         }
 
         impl $Store {
-            /// The spaces that have threads with something in their mailbox, one look-up each.
-            async fn spaces_waiting(&self) -> Result<Vec<Space>, StoreError> {
-                let text = "with recursive w (space) as (select (select min(space) from threads \
-                     where woken > handled and status not in ('waiting', 'done', 'failed', 'stopped')) \
-                     union all select (select min(t.space) from threads t where t.space > w.space \
-                     and t.woken > t.handled and t.status not in ('waiting', 'done', 'failed', 'stopped')) \
-                     from w where w.space is not null) select space from w where space is not null";
-                let spaces: Vec<String> = sql::read!(self, None, sqlx::query_scalar(text), fetch_all)?;
-                Ok(sql::readable(spaces.into_iter().map(sql::space)))
-            }
-
             /// The rows of a page.
             async fn page(&self, space: &Space, query: &Query) -> Result<Vec<sql::EventColumns>, StoreError> {
                 let query = &self.placed(space, query).await?;

@@ -286,6 +286,7 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date() {
             execute(&medium, "create unique index events_id on events (space, event_id)").await;
             execute(&medium, "drop index events_by_id").await;
             execute(&medium, "drop function take_lease, lock_logs, thread_columns").await;
+            execute(&medium, "drop table servers").await;
         }
         execute(&medium, "insert into marks select space, thread || '!', 3, seq from mailboxes").await;
         execute(&medium, "drop table mailboxes").await;

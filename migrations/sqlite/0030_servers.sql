@@ -1,0 +1,1 @@
+-- Nothing: one server has the file for itself.

@@ -1,0 +1,128 @@
+//! Which servers there are on a log, as each says of itself when it looks for threads that nobody runs.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::words::id;
+use crate::words::time::{self, Timestamp};
+
+/// A server says of itself what has changed, and after so many looks in any case.
+const LOOKS: u32 = 3;
+/// After so many looks without a word it is lost.
+const LOOKS_LOST: u32 = 10;
+
+/// What a server does with what waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Doing {
+    /// It takes it up.
+    #[default]
+    Ready,
+    /// It stops: it finishes what it has begun.
+    Draining,
+    /// It has stopped.
+    Gone,
+}
+
+impl Doing {
+    /// The word in the store.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Draining => "draining",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+/// What a server says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Presence {
+    /// What it does.
+    pub doing: Doing,
+    /// How many threads it looks after.
+    pub threads: u64,
+    /// How many leases it holds.
+    pub leases: u64,
+    /// How long it rests between two looks.
+    pub every: Duration,
+}
+
+/// A server, as it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// Its id: another one with each start.
+    pub id: String,
+    /// Its host and the number of its process.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// When it started.
+    pub since: Timestamp,
+    /// When it said this.
+    pub seen: Timestamp,
+    /// `ready` or `draining`; `lost`: it has not said anything for too long.
+    pub state: String,
+    /// How many threads it looked after.
+    pub threads: u64,
+    /// How many leases it held.
+    pub leases: u64,
+    /// It is the one that is asked.
+    pub is_this: bool,
+}
+
+/// This server.
+pub(super) struct Here {
+    pub id: String,
+    pub name: String,
+    since: Timestamp,
+    // A plain mutex: held to read or write one value, never across an await.
+    said: Mutex<Presence>,
+}
+
+impl Here {
+    /// It starts now.
+    pub fn new() -> Self {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
+        let host = host.map(|host| host.trim().to_owned()).filter(|host| !host.is_empty());
+        let name = format!("{}/{}", host.as_deref().unwrap_or("localhost"), std::process::id());
+        Self { id: id::fresh().simple().to_string(), name, since: time::now(), said: Mutex::default() }
+    }
+
+    /// What it says of itself from now on.
+    pub fn say(&self, presence: Presence) {
+        *self.said.lock().unwrap_or_else(PoisonError::into_inner) = presence;
+    }
+
+    /// What it says of itself.
+    pub fn says(&self) -> Presence {
+        *self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As it is now.
+    pub fn server(&self) -> Server {
+        let Presence { doing, threads, leases, .. } = self.says();
+        Server {
+            id: self.id.clone(),
+            name: self.name.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            since: self.since,
+            seen: time::now(),
+            state: doing.as_str().to_owned(),
+            threads,
+            leases,
+            is_this: true,
+        }
+    }
+}
+
+impl Presence {
+    /// After how long it says the same again.
+    pub(super) fn again(&self) -> Duration {
+        self.every * LOOKS
+    }
+
+    /// After how long without a word it is lost.
+    pub(super) fn lost(&self) -> Duration {
+        self.every * LOOKS_LOST
+    }
+}

@@ -1,0 +1,49 @@
+//! What the lease loop has other servers told: that this one is there, and how; that it leaves threads; that it is gone.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::{LeaseLoop, Parts};
+use crate::log::presence::{Doing, Presence};
+
+/// How long gathers what other servers are told of at once.
+const GATHER: Duration = Duration::from_millis(10);
+
+impl LeaseLoop {
+    /// Tells other servers, soon, that there are threads that this one does not run any more: they need not wait for their next search.
+    pub(super) fn leave_to_others(&self) {
+        if self.0.telling.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let this = self.clone();
+        self.0.parts.tasks.spawn(async move {
+            tokio::time::sleep(GATHER).await;
+            this.0.telling.store(false, Ordering::Release);
+            this.hand_over().await;
+        });
+    }
+
+    /// Says that this server is there, and how, with its next look.
+    pub(super) fn say_present(&self) {
+        self.say(if self.is_draining() { Doing::Draining } else { Doing::Ready });
+    }
+
+    fn say(&self, doing: Doing) {
+        let Parts { store, running, times, .. } = &self.0.parts;
+        let (threads, leases) = (running.len() as u64, self.leases().len() as u64);
+        store.say(Presence { doing, threads, leases, every: times.scan });
+    }
+
+    /// Tells other servers that this one is gone, and leaves what waits to them.
+    pub async fn leave(&self) {
+        self.say(Doing::Gone);
+        self.hand_over().await;
+    }
+
+    /// Tells other servers now.
+    async fn hand_over(&self) {
+        if let Err(error) = self.0.parts.store.hand_over().await {
+            tracing::warn!(%error, "other servers are not told of the threads that are left; they will find them by looking");
+        }
+    }
+}
