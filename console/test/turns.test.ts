@@ -122,3 +122,10 @@ test("what was taken back does not wait any more, and its line says so", () => {
   assert.deepEqual(waiting(events, turns).map((one) => one.payload.text), ["wait"]);
   assert.deepEqual(linesOf(events, turns, false).slice(-2).map((line) => line.back), [true, false]);
 });
+
+test("a reply is drawn from the first piece of its round; where that is not known, over all of it", () => {
+  const from = (events: ReturnType<typeof story>) => layout(turnsOf(events).get(keyOf("main", 1))!, moment(9_000)).bars.find((bar) => bar.role === "reply")!.from;
+  assert.equal(from(story()), 3700);
+  const noted = story().map((one) => (one.payload.round === 1 ? { ...one, payload: { ...one.payload, first_piece_ms: 1200 } } : one));
+  assert.equal(from(noted), 4900);
+});

@@ -2,7 +2,7 @@
 //! Submodules and the decision choose what is asked and what becomes of the answer.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -222,7 +222,15 @@ impl ModelClient {
             ("view".to_owned(), shown),
         ]);
         let (place, who) = (place.clone(), question.who.clone());
-        Ok(Ready { prepared, place, who, record, begin: Instant::now(), before: Vec::new() })
+        Ok(Ready {
+            prepared,
+            place,
+            who,
+            record,
+            begin: Instant::now(),
+            first_piece: OnceLock::new(),
+            before: Vec::new(),
+        })
     }
 
     /// Makes the call, which has `until` to answer. `on_piece` sees every piece as it comes; `stop` ends it, down to the
@@ -253,7 +261,10 @@ impl ModelClient {
                     ready.place.purse.used(answer.usage.tokens());
                     return Ended::Answered(answer);
                 }
-                Some(Ok(piece)) => on_piece(&piece),
+                Some(Ok(piece)) => {
+                    ready.first_piece.get_or_init(Instant::now);
+                    on_piece(&piece);
+                }
                 Some(Err(failure)) => return Ended::Failed(failure),
                 None => {
                     let text = format!("the answer for {} broke off", ready.who);

@@ -534,3 +534,26 @@ on_both!(d4_11_the_log_can_be_read_as_a_story, |medium| {
         assert!(story.contains(line), "{line:?} is not in\n{story}");
     }
 });
+
+// A record says when the first piece of an answer came, and when the last; one that nothing came of does not.
+on_both!(a_record_says_when_the_first_piece_of_the_answer_came, |medium| {
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    stub.on(voice("broken"), status(400));
+    stub.on(decision, reply("a long answer, bit by bit").paused(6, &gate));
+    let app = Setup::new(medium, &stub).voices(&["broken"]).start().await;
+    let mut socket = app.socket().await;
+    let begun = std::time::Instant::now();
+    socket.say("hello").await;
+    socket.of_type("delta").await;
+    let seen = u64::try_from(begun.elapsed().as_millis()).unwrap();
+    // What is measured is time.
+    tokio::time::sleep(ms(200)).await;
+    gate.open();
+    socket.turn_ended().await;
+    let log = app.log().await;
+    let record = with(&log, &["call:decision"])[0]["payload"].clone();
+    let (first, whole) = (record["first_piece_ms"].as_u64().unwrap(), record["duration_ms"].as_u64().unwrap());
+    assert!(first <= seen && whole >= first + 150, "{first} of {whole} ms, seen after {seen}");
+    let nothing = with(&log, &["call:submodule:broken"])[0]["payload"].clone();
+    assert!(nothing["duration_ms"].is_u64() && nothing["first_piece_ms"].is_null(), "{nothing}");
+});

@@ -262,8 +262,8 @@ function replyLane({ picture, turn, t0 }: Draw, decision: number): void {
   for (const reply of turn.replies) {
     const to = at(reply.ts) - t0;
     const round = turn.rounds.find((call) => call.end - t0 >= to - 1) ?? turn.rounds.at(-1);
-    // The first piece is not in the log: a reply is drawn over the round that wrote it.
-    const from = round ? Math.min(to, round.start - t0) : to;
+    // From the first piece of the round that wrote it; an older server did not note when that came.
+    const from = round ? Math.min(to, (round.first ?? round.start) - t0) : to;
     picture.bars.push({ lane, from, to, texture: "solid", role: "reply", label: plain(textOf(reply), 60), word: `reply: ${plain(textOf(reply), 80)}`, event: reply, call: undefined });
     picture.marks.push({ lane, t: to, sign: "reply", role: "reply", word: tagged(reply, "partial") ? "cut off" : "stored", event: reply });
     picture.links.push({ from: { lane: decision, t: from }, to: { lane, t: from }, role: "reply", kind: "under" });

@@ -10,6 +10,8 @@ export interface Call {
   /** Milliseconds since 1970. */
   start: number;
   end: number;
+  /** When the first piece of the answer came; absent: not known. */
+  first: number | undefined;
   outcome: string;
   /** Tokens; absent: not known. */
   input: number | undefined;
@@ -174,12 +176,15 @@ export function callOf(event: AnyEvent): Call {
   const usage = partOf(event, "usage");
   const number = (name: string) => (typeof usage[name] === "number" ? (usage[name] as number) : undefined);
   const end = at(event.ts);
+  const start = end - (numberOf(event, "duration_ms") ?? 0);
+  const first = numberOf(event, "first_piece_ms");
   return {
     event,
     module: textOf(event, "module"),
     purpose: textOf(event, "purpose"),
-    start: end - (numberOf(event, "duration_ms") ?? 0),
+    start,
     end,
+    first: first === undefined ? undefined : start + first,
     outcome: textOf(event, "outcome"),
     input: number("input_tokens"),
     output: number("output_tokens"),

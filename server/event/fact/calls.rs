@@ -120,6 +120,7 @@ pub(super) const RECORD: Spec = Spec {
         ("finish?", "string", "why the model ended its answer"),
         ("usage?", "object", "input_tokens, output_tokens, cached_tokens, as far as the provider said"),
         ("duration_ms?", "number", "how long it took"),
+        ("first_piece_ms?", "number", "when the first piece of its answer came, from the same beginning"),
         ("model?", "string", "the model"),
         ("parameters?", "object", "how it was asked"),
         ("request_sha256?", "string", "SHA-256 of the request"),

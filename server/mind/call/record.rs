@@ -1,6 +1,7 @@
 //! A call that is ready to be made, and the event that records it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -20,6 +21,8 @@ pub struct Ready {
     pub(super) who: Who,
     pub(super) record: Map<String, Value>,
     pub(super) begin: Instant,
+    /// When the first piece of the answer came.
+    pub(super) first_piece: OnceLock<Instant>,
     /// What is told of a call in its place that was refused.
     pub(super) before: Vec<Draft>,
 }
@@ -59,8 +62,11 @@ impl Ready {
     /// The event that records the call: what it saw, what it cost, and `more` of what became of it.
     pub fn record(&self, place: &TurnPlace, ended: &Ended, more: Value) -> Draft {
         let mut record = self.record.clone();
-        let ms = u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(u64::MAX);
-        record.insert("duration_ms".into(), ms.into());
+        let ms = |took: Duration| u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        record.insert("duration_ms".into(), ms(self.begin.elapsed()).into());
+        if let Some(at) = self.first_piece.get() {
+            record.insert("first_piece_ms".into(), ms(at.duration_since(self.begin)).into());
+        }
         match ended {
             Ended::Answered(answer) => {
                 let usage = answer.usage;
