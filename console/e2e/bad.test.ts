@@ -31,10 +31,20 @@ test("10,000 threads: 400 rows are drawn, the others are counted and found by na
   await one.sees("All 10000");
   await one.sees("9600 more: name a part of what you look for.");
   assert.equal(await one.page.locator("table.tree tbody tr").count(), 400);
+  assert.equal(await one.page.getByText("There are more threads.").count(), 0, "these are all");
   await one.page.getByLabel("Find a thread").fill("number 7777");
   await one.page.getByRole("link", { name: "bed-7777" }).click();
   await one.sees("Used so far");
   await fits(one, "a list of 10,000 threads");
+  one.clean();
+  await one.close();
+});
+
+test("of more threads than are read the page says that there are more", async () => {
+  await server.call("POST", "/threads", { kind: "conversation", label: "zzz" });
+  const one = await Watched.open(browser, server.url, "#/threads");
+  await one.sees("There are more threads.");
+  await fits(one, "more than 10,000 threads");
   one.clean();
   await one.close();
 });

@@ -45,6 +45,8 @@ class Session {
   approvals = $state.raw<Schemas.Approval[]>([]);
   questions = $state.raw<Schemas.Question[]>([]);
   threads = $state.raw<Schemas.Thread[]>([]);
+  /** There are more threads than these. */
+  moreThreads = $state(false);
   submodules = $state.raw<Schemas.Submodule[]>([]);
   metadata = $state.raw<Schemas.Metadata | undefined>(undefined);
   /** Calls and turns at work this moment. */
@@ -181,7 +183,10 @@ class Session {
       this.#due.delete(what);
       try {
         if (what === "inbox") await this.#inbox();
-        else if (what === "threads") this.threads = await all((cursor) => this.client.api.listThreads({ limit: 500, ...cursor }), 20);
+        else if (what === "threads") {
+          const { items, more } = await pages((cursor) => this.client.api.listThreads({ limit: 500, ...cursor }), 20);
+          [this.threads, this.moreThreads] = [items, more];
+        }
         else this.submodules = (await this.client.api.listSubmodules({ limit: 500 })).items;
       } catch {
         // The connection line says what is wrong; the next event or connection asks again.
@@ -374,17 +379,24 @@ class Session {
   }
 }
 
+type List<T> = (cursor: { cursor?: string }) => Promise<{ items: T[]; next?: string | null }>;
+
 /** All pages of a list, up to so many. */
-export async function all<T>(list: (cursor: { cursor?: string }) => Promise<{ items: T[]; next?: string | null }>, most: number): Promise<T[]> {
+export async function all<T>(list: List<T>, most: number): Promise<T[]> {
+  return (await pages(list, most)).items;
+}
+
+/** The same, and whether there are more. */
+export async function pages<T>(list: List<T>, most: number): Promise<{ items: T[]; more: boolean }> {
   const items: T[] = [];
   let cursor: { cursor?: string } = {};
   for (let page = 0; page < most; page += 1) {
     const { items: more, next } = await list(cursor);
     items.push(...more);
-    if (!next) break;
+    if (!next) return { items, more: false };
     cursor = { cursor: next };
   }
-  return items;
+  return { items, more: true };
 }
 
 export const session = new Session();
