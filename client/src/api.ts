@@ -1,7 +1,7 @@
 // Generated from openapi/openapi.json by `npm run generate`. Not to be edited.
 import type { AnyEvent } from "./events.js";
 import type { Options, Request } from "./http.js";
-import type { Ack, Approval, Audit, Cancelled, ChatMessage, CreateThread, Decided, EditTask, Entity, Entry, Framework, FrameworkChange, FrameworkOutcome, GraphPart, Kind, Metadata, Modality, NewFramework, NewMerge, NewSchedule, NewStatement, NewSubmodule, NewUnmerge, Page, Pipeline, PostMessage, Posted, PromptView, Question, QuestionAnswer, Recollection, Remembered, Retraction, Run, Schedule, ScheduleChange, SelfView, SettingsChange, Source, SpaceSettings, StartRun, Statement, StatementTrial, StoredBlob, Submodule, SubmoduleChange, SubmoduleFigures, SubmoduleVersions, Task, TaskThought, Thread, ToolApproval, ToolApproved, Tools, Turn, Unmerged, Usage, Verdict, WorkingMemory } from "./schemas.js";
+import type { Ack, Approval, Audit, Cancelled, ChatMessage, CreateThread, Decided, EditTask, Entity, Entry, Framework, FrameworkChange, FrameworkOutcome, GraphPart, Kind, Metadata, Modality, NewFramework, NewMerge, NewSchedule, NewStatement, NewSubmodule, NewUnmerge, Page, Pipeline, PostMessage, Posted, PromptView, Question, QuestionAnswer, Recollection, Remembered, Retraction, Run, Schedule, ScheduleChange, SelfView, Servers, SettingsChange, Source, SpaceSettings, StartRun, Statement, StatementTrial, StoredBlob, Submodule, SubmoduleChange, SubmoduleFigures, SubmoduleVersions, Task, TaskThought, Thread, ToolApproval, ToolApproved, Tools, Turn, Unmerged, Usage, Verdict, WorkingMemory } from "./schemas.js";
 
 /** Every documented operation of the server's HTTP API, under its documented name. */
 export class Api {
@@ -318,6 +318,11 @@ export class Api {
     return this.#request("GET", `/self`, "json", { query, ...options }) as Promise<SelfView>;
   }
 
+  /** The servers on the log. Each says how it is while it looks for threads that nobody runs (`runtime.scan_ms`): what has changed at once, the rest every third time. One that is stopped in order is not there any more; one that is lost is shown for a day. For a key with `role = "admin"`. */
+  listServers(options: Options = {}): Promise<Servers> {
+    return this.#request("GET", `/servers`, "json", { ...options }) as Promise<Servers>;
+  }
+
   /** The settings of the space. */
   getSettings(options: Options = {}): Promise<SpaceSettings> {
     return this.#request("GET", `/settings`, "json", { ...options }) as Promise<SpaceSettings>;
@@ -426,6 +431,11 @@ export class Api {
     subtree?: boolean;
   } = {}, options: Options = {}): Promise<Thread> {
     return this.#request("POST", `/threads/${encodeURIComponent(thread)}/end`, "json", { query, ...options }) as Promise<Thread>;
+  }
+
+  /** Takes back an input that waits for its turn. Of an input and a turn that begins, one is first: a turn that has the input keeps it, and this is refused (`input-taken`); an input that was taken back is in no turn, and models are not shown it any more. Members take back what was said in their own name, operators what anybody said. */
+  withdrawInput(thread: string, event_id: string, options: Options = {}): Promise<void> {
+    return this.#request("DELETE", `/threads/${encodeURIComponent(thread)}/inputs/${encodeURIComponent(event_id)}`, "nothing", { ...options }) as Promise<void>;
   }
 
   /** The tasks of a mission, the thoughts that were had last, what is held and relevant to it, and what estimates of routes were worth, in one call. */

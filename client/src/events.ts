@@ -52,6 +52,18 @@ export type Trigger = Of<["input", "type:trigger", `trigger:${string}`, ...(`sch
   [member: string]: unknown;
 }>;
 
+/** An input that waited was taken back before a turn had it: no turn is about it, and models are not shown it any more. */
+export type Withdrawn = Of<["withdrawn"], {
+  /** the same for people and models */
+  text: string;
+  /** the seq of the input: of its last part */
+  input: number;
+  /** the seq of its first part, if it has several */
+  from?: number;
+  /** who took it back, when known */
+  user?: string;
+}>;
+
 /** Due times of a schedule passed longer ago than it catches up with: they come to no run. */
 export type ScheduleMissed = Of<["schedule", "missed", `schedule:${string}`], {
   /** the same for people and models */
@@ -184,6 +196,8 @@ export type ModelCall = Of<["debug", `call:${string}`], {
   usage?: Record<string, unknown>;
   /** how long it took */
   duration_ms?: number;
+  /** when the first piece of its answer came, from the same beginning */
+  first_piece_ms?: number;
   /** the model */
   model?: string;
   /** how it was asked */
@@ -1487,6 +1501,7 @@ export type SetDoctor = Of<["state", "set:doctor"], {
 export type ThinkdEvent =
   | Input
   | Trigger
+  | Withdrawn
   | ScheduleMissed
   | ScheduleSkipped
   | TurnStarted

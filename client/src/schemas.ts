@@ -413,6 +413,8 @@ export type MissionOf = {
   mission: string;
   /** When its tasks begin. */
   plan: Plan;
+  /** Why it rests: `paused`, until somebody lets it go on, or `people`, until they have said what it asks of them; null: it does not. */
+  rests?: string | null;
   /** What it is worth. */
   value: unknown;
 };
@@ -603,7 +605,7 @@ export type PostMessage = unknown | unknown | unknown;
 export type Posted = Ack & {
   /** Beside `responses`: what failed meanwhile, as the log has it, of voices and tools, too; absent: nothing. */
   failures?: AnyEvent[];
-  /** Beside `responses`: how the turn ended that it was handled in, `done`, `cancelled` or `failed`; or `ended`: the thread has ended, and no turn came to it. */
+  /** Beside `responses`: how the turn ended that it was handled in, `done`, `cancelled` or `failed`; or, where no turn came to it, `ended`: the thread has ended, or `withdrawn`: it was taken back. */
   outcome?: string | null;
   /** What was answered, when it was waited for and came in time. */
   responses?: AnyEvent[] | null;
@@ -872,6 +874,34 @@ export type Sent = {
   data: AnyEvent;
   /** `<seq>@<epoch>`: where the stream is taken up again, by `Last-Event-ID`. */
   id: string;
+};
+
+/** A server. */
+export type Server = {
+  /** Its id: another one with each start. */
+  id: string;
+  /** How many leases it held then: threads that it worked on. */
+  leases: number;
+  /** Its host and the number of its process. */
+  name: string;
+  /** When it said last how it is; of the one that is asked: now. */
+  seen_at: string;
+  /** When it started. */
+  since: string;
+  /** `ready`; `draining`: it stops, and finishes what it has begun; `lost`: it has not said anything for ten looks (`runtime.scan_ms`), and others take up what it had. */
+  state: string;
+  /** It is the one that is asked. */
+  this: boolean;
+  /** How many threads it looked after then. */
+  threads: number;
+  /** Its version. */
+  version: string;
+};
+
+/** The servers on the log. */
+export type Servers = {
+  /** By when they started, the one that is asked last. */
+  items: Server[];
 };
 
 /** Changes of settings, all or none. */
@@ -1389,6 +1419,8 @@ export type Used = {
   sends: number;
   /** Subthreads that have not ended. */
   subthreads: number;
+  /** Of a mission: milliseconds of work, as far as its events tell; what is under way counts with its next event. */
+  time_ms?: number | null;
   /** Tokens, in and out, as far as providers said. */
   tokens: number;
 };
