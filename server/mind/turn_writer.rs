@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Mutex;
 
+use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
@@ -20,6 +21,10 @@ pub enum Lost {
     /// Another server has the thread now: stop, say nothing.
     #[error("another server has taken over the thread")]
     Stale,
+    /// Somebody took an input back before the turn that was to be about it was in the log: nothing of the turn is, and the next one is
+    /// about the rest.
+    #[error("an input was taken back before its turn began")]
+    Withdrawn,
     /// The store failed: the turn is taken up again later.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -82,7 +87,11 @@ impl TurnWriter {
         }
         let drafts = drafts.into_iter().map(|draft| draft.rooted(self.root)).collect();
         let append = Append { space: self.fence.space.clone(), drafts, fence, release };
-        match self.store.append(append).await? {
+        let appended = self.store.append(append).await.map_err(|error| match error {
+            StoreError::Unmet(Condition::Wait(_)) => Lost::Withdrawn,
+            error => Lost::Store(error),
+        })?;
+        match appended {
             Appended::Stored(placed) => {
                 begun.into_iter().for_each(|mut opening| *opening = None);
                 Ok(placed.into_iter().map(|p| p.shown).collect())

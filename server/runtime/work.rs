@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::refused::Refused;
+use crate::event::condition::Condition;
 use crate::event::envelope::Event;
 use crate::log::error::StoreError;
 use crate::log::fence::Fence;
@@ -111,6 +112,7 @@ pub(super) fn looked(ended: Result<Status, Lost>) -> Result<Looked, StoreError> 
     match ended {
         Ok(status) => Ok(Looked::Worked(status)),
         Err(Lost::Stale) => Ok(Looked::Nothing),
+        Err(Lost::Withdrawn) => Err(StoreError::Unmet(Condition::Wait(Vec::new()))),
         Err(Lost::Store(error)) => Err(error),
     }
 }

@@ -170,6 +170,28 @@ async fn of_a_turn_at_another_server_and_who_takes_back_the_first_in_the_log_win
     envelope::check_turns(&log, "main");
 }
 
+/// Two servers, and a turn at the first without anything in the log yet: what was said behind an input that is taken back at the second is answered.
+#[tokio::test]
+async fn what_was_said_behind_an_input_that_was_taken_back_is_answered_postgres() {
+    let Some(medium) = Medium::postgres().await else { return };
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    stub.script(at("main"), [reply("To one.").held(&gate), reply("To two.")]);
+    let a = Setup::new(medium, &stub).voices(&[]).start().await;
+    let b = a.beside().await;
+    let mut socket = b.socket().await;
+    let first = wait_with(&a, "one", None).await;
+    stub.request(at("main")).await;
+    wait_with(&a, "two", None).await;
+    back(&b, &first).await.expect(204);
+    gate.open();
+    socket.turn_ended().await;
+    let log = b.log().await;
+    let said: Vec<&Value> = with(&log, &["response"]).iter().map(|it| &it["payload"]["text"]).collect();
+    assert_eq!(said, ["To two."], "{}", story(&log));
+    assert!(with(&log, &["failure"]).is_empty(), "{}", story(&log));
+    envelope::check_turns(&log, "main");
+}
+
 /// A turn that begins, and who takes back its input, at once: what came of each. Each is asked for first every other time.
 async fn race(
     store: &Arc<dyn Store>,
