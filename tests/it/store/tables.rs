@@ -15,8 +15,8 @@ use thinkd::log::table::{Cell, Kind, Row, Table};
 use super::{append, media, open, space, thread};
 use crate::support::Medium;
 
-/// Tables that are the store's own: the log, what is written with it in bulk, the index, blobs, leases, migrations.
-const OWN: [&str; 11] = [
+/// Tables that are the store's own: the log, what is written with it in bulk, the index, blobs, leases, servers, migrations.
+const OWN: [&str; 12] = [
     "_sqlx_migrations",
     "blob_parts",
     "blobs",
@@ -25,6 +25,7 @@ const OWN: [&str; 11] = [
     "log",
     "mailboxes",
     "roots",
+    "servers",
     "spaces",
     "threads",
     "vectors",
