@@ -318,7 +318,7 @@ export class Api {
     return this.#request("GET", `/self`, "json", { query, ...options }) as Promise<SelfView>;
   }
 
-  /** The servers on the log. Each says how it is while it looks for threads that nobody runs (`runtime.scan_ms`): what has changed at once, the rest every third time. One that is stopped in order is not there any more; one that is lost is shown for a day. For a key with `role = "admin"`. */
+  /** The servers on the log. Each says how it is while it looks for threads that nobody runs (`runtime.scan_ms`): what has changed with its next look, the rest every third time. One that is stopped in order is not there any more; one that is lost is shown for a day. For a key with `role = "admin"`. */
   listServers(options: Options = {}): Promise<Servers> {
     return this.#request("GET", `/servers`, "json", { ...options }) as Promise<Servers>;
   }

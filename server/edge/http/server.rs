@@ -242,7 +242,7 @@ pub struct ServerView {
     pub this: bool,
 }
 
-/// The servers on the log. Each says how it is while it looks for threads that nobody runs (`runtime.scan_ms`): what has changed at once, the rest
+/// The servers on the log. Each says how it is while it looks for threads that nobody runs (`runtime.scan_ms`): what has changed with its next look, the rest
 /// every third time. One that is stopped in order is not there any more; one that is lost is shown for a day. For a key with `role = "admin"`.
 #[utoipa::path(get, path = "/servers", operation_id = "list_servers", tag = "server",
     responses((status = 200, body = Servers)))]
