@@ -37,6 +37,7 @@ pub mod pending;
 pub mod pipelines;
 pub mod questions;
 pub mod recall;
+pub mod requests;
 pub mod schedules;
 pub mod server;
 pub mod settings;

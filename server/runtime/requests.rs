@@ -86,7 +86,7 @@ impl Requests {
     /// Answers a question. `by`: who answers.
     pub async fn answer(&self, space: &Space, id: &str, reply: Reply, by: Option<&str>) -> Result<(), Refused> {
         let (row, parked) = self.open(space, id, RequestState::Question).await?;
-        let reply = checked_answer(&row.asked, reply, by)?;
+        let reply = checked_answer(&row.asked(), reply, by)?;
         if let Some(trial) = &parked.trial {
             self.may_test(space, &trial.statement, by).await?;
         }
@@ -117,10 +117,11 @@ impl Requests {
             self.tidy(space, &row.thread).await?;
             return Err(self.gone(space, id, state).await?);
         }
-        if has_expired(&row.asked) {
+        let asked = row.asked();
+        if has_expired(&asked) {
             return Err(Refused::Settled(format!("{} {id} has expired", noun(state))));
         }
-        let parked = Parked::of(id, &row.asked);
+        let parked = Parked::of(id, &asked);
         let parked = parked.ok_or_else(|| StoreError::Broken(format!("the request {id} cannot be read")))?;
         Ok((row, parked))
     }
@@ -179,8 +180,9 @@ impl Requests {
         reason: &str,
         by: Option<&str>,
     ) -> Result<Draft, Refused> {
-        let asked = |key: &str| row.asked.get(key).and_then(Value::as_str).unwrap_or_default();
-        let (name, version) = (asked("tool"), asked("tool_version"));
+        let asked = row.asked();
+        let word = |key: &str| asked.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (name, version) = (word("tool"), word("tool_version"));
         let thread = self.store.thread(space, &row.thread).await?;
         let tool = self.tool(space, thread.as_ref(), name).await?;
         let Some(tool) = tool.filter(|tool| version_of(tool.spec()) == version) else {
@@ -192,7 +194,7 @@ impl Requests {
         if let Some(arguments) = &edited {
             tool.check(arguments).map_err(|failure| Refused::InvalidArguments(failure.text))?;
         }
-        let proposed = row.asked.get("arguments").cloned().unwrap_or_default();
+        let proposed = asked.get("arguments").cloned().unwrap_or_default();
         let is_edited = edited.is_some();
         let arguments = edited.unwrap_or(proposed);
         let granted = approval::Granted {
@@ -254,7 +256,7 @@ impl Requests {
     pub async fn answer_away(&self, space: &Space) -> Result<(), StoreError> {
         let mut after = 0;
         loop {
-            let page = self.store.requests(space, RequestState::Question, after, PAGE).await?;
+            let page = self.store.requests(space, RequestState::Question, None, after, PAGE).await?;
             for row in &page {
                 self.settle(space, row, Settled::Away).await?;
                 after = row.seq;
@@ -281,7 +283,7 @@ impl Requests {
 
     /// Whether it was this that settled it.
     async fn settle(&self, space: &Space, row: &RequestRow, how: Settled<'_>) -> Result<bool, StoreError> {
-        let Some(parked) = Parked::of(&row.id, &row.asked) else { return Ok(false) };
+        let Some(parked) = Parked::of(&row.id, &row.asked()) else { return Ok(false) };
         self.unless_settled(space, parked.settled(&row.thread, how)).await
     }
 

@@ -6,7 +6,7 @@ use super::handle::{Error, Session};
 use super::right::Right;
 use crate::event::condition::RequestState;
 use crate::event::request::Said;
-use crate::log::projections::requests::{Members, RequestRow};
+use crate::log::projections::requests::RequestRow;
 use crate::runtime::requests::Reply;
 use crate::words::id::{Seq, ThreadId};
 
@@ -19,17 +19,12 @@ impl Session {
         thread: Option<&ThreadId>,
         after: Seq,
         limit: u32,
-    ) -> Result<Vec<RequestRow<Members>>, Error> {
-        let store = self.store(Right::Read)?;
-        let Some(thread) = thread else { return Ok(store.requests(self.space(), state, after, limit).await?) };
-        let mut rows = store.requests_of(self.space(), thread).await?;
-        rows.retain(|row| row.state == state && row.seq > after);
-        rows.truncate(limit as usize);
-        Ok(rows)
+    ) -> Result<Vec<RequestRow>, Error> {
+        Ok(self.store(Right::Read)?.requests(self.space(), state, thread, after, limit).await?)
     }
 
     /// One of them, if it is open.
-    pub async fn request(&self, state: RequestState, id: &str) -> Result<Option<RequestRow<Members>>, Error> {
+    pub async fn request(&self, state: RequestState, id: &str) -> Result<Option<RequestRow>, Error> {
         let row = self.store(Right::Read)?.request(self.space(), id).await?;
         Ok(row.filter(|row| row.state == state))
     }

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::approval::{Grant, Rules, hash_of};
@@ -90,7 +89,7 @@ impl Gate {
 
 /// Refuses where the thread has as many requests to people open as it may.
 pub async fn open_places(store: &dyn Store, most: u64, site: &CallSite) -> Result<(), Failure> {
-    let open = store.requests_of::<IgnoredAny>(&site.space, &site.thread).await.map_err(unreadable)?.len() as u64;
+    let open = store.requests_of(&site.space, &site.thread).await.map_err(unreadable)?.len() as u64;
     if open < most {
         return Ok(());
     }

@@ -141,7 +141,7 @@ impl Bench {
 
     /// How far the requests of a thread are.
     async fn states(&self, name: &str) -> Vec<RequestState> {
-        let rows = self.store.requests_of::<Value>(&Space::default(), &thread(name)).await.unwrap();
+        let rows = self.store.requests_of(&Space::default(), &thread(name)).await.unwrap();
         rows.into_iter().map(|row| row.state).collect()
     }
 
@@ -324,7 +324,7 @@ on_both!(all_open_questions_are_answered_when_people_go, |medium| {
     bench.waits("call").await;
     bench.append((0..520).map(|number| asks(&format!("q{number}"), in_seconds(60))).collect()).await;
     bench.requests.answer_away(&space).await.unwrap();
-    let left = async |state| bench.store.requests::<Value>(&space, state, 0, 1000).await.unwrap().len();
+    let left = async |state| bench.store.requests(&space, state, None, 0, 1000).await.unwrap().len();
     assert_eq!((left(RequestState::Question).await, left(RequestState::Approval).await), (0, 1));
     bench.store.close().await;
 });
@@ -431,8 +431,8 @@ on_both!(requests_are_of_one_space, |medium| {
     assert!(matches!(decided, Err(Refused::NotFound(_))), "{decided:?}");
     let answered = bench.requests.answer(&theirs, &id, words("red"), None).await;
     assert!(matches!(answered, Err(Refused::NotFound(_))), "{answered:?}");
-    assert_eq!(bench.store.request::<Value>(&theirs, &id).await.unwrap(), None);
-    assert_eq!(bench.store.requests::<Value>(&theirs, RequestState::Approval, 0, 10).await.unwrap(), []);
+    assert_eq!(bench.store.request(&theirs, &id).await.unwrap(), None);
+    assert_eq!(bench.store.requests(&theirs, RequestState::Approval, None, 0, 10).await.unwrap(), []);
     // What is no question is none here, either.
     let answered = bench.requests.answer(&Space::default(), &id, words("red"), None).await;
     assert!(matches!(answered, Err(Refused::NotFound(_))), "{answered:?}");

@@ -2,20 +2,19 @@
 
 use axum::Router;
 use axum::extract::Path;
+use axum::response::Response;
 use axum::routing::get;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{OpenApi, ToSchema};
 
 use super::params::Params;
-use super::{Json, Page, Resource, bounds, cursor};
-use crate::edge::ids;
+use super::{Json, Page, Resource, bounds, requests};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::condition::RequestState;
 use crate::event::envelope::Payload;
 use crate::event::request::Said;
-use crate::log::projections::requests::{Members, RequestRow};
 use crate::session::handle::Session;
 use crate::words::id::Seq;
 
@@ -34,6 +33,7 @@ pub const RESOURCE: Resource = Resource {
 };
 
 /// A tool call that waits for a person.
+// What `requests` writes, for the description alone.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Approval {
     /// Its id: that of the event that asked for it.
@@ -48,15 +48,7 @@ pub struct Approval {
     /// The call, the tool, its arguments, the diff of what it would change, and until when it waits, as the event says it.
     #[serde(flatten)]
     #[schema(value_type = Object)]
-    pub asked: Members,
-}
-
-impl From<RequestRow<Members>> for Approval {
-    fn from(row: RequestRow<Members>) -> Self {
-        let RequestRow { id, thread, seq, mut asked, .. } = row;
-        asked.remove("approval_id");
-        Self { approval_id: id, thread: thread.to_string(), seq, asked }
-    }
+    pub asked: Payload,
 }
 
 /// What a person says of a call that waits.
@@ -141,16 +133,16 @@ pub struct Decided {
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
     responses((status = 200, body = Page<Approval>)))]
-pub async fn list(session: Session, params: Params) -> Result<axum::Json<Page<Approval>>, Problem> {
-    page(&session, RequestState::Approval, params).await
+pub async fn list(session: Session, params: Params) -> Result<Response, Problem> {
+    requests::page(&session, RequestState::Approval, params).await
 }
 
 /// One tool call that waits for a person. What is settled is in the log.
 #[utoipa::path(get, path = "/approvals/{id}", operation_id = "get_approval", tag = "approvals",
     params(("id" = String, Path, description = "its id")), responses((status = 200, body = Approval)))]
-pub async fn one(session: Session, Path(id): Path<String>, params: Params) -> Result<axum::Json<Approval>, Problem> {
+pub async fn one(session: Session, Path(id): Path<String>, params: Params) -> Result<Response, Problem> {
     params.end()?;
-    Ok(axum::Json(open(&session, RequestState::Approval, &id).await?.into()))
+    requests::one(&session, RequestState::Approval, &id).await
 }
 
 /// Says whether a call may run. The first verdict is the only one. Of a call that may run, the result follows in its thread.
@@ -166,35 +158,4 @@ pub async fn decide(
     let said = verdict.said();
     let status = session.decide(&id, said, verdict.reason.as_deref().unwrap_or_default()).await?;
     Ok(axum::Json(Decided { approval_id: id, status: status.to_owned() }))
-}
-
-/// A page of requests in a state.
-pub(super) async fn page<T: From<RequestRow<Members>>>(
-    session: &Session,
-    state: RequestState,
-    mut params: Params,
-) -> Result<axum::Json<Page<T>>, Problem> {
-    let (limit, at, thread) = (params.limit()?, params.one("cursor")?, params.one("thread")?);
-    params.end()?;
-    let thread = thread.map(|thread| ids::thread(Some(&thread))).transpose()?;
-    let bound = format!("{} {} {thread:?}", state.as_str(), session.space());
-    let after = at.map(|at| cursor::read(&bound, &at)).transpose()?;
-    let after = after.and_then(|after| after.parse().ok()).unwrap_or(0);
-    let mut rows = session.requests(state, thread.as_ref(), after, limit + 1).await?;
-    let more = rows.len() > limit as usize;
-    rows.truncate(limit as usize);
-    let next = rows.last().filter(|_| more).map(|row| cursor::write(&bound, &row.seq.to_string()));
-    Ok(axum::Json(Page { items: rows.into_iter().map(T::from).collect(), next }))
-}
-
-/// A request that is open.
-pub(super) async fn open(session: &Session, state: RequestState, id: &str) -> Result<RequestRow<Members>, Problem> {
-    let row = session.request(state, id).await?;
-    row.ok_or_else(|| {
-        let id: String = id.chars().take(60).collect();
-        Problem::new(
-            Slug::NotFound,
-            format!("there is no open {} {id:?}; what is settled is in the log", state.as_str()),
-        )
-    })
 }

@@ -3,18 +3,18 @@
 use axum::Router;
 use axum::extract::Path;
 use axum::http::StatusCode;
+use axum::response::Response;
 use axum::routing::get;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{OpenApi, ToSchema};
 
-use super::approvals::{open, page};
 use super::params::Params;
-use super::{Json, Page, Resource, bounds};
+use super::{Json, Page, Resource, bounds, requests};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::condition::RequestState;
-use crate::log::projections::requests::{Members, RequestRow};
+use crate::event::envelope::Payload;
 use crate::session::handle::Session;
 use crate::words::id::Seq;
 
@@ -30,6 +30,7 @@ pub const RESOURCE: Resource = Resource {
 };
 
 /// An open question.
+// What `requests` writes, for the description alone.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Question {
     /// Its id: that of the event that asked it.
@@ -44,15 +45,7 @@ pub struct Question {
     /// The text, the choices, the schema of an answer, who may answer, and until when an answer is waited for, as the event says it.
     #[serde(flatten)]
     #[schema(value_type = Object)]
-    pub asked: Members,
-}
-
-impl From<RequestRow<Members>> for Question {
-    fn from(row: RequestRow<Members>) -> Self {
-        let RequestRow { id, thread, seq, mut asked, .. } = row;
-        asked.remove("question_id");
-        Self { question_id: id, thread: thread.to_string(), seq, asked }
-    }
+    pub asked: Payload,
 }
 
 /// An answer.
@@ -83,16 +76,16 @@ impl Body for QuestionAnswer {
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
     responses((status = 200, body = Page<Question>)))]
-pub async fn list(session: Session, params: Params) -> Result<axum::Json<Page<Question>>, Problem> {
-    page(&session, RequestState::Question, params).await
+pub async fn list(session: Session, params: Params) -> Result<Response, Problem> {
+    requests::page(&session, RequestState::Question, params).await
 }
 
 /// One open question. What is answered is in the log.
 #[utoipa::path(get, path = "/questions/{id}", operation_id = "get_question", tag = "questions",
     params(("id" = String, Path, description = "its id")), responses((status = 200, body = Question)))]
-pub async fn one(session: Session, Path(id): Path<String>, params: Params) -> Result<axum::Json<Question>, Problem> {
+pub async fn one(session: Session, Path(id): Path<String>, params: Params) -> Result<Response, Problem> {
     params.end()?;
-    Ok(axum::Json(open(&session, RequestState::Question, &id).await?.into()))
+    requests::one(&session, RequestState::Question, &id).await
 }
 
 /// Answers a question. The first answer is the only one.

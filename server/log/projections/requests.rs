@@ -1,11 +1,7 @@
 //! Requests to people: tool calls that wait for a verdict, those that were granted and have no result yet, and questions that are
 //! open. What is settled has no row; the log has it.
 
-use std::collections::BTreeMap;
-
-use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::{Change, Projection};
 use crate::event::condition::RequestState;
@@ -21,12 +17,9 @@ use crate::log::select::Select;
 use crate::log::table::{Cell, Row, Table, integer, text};
 use crate::words::id::{Seq, Space, ThreadId};
 
-/// The members of what asked, each as the JSON that is stored: enough for who passes them on, and read in one pass.
-pub type Members = BTreeMap<String, Box<RawValue>>;
-
-/// A request to people, and what asked as a value or as its members.
+/// A request to people.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RequestRow<Asked = Value> {
+pub struct RequestRow {
     /// Its id: that of the event that asked.
     pub id: String,
     /// The thread that asked.
@@ -35,14 +28,19 @@ pub struct RequestRow<Asked = Value> {
     pub seq: Seq,
     /// What it is, and how far.
     pub state: RequestState,
-    /// The payload of the event that asked; null, or without members, when it is granted.
-    pub asked: Asked,
+    /// The payload of the event that asked, a JSON object as it is stored, so that who lists or counts requests does not read it; no text when it is granted.
+    pub json: String,
 }
 
 impl RequestRow {
+    /// The payload of the event that asked; null when it is granted.
+    pub fn asked(&self) -> Value {
+        serde_json::from_str(&self.json).unwrap_or_default()
+    }
+
     /// Whether a trial asks: that is beside the turns of the thread, and goes on when the thread has ended.
     pub fn is_of_trial(&self) -> bool {
-        self.asked.get("statement").is_some()
+        self.asked().get("statement").is_some()
     }
 }
 
@@ -84,14 +82,14 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     }
 }
 
-fn read<Asked: DeserializeOwned + Default>(row: &Row) -> Result<RequestRow<Asked>, StoreError> {
+fn read(row: &Row) -> Result<RequestRow, StoreError> {
     let state = row.text("state")?;
     Ok(RequestRow {
         id: row.text("id")?.to_owned(),
         thread: row.thread("thread")?,
         seq: row.integer("seq")?,
         state: RequestState::parse(state).ok_or_else(|| unreadable(format!("{state:?} is no state of a request")))?,
-        asked: serde_json::from_str(row.text("asked")?).unwrap_or_default(),
+        json: row.text("asked")?.to_owned(),
     })
 }
 
@@ -109,32 +107,26 @@ pub(in crate::log) fn is_in(seen: Seen<'_>, space: &Space, id: &str, state: Requ
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// A request, unless it is settled.
-    pub async fn request<Asked: DeserializeOwned + Default>(
-        &self,
-        space: &Space,
-        id: &str,
-    ) -> Result<Option<RequestRow<Asked>>, StoreError> {
+    pub async fn request(&self, space: &Space, id: &str) -> Result<Option<RequestRow>, StoreError> {
         self.select(of_id(space, id)).await?.first().map(read).transpose()
     }
 
-    /// Requests in this state, the oldest first, those behind `after`; at most `limit`.
-    pub async fn requests<Asked: DeserializeOwned + Default>(
+    /// Requests in this state, of one thread or all, the oldest first, those behind `after`; at most `limit`.
+    pub async fn requests(
         &self,
         space: &Space,
         state: RequestState,
+        thread: Option<&ThreadId>,
         after: Seq,
         limit: u32,
-    ) -> Result<Vec<RequestRow<Asked>>, StoreError> {
-        let select = Select::of(&TABLE, space).equal("state", state.as_str()).after("seq", after);
+    ) -> Result<Vec<RequestRow>, StoreError> {
+        let all = Select::of(&TABLE, space).equal("state", state.as_str()).after("seq", after);
+        let select = thread.into_iter().fold(all, |select, thread| select.equal("thread", thread));
         self.select(select.order_by(&["seq"]).first(limit)).await?.iter().map(read).collect()
     }
 
     /// The requests of a thread in any state, the oldest first.
-    pub async fn requests_of<Asked: DeserializeOwned + Default>(
-        &self,
-        space: &Space,
-        thread: &ThreadId,
-    ) -> Result<Vec<RequestRow<Asked>>, StoreError> {
+    pub async fn requests_of(&self, space: &Space, thread: &ThreadId) -> Result<Vec<RequestRow>, StoreError> {
         let select = Select::of(&TABLE, space).equal("thread", thread).order_by(&["seq"]);
         self.select(select).await?.iter().map(read).collect()
     }

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -183,7 +182,7 @@ impl Asker {
     ) -> Result<Reply, StoreError> {
         let mut over = std::pin::pin!(over);
         loop {
-            if self.desk.store.request::<IgnoredAny>(&self.site.space, &parked.id).await?.is_none() {
+            if self.desk.store.request(&self.site.space, &parked.id).await?.is_none() {
                 return self.reply(parked, seq).await;
             }
             tokio::select! {

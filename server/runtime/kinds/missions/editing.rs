@@ -99,7 +99,7 @@ impl Missions {
     async fn withdraw(&self, space: &Space, mission: &ThreadId, task: TaskId) -> Result<(), Refused> {
         let id = question_id(mission, task).to_string();
         let open = self.store.request(space, &id).await?;
-        let Some(parked) = open.and_then(|row| Parked::of(&id, &row.asked)) else { return Ok(()) };
+        let Some(parked) = open.and_then(|row| Parked::of(&id, &row.asked())) else { return Ok(()) };
         match self.say(space, parked.settled(mission, Settled::Withdrawn { reason: SKIPPED })).await {
             // It was answered meanwhile.
             Err(Refused::Settled(_)) => Ok(()),

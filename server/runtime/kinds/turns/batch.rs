@@ -1,7 +1,5 @@
 //! What a turn is about: what waits in the mailbox, the event from outside it goes back to, and how the turn begins, or goes on.
 
-use serde::de::IgnoredAny;
-
 use super::Turns;
 use crate::event::condition::{Condition, RequestState};
 use crate::event::draft::Draft;
@@ -115,7 +113,7 @@ impl Turns {
         if granted.is_empty() {
             return Ok(granted);
         }
-        let rows = self.store.requests_of::<IgnoredAny>(space, &row.thread).await?;
+        let rows = self.store.requests_of(space, &row.thread).await?;
         granted.retain_mut(|granted| {
             let state = rows.iter().find(|row| row.id == granted.grant.approval).map(|row| row.state);
             granted.started = state == Some(RequestState::Started);

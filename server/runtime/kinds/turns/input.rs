@@ -188,11 +188,11 @@ impl Inbox {
         if text.trim().is_empty() {
             return Ok(None);
         }
-        let asked = self.store.request(&input.space, only).await?;
-        let Some(asked) = asked.filter(|row| !has_expired(&row.asked)) else { return Ok(None) };
+        let asked = self.store.request(&input.space, only).await?.map(|row| row.asked());
+        let Some(asked) = asked.filter(|asked| !has_expired(asked)) else { return Ok(None) };
         let reply = Reply { value: serde_json::from_str(&text).ok(), text };
-        let reply = checked_answer(&asked.asked, reply, input.user.as_deref());
-        Ok(Parked::of(only, &asked.asked).zip(reply.ok()))
+        let reply = checked_answer(&asked, reply, input.user.as_deref());
+        Ok(Parked::of(only, &asked).zip(reply.ok()))
     }
 
     /// The drafts of an input as its event was stored before, if it was.
