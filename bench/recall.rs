@@ -81,6 +81,7 @@ async fn on(url: &str, folder: &Folder, stub: &Stub, (what, count, goal): (&str,
     println!("    memory a statement {grown:.0} bytes");
     drop(recall);
     store.close().await;
+    drop(store);
     over_http(url, folder, stub, &questions, goal).await;
 }
 
