@@ -1,4 +1,5 @@
 // The tasks of a mission as layers: what is required stands left of what requires it. From so many tasks on, those of one parent share a box, which opens.
+import { arrange, curve, place } from "./layers.ts";
 import { type Task, numberOf, progressOf, type Progress } from "./missions.ts";
 
 /** A box: a task, and of many the parts that it stands for. */
@@ -35,9 +36,7 @@ const MOST = 200;
 /** Parts of parts are followed up so far: a circle of parents ends there. */
 const DEEPEST = 64;
 
-export const BOX = { width: 168, height: 46 };
-const GAP = { x: 46, y: 12 };
-const EDGE = 14;
+export const BOX = { width: 168, height: 46, gapX: 46, gapY: 12 };
 
 /** Lays out the tasks of a mission, or the parts of one task and that task behind them. */
 export function graphOf(tasks: readonly Task[], within = ""): Graph {
@@ -60,11 +59,14 @@ export function graphOf(tasks: readonly Task[], within = ""): Graph {
   const required = requirements(new Set(shown), byId, drawnAs, within);
   const layers = layersOf(shown, required.ordering);
   const drawn = direct(layers, required.drawn);
-  arrange(layers, drawn);
-  return placed(layers, drawn, (id) => {
+  const lines = [...drawn].flatMap(([to, all]) => [...all].map((from) => [from, to] as const));
+  arrange(layers, lines, (a, b) => numberOf(a) - numberOf(b));
+  const { of, width, height } = place(layers, BOX);
+  const boxes = layers.flatMap((ids, layer) => ids.map((id) => {
     const below = (members.get(id) ?? []).filter((task) => task.id !== id);
-    return { task: byId.get(id)!, parts: below.length > 0 ? progressOf(below) : undefined };
-  }, members.size - shown.length);
+    return { task: byId.get(id)!, parts: below.length > 0 ? progressOf(below) : undefined, layer, ...of.get(id)! };
+  }));
+  return { boxes, lines: lines.map(([from, to]) => ({ from, to, path: curve(of.get(from)!, of.get(to)!, BOX) })), width, height, left: members.size - shown.length };
 }
 
 function isBelow(task: Task, top: string, byId: ReadonlyMap<string, Task>): boolean {
@@ -132,47 +134,4 @@ function direct(layers: readonly string[][], required: Required): Required {
     out.set(id, new Set(all.filter((from) => !far.has(from))));
   }
   return out;
-}
-
-/** Orders each layer so that lines are short: boxes go where those are that they are tied to. */
-function arrange(layers: string[][], required: Required): void {
-  const tied = new Map<string, string[]>();
-  for (const [to, all] of required) {
-    for (const from of all) {
-      tied.set(to, [...(tied.get(to) ?? []), from]);
-      tied.set(from, [...(tied.get(from) ?? []), to]);
-    }
-  }
-  const place = new Map<string, number>();
-  const note = (ids: string[]) => ids.forEach((id, i) => place.set(id, i - (ids.length - 1) / 2));
-  layers.forEach(note);
-  for (let sweep = 0; sweep < 6; sweep += 1) {
-    for (const ids of sweep % 2 === 0 ? layers : [...layers].reverse()) {
-      const wanted = new Map(ids.map((id) => {
-        const others = tied.get(id) ?? [];
-        return [id, others.length ? others.reduce((sum, other) => sum + place.get(other)!, 0) / others.length : place.get(id)!];
-      }));
-      ids.sort((a, b) => wanted.get(a)! - wanted.get(b)! || numberOf(a) - numberOf(b));
-      note(ids);
-    }
-  }
-}
-
-function placed(layers: string[][], required: Required, what: (id: string) => Pick<Box, "task" | "parts">, left: number): Graph {
-  const tallest = Math.max(0, ...layers.map((ids) => ids.length));
-  const full = tallest * BOX.height + Math.max(0, tallest - 1) * GAP.y;
-  const boxes = new Map<string, Box>();
-  layers.forEach((ids, layer) => {
-    const own = ids.length * BOX.height + (ids.length - 1) * GAP.y;
-    ids.forEach((id, i) => boxes.set(id, { ...what(id), layer, x: EDGE + layer * (BOX.width + GAP.x), y: EDGE + (full - own) / 2 + i * (BOX.height + GAP.y) }));
-  });
-  const lines = [...required].flatMap(([to, all]) => [...all].map((from) => ({ from, to, path: curve(boxes.get(from)!, boxes.get(to)!) })));
-  const width = layers.length === 0 ? 0 : 2 * EDGE + layers.length * BOX.width + (layers.length - 1) * GAP.x;
-  return { boxes: [...boxes.values()], lines, width, height: full === 0 ? 0 : full + 2 * EDGE, left };
-}
-
-function curve(from: Box, to: Box): string {
-  const [x1, y1, x2, y2] = [from.x + BOX.width, from.y + BOX.height / 2, to.x - 1, to.y + BOX.height / 2];
-  const bend = Math.max(18, Math.min(60, (x2 - x1) / 2));
-  return `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
 }
