@@ -21,6 +21,7 @@ export function type(schema, indent = "") {
   if ("const" in schema) return JSON.stringify(schema.const);
   if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
   const several = schema.oneOf ?? schema.anyOf;
+  if (several && schema.properties) return several.map((one) => object(narrowed(schema, one), indent)).join(" | ");
   if (several) return several.map((one) => wrapped(type(one, indent))).join(" | ");
   if (schema.allOf) return schema.allOf.map((one) => wrapped(type(one, indent))).join(" & ");
   if (Array.isArray(schema.type)) return schema.type.map((one) => type({ ...schema, type: one }, indent)).join(" | ");
@@ -50,6 +51,18 @@ function object(schema, indent) {
     return `${comment(member.description, deeper)}${deeper}${key}${required.has(name) ? "" : "?"}: ${type(member, deeper)};\n`;
   });
   return `{\n${lines.join("")}${indent}}`;
+}
+
+/** An object with what one of its alternatives says more of its members. */
+function narrowed(schema, one) {
+  const properties = { ...schema.properties };
+  for (const [name, says] of Object.entries(one.properties ?? {})) {
+    const { description } = properties[name] ?? {};
+    const is = "const" in says || says.oneOf || says.type === "null" ? { ...says, description } : { ...properties[name], ...says };
+    // What has to be absent needs no words.
+    properties[name] = says.type === "null" ? { type: "null" } : is;
+  }
+  return { ...schema, properties, required: [...(schema.required ?? []), ...(one.required ?? [])] };
 }
 
 /** A description as a comment. */

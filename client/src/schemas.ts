@@ -374,7 +374,19 @@ export type LookedAt = {
 };
 
 /** An image or a sound: either `data`, or `blob`. */
-export type Media = unknown | unknown;
+export type Media = {
+  blob?: null;
+  /** The bytes in base64. */
+  data: string;
+  /** The media type; found out from the bytes when absent. */
+  mimeType?: string | null;
+} | {
+  /** The SHA-256 of a blob uploaded before. */
+  blob: string;
+  data?: null;
+  /** The media type; found out from the bytes when absent. */
+  mimeType?: string | null;
+};
 
 /** What can be recalled. */
 export type Memory = "statements" | "notes" | "thoughts" | "frameworks";
@@ -599,7 +611,46 @@ export type Pointed = {
 };
 
 /** Something said or perceived. */
-export type PostMessage = unknown | unknown | unknown;
+export type PostMessage = {
+  /** Sounds, after the images. */
+  audio?: Media[];
+  /** An idempotency key (a UUID): the id of the last (or only) event. The same again is acknowledged as `duplicate`. */
+  event_id?: string | null;
+  /** Comes back in the answer. */
+  id?: string | null;
+  /** Images, after the words. */
+  images?: Media[];
+  /** Words. */
+  text: string;
+  /** `message` when absent. */
+  type?: "message" | "sensory";
+} | {
+  /** Sounds, after the images. */
+  audio?: Media[];
+  /** An idempotency key (a UUID): the id of the last (or only) event. The same again is acknowledged as `duplicate`. */
+  event_id?: string | null;
+  /** Comes back in the answer. */
+  id?: string | null;
+  /** Images, after the words. */
+  images: Media[];
+  /** Words. */
+  text?: string | null;
+  /** `message` when absent. */
+  type?: "message" | "sensory";
+} | {
+  /** Sounds, after the images. */
+  audio: Media[];
+  /** An idempotency key (a UUID): the id of the last (or only) event. The same again is acknowledged as `duplicate`. */
+  event_id?: string | null;
+  /** Comes back in the answer. */
+  id?: string | null;
+  /** Images, after the words. */
+  images?: Media[];
+  /** Words. */
+  text?: string | null;
+  /** `message` when absent. */
+  type?: "message" | "sensory";
+};
 
 /** What became of a posted message. */
 export type Posted = Ack & {
@@ -1453,7 +1504,67 @@ export type ViewSection = {
 export type Weekday = "monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday";
 
 /** When something is due, as it is written: `kind` says which of the other members there are. */
-export type When = unknown | unknown | unknown | unknown | unknown;
+export type When = {
+  /** `once`: the moment, with any offset. */
+  at: string;
+  day?: null;
+  days?: null;
+  /** What kind of recurrence it is. */
+  kind: "once";
+  seconds?: null;
+  start?: null;
+  time?: null;
+  zone?: null;
+} | {
+  at?: null;
+  day?: null;
+  days?: null;
+  /** What kind of recurrence it is. */
+  kind: "every";
+  /** `every`: how many seconds lie between two. */
+  seconds: number;
+  /** `every`: one of the moments; all others are whole intervals away from it. When absent: the moment when this is set. */
+  start?: string | null;
+  time?: null;
+  zone?: null;
+} | {
+  at?: null;
+  day?: null;
+  days?: null;
+  /** What kind of recurrence it is. */
+  kind: "daily";
+  seconds?: null;
+  start?: null;
+  /** `daily`, `weekly`, `monthly`: the local time, `HH:MM` or `HH:MM:SS`. */
+  time: string;
+  /** `daily`, `weekly`, `monthly`: the time zone, as IANA calls it. */
+  zone: string;
+} | {
+  at?: null;
+  day?: null;
+  /** `weekly`: the days. */
+  days: Weekday[];
+  /** What kind of recurrence it is. */
+  kind: "weekly";
+  seconds?: null;
+  start?: null;
+  /** `daily`, `weekly`, `monthly`: the local time, `HH:MM` or `HH:MM:SS`. */
+  time: string;
+  /** `daily`, `weekly`, `monthly`: the time zone, as IANA calls it. */
+  zone: string;
+} | {
+  at?: null;
+  day: number | "last";
+  days?: null;
+  /** What kind of recurrence it is. */
+  kind: "monthly";
+  seconds?: null;
+  start?: null;
+  /** `daily`, `weekly`, `monthly`: the local time, `HH:MM` or `HH:MM:SS`. */
+  time: string;
+  /** `daily`, `weekly`, `monthly`: the time zone, as IANA calls it. */
+  zone: string;
+};
 
 /** Why a statement was found. */
 export type Why = Scores & {
