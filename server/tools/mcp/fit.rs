@@ -14,6 +14,9 @@ const SCHEMA_NODES: u64 = 5000;
 
 /// Says what is wrong with the schema of an object.
 pub fn unfit(schema: &Value) -> Result<(), String> {
+    if !schema.is_object() {
+        return Err("its schema is no object".into());
+    }
     let text = schema.to_string();
     if text.len() > SCHEMA_MAX {
         return Err(format!("its schema has more than {SCHEMA_MAX} bytes"));

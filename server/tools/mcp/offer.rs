@@ -85,6 +85,9 @@ fn closed(mut schema: Value) -> Value {
 
 /// Says what is wrong with a tool.
 fn wrong(told: &Told) -> Result<(), String> {
+    if told.name.is_empty() {
+        return Err("it has no name".into());
+    }
     if told.name.len() > ORIGINAL_MAX {
         return Err(format!("its name has more than {ORIGINAL_MAX} bytes"));
     }

@@ -67,7 +67,20 @@ impl Remote {
                 let text = format!("the server was lost while {name} ran ({why}): whether it took effect is not known");
                 Failure::new(FailureKind::OutcomeUnknown, text)
             }
-            Trouble::Away(why) => self.away(&why),
+            Trouble::Away(why) => {
+                let text = format!("{name} was called, and its server was lost before it answered: {why}");
+                let detail = json!({ "reason": "server_away", "server": self.line.name });
+                Failure::new(FailureKind::Tool, text).retryable().with(detail)
+            }
+            Trouble::Garbled(why) if self.may_have_happened() => {
+                let text =
+                    format!("{name} had no answer that can be read ({why}): whether it took effect is not known");
+                Failure::new(FailureKind::OutcomeUnknown, text)
+            }
+            Trouble::Garbled(why) => {
+                let text = format!("{name} was called, and had no answer that can be read: {why}");
+                Failure::new(FailureKind::Tool, text)
+            }
             Trouble::Refused(why) => {
                 Failure::new(FailureKind::Tool, format!("{name} was refused by its server: {why}"))
             }

@@ -184,6 +184,9 @@ impl Server {
     }
 
     fn offer(&self, offer: Offer) -> Offered {
+        if let Some(why) = &offer.wrong {
+            tracing::warn!(server = self.line.name, tool = offer.name, why, "a tool is withheld");
+        }
         let offer = Arc::new(offer);
         let tool = Remote::new(&offer, self.line.clone(), self.options.timeout(), self.desk.clone());
         Offered { offer, tool: Arc::new(tool) }

@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
 use rmcp::ServiceExt as _;
-use rmcp::model::{CallToolRequest, CallToolRequestParams, PaginatedRequestParams, ServerResult};
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ListToolsRequest, PaginatedRequestParams, ServerResult};
 use rmcp::service::{ClientCacheConfig, Peer, RoleClient, RunningServiceCancellationToken, ServiceError};
+use rmcp::transport::DynamicTransportError;
 use rmcp::transport::async_rw::AsyncRwTransport;
-use rmcp::transport::streamable_http_client::{StreamableHttpClientTransport, StreamableHttpClientTransportConfig};
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransport, StreamableHttpClientTransportConfig, StreamableHttpError,
+};
 use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
@@ -52,12 +55,14 @@ pub enum Trouble {
     Refused(String),
     /// It answered with something else than what was asked for.
     Odd(String),
+    /// What it answered cannot be read, or has no end. Of other calls that says nothing.
+    Garbled(String),
 }
 
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Away(why) | Self::Odd(why) => f.write_str(why),
+            Self::Away(why) | Self::Odd(why) | Self::Garbled(why) => f.write_str(why),
             Self::Refused(why) => write!(f, "it refuses: {why}"),
         }
     }
@@ -235,12 +240,22 @@ impl Link {
         let mut tools = Vec::new();
         let (mut params, mut left) = (None, LIST_MAX);
         for _ in 0..PAGES_MAX {
-            let page = self.peer.list_tools(params).await.map_err(|error| self.trouble(error))?;
-            let told: Vec<Told> = page.tools.into_iter().map(answers::told).collect();
+            let request = ListToolsRequest { params, ..ListToolsRequest::default() }.into();
+            let (told, next) = match self.peer.send_request(request).await.map_err(|error| self.trouble(error))? {
+                ServerResult::ListToolsResult(page) => {
+                    (page.tools.into_iter().map(answers::told).collect(), page.next_cursor)
+                }
+                // The library reads all of a page or nothing of it.
+                ServerResult::CustomResult(page) => {
+                    answers::told_apart(&page.0).ok_or_else(|| self.trouble(ServiceError::UnexpectedResponse))?
+                }
+                _ => return Err(self.trouble(ServiceError::UnexpectedResponse)),
+            };
+            let told: Vec<Told> = told;
             let long = || Trouble::Odd(format!("its list of tools has more than {LIST_MAX} bytes"));
             left = left.checked_sub(told.iter().map(Told::bytes).sum()).ok_or_else(long)?;
             tools.extend(told);
-            match page.next_cursor {
+            match next {
                 Some(cursor) if tools.len() <= most => {
                     params = Some(PaginatedRequestParams::default().with_cursor(Some(cursor)));
                 }
@@ -267,12 +282,32 @@ impl Link {
     fn trouble(&self, error: ServiceError) -> Trouble {
         match error {
             ServiceError::McpError(error) => Trouble::Refused(bounded(&error.message)),
+            ServiceError::TransportSend(sent) if is_garbled(&sent) => Trouble::Garbled(bounded(&causes(&*sent.error))),
+            // The stream of one answer came to its end, and others may go on.
+            ServiceError::TransportClosed if !self.peer.is_transport_closed() => {
+                Trouble::Garbled("its answer has no end".to_owned())
+            }
             ServiceError::TransportSend(_) | ServiceError::TransportClosed => {
                 self.broken.notify_one();
-                Trouble::Away(bounded(&causes(&error)))
+                let why = match &error {
+                    ServiceError::TransportSend(sent) => causes(&*sent.error),
+                    other => causes(other),
+                };
+                Trouble::Away(bounded(&why))
             }
             other => Trouble::Odd(bounded(&causes(&other))),
         }
+    }
+}
+
+/// Whether a server answered over HTTP, only with what cannot be read. Who refuses the key is asked anew with the headers of then, and behind a gateway that
+/// finds no server there is none.
+fn is_garbled(sent: &DynamicTransportError) -> bool {
+    match sent.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        Some(StreamableHttpError::UnexpectedServerResponse(text)) => !text.starts_with("HTTP 401"),
+        Some(StreamableHttpError::HttpStatus(error)) => !(502..=504).contains(&error.status),
+        Some(StreamableHttpError::UnexpectedContentType(_) | StreamableHttpError::ResponseBodyTooLarge { .. }) => true,
+        _ => false,
     }
 }
 

@@ -49,6 +49,48 @@ on_both!(t1_04_a_server_that_is_away_is_another_failure_than_one_that_fails_and_
     assert!(!with(&log, &["failure", "tool:mcp__it"]).is_empty(), "that it was away is told: {}", story(&log));
 });
 
+on_both!(t1_04_an_answer_that_cannot_be_read_fails_its_call_alone, |medium| {
+    let mut looks = tool("look", "Looks.");
+    looks["annotations"] = json!({ "readOnlyHint": true });
+    let server = ToolServer::start(vec![tool("wait", "Waits."), tool("say", "Says."), looks]).await;
+    let gate = Gate::new();
+    server.does("wait", Does::Waits(gate.clone(), words("waited")));
+    let stub = Stub::start().await;
+    let wants = |thread: &'static str| move |request: &Request| decision(request) && request.thread == thread;
+    stub.script(wants("main"), [call("mcp__it__wait", arguments("a")), reply("It waited.")]);
+    let setup = setup(medium, &stub, &server, "").env("THINKD_TOOLS__MCP__IT__BELIEVE_ANNOTATIONS", true);
+    let app = setup.start().await;
+    let waiting = followers::telling(&app, "main", "wait");
+    server.hears("tools/call", 1).await;
+    let junk = [
+        ("application/json", "{\"jsonrpc\":\"2.0\",\"id\":"),
+        ("text/html", "<html>Something went wrong.</html>"),
+        ("application/json", "{}"),
+        ("text/event-stream", "event: message\ndata: <html>\n\n"),
+    ];
+    let mut called = 1;
+    for (kind, bytes) in junk {
+        for name in ["say", "look"] {
+            server.does(name, Does::Says(kind, bytes.to_owned()));
+            stub.script(wants("beside"), [call(&format!("mcp__it__{name}"), arguments("a")), reply("Tried.")]);
+            app.tell_in("beside", "try").await;
+            called += 1;
+            let log = app.public_log().await;
+            let result = with(&log, &["result", &format!("tool:mcp__it__{name}")]).pop().unwrap().clone();
+            let problem = &result["payload"]["problem"];
+            assert!(said(&result).contains("no answer that can be read"), "{kind}: {}", story(&log));
+            let wanted = if name == "say" { "outcome_unknown" } else { "tool" };
+            assert_eq!(problem["kind"], wanted, "{kind}: {result}");
+            assert_eq!(server.heard("tools/call").len(), called, "it is not called again");
+        }
+    }
+    gate.open();
+    waiting.await.unwrap();
+    let log = app.public_log().await;
+    assert_eq!(one(&log, &["result", "tool:mcp__it__wait"])["payload"]["output"], "waited", "{}", story(&log));
+    assert_eq!(server.heard("initialize").len(), 1, "it is the same connection");
+});
+
 on_both!(t1_03_a_server_that_floods_is_cut_off, |medium| {
     let server = ToolServer::start(vec![tool("flood", "Floods.")]).await;
     server.does("flood", Does::Floods);

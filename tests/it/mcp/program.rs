@@ -91,14 +91,16 @@ async fn t1_01_secrets_of_servers_are_printed_by_nobody() {
 #[tokio::test]
 async fn t1_01_the_doctor_asks_each_server_of_tools() {
     let stub = Stub::start().await;
-    let server = ToolServer::start(vec![tool("a", "A."), tool("b", "B.\u{e0041}")]).await;
+    let odd = json!({ "name": "odd", "inputSchema": "none" });
+    let server = ToolServer::start(vec![tool("a", "A."), tool("b", "B.\u{e0041}"), odd]).await;
     let gone =
         "[tools.mcp.gone]\nurl = \"http://127.0.0.1:9/mcp\"\nheaders = { Authorization = \"Bearer word-of-header\" }\n";
     let setup = setup(Medium::sqlite(), &stub, &server, gone).arguments(&["doctor", "--json"]);
     let mut command = tokio::process::Command::from(setup.command());
     let output = within("the doctor", command.output()).await.unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
-    assert!(said.contains("2 tools; withheld: mcp__it__b"), "{said}");
+    assert!(said.contains("3 tools; withheld: mcp__it__b (its name"), "{said}");
+    assert!(said.contains("mcp__it__odd (its schema is no object)"), "{said}");
     assert!(
         said.contains("tools of gone") && said.contains("does not serve tools") && !said.contains("word-of"),
         "{said}"

@@ -69,6 +69,33 @@ on_both!(t1_01_a_tool_with_a_hostile_schema_or_hidden_words_is_withheld, |medium
     }
 });
 
+// The library that reads the list reads all of it, or nothing.
+on_both!(t1_01_a_tool_whose_schema_is_no_object_is_lost_alone, |medium| {
+    let odd = json!({ "name": "odd", "description": "Odd.", "inputSchema": "none" });
+    let bare = json!({ "name": "bare", "description": 7 });
+    let nameless = json!({ "name": null, "inputSchema": { "type": "object" } });
+    let server = ToolServer::start(vec![tool("a", "A."), odd, bare, nameless, tool("z", "Z.")]).await;
+    let stub = Stub::start().await;
+    stub.script(decision, [call("mcp__it__z", arguments("hello")), reply("yes")]);
+    let app = setup(medium, &stub, &server, "").start().await;
+    app.tell("one").await;
+    assert_eq!(outside(&*stub.nth(0, decision).await), ["mcp__it__a", "mcp__it__z"]);
+    let log = app.public_log().await;
+    assert_eq!(one(&log, &["result", "tool:mcp__it__z"])["payload"]["output"], "done", "{}", story(&log));
+    let tools = app.get("/tools").await.expect(200)["items"].clone();
+    for (name, why) in
+        [("mcp__it__odd", "is no object"), ("mcp__it__bare", "is no object"), ("mcp__it___", "has no name")]
+    {
+        let shown = tools.as_array().unwrap().iter().find(|it| it["name"].as_str().unwrap().starts_with(name));
+        let shown = shown.unwrap_or_else(|| panic!("{name}: {tools}"));
+        assert_eq!(shown["state"], "withheld", "{shown}");
+        assert!(shown["why"].as_str().unwrap().contains(why), "{shown}");
+        assert!(app.output().contains(name), "{}", app.output());
+        let told = log.iter().find(|it| has(it, "failure") && said(it).contains(name));
+        assert!(told.is_some_and(|it| said(it).contains("is withheld")), "{}", story(&log));
+    }
+});
+
 on_both!(t1_01_what_one_space_knows_of_a_tool_is_nothing_to_another, |medium| {
     let server = ToolServer::start(vec![tool("say", "Say it.")]).await;
     let stub = Stub::start().await;

@@ -279,6 +279,29 @@ on_both!(d1_66_tools_that_stall_flood_or_give_orders_are_bounded, |medium| {
     envelope::check_log(&app.log().await);
 });
 
+// It was called, and what was wrong with its answer is said; what is lost while it runs was called, too.
+on_both!(d1_66_an_answer_of_a_tool_that_cannot_be_read_is_no_call_that_was_not_made, |medium| {
+    let server = ToolServer::start(vec![reads("junk"), reads("gone")]).await;
+    server.does("junk", Does::Says("text/html", "<html>Something went wrong.</html>".to_owned()));
+    server.does("gone", Does::Forgets);
+    let stub = Stub::start().await;
+    stub.on_each(node("solve"), |request| match made(request).len() {
+        0 => calls("solve", "mcp__it__junk", &json!({ "text": "a" })),
+        1 => calls("solve", "mcp__it__gone", &json!({ "text": "a" })),
+        _ => solved("by myself"),
+    });
+    otherwise(&stub);
+    let app = setup(medium, &stub, &server).start().await;
+    let mission = begin(&app, "one thing", json!({})).await;
+    assert_eq!(ended(&app, &mission).await["status"], "done");
+    let used = of_task(&app, &mission, "used").await;
+    let came = |at: usize| used[at]["payload"]["came"].as_str().unwrap();
+    assert!(came(0).contains("was called, and had no answer that can be read"), "{}", came(0));
+    assert!(came(0).contains("text/html"), "{}", came(0));
+    assert!(came(1).contains("was called, and its server was lost before it answered"), "{}", came(1));
+    assert_eq!(used.iter().filter(|it| it["payload"]["worked"] == true).count(), 0, "{used:#?}");
+});
+
 // Each step is a model call of the mission's budget, and a try has so many.
 on_both!(d1_66_a_model_that_calls_tools_without_end_is_stopped, |medium| {
     let (server, stub) = (stations().await, Stub::start().await);

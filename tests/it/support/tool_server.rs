@@ -22,6 +22,8 @@ pub enum Does {
     Answers(Value),
     /// It sends these messages first, each in the stream of the answer, and then answers this.
     Sends(Vec<Value>, Value),
+    /// It answers these bytes, as this type of content.
+    Says(&'static str, String),
     /// It never answers.
     Hangs,
     /// It answers when the gate is open.
@@ -242,6 +244,7 @@ fn asking(server: ToolServer, requests: Vec<(&'static str, Value)>, call: Value)
 async fn called(does: Does, result: impl Fn(Value) -> Value) -> Response {
     match does {
         Does::Answers(value) => whole(&result(value)),
+        Does::Says(kind, bytes) => ([("content-type", kind)], bytes).into_response(),
         Does::Sends(mut messages, value) => {
             messages.push(result(value));
             let pieces: Vec<_> =

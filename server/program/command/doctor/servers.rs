@@ -4,7 +4,7 @@ use anyhow::anyhow;
 
 use super::Report;
 use crate::program::settings::Settings;
-use crate::tools::mcp::offer::{TOOLS_MAX, offers};
+use crate::tools::mcp::offer::{Offer, TOOLS_MAX, offers};
 use crate::tools::mcp::wire;
 
 /// Asks every server that is configured.
@@ -17,8 +17,8 @@ pub async fn check(settings: &Settings, report: &mut Report) -> anyhow::Result<(
             let told = connection.link.tools(TOOLS_MAX).await;
             connection.close().await;
             let offers = offers(name, options, told.map_err(|trouble| refused(trouble.to_string()))?);
-            let wrong: Vec<_> =
-                offers.iter().filter(|offer| offer.wrong.is_some()).map(|it| it.name.as_str()).collect();
+            let wrong = |offer: &Offer| Some(format!("{} ({})", offer.name, offer.wrong.as_ref()?));
+            let wrong: Vec<String> = offers.iter().filter_map(wrong).collect();
             let withheld = if wrong.is_empty() { String::new() } else { format!("; withheld: {}", wrong.join(", ")) };
             Ok((format!("{}: {} tools{withheld}", options.place(), offers.len()), ()))
         };

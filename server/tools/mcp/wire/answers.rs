@@ -22,6 +22,26 @@ pub fn told(tool: Tool) -> Told {
     }
 }
 
+/// The tools of a page that cannot be read as a whole, each by itself, and where the next page begins: what is wrong with one is seen where all are looked at
+/// (`offer.rs`). None: it is no page of tools.
+pub fn told_apart(page: &Value) -> Option<(Vec<Told>, Option<String>)> {
+    let tools = page.get("tools")?.as_array()?;
+    let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+    Some((tools.iter().map(one_told_apart).collect(), next))
+}
+
+fn one_told_apart(tool: &Value) -> Told {
+    let text = |member: &str| tool.get(member).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let hint = |hint: &str| tool.get("annotations").and_then(|hints| hints.get(hint)?.as_bool()).unwrap_or(false);
+    Told {
+        name: text("name"),
+        description: text("description"),
+        schema: tool.get("inputSchema").cloned().unwrap_or_default(),
+        only_reads: hint("readOnlyHint"),
+        is_idempotent: hint("idempotentHint"),
+    }
+}
+
 /// What a call came to.
 pub fn answer(result: CallToolResult) -> Answer {
     let CallToolResult { content, structured_content, is_error, .. } = result;
