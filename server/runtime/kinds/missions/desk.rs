@@ -24,7 +24,7 @@ use crate::event::mission::{TaskId, Wanted};
 use crate::event::statement::Claim;
 use crate::event::task::TaskNews;
 use crate::log::error::StoreError;
-use crate::log::feed::Follower;
+use crate::log::feed::{Follower, Tail};
 use crate::log::query::{Order, Query};
 use crate::log::thread_row::ThreadRow;
 use crate::mind::call::ModelClient;
@@ -258,37 +258,53 @@ impl Desk {
         self.beside(task, refused.into_iter().map(say));
     }
 
-    /// Hears what people say of the tasks of a mission while it is worked on.
+    /// Hears what people say of the tasks of a mission while it is worked on: what was told of the mission since, and what is behind that, from the log.
     pub async fn follow(&self, mut follower: Follower, mut seen: Seq) -> Infallible {
         loop {
-            let query = Query {
-                thread: Some(self.mission_thread().clone()),
-                tags: vec![TAG.to_owned()],
-                after: Some(seen),
-                order: Order::Ascending,
-                limit: HEARD_AT_ONCE,
-                ..Query::default()
-            };
-            match self.0.client.store().events(self.space(), &query).await {
-                Ok(events) => {
-                    for event in &events {
-                        seen = event.seq;
-                        self.hear(event);
-                    }
-                    if events.len() < HEARD_AT_ONCE as usize {
-                        follower.changed().await;
+            match follower.after(seen, HEARD_AT_ONCE as usize) {
+                Tail::Events(events) if events.is_empty() => follower.changed().await,
+                Tail::Events(events) => {
+                    for shown in events {
+                        seen = shown.event.seq;
+                        self.hear(&shown.event);
                     }
                 }
-                Err(error) => {
-                    tracing::warn!(%error, mission = %self.mission_thread(), "what people say of its tasks cannot be read; it is tried again");
-                    tokio::time::sleep(REST).await;
-                }
+                Tail::Behind => match self.hear_behind(seen).await {
+                    Ok(heard) => seen = heard,
+                    Err(error) => {
+                        tracing::warn!(%error, mission = %self.mission_thread(), "what people say of its tasks cannot be read; it is tried again");
+                        tokio::time::sleep(REST).await;
+                    }
+                },
             }
         }
     }
 
+    /// The same for what was said after `seen`, as the log has it now. Returns how far that is.
+    async fn hear_behind(&self, seen: Seq) -> Result<Seq, StoreError> {
+        let (store, space) = (self.0.client.store(), self.space());
+        let head = store.head(space).await?.seq;
+        let query = Query {
+            thread: Some(self.mission_thread().clone()),
+            tags: vec![TAG.to_owned()],
+            after: Some(seen),
+            before: Some(head + 1),
+            order: Order::Ascending,
+            limit: HEARD_AT_ONCE,
+            ..Query::default()
+        };
+        let events = store.events(space, &query).await?;
+        events.iter().for_each(|event| self.hear(event));
+        let is_all = events.len() < HEARD_AT_ONCE as usize;
+        Ok(events.last().filter(|_| !is_all).map_or(head, |last| last.seq))
+    }
+
     /// Takes in what people said of the tasks.
     fn hear(&self, event: &Event) {
+        // What is said while a task is worked on stands in a thread of its own.
+        if event.thread != *self.mission_thread() {
+            return;
+        }
         let Fact::Task(TaskFact { task, what }) = event.fact() else { return };
         match &what {
             TaskNews::Changed { name, description, requires, rank, .. } => {
