@@ -51,6 +51,8 @@ pub struct Select {
     /// What is read; none: all columns.
     distinct: &'static [&'static str],
     conditions: Vec<(&'static str, Is, Cell)>,
+    /// A column that is one of these.
+    one_of: Option<(&'static str, Vec<Cell>)>,
     order: &'static [&'static str],
     by_key: bool,
     limit: Option<u32>,
@@ -70,7 +72,16 @@ impl Select {
 
     /// The rows of all spaces together.
     pub fn of_all_spaces(table: &'static Table) -> Self {
-        Self { table, space: None, distinct: &[], conditions: Vec::new(), order: &[], by_key: false, limit: None }
+        Self {
+            table,
+            space: None,
+            distinct: &[],
+            conditions: Vec::new(),
+            one_of: None,
+            order: &[],
+            by_key: false,
+            limit: None,
+        }
     }
 
     /// Those where a column is this.
@@ -95,6 +106,15 @@ impl Select {
     #[must_use]
     pub fn after(self, column: &'static str, value: impl Into<Cell>) -> Self {
         self.with(column, Is::After, value.into())
+    }
+
+    /// Those where a column is one of these. The list is filled up with its last to a power of two: few texts, as below.
+    #[must_use]
+    pub fn one_of(self, column: &'static str, values: impl IntoIterator<Item = Cell>) -> Self {
+        let mut values: Vec<Cell> = values.into_iter().map(Cell::clean).collect();
+        let last = values.last().cloned().unwrap_or(Cell::Null);
+        values.resize(values.len().next_power_of_two(), last);
+        Self { one_of: Some((column, values)), ..self }
     }
 
     /// What cannot be stored is asked for as it was stored instead.
@@ -148,6 +168,12 @@ impl Select {
             let word = if at == 0 { "where" } else { "and" };
             text.push_str(&format!(" {word} {column} {} ${}", is.sign(), at + 1));
         }
+        if let Some((column, values)) = &self.one_of {
+            let from = self.conditions.len() + 1;
+            let list: Vec<String> = (from..from + values.len()).map(|at| format!("${at}")).collect();
+            let word = if self.conditions.is_empty() { "where" } else { "and" };
+            text.push_str(&format!(" {word} {column} in ({})", list.join(", ")));
+        }
         if self.by_key {
             text.push_str(&format!(" order by {}", self.table.key_list()));
         } else if !self.order.is_empty() {
@@ -155,7 +181,8 @@ impl Select {
         }
         if self.limit.is_some() {
             // `+ 0`: SQLite prepares a statement whose limit is a bare parameter anew every time.
-            text.push_str(&format!(" limit ${} + 0", self.conditions.len() + 1));
+            let before = self.one_of.as_ref().map_or(0, |(_, values)| values.len());
+            text.push_str(&format!(" limit ${} + 0", self.conditions.len() + before + 1));
         }
         text
     }
@@ -163,12 +190,18 @@ impl Select {
     /// Its arguments, in order.
     pub fn arguments(&self) -> Vec<Cell> {
         let limit = self.limit.map(|limit| Cell::Integer(limit.into()));
-        self.conditions.iter().map(|(_, _, value)| value.clone()).chain(limit).collect()
+        let one_of = self.one_of.iter().flat_map(|(_, values)| values.iter().cloned());
+        self.conditions.iter().map(|(_, _, value)| value.clone()).chain(one_of).chain(limit).collect()
     }
 
     /// What it asks for among all rows of its table, which are sorted by their key.
     pub fn among<'a>(&self, rows: impl Iterator<Item = &'a Row>) -> Vec<Row> {
-        let meets = |row: &&Row| self.conditions.iter().all(|(column, is, value)| is.holds(row.cell(column), value));
+        let is_one = |row: &Row| {
+            self.one_of.as_ref().is_none_or(|(column, all)| all.iter().any(|it| Is::Equal.holds(row.cell(column), it)))
+        };
+        let meets = |row: &&Row| {
+            self.conditions.iter().all(|(column, is, value)| is.holds(row.cell(column), value)) && is_one(row)
+        };
         let mut found: Vec<&Row> = rows.filter(meets).collect();
         let cells = |row: &Row| self.order.iter().map(|column| row.cell(column).clone()).collect::<Vec<_>>();
         found.sort_by_cached_key(|row| cells(row));

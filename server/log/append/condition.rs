@@ -40,6 +40,7 @@ impl Asked {
         let (mut with_submodules, mut with_settings) = (BTreeSet::new(), BTreeSet::new());
         let mut with_frameworks = BTreeSet::new();
         let mut waiting: BTreeMap<&Space, u32> = BTreeMap::new();
+        let mut to_come: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         let (mut with_schedules, mut schedules_due, mut schedules) =
             (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
         let conditions = drafts.flat_map(|(space, draft)| draft.conditions.iter().map(move |it| (space, it)));
@@ -63,7 +64,9 @@ impl Asked {
                     with_submodules.insert(space);
                 }
                 Condition::Request { id, .. } => asked.rows.push(requests::of_id(space, id)),
-                Condition::TaskToCome { mission, task, .. } => asked.rows.push(tasks::of_id(space, mission, *task)),
+                Condition::TaskToCome { mission, task, .. } => {
+                    to_come.entry((space, mission)).or_default().insert(*task);
+                }
                 Condition::StatementAt { id, .. } => asked.rows.push(statements::of_id(space, id)),
                 Condition::FrameworkAt { id, .. } => asked.rows.push(frameworks::of_id(space, id)),
                 Condition::FewerFrameworks(_) => {
@@ -97,6 +100,8 @@ impl Asked {
         let schedules_due = schedules_due.into_iter().map(|(space, due)| schedules::due_until(space, due));
         let schedules = schedules.into_iter().map(|(space, name)| schedules::named(space, name));
         let submodules = with_submodules.into_iter().map(submodules::all);
+        let to_come = to_come.into_iter().map(|((space, mission), ids)| tasks::of_ids(space, mission, &ids));
+        asked.rows.extend(to_come);
         asked.rows.extend(due.chain(named).chain(schedules_due).chain(schedules).chain(submodules));
         asked.rows.extend(with_settings.into_iter().map(settings::all));
         asked.rows.extend(with_frameworks.into_iter().map(frameworks::ids));

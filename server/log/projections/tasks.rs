@@ -1,6 +1,8 @@
 //! Tasks of missions. A row says where a task stands and how it is done; what was thought on the way is in its thread. Which tasks depend on a task
 //! follows from what each requires, so that both sides are always the same.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -185,9 +187,9 @@ fn read(row: &Row) -> Result<TaskRow, StoreError> {
     })
 }
 
-/// What an append has to read to know how far a task is.
-pub(in crate::log) fn of_id(space: &Space, mission: &ThreadId, task: TaskId) -> Select {
-    Select::of(&TABLE, space).equal("mission", mission).equal("task", number(task.0))
+/// What an append has to read to know how far these tasks of a mission are.
+pub(in crate::log) fn of_ids(space: &Space, mission: &ThreadId, tasks: &BTreeSet<TaskId>) -> Select {
+    Select::of(&TABLE, space).equal("mission", mission).one_of("task", tasks.iter().map(|task| number(task.0)))
 }
 
 /// Whether a task is there and not over; `open`: and not begun either.

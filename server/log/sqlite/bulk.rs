@@ -58,11 +58,12 @@ pub(super) async fn put_alone(
     let mut trips = Trips::default();
     trips.next("begin immediate");
     trips.rows(writes)?;
-    if rest.has_single() {
+    if rest.single.keys().any(|(table, _)| table.words.is_some()) {
         trips.run(connection).await.map_err(sql::error)?;
-        put_rest(connection, rest).await?;
+        put_each_searched(connection, rest).await?;
         trips = Trips::default();
     }
+    trips.singles(rest).map_err(|error| StoreError::Broken(error.to_string()))?;
     trips.next("commit");
     trips.run(connection).await.inspect_err(|error| broken.note(error)).map_err(sql::error)
 }
@@ -88,6 +89,26 @@ impl Trips {
         texts.push_str(text);
         texts.push(';');
         arguments
+    }
+
+    /// Rows of projections that need no look first, one by one. Those that are written alike share a trip, by powers of two, and no trip has others: so few
+    /// different texts are prepared.
+    fn singles(&mut self, rows: &Rows) -> Result<(), BoxDynError> {
+        let plain = rows.single.iter().filter(|((table, _), _)| table.words.is_none());
+        let statements: Vec<_> = plain.map(|((table, key), row)| single(table, key, row.as_ref())).collect();
+        for alike in statements.chunk_by(|one, other| one.0 == other.0) {
+            let mut left = alike;
+            while let Some(most) = left.len().checked_ilog2() {
+                let (now, later) = left.split_at(STATEMENTS.min(1 << most));
+                self.statements = STATEMENTS;
+                for (text, cells) in now {
+                    let arguments = self.next(&unnumbered(text));
+                    cells.iter().try_for_each(|cell| add_cell(arguments, cell))?;
+                }
+                left = later;
+            }
+        }
+        Ok(())
     }
 
     /// Inserts rows of so many columns; `add` adds the arguments of one, the first of which is never null.
@@ -274,18 +295,44 @@ pub(in crate::log) async fn put_index(
     sqlx::query(text).bind(space.as_str()).bind(last.seq).execute(connection).await.map(|_| ()).map_err(sql::error)
 }
 
+/// What writes a row of a projection that is not searched by words, or removes it: the text, and its arguments.
+fn single(table: &Table, key: &[Cell], row: Option<&Row>) -> (String, Vec<Cell>) {
+    match row {
+        Some(row) if !table.is_whole(row) => table.alter_text(row),
+        Some(row) => (table.put_text(None), table.cells(row)),
+        None => (table.remove_text(), key.to_vec()),
+    }
+}
+
+/// A text whose arguments stand in their order, without their numbers: of several statements in one trip each goes on where the one before ended.
+fn unnumbered(text: &str) -> String {
+    let mut parts = text.split('$');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| format!("{text}?{}", part.trim_start_matches(|it: char| it.is_ascii_digit())))
+}
+
+fn add_cell(arguments: &mut SqliteArguments, cell: &Cell) -> Result<(), BoxDynError> {
+    match cell {
+        Cell::Null => arguments.add(None::<i64>),
+        Cell::Integer(number) => arguments.add(*number),
+        Cell::Text(text) => arguments.add(text.clone()),
+    }
+}
+
 /// Writes the rows of projections, or removes them, one by one.
 pub(in crate::log) async fn put_rest(connection: &mut SqliteConnection, rows: &Rows) -> Result<(), StoreError> {
-    for ((table, key), row) in &rows.single {
-        match row {
-            _ if table.words.is_some() => put_searched(connection, table, key, row.as_ref()).await?,
-            Some(row) if !table.is_whole(row) => {
-                let (text, cells) = table.alter_text(row);
-                execute(connection, text, cells).await?;
-            }
-            Some(row) => execute(connection, table.put_text(None), table.cells(row)).await?,
-            None => execute(connection, table.remove_text(), key.clone()).await?,
-        }
+    put_each_searched(connection, rows).await?;
+    for ((table, key), row) in rows.single.iter().filter(|((table, _), _)| table.words.is_none()) {
+        let (text, cells) = single(table, key, row.as_ref());
+        execute(connection, text, cells).await?;
+    }
+    Ok(())
+}
+
+/// The same, of those that are searched by words.
+async fn put_each_searched(connection: &mut SqliteConnection, rows: &Rows) -> Result<(), StoreError> {
+    for ((table, key), row) in rows.single.iter().filter(|((table, _), _)| table.words.is_some()) {
+        put_searched(connection, table, key, row.as_ref()).await?;
     }
     Ok(())
 }

@@ -151,6 +151,10 @@ fn question(runner: &mut TestRunner) -> Select {
             _ => select,
         };
     }
+    let names = prop::collection::vec(prop::sample::select(vec!["x", "y", "none"]), 1..4);
+    if let Some(names) = drawn(runner, prop::option::weighted(0.2, names)) {
+        select = select.one_of("name", names.into_iter().map(Cell::from));
+    }
     select = match (of_timers, drawn(runner, 0..3_u8)) {
         (true, 0) => select.order_by(&["due", "thread", "name"]),
         (true, 1) => select.distinct(&["note", "thread"]).order_by(&["note", "thread"]),
