@@ -1,58 +1,71 @@
-// The last minute of the whole space as strokes: a turn that is over is folded and laid out once, however often the minute is drawn.
-import { type AnyEvent, numberOf } from "./events.ts";
-import { type Bar, layout } from "./lanes.ts";
-import { type Turn, type Work, begin, keyOf, turnsOf } from "./turns.ts";
+// The last minute of the whole space as a few paths: strokes that share a row, a role and a tenth of a second are drawn once, so that the picture has no more parts
+// than it has room for, however many turns there are.
+import type { Bar } from "./lanes.ts";
+import type { Brief, Stroke } from "./recent.ts";
 
-/** A bar of a turn, in milliseconds since 1970. */
-export interface Stroke {
+/** How long the picture is, and one of its units, in milliseconds. */
+export const SPAN = 60_000;
+export const UNIT = 100;
+/** No stroke is shorter than so many units. */
+const LEAST = 2;
+
+/** Two inputs stand so many units apart. */
+const APART = 6;
+
+/** Strokes of one role and width, as the data of one path; units from `zero` on. */
+export interface Strokes {
   key: string;
-  from: number;
-  to: number;
   role: Bar["role"];
-  /** The place among the voices, from 0, and how many there are; absent: the decision's, a tool's or a reply's. */
-  voice: { n: number; of: number } | undefined;
+  width: number;
+  d: string;
 }
 
-/** A turn in the minute. */
-export interface Brief {
-  key: string;
-  thread: string;
-  n: number;
-  end: number | undefined;
-  /** When its inputs came. */
-  inputs: number[];
-  strokes: Stroke[];
-}
-
-const SPAN = 60_000;
-/** What callers look at before the minute: turns that began there are known for as long. */
-export const KEPT = 30_000;
-
-/** Turns of the last minute. */
-export class Minute {
-  #over = new Map<string, Brief>();
-
-  /** Takes the end of the log, and says what is in the minute before `now`, the newest last. */
-  turns(events: readonly AnyEvent[], work: readonly Work[], now: number): Brief[] {
-    for (const [key, { end }] of this.#over) if (end !== undefined && end < now - SPAN - KEPT) this.#over.delete(key);
-    const open = events.filter((event) => !this.#over.has(keyOf(event.thread, numberOf(event, "turn") ?? 0)));
-    const rest: Brief[] = [];
-    for (const turn of turnsOf(open, work.filter((one) => !this.#over.has(keyOf(one.thread, one.turn)))).values()) {
-      const brief = briefOf(turn, now);
-      // What follows up is still told of for a while.
-      if (turn.end === undefined || turn.working.length > 0 || turn.end > now - 5_000) rest.push(brief);
-      else this.#over.set(brief.key, brief);
+/** The strokes that reach into the minute before `now`. `zero` is where the units begin: the same from look to look, so that most of a path stays. */
+export function minuteOf(turns: readonly Brief[], zero: number, now: number): Strokes[] {
+  const first = Math.floor((now - SPAN - zero) / UNIT);
+  const count = SPAN / UNIT + 1;
+  const unit = (t: number) => Math.max(0, Math.min(count, Math.round((t - zero) / UNIT) - first));
+  const rows = new Map<string, { role: Bar["role"]; width: number; y: number; cells: Uint8Array }>();
+  for (const turn of turns) {
+    if (turn.to < now - SPAN) continue;
+    for (const stroke of turn.strokes) {
+      const y = rowOf(stroke);
+      const key = `${stroke.role} ${y}`;
+      const row = rows.get(key) ?? { role: stroke.role, width: stroke.voice ? 2.2 : 3, y, cells: new Uint8Array(count) };
+      rows.set(key, row);
+      const from = unit(stroke.from);
+      row.cells.fill(1, from, Math.max(unit(stroke.to), from + LEAST));
     }
-    return [...this.#over.values(), ...rest];
   }
+  const paths = new Map<string, Strokes>();
+  for (const { role, width, y, cells } of rows.values()) {
+    const key = `${role} ${width}`;
+    const path = paths.get(key) ?? { key, role, width, d: "" };
+    paths.set(key, path);
+    for (let x = cells.indexOf(1); x >= 0; ) {
+      const end = cells.indexOf(0, x);
+      const to = end < 0 ? count : end;
+      path.d += `M${first + x} ${y}h${to - x}`;
+      x = cells.indexOf(1, to);
+    }
+  }
+  return [...paths.values()];
 }
 
-function briefOf(turn: Turn, now: number): Brief {
-  const { bars, voices } = layout(turn, now);
-  const key = keyOf(turn.thread, turn.n);
-  const strokes = bars.map((bar, i) => {
-    const voice = bar.lane >= 1 && bar.lane <= voices.count ? { n: bar.lane - 1, of: voices.count } : undefined;
-    return { key: `${key} ${i}`, from: begin(turn) + bar.from, to: begin(turn) + bar.to, role: bar.role, voice };
-  });
-  return { key, thread: turn.thread, n: turn.n, end: turn.end, inputs: turn.inputs.map((input) => Date.parse(input.ts)), strokes };
+/** When people said something, as the data of a path: of what was said at nearly the same time, once. */
+export function inputsOf(turns: readonly Brief[], zero: number): string {
+  let d = "";
+  let last = Number.NEGATIVE_INFINITY;
+  for (const t of turns.flatMap((turn) => turn.inputs).sort((a, b) => a - b)) {
+    const x = Math.round((t - zero) / UNIT);
+    if (x < last + APART) continue;
+    d += `M${x} 13h3`;
+    last = x;
+  }
+  return d;
+}
+
+/** The height of a stroke: voices above, each in its row, below them decision and reply, then tools. */
+function rowOf({ voice, role }: Stroke): number {
+  return voice ? Math.round((3 + Math.min(4, 12 / voice.of) * voice.n) * 2) / 2 : role === "tool" ? 23 : 19;
 }

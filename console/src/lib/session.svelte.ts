@@ -1,8 +1,10 @@
 // The one session of the page: connection, the tail of the log, drafts, and what the side bar counts. Views read it and never write it.
+import { untrack } from "svelte";
 import { Client, ProblemError, type Draft, type Hello, type Schemas, type State, type WorkHint } from "../../../client/src/index.ts";
 import { type Words, words } from "./connection.ts";
 import { type AnyEvent, tagged } from "./events.ts";
 import { at } from "./format.ts";
+import { Recent } from "./recent.ts";
 import { EventStore } from "./store.ts";
 import type { Work } from "./turns.ts";
 import type { Ask } from "./window.ts";
@@ -60,6 +62,12 @@ class Session {
   /** Views whose list the server does not have. */
   absent = $state.raw<ReadonlySet<string>>(new Set());
   readonly store = new EventStore();
+  readonly #recent = new Recent();
+  /** The last five minutes of the whole space, as they were this second. */
+  readonly recent = $derived.by(() => {
+    void [this.second, this.state];
+    return untrack(() => ({ now: this.now, ...this.#recent.look(this.store.events, this.work, this.now) }));
+  });
   readonly drafts = new Map<string, Draft>();
   readonly statuses = new Map<string, string>();
   #offset: number | undefined;
@@ -150,14 +158,6 @@ class Session {
   listen(listener: (events: readonly AnyEvent[]) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
-  }
-
-  /** What happened since `from` (milliseconds since 1970), as far as it is among so many events at the end of the log. */
-  recent(from: number, most: number): AnyEvent[] {
-    const { events } = this.store;
-    let first = events.length;
-    while (first > 0 && events.length - first < most && at(events[first - 1]!.ts) > from) first -= 1;
-    return events.slice(first);
   }
 
   /** A page of the log. */

@@ -38,6 +38,25 @@ export function linesOf(events: readonly AnyEvent[], turns: ReadonlyMap<string, 
   return lines;
 }
 
+/** A talk whose lines are made again and again while events come in: a line that has not changed is the same object as before. */
+export class Talk {
+  #known = new Map<string, Line>();
+
+  /** Does what `linesOf` does. */
+  lines(...of: Parameters<typeof linesOf>): Line[] {
+    const lines = linesOf(...of).map((line) => {
+      const before = this.#known.get(line.key);
+      return before && sameLine(before, line) ? before : line;
+    });
+    this.#known = new Map(lines.map((line) => [line.key, line]));
+    return lines;
+  }
+}
+
+function sameLine(a: Line, b: Line): boolean {
+  return a.kind === b.kind && a.turn === b.turn && a.closes === b.closes && a.back === b.back && a.events.length === b.events.length;
+}
+
 function kindOf(event: AnyEvent, silence: boolean): Line["kind"] | undefined {
   if (tagged(event, "input")) return "you";
   if (tagged(event, "response")) return "mind";
