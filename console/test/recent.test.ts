@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AnyEvent } from "../src/lib/events.ts";
+import { HOUR, Hour } from "../src/lib/hour.ts";
 import { inputsOf, minuteOf } from "../src/lib/minute.ts";
 import { type Brief, Recent } from "../src/lib/recent.ts";
 import { spanOf } from "../src/lib/spans.ts";
@@ -88,4 +89,25 @@ test("many threads of one parent share a lane, and a thousand lanes are not draw
   assert.deepEqual(spanOf(glance([brief("main", 1, moment(0), moment(10)), ...below]), moment(1_000), 300_000).lanes.map(({ name }) => name), ["main", "main, 20 below"]);
   const flat = Array.from({ length: 1_000 }, (_, i) => brief(`t${i}`, 1, moment(0), moment(100)));
   assert.equal(spanOf(glance(flat), moment(1_000), 300_000).lanes.length, 60);
+});
+
+test("an hour is made of beginnings and ends in any order, and what the page has seen itself is better known", () => {
+  const hour = new Hour();
+  const bounds = (turn: number, from: number, to: number) => [event(["turn", "started", `turn:${turn}`], { turn }, from), event(["turn", "ended", `turn:${turn}`], { turn, outcome: "done" }, to)];
+  const mail = event(["message", "from:main.a"], { text: "done" }, 3_000_000);
+  hour.add([mail, ...bounds(2, 2_000_000, 2_030_000).reverse(), ...bounds(1, 1_000, 2_000)]);
+  const seen = brief("main", 2, moment(1_999_000), moment(2_031_000));
+  const look = hour.look(glance([seen]), moment(3_500_000));
+  assert.deepEqual(look.turns.map(({ n, from, to }) => [n, from, to]), [[1, moment(1_000), moment(2_000)], [2, seen.from, seen.to]]);
+  assert.deepEqual(look.messages, [{ seq: mail.seq, t: moment(3_000_000), from: "main.a", to: "main" }]);
+  assert.deepEqual(hour.look(glance([]), moment(HOUR + 10_000)).turns.map(({ n }) => n), [2], "what is older than an hour is gone");
+});
+
+test("of an hour that holds too much the newest is kept", () => {
+  const hour = new Hour();
+  const many = Array.from({ length: 10_500 }, (_, i) => event(["turn", "ended"], { turn: i + 1 }, i));
+  hour.add(many.reverse());
+  const { turns } = hour.look(glance([]), moment(20_000));
+  assert.equal(turns.length, 10_000);
+  assert.ok(turns.every(({ n }) => n > 500));
 });
