@@ -8,7 +8,7 @@ import { count, line, shown, span, tokens, when } from "../src/lib/format.ts";
 import { inline, markdown, safe } from "../src/lib/markdown.ts";
 import { found, seqTyped } from "../src/lib/places.ts";
 import { sectionsOf } from "../src/lib/prompt.ts";
-import { address, parse } from "../src/lib/route.ts";
+import { address, parse, placeOf } from "../src/lib/route.ts";
 
 test("Markdown becomes data, and markup in it stays text", () => {
   const tree = markdown("# Title\n\nSome **bold** and `code`.\n\n1. one\n2. two\n\n```\n<b>\n```\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n> quoted\n\n<script>alert(1)</script>");
@@ -114,3 +114,15 @@ function contrast(a: string, b: string): number {
   const [x, y] = [light(a), light(b)];
   return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
 }
+
+test("the top bar names what of a view is looked at", () => {
+  const place = (hash: string, waiting = 0) => placeOf(parse(hash), { waiting, voices: 6 }, (id) => `the mission ${id}`);
+  assert.equal(place("#/t/main"), "main");
+  assert.equal(place("#/t/main/turn/14"), "main, turn 14");
+  assert.equal(place("#/live?span=5m"), "all threads");
+  assert.equal(place("#/log?thread=main&subtree=1"), "main and below");
+  assert.equal(place("#/inbox", 1), "1 waits for you");
+  assert.equal(place("#/inbox"), "");
+  assert.equal(place("#/voices/critic"), "6 voices");
+  assert.equal(place("#/missions/m1/task/t6"), "the mission m1");
+});

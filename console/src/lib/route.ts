@@ -56,6 +56,27 @@ export function address(path: string, query: Record<string, string | number | bo
   return text ? `${path}?${text}` : path;
 }
 
+/** What of a view is looked at, as the top bar names it beside the title. */
+export function placeOf({ view, parts, query }: Route, counts: { waiting: number; voices: number }, mission: (id: string) => string): string {
+  const [first, second] = parts;
+  switch (view) {
+    case "chat":
+      return first ?? "";
+    case "live":
+      return query.span ? "all threads" : first && second ? `${first}, turn ${second}` : (first ?? "");
+    case "inbox":
+      return counts.waiting > 0 ? (counts.waiting === 1 ? "1 waits for you" : `${counts.waiting} wait for you`) : "";
+    case "log":
+      return query.thread ? `${query.thread}${query.subtree === undefined ? "" : " and below"}` : "";
+    case "voices":
+      return counts.voices > 0 ? (counts.voices === 1 ? "1 voice" : `${counts.voices} voices`) : "";
+    case "missions":
+      return first ? mission(first) : "";
+    default:
+      return "";
+  }
+}
+
 export const chatOf = (thread: string) => `#/t/${encodeURIComponent(thread)}`;
 export const turnOf = (thread: string, turn: number) => `#/t/${encodeURIComponent(thread)}/turn/${turn}`;
 export const aboutOf = (thread: string) => `#/t/${encodeURIComponent(thread)}/about`;

@@ -36,7 +36,7 @@ const MOST = 200;
 /** Parts of parts are followed up so far: a circle of parents ends there. */
 const DEEPEST = 64;
 
-export const BOX = { width: 168, height: 46, gapX: 46, gapY: 12 };
+export const BOX = { width: 168, height: 46, gapX: 40, gapY: 12 };
 
 /** Lays out the tasks of a mission, or the parts of one task and that task behind them. */
 export function graphOf(tasks: readonly Task[], within = ""): Graph {

@@ -43,5 +43,11 @@ export function waitsFor(thread: Thread): string {
   return thread.status === "waiting" || thread.status === "idle" ? "anybody" : "";
 }
 
+/** What a thread is called, beside its id: its title, or what is wanted of a mission; nothing where that only repeats the id. */
+export function nameOf(thread: Thread): string {
+  const name = thread.title || thread.mission?.mission || "";
+  return name === short(thread.id) ? "" : name;
+}
+
 /** The last part of an id. */
 export const short = (id: string) => id.split(".").at(-1) ?? id;
