@@ -42,6 +42,8 @@ use plan::{Item, drafts};
 use queue::{Probe, Queue};
 use soundness::Soundness;
 
+/// Seconds that appends took that were stored, the wait for the writer among them.
+const SECONDS: &str = "thinkd_append_seconds";
 /// How long a commit waits for the writers of the last one to come back.
 const GATHER: Duration = Duration::from_micros(500);
 
@@ -143,12 +145,17 @@ impl Writer {
     }
 
     pub async fn append(&self, append: Append) -> Result<Appended, StoreError> {
+        let begun = Instant::now();
         let (answer, answered) = oneshot::channel();
         let item = Item::new(append, answer)?;
         if !self.queue.put(item).await {
             return Err(gone());
         }
-        answered.await.map_err(|_| gone())?
+        let appended = answered.await.map_err(|_| gone())?;
+        if appended.is_ok() {
+            metrics::histogram!(SECONDS).record(begun.elapsed());
+        }
+        appended
     }
 
     /// The backend has something to write aside.

@@ -180,6 +180,20 @@ on_both!(d4_57_a_feed_that_is_behind_its_log_reads_what_is_missing, |medium| {
     .await;
 });
 
+// How long the log takes is a figure of its own: it tells a slow disk from a slow model.
+on_both!(how_long_appends_take_is_measured, |medium| {
+    let stub = Stub::start().await;
+    let Some(app) = start(medium, &stub, 30_000).await else { return };
+    app.tell("one").await;
+    let (count, sum) =
+        (metric(&app, "thinkd_append_seconds_count").await, metric(&app, "thinkd_append_seconds_sum").await);
+    app.tell("another one").await;
+    assert!(metric(&app, "thinkd_append_seconds_count").await > count);
+    assert!(metric(&app, "thinkd_append_seconds_sum").await > sum);
+    let text = app.get("/metrics").await.text;
+    assert!(text.contains(r#"thinkd_append_seconds_bucket{le="0.5"}"#), "{text}");
+});
+
 /// A metric without labels; 0 where it was never set.
 async fn metric(app: &App, name: &str) -> f64 {
     let text = app.get("/metrics").await.text;
