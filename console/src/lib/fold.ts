@@ -13,7 +13,7 @@ export class TurnFold {
     // Older events may hold the inputs of turns that are here.
     if (oldest < this.#oldest) this.#known.clear();
     this.#oldest = oldest;
-    const keys = events.map(turnKey);
+    const keys = events.map(keyIn);
     const marks = marksOf(events, keys);
     const hinted = new Set(work.map((one) => keyOf(one.thread, one.turn)));
     const stays = (key: string) => !hinted.has(key) && this.#known.get(key)?.mark === marks.get(key);
@@ -26,6 +26,15 @@ export class TurnFold {
     this.#known = new Map([...turns].map(([key, turn]) => [key, { mark: hinted.has(key) ? "" : (marks.get(key) ?? ""), turn }]));
     return turns;
   }
+}
+
+const KEYS = new WeakMap<AnyEvent, { key: string | undefined }>();
+
+/** The turn of an event: looked for once, because it is asked for with each fold. */
+function keyIn(event: AnyEvent): string | undefined {
+  const known = KEYS.get(event) ?? { key: turnKey(event) };
+  KEYS.set(event, known);
+  return known.key;
 }
 
 function turnKey(event: AnyEvent): string | undefined {

@@ -66,7 +66,7 @@ export class Recent {
 
   /** Takes what is new of the log as the page has it, in order, and looks. `now` in milliseconds since 1970. */
   look(log: readonly AnyEvent[], work: readonly Work[], now: number): Glance {
-    this.#take(log);
+    this.#take(log, now);
     this.#forget(work, now);
     const open = [...this.#mail, ...[...this.#open.values()].flat()];
     const rest: Brief[] = [];
@@ -87,7 +87,7 @@ export class Recent {
     };
   }
 
-  #take(log: readonly AnyEvent[]): void {
+  #take(log: readonly AnyEvent[], now: number): void {
     const oldest = log[0]?.seq ?? Number.POSITIVE_INFINITY;
     const newest = log.at(-1)?.seq ?? 0;
     // Another log, or events before the first one: everything is taken anew.
@@ -99,7 +99,7 @@ export class Recent {
     }
     this.#oldest = oldest;
     let first = log.length;
-    while (first > 0 && log[first - 1]!.seq > this.#newest) first -= 1;
+    while (first > 0 && log[first - 1]!.seq > this.#newest && at(log[first - 1]!.ts) > now - KEPT) first -= 1;
     for (const event of log.slice(first)) this.#add(event);
     this.#newest = newest;
   }
