@@ -260,6 +260,8 @@ test("usage is what the server sums up, and a new call is in it soon", async () 
   await server.say("say nothing, thanks");
   await until(async () => (await sums()).find((item) => item.key === "decision")!.calls > calls);
   await row("decision", calls + 1);
+  await one.sees(/^half within \d/);
+  await one.sees("0 events behind");
   await one.page.getByRole("button", { name: "as a table" }).click();
   await one.sees("from the cache");
   one.clean();

@@ -1,6 +1,7 @@
 // What calls cost, as the server sums it up.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { logFigures } from "../src/lib/metrics.ts";
 import { binsOf, rowsOf, total } from "../src/lib/usage.ts";
 
 test("usage: unknown stays unknown, steps without calls are bars of nothing, and a bar has every token once", () => {
@@ -10,4 +11,10 @@ test("usage: unknown stays unknown, steps without calls are bars of nothing, and
   assert.deepEqual(rowsOf(usage).map((row) => [row.name, row.tokens]), [["decision", 110], ["summary", undefined], ["all others", 2]]);
   const noon = Date.UTC(2026, 10, 25, 12);
   assert.deepEqual(binsOf(usage, noon - 3_600_000, noon + 1, 3_600_000).map(({ cached, read, written }) => [cached, read, written]), [[0, 0, 0], [60, 40, 10]]);
+});
+
+test("half of the appends and 99 of 100 are bounds of the server's bins, and what was never counted is not known", () => {
+  const text = ['thinkd_append_seconds_bucket{le="0.001"} 40', 'thinkd_append_seconds_bucket{le="0.005"} 90', 'thinkd_append_seconds_bucket{le="+Inf"} 100', "thinkd_append_seconds_count 100", "thinkd_feed_behind_events 3"].join("\n");
+  assert.deepEqual(logFigures(text), { half: 5, most: Number.POSITIVE_INFINITY, behind: 3 });
+  assert.deepEqual(logFigures("thinkd_sockets 1\n"), { half: undefined, most: undefined, behind: undefined });
 });
