@@ -12,8 +12,8 @@ const PACE = 0.25;
 const VIEWS: [string, string | RegExp][] = [
   ["#/t/main", "Yes, down to about"],
   ["#/live", "Decided with"],
-  ["#/live?span=5m", /^\d+ turns$/],
-  ["#/live?span=1h", /^\d+ turns$/],
+  ["#/live?span=5m", /^main$/],
+  ["#/live?span=1h", /^main$/],
   ["#/inbox", "What runs"],
   ["#/inbox?show=schedules", "Nothing comes by itself"],
   ["#/log", "botanist, late"],
