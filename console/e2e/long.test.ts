@@ -100,3 +100,22 @@ test("100,000 events: words, a thread and a kind narrow the list; a turn of long
   one.clean();
   await one.close();
 });
+
+test("100,000 events: the lanes of an hour have the turns of before the page, in a band where they are many", async () => {
+  // Tags are found once the server has indexed what was written past it.
+  const last = () => server.call<{ items: unknown[] }>("GET", `/events?tags=turn:${EVENTS / 10}&limit=1`).then(({ items }) => items.length > 0, () => false);
+  await until(last);
+  const one = await Watched.open(browser, server.url, "#/live?span=1h");
+  const lane = (name: string) => one.page.locator(".lane", { has: one.page.getByText(name, { exact: true }) });
+  const turns = async (name: string) => Number.parseInt(await lane(name).locator(".st").innerText(), 10);
+  // A turn takes 2.5 s there, and nine of ten are of `main`: 1,296 in an hour, of which the page has the last 135. The log ends a while ago.
+  await until(async () => (await turns("main")) > 1_000);
+  assert.ok((await turns("main")) <= 1_296);
+  await lane("main").getByRole("img", { name: /turns, at most \d+ at once/ }).waitFor();
+  // A box for each of few: the oldest may go while they are counted.
+  const boxes = await lane("side-10").locator("a.tn").count();
+  assert.ok(boxes > 10 && Math.abs(boxes - (await turns("side-10"))) <= 1, `${boxes} boxes`);
+  assert.match((await lane("side-10").locator("a.tn").first().getAttribute("href")) ?? "", /^#\/t\/side-10\/turn\/\d+$/);
+  one.clean();
+  await one.close();
+});
