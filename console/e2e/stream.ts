@@ -12,7 +12,7 @@ const TICK = 50;
 const TURN = 30;
 const AT_ONCE = 4;
 const THREADS = 20;
-const VIEWS = ["#/log", "#/t/busy-1", "#/live", "#/live?span=5m", "#/threads", "#/voices", "#/usage"];
+const VIEWS = ["#/log", "#/t/busy-1", "#/live", "#/live?span=5m", "#/live?span=1h", "#/threads", "#/voices", "#/usage"];
 /** Seconds on each view, and between two looks at the memory. */
 const STAY = 20;
 const LOOK = 300;
