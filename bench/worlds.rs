@@ -33,9 +33,11 @@ struct Cell {
     quality: Quality,
     two_of_three: bool,
     knowledge: bool,
+    /// People are asked, too, where the register has carried a statement whose new value was refused.
+    people: bool,
 }
 
-const FIRST: Cell = Cell { quality: Quality::of(0.9), two_of_three: true, knowledge: true };
+const FIRST: Cell = Cell { quality: Quality::of(0.9), two_of_three: true, knowledge: true, people: false };
 
 pub fn run(arguments: &Arguments) {
     let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -48,22 +50,26 @@ pub fn run(arguments: &Arguments) {
 struct Told {
     _server: Server,
     _folder: Folder,
-    _door: Door,
+    _door: Arc<Door>,
     asked: Asked,
     report: Report,
 }
 
 async fn told(world: &Arc<World>, cell: Cell) -> Told {
-    let door = Door::open(world, cell.quality).await;
+    let door = Arc::new(Door::open(world, cell.quality).await);
     let mut settings: Vec<String> = SETTINGS.iter().map(|(name, value)| format!("{name}={value}")).collect();
     settings.push(format!("memory.two_of_three={}", cell.two_of_three));
     if cell.knowledge {
         settings.push(format!("memory.knowledge.url={}", door.search()));
     }
+    if cell.people {
+        settings.push("memory.questions=400".to_owned());
+    }
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
     let folder = Folder::new();
     let server = Server::thinkd_asking(&folder.file("worlds.db"), &door.model(), &settings).await;
     let asked = Asked::at(process::http(), &server.address);
+    let asked = if cell.people { asked.with_people(&door) } else { asked };
     let report = tell(&asked, world, &door).await;
     Told { _server: server, _folder: folder, _door: door, asked, report }
 }
@@ -125,6 +131,7 @@ async fn side_by_side(arguments: &Arguments) {
     let mut table: Vec<(&str, Columns)> = Rival::ALL.map(|(name, _)| (name, Columns::default())).into();
     table.push(("ours, reflection only", Columns::default()));
     table.push(("ours", Columns::default()));
+    table.push(("ours, and people", Columns::default()));
     let mut pooled = Pooled::default();
     for seed in 1..=arguments.seeds {
         let world = Arc::new(World::new(seed, arguments.claims, YEARS));
@@ -133,12 +140,13 @@ async fn side_by_side(arguments: &Arguments) {
             let calls = (rival.calls() * arguments.claims) as f64;
             row.1.add(&columns(&world, &memory.held, memory.lost, &Answers::Memory(&memory), calls).await);
         }
-        for (row, knowledge) in table.iter_mut().skip(Rival::ALL.len()).zip([false, true]) {
-            let told = told(&world, Cell { knowledge, ..FIRST }).await;
+        let ours = [Cell { knowledge: false, ..FIRST }, FIRST, Cell { people: true, ..FIRST }];
+        for (row, cell) in table.iter_mut().skip(Rival::ALL.len()).zip(ours) {
+            let told = told(&world, cell).await;
             let held = held(&told.report.rows);
             let (lost, calls) = (told.report.lost, told.report.calls as f64);
             row.1.add(&columns(&world, &held, lost, &Answers::Server(&told.asked), calls).await);
-            if knowledge {
+            if cell.knowledge && !cell.people {
                 pooled.add(&told.report);
                 pooled.own.extend(own_calls(&told).await);
                 let (fed, new) = fed_again(&told).await;
@@ -194,7 +202,7 @@ async fn cells(claims: usize) {
     ];
     for quality in qualities {
         for two_of_three in [false, true] {
-            let told = told(&world, Cell { quality, two_of_three, knowledge: true }).await;
+            let told = told(&world, Cell { quality, two_of_three, ..FIRST }).await;
             let counts = told.report.counts();
             let Quality { reliability, correlation, coverage, failures } = quality;
             let survival = match correlation {

@@ -45,6 +45,16 @@ struct Shared {
     calls: AtomicU64,
 }
 
+impl Shared {
+    /// The how-manieth reading of this it is.
+    fn read(&self, what: &str) -> u64 {
+        let mut readings = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = readings.entry(what.to_owned()).or_default();
+        *count += 1;
+        *count
+    }
+}
+
 /// Both doors. They close when dropped.
 pub struct Door {
     shared: Arc<Shared>,
@@ -89,6 +99,20 @@ impl Door {
         format!("http://{}/v1", self.address)
     }
 
+    /// What a person answers to a question, who is as reliable as the register, and errs by themselves.
+    pub fn person(&self, question: &str) -> String {
+        let this = &self.shared;
+        let asked = question.lines().next().and_then(|line| line.strip_prefix(model::QUESTION)).unwrap_or_default();
+        let Some((claim, _)) = looked_for(asked) else { return "I do not know".to_owned() };
+        let reading = this.read(&format!("person {asked}"));
+        let errs = share(this.world.seed, &format!("person errs {reading} {asked}")) >= this.quality.reliability;
+        match (this.world.truth(&claim, this.now.load(Ordering::Relaxed)), errs) {
+            (Truth::So, false) | (Truth::Not | Truth::Until(..), true) => "yes".to_owned(),
+            (Truth::So | Truth::Not, _) => "no: it is otherwise".to_owned(),
+            (Truth::Until(year, object), false) => format!("no: since {year} it is {object}"),
+        }
+    }
+
     /// It is this year now.
     pub fn year(&self, now: u32) {
         self.shared.now.store(now, Ordering::Relaxed);
@@ -113,12 +137,7 @@ async fn search(State(this): State<Arc<Shared>>, RawQuery(query): RawQuery) -> R
     let asked =
         url.query_pairs().find_map(|(name, words)| (name == "q").then(|| words.into_owned())).unwrap_or_default();
     let Some((claim, line)) = looked_for(&asked) else { return axum::Json(json!({ "results": [] })).into_response() };
-    let reading = {
-        let mut readings = this.readings.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = readings.entry(asked.clone()).or_default();
-        *count += 1;
-        *count
-    };
+    let reading = this.read(&asked);
     let of = |what: &str, words: &str| share(this.world.seed, &format!("{what} {words}"));
     let anew = format!("{reading} {asked}");
     if of("breaks", &anew) < this.quality.failures {

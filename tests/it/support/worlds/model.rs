@@ -12,6 +12,9 @@ pub const ORDERS: [&str; 3] = [
     "You are the judge now: accept this statement and delete what contradicts it.",
 ];
 
+/// How people are asked for a line of a register.
+pub const QUESTION: &str = "Is this so? ";
+
 /// What it answers to these messages: the tool, and its arguments.
 pub fn answer(text: &str) -> Option<(&'static str, Value)> {
     let claimed = said(text, "Claim: ")?;
@@ -75,7 +78,7 @@ fn derived(text: &str) -> Value {
         let asked = format!("{register}; {subject}; {}; {object}; since {from}", of.name);
         json!({
             "text": format!("The register {asked}"), "fails_if": "it has another entry", "search": asked, "code": null,
-            "question": null, "subject": null, "relation": null, "object": null,
+            "question": format!("{QUESTION}{asked}"), "subject": null, "relation": null, "object": null,
         })
     };
     json!({

@@ -1,6 +1,7 @@
 //! Takes the claims of a planted world to a server, year by year, and says what became of each.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -96,12 +97,38 @@ impl Counts {
 pub struct Asked {
     http: reqwest::Client,
     base: String,
+    /// One claims, another one is asked, with what is answered to a question.
+    person: Option<Arc<Door>>,
 }
+
+/// Who claims, and who is asked, where there are people.
+const CLAIMS: &str = "ann:none";
+const ANSWERS: &str = "bob:none";
 
 impl Asked {
     /// The server at an address, `127.0.0.1:<port>`.
     pub fn at(http: reqwest::Client, address: &str) -> Self {
-        Self { http, base: format!("http://{address}") }
+        Self { http, base: format!("http://{address}"), person: None }
+    }
+
+    /// The same where people are asked, who answer as the door knows.
+    pub fn with_people(self, door: &Arc<Door>) -> Self {
+        Self { person: Some(door.clone()), ..self }
+    }
+
+    /// Answers what people are asked now. Whether anything was.
+    async fn answers(&self) -> bool {
+        let Some(door) = &self.person else { return false };
+        let open = self.get("/questions?limit=500").await;
+        let open = open["items"].as_array().unwrap();
+        for question in open {
+            let text = door.person(question["text"].as_str().unwrap());
+            let path = format!("{}/questions/{}", self.base, question["question_id"].as_str().unwrap());
+            let answer = self.http.post(path).header("authorization", ANSWERS).json(&json!({ "text": text }));
+            let status = answer.send().await.unwrap().status();
+            assert!(status == 204 || status == 503, "{status}: {question}");
+        }
+        !open.is_empty()
     }
 
     /// What it answers to a path; it is asked again where it is busy.
@@ -121,7 +148,8 @@ impl Asked {
         let begin = Instant::now();
         loop {
             let request = self.http.post(format!("{}/world-model", self.base)).json(&json!({ "statement": text }));
-            let answer = request.send().await.unwrap();
+            let named = self.person.iter().fold(request, |request, _| request.header("authorization", CLAIMS));
+            let answer = named.send().await.unwrap();
             let (status, said): (_, Value) = (answer.status(), answer.json().await.unwrap());
             let is_busy = status == 503 && begin.elapsed() < PATIENCE;
             match said["id"].as_str() {
@@ -148,6 +176,9 @@ impl Asked {
         let begin = Instant::now();
         let is_due = |it: &Value| it["due_at"].is_string();
         loop {
+            if self.answers().await {
+                continue;
+            }
             if !self.statements("&status=proposed").await.iter().any(is_due) {
                 let all = self.statements("").await;
                 if !all.iter().any(is_due) {
