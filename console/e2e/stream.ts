@@ -94,9 +94,12 @@ async function tasks(page: Page, seconds: number): Promise<{ wall: Task; cpu: Ta
   await session.send("Tracing.end");
   await ended;
   await session.detach();
-  // The main thread is the one that runs scripts.
-  const script = events.find(({ name, ph }) => ph === "X" && name === "FunctionCall");
-  const own = events.filter(({ ph, tid, pid }) => ph === "X" && tid === script?.tid && pid === script.pid);
+  // The page's main thread is the one that runs scripts longest: the browser has others.
+  const scripts = new Map<string, number>();
+  const thread = ({ pid, tid }: Traced) => `${pid} ${tid}`;
+  for (const event of events) if (event.name === "FunctionCall") scripts.set(thread(event), (scripts.get(thread(event)) ?? 0) + (event.dur ?? 0));
+  const main = [...scripts].sort((a, b) => b[1] - a[1])[0]?.[0];
+  const own = events.filter((event) => event.ph === "X" && thread(event) === main);
   const all = own.filter(({ name }) => name === "RunTask");
   const longest = (of: "dur" | "tdur") => taskOf(all.reduce((most, task) => ((task[of] ?? 0) > (most[of] ?? 0) ? task : most)), own);
   return { wall: longest("dur"), cpu: longest("tdur"), long: all.filter(({ dur = 0 }) => dur > 50_000).length };
