@@ -87,7 +87,7 @@ async fn on(url: &str, folder: &Folder, stub: &Stub, (what, count, goal): (&str,
 
 /// The same of a server: what the questions take over HTTP, and how soon claims and messages are acknowledged, in turn. Its trials rest: their calls are used up.
 async fn over_http(url: &str, folder: &Folder, stub: &Stub, questions: &[Planted], goal: f64) {
-    let settings = ["memory.calls_per_hour=1", "memory.waiting=1000000", "memory.recall_bytes=4294967296"];
+    let settings = ["memory.calls_per_hour=1", "memory.waiting=2000", "memory.recall_bytes=4294967296"];
     let (server, http) = (Server::thinkd_with(url, &folder.0, stub, &settings), process::http());
     server.ready().await;
     let before = Usage::quiet(server.pid()).await.kib;

@@ -159,10 +159,16 @@ impl Select {
         self.distinct.iter().filter_map(|name| self.table.columns().find(|column| column.name == *name)).collect()
     }
 
+    /// Whether what is read has the key of each row: all of it is there once anyway, and a database that does not look for that can read in the order of an index.
+    fn has_key(&self) -> bool {
+        let is_known = |column: &Column| column.name == "space" && self.space.is_some();
+        self.table.key.iter().all(|column| is_known(column) || self.distinct.contains(&column.name))
+    }
+
     /// The question in SQL. Whatever it asks for, there are few texts, so that a database prepares few statements.
     pub fn sql(&self) -> String {
         let names: Vec<&str> = self.columns().iter().map(|column| column.name).collect();
-        let distinct = if self.distinct.is_empty() { "" } else { "distinct " };
+        let distinct = if self.distinct.is_empty() || self.has_key() { "" } else { "distinct " };
         let mut text = format!("select {distinct}{} from {}", names.join(", "), self.table.name);
         for (at, (column, is, _)) in self.conditions.iter().enumerate() {
             let word = if at == 0 { "where" } else { "and" };

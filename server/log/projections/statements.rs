@@ -227,7 +227,8 @@ pub(in crate::log) fn is_at(seen: Seen<'_>, space: &Space, id: &str, changed: Se
 
 /// What an append has to read to know whether so many statements are to be tried.
 pub(in crate::log) fn waiting(space: &Space, most: u32) -> Select {
-    Select::of(&TABLE, space).at_least("due", 0).distinct(&["space", "id", "due", "status", "changed"]).first(most)
+    let columns = &["space", "id", "due", "status", "changed"];
+    Select::of(&TABLE, space).at_least("due", 0).distinct(columns).order_by(&["due"]).first(most)
 }
 
 /// Whether fewer than so many are to be tried. One of which only what is new is known counts: it may be.
@@ -329,7 +330,8 @@ impl dyn Store + '_ {
 
     /// How many statements are to be tried, now or later, counted up to `limit`.
     pub async fn statements_waiting(&self, space: &Space, limit: u32) -> Result<u32, StoreError> {
-        let waiting = Select::of(&TABLE, space).at_least("due", 0).distinct(&["number"]).first(limit);
+        let waiting =
+            Select::of(&TABLE, space).at_least("due", 0).distinct(&["id", "due"]).order_by(&["due"]).first(limit);
         Ok(u32::try_from(self.select(waiting).await?.len()).unwrap_or(u32::MAX))
     }
 

@@ -33,7 +33,7 @@ fn judged(id: &str, outcome: &str) -> Draft {
 }
 
 /// So many statements that are held, with vectors around a few centres, as texts of a few subjects have them.
-async fn planted(store: &Arc<dyn Store>, count: usize) -> Vec<(String, Vector)> {
+pub(super) async fn planted(store: &Arc<dyn Store>, count: usize) -> Vec<(String, Vector)> {
     let mut state = 1_u64;
     let mut random = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

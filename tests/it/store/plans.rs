@@ -7,14 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use thinkd::event::condition::Condition;
+use thinkd::event::draft::Draft;
 use thinkd::event::envelope::Source;
+use thinkd::event::statement::{self, Claim, Claimant};
 use thinkd::log::appended::Append;
 use thinkd::log::kernel::Store;
 use thinkd::log::query::{Order, Query, Show};
-use thinkd::words::id::ThreadId;
+use thinkd::words::id::{ThreadId, fresh};
 use uuid::Uuid;
 
-use super::{draft, input, open, space, thread};
+use super::nearest::planted;
+use super::{append, draft, input, open, space, thread};
 use crate::support::{Medium, ms};
 
 /// Events in the log; every third in `main`.
@@ -66,7 +70,7 @@ async fn execute(medium: &Medium, text: &str) {
 }
 
 /// Rows and index entries that all connections, which are closed now, read in these tables.
-async fn read_in_all(medium: &Medium) -> u64 {
+async fn read_in_all(medium: &Medium, tables: &[&str]) -> u64 {
     let mut connection = PgConnection::connect(medium.url()).await.unwrap();
     // A connection that is gone has said before what it read.
     let busy = "select count(*) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()";
@@ -75,7 +79,7 @@ async fn read_in_all(medium: &Medium) -> u64 {
     }
     let text = "select (coalesce((select sum(seq_tup_read) from pg_stat_user_tables where relname = any($1)), 0) \
          + coalesce((select sum(idx_tup_read) from pg_stat_user_indexes where relname = any($1)), 0))::bigint";
-    let read: i64 = sqlx::query_scalar(text).bind(TABLES).fetch_one(&mut connection).await.unwrap();
+    let read: i64 = sqlx::query_scalar(text).bind(tables).fetch_one(&mut connection).await.unwrap();
     read.unsigned_abs()
 }
 
@@ -100,7 +104,7 @@ async fn life(ask: Ask, statistics: bool, times: u64) -> (u64, u64) {
         rows = ask(store.clone()).await;
     }
     store.close().await;
-    (read_in_all(&medium).await, rows as u64)
+    (read_in_all(&medium, &TABLES).await, rows as u64)
 }
 
 /// The questions that read more than they need: four times the rows they bring and 64, or what looking for a word may cost besides.
@@ -192,4 +196,40 @@ async fn a_question_that_reads_the_whole_log_is_noticed() {
         async move { store.events(&space(), &all).await.unwrap().len().min(50) }
     });
     assert_eq!(wasteful(vec![("everything", whole, 0)]).await.len(), 2);
+}
+
+/// Claims something where fewer than a thousand claims wait.
+async fn claim(store: &Arc<dyn Store>, number: usize) {
+    let source = statement::Source { by: Claimant::Mind, seqs: Vec::new(), quote: None };
+    let claim = Claim { text: format!("Claim {number}."), source, premises: Vec::new() };
+    let [claimed, _] = Draft::claimed(&ThreadId::default(), fresh(), claim);
+    append(store, vec![claimed.only_if(Condition::FewerWaiting(1000))]).await;
+}
+
+/// What was read of the statements of a space that has many, of which few wait, and in which so many are claimed then.
+async fn read_for_claims(claims: usize) -> u64 {
+    let medium = Medium::postgres().await.unwrap();
+    let store = open(&medium).await;
+    execute(&medium, "alter table statements set (autovacuum_enabled = off)").await;
+    for number in 0..TIMES as usize {
+        claim(&store, number).await;
+    }
+    planted(&store, 2000).await;
+    for number in 0..claims {
+        claim(&store, number + TIMES as usize).await;
+    }
+    store.close().await;
+    read_in_all(&medium, &["statements"]).await
+}
+
+/// What waits is counted without a look at what is held.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_on_postgres_reads_what_waits_and_not_what_is_held() {
+    if Medium::postgres().await.is_none() {
+        return;
+    }
+    let (none, some) = (read_for_claims(0).await, read_for_claims(ASKED as usize).await);
+    let each = some.saturating_sub(none) / ASKED;
+    let waiting = TIMES + ASKED;
+    assert!(each <= 4 * waiting + 64, "a claim reads {each} where {waiting} wait at most");
 }
