@@ -84,11 +84,16 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
 
 fn read(row: &Row) -> Result<RequestRow, StoreError> {
     let state = row.text("state")?;
+    let known = RequestState::parse(state);
+    in_state(row, known.ok_or_else(|| unreadable(format!("{state:?} is no state of a request")))?)
+}
+
+fn in_state(row: &Row, state: RequestState) -> Result<RequestRow, StoreError> {
     Ok(RequestRow {
         id: row.text("id")?.to_owned(),
         thread: row.thread("thread")?,
         seq: row.integer("seq")?,
-        state: RequestState::parse(state).ok_or_else(|| unreadable(format!("{state:?} is no state of a request")))?,
+        state,
         json: row.text("asked")?.to_owned(),
     })
 }
@@ -122,7 +127,9 @@ impl dyn Store + '_ {
     ) -> Result<Vec<RequestRow>, StoreError> {
         let all = Select::of(&TABLE, space).equal("state", state.as_str()).after("seq", after);
         let select = thread.into_iter().fold(all, |select, thread| select.equal("thread", thread));
-        self.select(select.order_by(&["seq"]).first(limit)).await?.iter().map(read).collect()
+        // What is known is not read: a database takes as long for a column as for a text.
+        let select = select.distinct(&["id", "thread", "seq", "asked"]).order_by(&["seq"]).first(limit);
+        self.select(select).await?.iter().map(|row| in_state(row, state)).collect()
     }
 
     /// The requests of a thread in any state, the oldest first.
