@@ -57,10 +57,11 @@ function object(schema, indent) {
 function narrowed(schema, one) {
   const properties = { ...schema.properties };
   for (const [name, says] of Object.entries(one.properties ?? {})) {
-    const { description } = properties[name] ?? {};
-    const is = "const" in says || says.oneOf || says.type === "null" ? { ...says, description } : { ...properties[name], ...says };
-    // What has to be absent needs no words.
-    properties[name] = says.type === "null" ? { type: "null" } : is;
+    const known = properties[name] ?? {};
+    // What has to be absent needs no words; a constant or a choice takes the place of what is known, and keeps its words.
+    if (says.type === "null") properties[name] = { type: "null" };
+    else if ("const" in says || says.oneOf) properties[name] = { ...says, description: known.description };
+    else properties[name] = { ...known, ...says };
   }
   return { ...schema, properties, required: [...(schema.required ?? []), ...(one.required ?? [])] };
 }
