@@ -33,7 +33,7 @@ pub const RESOURCE: Resource = Resource {
 };
 
 /// A tool call that waits for a person.
-// What `requests` writes, for the description alone.
+// It describes what `requests` writes; nothing makes one.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Approval {
     /// Its id: that of the event that asked for it.

@@ -30,7 +30,7 @@ pub const RESOURCE: Resource = Resource {
 };
 
 /// An open question.
-// What `requests` writes, for the description alone.
+// It describes what `requests` writes; nothing makes one.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Question {
     /// Its id: that of the event that asked it.
