@@ -2,7 +2,7 @@
 //! file in `projections/` that it belongs to; databases, rebuild and cache pass rows on without reading them.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::columns::{name, parse, space, thread_id, unreadable};
 use super::error::StoreError;
@@ -97,12 +97,12 @@ impl Table {
 
     /// Whether nothing of a row is missing: one that only is altered has some columns.
     pub fn is_whole(&self, row: &Row) -> bool {
-        self.columns().all(|column| row.0.contains_key(column.name))
+        self.columns().all(|column| row.has(column.name))
     }
 
     /// Writes what there is of a row, if the row is there: the text, and its arguments.
     pub(super) fn alter_text(&self, row: &Row) -> (String, Vec<Cell>) {
-        let is_there = |column: &&&Column| row.0.contains_key(column.name);
+        let is_there = |column: &&&Column| row.has(column.name);
         let columns: Vec<&Column> = self.rest.iter().filter(|column| is_there(&column)).chain(self.key).collect();
         let (changed, key) = columns.split_at(columns.len() - self.key.len());
         let list = |columns: &[&Column], from: usize, between: &str| {
@@ -260,17 +260,28 @@ impl From<Timestamp> for Cell {
 
 /// A row, or some columns of it, by column name. Reading a cell fails with `StoreError::Broken` where something else is stored.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Row(BTreeMap<&'static str, Cell>);
+// Sorted by name, each once: a list of this size is found in as soon as a tree is, and made sooner.
+pub struct Row(Vec<(&'static str, Cell)>);
 
 impl<const N: usize> From<[(&'static str, Cell); N]> for Row {
     fn from(cells: [(&'static str, Cell); N]) -> Self {
-        Self(cells.into())
+        cells.into_iter().collect()
     }
 }
 
+/// Of a column that is there twice, the last one counts.
 impl FromIterator<(&'static str, Cell)> for Row {
     fn from_iter<I: IntoIterator<Item = (&'static str, Cell)>>(cells: I) -> Self {
-        Self(cells.into_iter().collect())
+        let mut cells: Vec<_> = cells.into_iter().collect();
+        cells.sort_by_key(|(column, _)| *column);
+        cells.dedup_by(|next, kept| {
+            let is_again = next.0 == kept.0;
+            if is_again {
+                std::mem::swap(next, kept);
+            }
+            is_again
+        });
+        Self(cells)
     }
 }
 
@@ -278,17 +289,27 @@ impl FromIterator<(&'static str, Cell)> for Row {
 impl Row {
     /// What the column holds; `Null` where the row does not have it.
     pub fn cell(&self, column: &str) -> &Cell {
-        self.0.get(column).unwrap_or(&Cell::Null)
+        self.at(column).map_or(&Cell::Null, |at| &self.0[at].1)
     }
 
     /// Whether anything is known of the column.
     pub fn has(&self, column: &str) -> bool {
-        self.0.contains_key(column)
+        self.at(column).is_ok()
+    }
+
+    /// Where the column is, or would be.
+    fn at(&self, column: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|(name, _)| (*name).cmp(column))
     }
 
     /// What there is of another one is so in this one, too.
     pub fn alter(&mut self, other: Self) {
-        self.0.extend(other.0);
+        for (column, cell) in other.0 {
+            match self.at(column) {
+                Ok(at) => self.0[at].1 = cell,
+                Err(at) => self.0.insert(at, (column, cell)),
+            }
+        }
     }
 
     /// The row without NUL in its texts.
@@ -303,6 +324,16 @@ impl Row {
             Cell::Text(text) => Ok(text),
             other => Err(unreadable(format_args!("{other:?} in the column {column}"))),
         }
+    }
+
+    /// A text, which leaves the row.
+    pub fn take_text(&mut self, column: &str) -> Result<String, StoreError> {
+        if let Ok(at) = self.at(column)
+            && let Cell::Text(text) = &mut self.0[at].1
+        {
+            return Ok(std::mem::take(text));
+        }
+        self.text(column).map(str::to_owned)
     }
 
     /// A number.
