@@ -48,14 +48,18 @@ impl Is {
 pub struct Select {
     table: &'static Table,
     space: Option<Space>,
-    /// What is read; none: all columns.
-    distinct: &'static [&'static str],
+    /// The columns that are read; none: all.
+    read: &'static [&'static str],
+    /// Whether every combination of these is wanted once.
+    once: bool,
     conditions: Vec<(&'static str, Is, Cell)>,
     /// A column that is one of these.
     one_of: Option<(&'static str, Vec<Cell>)>,
     order: &'static [&'static str],
     by_key: bool,
     limit: Option<u32>,
+    /// Rows that are passed over.
+    skip: u32,
 }
 
 impl Select {
@@ -75,12 +79,14 @@ impl Select {
         Self {
             table,
             space: None,
-            distinct: &[],
+            read: &[],
+            once: false,
             conditions: Vec::new(),
             one_of: None,
             order: &[],
             by_key: false,
             limit: None,
+            skip: 0,
         }
     }
 
@@ -131,14 +137,26 @@ impl Select {
 
     /// Only these columns, and every combination once.
     #[must_use]
-    pub fn distinct(self, distinct: &'static [&'static str]) -> Self {
-        Self { distinct, ..self }
+    pub fn distinct(self, read: &'static [&'static str]) -> Self {
+        Self { read, once: true, ..self }
+    }
+
+    /// Only these columns of every row: a database takes as long to hand over a column as a short text.
+    #[must_use]
+    pub fn only(self, read: &'static [&'static str]) -> Self {
+        Self { read, once: false, ..self }
     }
 
     /// At most so many rows.
     #[must_use]
     pub fn first(self, limit: u32) -> Self {
         Self { limit: Some(limit), ..self }
+    }
+
+    /// The one behind so many rows: whether there are more than that is one row to read, however many there are.
+    #[must_use]
+    pub fn behind(self, skip: u32) -> Self {
+        Self { limit: Some(1), skip, ..self }
     }
 
     /// The table.
@@ -153,22 +171,22 @@ impl Select {
 
     /// The columns that are read, in order.
     pub fn columns(&self) -> Vec<&'static Column> {
-        if self.distinct.is_empty() {
+        if self.read.is_empty() {
             return self.table.columns().collect();
         }
-        self.distinct.iter().filter_map(|name| self.table.columns().find(|column| column.name == *name)).collect()
+        self.read.iter().filter_map(|name| self.table.columns().find(|column| column.name == *name)).collect()
     }
 
     /// Whether what is read has the key of each row: all of it is there once anyway, and a database that does not look for that can read in the order of an index.
     fn has_key(&self) -> bool {
         let is_known = |column: &Column| column.name == "space" && self.space.is_some();
-        self.table.key.iter().all(|column| is_known(column) || self.distinct.contains(&column.name))
+        self.table.key.iter().all(|column| is_known(column) || self.read.contains(&column.name))
     }
 
     /// The question in SQL. Whatever it asks for, there are few texts, so that a database prepares few statements.
     pub fn sql(&self) -> String {
         let names: Vec<&str> = self.columns().iter().map(|column| column.name).collect();
-        let distinct = if self.distinct.is_empty() || self.has_key() { "" } else { "distinct " };
+        let distinct = if self.once && !self.has_key() { "distinct " } else { "" };
         let mut text = format!("select {distinct}{} from {}", names.join(", "), self.table.name);
         for (at, (column, is, _)) in self.conditions.iter().enumerate() {
             let word = if at == 0 { "where" } else { "and" };
@@ -187,8 +205,11 @@ impl Select {
         }
         if self.limit.is_some() {
             // `+ 0`: SQLite prepares a statement whose limit is a bare parameter anew every time.
-            let before = self.one_of.as_ref().map_or(0, |(_, values)| values.len());
-            text.push_str(&format!(" limit ${} + 0", self.conditions.len() + before + 1));
+            let at = self.conditions.len() + self.one_of.as_ref().map_or(0, |(_, values)| values.len()) + 1;
+            text.push_str(&format!(" limit ${at} + 0"));
+            if self.skip > 0 {
+                text.push_str(&format!(" offset ${} + 0", at + 1));
+            }
         }
         text
     }
@@ -196,8 +217,9 @@ impl Select {
     /// Its arguments, in order.
     pub fn arguments(&self) -> Vec<Cell> {
         let limit = self.limit.map(|limit| Cell::Integer(limit.into()));
+        let skip = (self.skip > 0).then(|| Cell::Integer(self.skip.into()));
         let one_of = self.one_of.iter().flat_map(|(_, values)| values.iter().cloned());
-        self.conditions.iter().map(|(_, _, value)| value.clone()).chain(one_of).chain(limit).collect()
+        self.conditions.iter().map(|(_, _, value)| value.clone()).chain(one_of).chain(limit).chain(skip).collect()
     }
 
     /// What it asks for among all rows of its table, which are sorted by their key.
@@ -214,8 +236,8 @@ impl Select {
         let columns = self.columns();
         let read = |row: &Row| columns.iter().map(|it| (it.name, row.cell(it.name).clone())).collect::<Row>();
         let mut seen = BTreeSet::new();
-        let is_new = |row: &Row| self.distinct.is_empty() || seen.insert(row.clone());
+        let is_new = |row: &Row| !self.once || seen.insert(row.clone());
         let limit = self.limit.map_or(usize::MAX, |limit| limit as usize);
-        found.into_iter().map(read).filter(is_new).take(limit).collect()
+        found.into_iter().map(read).filter(is_new).skip(self.skip as usize).take(limit).collect()
     }
 }
