@@ -256,7 +256,7 @@ impl Requests {
     pub async fn answer_away(&self, space: &Space) -> Result<(), StoreError> {
         let mut after = 0;
         loop {
-            let page = self.store.requests(space, RequestState::Question, None, after, PAGE).await?;
+            let page = self.store.requests(space, RequestState::Question, after, PAGE).await?;
             for row in &page {
                 self.settle(space, row, Settled::Away).await?;
                 after = row.seq;

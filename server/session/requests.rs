@@ -6,12 +6,12 @@ use super::handle::{Error, Session};
 use super::right::Right;
 use crate::event::condition::RequestState;
 use crate::event::request::Said;
-use crate::log::projections::requests::RequestRow;
+use crate::log::projections::requests::{Asked, RequestRow};
 use crate::runtime::requests::Reply;
 use crate::words::id::{Seq, ThreadId};
 
 impl Session {
-    /// Calls that wait for a verdict, or questions that are open, the oldest first: those behind `after`, of one thread or all, at most
+    /// Calls that wait for a verdict, or questions that are open, the oldest first: what they asked, those behind `after`, of one thread or all, at most
     /// `limit`.
     pub async fn requests(
         &self,
@@ -19,8 +19,8 @@ impl Session {
         thread: Option<&ThreadId>,
         after: Seq,
         limit: u32,
-    ) -> Result<Vec<RequestRow>, Error> {
-        Ok(self.store(Right::Read)?.requests(self.space(), state, thread, after, limit).await?)
+    ) -> Result<Vec<Asked>, Error> {
+        Ok(self.store(Right::Read)?.asked(self.space(), state, thread, after, limit).await?)
     }
 
     /// One of them, if it is open.

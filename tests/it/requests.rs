@@ -324,7 +324,7 @@ on_both!(all_open_questions_are_answered_when_people_go, |medium| {
     bench.waits("call").await;
     bench.append((0..520).map(|number| asks(&format!("q{number}"), in_seconds(60))).collect()).await;
     bench.requests.answer_away(&space).await.unwrap();
-    let left = async |state| bench.store.requests(&space, state, None, 0, 1000).await.unwrap().len();
+    let left = async |state| bench.store.requests(&space, state, 0, 1000).await.unwrap().len();
     assert_eq!((left(RequestState::Question).await, left(RequestState::Approval).await), (0, 1));
     bench.store.close().await;
 });
@@ -432,7 +432,7 @@ on_both!(requests_are_of_one_space, |medium| {
     let answered = bench.requests.answer(&theirs, &id, words("red"), None).await;
     assert!(matches!(answered, Err(Refused::NotFound(_))), "{answered:?}");
     assert_eq!(bench.store.request(&theirs, &id).await.unwrap(), None);
-    assert_eq!(bench.store.requests(&theirs, RequestState::Approval, None, 0, 10).await.unwrap(), []);
+    assert_eq!(bench.store.requests(&theirs, RequestState::Approval, 0, 10).await.unwrap(), []);
     // What is no question is none here, either.
     let answered = bench.requests.answer(&Space::default(), &id, words("red"), None).await;
     assert!(matches!(answered, Err(Refused::NotFound(_))), "{answered:?}");

@@ -9,7 +9,7 @@ use super::params::Params;
 use crate::edge::ids;
 use crate::edge::problem::{Problem, Slug};
 use crate::event::condition::RequestState;
-use crate::log::projections::requests::RequestRow;
+use crate::log::projections::requests::Asked;
 use crate::session::handle::Session;
 
 /// A page of requests in a state, the oldest first.
@@ -43,12 +43,12 @@ pub async fn one(session: &Session, state: RequestState, id: &str) -> Result<Res
         return Err(Problem::new(Slug::NotFound, detail));
     };
     let mut body = String::new();
-    put(&row, &mut body);
+    put(&row.into(), &mut body);
     Ok(json(body))
 }
 
 /// Writes a request: the members of the event that asked, its id among them, and where it stands.
-fn put(row: &RequestRow, to: &mut String) {
+fn put(row: &Asked, to: &mut String) {
     let place = format!(r#""thread":{},"seq":{}}}"#, quoted(row.thread.as_str()), row.seq);
     match row.json.strip_suffix('}') {
         Some(members) => to.extend([members, ",", &place]),

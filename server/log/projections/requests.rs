@@ -32,6 +32,23 @@ pub struct RequestRow {
     pub json: String,
 }
 
+/// What asked, for a list of what waits: its id stands in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// The thread that asked.
+    pub thread: ThreadId,
+    /// The seq of the event that asked.
+    pub seq: Seq,
+    /// See [`RequestRow::json`].
+    pub json: String,
+}
+
+impl From<RequestRow> for Asked {
+    fn from(RequestRow { thread, seq, json, .. }: RequestRow) -> Self {
+        Self { thread, seq, json }
+    }
+}
+
 impl RequestRow {
     /// The payload of the event that asked; null when it is granted.
     pub fn asked(&self) -> Value {
@@ -85,17 +102,17 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
 fn read(row: &Row) -> Result<RequestRow, StoreError> {
     let state = row.text("state")?;
     let known = RequestState::parse(state);
-    in_state(row, known.ok_or_else(|| unreadable(format!("{state:?} is no state of a request")))?)
-}
-
-fn in_state(row: &Row, state: RequestState) -> Result<RequestRow, StoreError> {
     Ok(RequestRow {
         id: row.text("id")?.to_owned(),
         thread: row.thread("thread")?,
         seq: row.integer("seq")?,
-        state,
+        state: known.ok_or_else(|| unreadable(format!("{state:?} is no state of a request")))?,
         json: row.text("asked")?.to_owned(),
     })
+}
+
+fn in_state(space: &Space, state: RequestState, after: Seq) -> Select {
+    Select::of(&TABLE, space).equal("state", state.as_str()).after("seq", after).order_by(&["seq"])
 }
 
 /// What an append has to read to know where a request is.
@@ -116,20 +133,35 @@ impl dyn Store + '_ {
         self.select(of_id(space, id)).await?.first().map(read).transpose()
     }
 
-    /// Requests in this state, of one thread or all, the oldest first, those behind `after`; at most `limit`.
+    /// Requests in this state, the oldest first, those behind `after`; at most `limit`.
     pub async fn requests(
+        &self,
+        space: &Space,
+        state: RequestState,
+        after: Seq,
+        limit: u32,
+    ) -> Result<Vec<RequestRow>, StoreError> {
+        let select = in_state(space, state, after).first(limit);
+        self.select(select).await?.iter().map(read).collect()
+    }
+
+    /// What they asked, of one thread or all.
+    pub async fn asked(
         &self,
         space: &Space,
         state: RequestState,
         thread: Option<&ThreadId>,
         after: Seq,
         limit: u32,
-    ) -> Result<Vec<RequestRow>, StoreError> {
-        let all = Select::of(&TABLE, space).equal("state", state.as_str()).after("seq", after);
+    ) -> Result<Vec<Asked>, StoreError> {
+        let all = in_state(space, state, after);
         let select = thread.into_iter().fold(all, |select, thread| select.equal("thread", thread));
-        // What is known is not read: a database takes as long for a column as for a text.
-        let select = select.distinct(&["id", "thread", "seq", "asked"]).order_by(&["seq"]).first(limit);
-        self.select(select).await?.iter().map(|row| in_state(row, state)).collect()
+        let rows = self.select(select.only(&["thread", "seq", "asked"]).first(limit)).await?;
+        let asked = |mut row: Row| {
+            let (thread, seq) = (row.thread("thread")?, row.integer("seq")?);
+            Ok(Asked { thread, seq, json: row.take_text("asked")? })
+        };
+        rows.into_iter().map(asked).collect()
     }
 
     /// The requests of a thread in any state, the oldest first.

@@ -39,7 +39,7 @@ impl Trials {
         if most == 0 || self.store.is_user_away(space).await? {
             return Ok(0);
         }
-        let open = self.store.requests(space, RequestState::Question, None, 0, LOOKED_AT).await?;
+        let open = self.store.requests(space, RequestState::Question, 0, LOOKED_AT).await?;
         let of_trials = open.iter().filter(|row| row.is_of_trial()).count();
         Ok(if open.len() < LOOKED_AT as usize { most.saturating_sub(of_trials) } else { 0 })
     }
