@@ -116,14 +116,20 @@ pub enum Condition {
     },
 }
 
-/// More claims than these are not under way in a space at once.
-const TOGETHER: u32 = 500;
+/// Whether one more claim has room among those of its space that wait for their trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// It has, whatever is claimed beside it.
+    Ample,
+    /// It has if no others are claimed at the same time: the append counts.
+    Scarce,
+    /// It has none.
+    None,
+}
 
-impl Condition {
-    /// That of a claim, of so many at most, where so many wait already: further from the limit an append need not count once more.
-    pub fn room_for_claim(waiting: u32, most: u32) -> Option<Self> {
-        (most.saturating_sub(waiting) <= TOGETHER).then_some(Self::FewerWaiting(most))
-    }
+impl Room {
+    /// More claims than these are not under way in a space at once.
+    pub const AMPLE: u32 = 500;
 }
 
 /// What a request to people is, and how far.

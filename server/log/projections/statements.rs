@@ -1,6 +1,7 @@
 //! Statements of the world model, as they stand now. There is no other way into this table than the events of trials.
 
 use super::{Change, Projection};
+use crate::event::condition::Room;
 use crate::event::entity::normal;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
@@ -328,11 +329,18 @@ impl dyn Store + '_ {
         self.select(select.order_by(&["tested", "number"]).first(limit)).await?.iter().map(read).collect()
     }
 
-    /// How many statements are to be tried, now or later, counted up to `limit`.
-    pub async fn statements_waiting(&self, space: &Space, limit: u32) -> Result<u32, StoreError> {
-        let waiting =
-            Select::of(&TABLE, space).at_least("due", 0).distinct(&["id", "due"]).order_by(&["due"]).first(limit);
-        Ok(u32::try_from(self.select(waiting).await?.len()).unwrap_or(u32::MAX))
+    /// Whether one more claim has room where at most `most` wait, for a trial now or later. It reads two rows, however many wait.
+    pub async fn room_for_claim(&self, space: &Space, most: u32) -> Result<Room, StoreError> {
+        let waiting = Select::of(&TABLE, space).at_least("due", 0).distinct(&["id", "due"]).order_by(&["due"]);
+        let wait = async |count: u32| match count.checked_sub(1) {
+            Some(behind) => Ok::<_, StoreError>(!self.select(waiting.clone().behind(behind)).await?.is_empty()),
+            None => Ok(true),
+        };
+        Ok(match wait(most.saturating_sub(Room::AMPLE)).await? {
+            false => Room::Ample,
+            true if wait(most).await? => Room::None,
+            true => Room::Scarce,
+        })
     }
 
     /// The spaces that have statements.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex as StdMutex};
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 
-use crate::event::condition::Condition;
+use crate::event::condition::{Condition, Room};
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::set::{Change, Timer};
@@ -139,13 +139,13 @@ impl Trials {
             what: "claims of a space that wait for their trial (memory.waiting); claim again when some have had theirs",
             limit,
         };
-        let waiting = self.store.statements_waiting(space, limit).await?;
-        if waiting >= limit {
+        let room = self.store.room_for_claim(space, limit).await?;
+        if room == Room::None {
             return Err(refused());
         }
         let id = id::fresh();
         let [mut claimed, told] = Draft::claimed(thread, id, claim);
-        claimed.conditions.extend(Condition::room_for_claim(waiting, limit));
+        claimed.conditions.extend((room == Room::Scarce).then_some(Condition::FewerWaiting(limit)));
         match self.append(space, vec![claimed, told]).await {
             Err(StoreError::Unmet(Condition::FewerWaiting(_))) => Err(refused()),
             appended => Ok(appended.map(|()| id.to_string())?),

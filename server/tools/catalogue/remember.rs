@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::event::condition::Condition;
+use crate::event::condition::{Condition, Room};
 use crate::event::draft::Draft;
 use crate::event::envelope::Source as From;
 use crate::event::statement::{Claim, Claimant, PREMISES_MAX, SENTENCE_MAX, STATEMENT_MAX, Source, spaced};
@@ -97,8 +97,8 @@ impl Typed for Remember {
         if quote.as_ref().is_some_and(|quote| quote.chars().count() > SENTENCE_MAX) {
             return Err(invalid(format!("a quote has at most {SENTENCE_MAX} characters"), "text-too-large"));
         }
-        let waiting = self.store.statements_waiting(&site.space, self.waiting).await.map_err(unreadable)?;
-        if waiting >= self.waiting {
+        let room = self.store.room_for_claim(&site.space, self.waiting).await.map_err(unreadable)?;
+        if room == Room::None {
             let text = format!("{} claims wait for their trial already (memory.waiting): claim it later", self.waiting);
             return Err(invalid(text, "too-many-claims"));
         }
@@ -107,7 +107,7 @@ impl Typed for Remember {
         let value =
             json!({ "statement": id, "status": "proposed", "note": "it is tested, and held only if it survives" });
         let mut drafts = Draft::claimed(&site.thread, id, claim);
-        drafts[0].conditions.extend(Condition::room_for_claim(waiting, self.waiting));
+        drafts[0].conditions.extend((room == Room::Scarce).then_some(Condition::FewerWaiting(self.waiting)));
         Ok(Output { drafts: drafts.into(), ..Output::value(value) })
     }
 }

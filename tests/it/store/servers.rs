@@ -509,7 +509,7 @@ async fn a_crowd_at_a_cold_start_waits_for_one_connection_and_not_for_several() 
     let begun = std::time::Instant::now();
     let crowd = (0..6).map(|_| {
         let store = store.clone();
-        tokio::spawn(async move { store.statements_waiting(&space(), 10).await })
+        tokio::spawn(async move { store.room_for_claim(&space(), 10).await })
     });
     for read in crowd.collect::<Vec<_>>() {
         read.await.unwrap().expect("nobody is told that all connections are busy");
