@@ -15,7 +15,7 @@ const BROKEN_MAX: i64 = 3_600_000_000;
 pub struct Rules {
     /// The instruments that can be used for this statement now.
     pub available: BTreeSet<Instrument>,
-    /// A verdict on a prediction is two equal readings out of at most three.
+    /// A verdict on a prediction is two equal readings out of at most three; of what an experiment has carried, that is one of them.
     pub two_of_three: bool,
     /// What survived on reflection alone is not held.
     pub require_experiment: bool,
@@ -172,12 +172,19 @@ impl Trial {
         // What one instrument has carried another one has to refute: the same one may only have erred this time.
         let counts = |it: &Reading| it.answer != Answer::No || !self.carried().contains(&it.instrument);
         let of = |answer: Answer| readings().filter(|it| it.answer == answer && counts(it)).count();
+        let before = usize::from(rules.two_of_three && self.is_carried_by_experiment());
         match () {
-            () if of(Answer::Yes) >= need => Some(Answer::Yes),
+            () if before + of(Answer::Yes) >= need => Some(Answer::Yes),
             () if of(Answer::No) >= need => Some(Answer::No),
-            () if readings().count() >= most => Some(Answer::None),
+            () if before + readings().count() >= most => Some(Answer::None),
             () => None,
         }
+    }
+
+    /// Whether an experiment has carried it, which is one yes of the three readings when it is tested again: each test of the same true statement would
+    /// refute it as often as its first one otherwise, and what is held would wear away with every lie about it.
+    fn is_carried_by_experiment(&self) -> bool {
+        self.carried().iter().any(|it| *it != Instrument::Reflection)
     }
 
     /// What is to be done now.

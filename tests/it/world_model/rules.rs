@@ -131,6 +131,35 @@ proptest! {
         prop_assert_eq!(trial.next(&rules, at(3)), Step::Judge(Found::Falsified(0)));
     }
 
+    // What an experiment has carried has one yes of the three: another one refutes it with two, and carries it on with one.
+    #[test]
+    fn what_was_carried_is_one_reading_of_three_when_it_is_tested_again(count in 1usize..=3, by_reflection in any::<bool>(), answers in prop::collection::vec(answer(), 9)) {
+        let (mut trial, mut rules) = (begun(count), rules(true));
+        for prediction in &mut trial.derived.as_mut().unwrap().predictions {
+            (prediction.search, prediction.code) = (Some("a".into()), Some("1".into()));
+        }
+        rules.available = if by_reflection { BTreeSet::new() } else { BTreeSet::from([Instrument::Knowledge]) };
+        let (found, _) = run(&mut trial, &rules, &mut std::iter::repeat(Answer::Yes));
+        trial.apply(News::Judged(trial.judged(&found, &rules, at(1))));
+        prop_assert_eq!(trial.status(), Status::Surviving);
+        rules.available = BTreeSet::from([Instrument::Code]);
+        let (found, read) = run(&mut trial, &rules, &mut answers.into_iter());
+        // The control: what reflection carried is tested as if for the first time.
+        let (need, most) = if by_reflection { (2, 3) } else { (1, 2) };
+        let of = |prediction: usize, answer: Answer| read.iter().filter(|it| **it == (prediction, answer)).count();
+        let refuted = (0..count).find(|it| of(*it, Answer::No) >= 2);
+        let carried = (0..count).all(|it| of(it, Answer::Yes) >= need);
+        match found {
+            Found::Falsified(at) => prop_assert_eq!(Some(at), refuted),
+            Found::Survives => prop_assert!(carried && refuted.is_none(), "{read:?}"),
+            Found::Undecided => prop_assert!(!carried && refuted.is_none(), "{read:?}"),
+            Found::Ended(..) | Found::Broken => prop_assert!(false, "nothing later was read, and nothing broke"),
+        }
+        for it in 0..count {
+            prop_assert!(read.iter().filter(|(prediction, _)| *prediction == it).count() <= most, "{read:?}");
+        }
+    }
+
     // The trial is its events: cut anywhere and folded anew it goes on the same.
     #[test]
     fn a_trial_cut_anywhere_goes_on_the_same(count in 1usize..=3, two in any::<bool>(), answers in prop::collection::vec(answer(), 9)) {

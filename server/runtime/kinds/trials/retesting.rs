@@ -203,7 +203,7 @@ impl Bench<'_> {
         for ripe in found.ripe {
             let trial = self.folded(&ripe.row.id).await?;
             let predictions = trial.derived.as_ref().map_or(0, |derived| derived.predictions.len());
-            let calls = predictions as u64 * if trials.memory.two_of_three { 3 } else { 1 };
+            let calls = predictions as u64 * if trials.memory.two_of_three { 2 } else { 1 };
             if calls > left {
                 is_dear = true;
                 continue;

@@ -166,7 +166,7 @@ fn groundless(judged: Judged, of: &str) -> Judged {
 
 /// The questions of trials that are open.
 async fn questions(store: &dyn Store, space: &Space) -> Result<Vec<(ThreadId, Parked)>, StoreError> {
-    let open = store.requests(space, RequestState::Question, None, 0, QUESTIONS).await?;
+    let open = store.requests(space, RequestState::Question, 0, QUESTIONS).await?;
     let of_trials =
         open.into_iter().filter_map(|row| Parked::of(&row.id, &row.asked()).map(|parked| (row.thread, parked)));
     Ok(of_trials.filter(|(_, parked)| parked.trial.is_some()).collect())
