@@ -31,6 +31,8 @@ const SIZES: [(usize, f64); 2] = [(10_000, 15.0), (100_000, 60.0)];
 
 /// Claims and messages whose acknowledgement is waited for, one after the other.
 const CLAIMED: usize = 1000;
+/// Between two of them.
+const PAUSE: Duration = Duration::from_millis(10);
 
 pub fn run(_: &Arguments) {
     let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -85,7 +87,8 @@ async fn on(url: &str, folder: &Folder, stub: &Stub, (what, count, goal): (&str,
     over_http(url, folder, stub, &questions, goal).await;
 }
 
-/// The same of a server: what the questions take over HTTP, and how soon claims and messages are acknowledged, in turn. Its trials rest: their calls are used up.
+/// The same of a server: what the questions take over HTTP, and how soon claims and messages are acknowledged, in turn, each on a server that rests: what a
+/// message wakes, its turn, is more than what a claim wakes, and neither is to be in the other's way. Its trials rest, too: their calls are used up.
 async fn over_http(url: &str, folder: &Folder, stub: &Stub, questions: &[Planted], goal: f64) {
     let settings = ["memory.calls_per_hour=1", "memory.waiting=2000", "memory.recall_bytes=4294967296"];
     let (server, http) = (Server::thinkd_with(url, &folder.0, stub, &settings), process::http());
@@ -109,8 +112,10 @@ async fn over_http(url: &str, folder: &Folder, stub: &Stub, questions: &[Planted
     let acknowledged = async |path: &str, body: Value| {
         let begin = Instant::now();
         let answer = http.post(server.url(path)).json(&body).send().await.unwrap();
+        let took = since(begin);
         assert_eq!(answer.status(), 202, "{}", answer.text().await.unwrap());
-        since(begin)
+        tokio::time::sleep(PAUSE).await;
+        took
     };
     let (mut claims, mut messages) = (Vec::new(), Vec::new());
     for at in 0..CLAIMED {
