@@ -42,6 +42,9 @@ const FIRST: Cell = Cell { quality: Quality::of(0.9), two_of_three: true, knowle
 pub fn run(arguments: &Arguments) {
     let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     threads.block_on(side_by_side(arguments));
+    if arguments.case.is_some() {
+        return;
+    }
     threads.block_on(cells(arguments.claims.min(SMALL)));
     threads.block_on(chorus(arguments.claims.min(SMALL)));
 }
@@ -142,6 +145,9 @@ async fn side_by_side(arguments: &Arguments) {
         }
         let ours = [Cell { knowledge: false, ..FIRST }, FIRST, Cell { people: true, ..FIRST }];
         for (row, cell) in table.iter_mut().skip(Rival::ALL.len()).zip(ours) {
+            if arguments.case.as_ref().is_some_and(|case| case != row.0) {
+                continue;
+            }
             let told = told(&world, cell).await;
             let held = held(&told.report.rows);
             let (lost, calls) = (told.report.lost, told.report.calls as f64);
@@ -160,7 +166,9 @@ async fn side_by_side(arguments: &Arguments) {
     );
     println!("  {:<22}{}", "", NAMES.map(|name| format!("{name:>10}")).concat());
     table.iter().for_each(|(name, columns)| println!("  {name:<22}{}", columns.line()));
-    pooled.print(FIRST);
+    if pooled.counts.of_true > 0 {
+        pooled.print(FIRST);
+    }
 }
 
 /// Calls that statements took which survived: one derives, one is for each reading.
