@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::statement::{Instrument, Judged, NAME_MAX, Outcome, Status, Triple, folded, spaced};
+use super::statement::{Judged, NAME_MAX, Outcome, Status, Triple, folded, spaced};
 
 /// Most names of one merge.
 pub const NAMES_MAX: usize = 32;
@@ -121,9 +121,8 @@ pub fn is_identity(relation: &str) -> bool {
 /// a model that finds two names alike is no ground to take them for one.
 pub fn identity<'a>(triple: &'a Triple, judged: &Judged) -> Option<[&'a str; 2]> {
     let names = [triple.subject.as_str(), triple.object.as_str()];
-    let is_tested = judged.carried.iter().any(|it| *it != Instrument::Reflection);
     let says_so = is_identity(&triple.relation) && names.iter().all(|name| is_name(name));
-    let stands = judged.outcome == Outcome::Is(Status::Surviving) && judged.valid.to.is_none() && is_tested;
+    let stands = judged.outcome == Outcome::Is(Status::Surviving) && judged.valid.to.is_none() && judged.is_tested();
     (says_so && stands && normal(names[0]) != normal(names[1])).then_some(names)
 }
 

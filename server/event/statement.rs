@@ -429,6 +429,13 @@ pub struct Judged {
     pub retest: u64,
 }
 
+impl Judged {
+    /// Whether an experiment carried it, and not reflection alone.
+    pub fn is_tested(&self) -> bool {
+        self.carried.iter().any(|it| *it != Instrument::Reflection)
+    }
+}
+
 /// A name or a statement as it is compared: folded, one space between words, no full stop at the end.
 pub fn folded(text: &str) -> String {
     let folded: String = text.nfkc().default_case_fold().nfkc().collect();

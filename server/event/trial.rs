@@ -172,19 +172,15 @@ impl Trial {
         // What one instrument has carried another one has to refute: the same one may only have erred this time.
         let counts = |it: &Reading| it.answer != Answer::No || !self.carried().contains(&it.instrument);
         let of = |answer: Answer| readings().filter(|it| it.answer == answer && counts(it)).count();
-        let before = usize::from(rules.two_of_three && self.is_carried_by_experiment());
+        // What an experiment has carried has one yes: what is held would wear away otherwise, as each lie about it has it tested again.
+        let is_tested = self.status().is_held() && self.judged.as_ref().is_some_and(Judged::is_tested);
+        let before = usize::from(rules.two_of_three && is_tested);
         match () {
             () if before + of(Answer::Yes) >= need => Some(Answer::Yes),
             () if of(Answer::No) >= need => Some(Answer::No),
             () if before + readings().count() >= most => Some(Answer::None),
             () => None,
         }
-    }
-
-    /// Whether an experiment has carried it, which is one yes of the three readings when it is tested again: each test of the same true statement would
-    /// refute it as often as its first one otherwise, and what is held would wear away with every lie about it.
-    fn is_carried_by_experiment(&self) -> bool {
-        self.carried().iter().any(|it| *it != Instrument::Reflection)
     }
 
     /// What is to be done now.

@@ -203,7 +203,11 @@ impl Bench<'_> {
         for ripe in found.ripe {
             let trial = self.folded(&ripe.row.id).await?;
             let predictions = trial.derived.as_ref().map_or(0, |derived| derived.predictions.len());
-            let calls = predictions as u64 * if trials.memory.two_of_three { 2 } else { 1 };
+            let readings = match trials.memory.two_of_three {
+                false => 1,
+                true => 3 - u64::from(ripe.judged.is_tested()),
+            };
+            let calls = predictions as u64 * readings;
             if calls > left {
                 is_dear = true;
                 continue;
