@@ -165,7 +165,8 @@ async fn side_by_side(arguments: &Arguments) {
         arguments.seeds, arguments.claims
     );
     println!("  {:<22}{}", "", NAMES.map(|name| format!("{name:>10}")).concat());
-    table.iter().for_each(|(name, columns)| println!("  {name:<22}{}", columns.line()));
+    let told = table.iter().filter(|(_, columns)| columns.0[0].1 > 0.0);
+    told.for_each(|(name, columns)| println!("  {name:<22}{}", columns.line()));
     if pooled.counts.of_true > 0 {
         pooled.print(FIRST);
     }
