@@ -78,6 +78,36 @@ impl<T: Value> Context<T> {
         Context::of(Node::root(Output::new(value)))
     }
 
+    /// A context of a value that is there already and comes from this one's: a part of it, for one. What sees the
+    /// [graph](Self::graph) or the [calls](crate::Call::needs) of a run sees where it is from.
+    ///
+    /// ```
+    /// use unhurried::{Context, node};
+    ///
+    /// #[node]
+    /// async fn split(text: String) -> Vec<String> {
+    ///     text.split(' ').map(str::to_owned).collect()
+    /// }
+    ///
+    /// #[node]
+    /// async fn length(word: String) -> usize {
+    ///     word.len()
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), unhurried::NodeExecutionError> {
+    /// let words = split(Context::new("plain values".to_owned()));
+    /// let lengths: Vec<_> = words.data().await?.into_iter().map(|word| length(words.taken(word))).collect();
+    /// assert_eq!(unhurried::all(lengths.clone()).await?, [5, 6]);
+    /// assert_eq!(lengths[0].graph().nodes[1].name, "split");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use = "a context does nothing until it is read"]
+    pub fn taken<U: Value>(&self, value: U) -> Context<U> {
+        Context::of(Node::taken(Output::new(value), &self.node))
+    }
+
     pub(crate) fn of(node: Arc<Node>) -> Self {
         Context { node, value: PhantomData, _await_it_before_returning: AwaitItBeforeReturning(PhantomPinned) }
     }

@@ -16,7 +16,7 @@ use tokio::task::{JoinSet, coop};
 use tracing::Instrument;
 
 use crate::error::{Cause, NodeExecutionError, Refusal, panicked};
-use crate::hook::{Call, Next};
+use crate::hook::{Call, Next, Parent};
 use crate::node::{Branch, Branches, Node, Outcome, Output, Places, Walk, Walked};
 use crate::past::Past;
 use crate::run::{Birth, HERE, Here, Scope};
@@ -276,7 +276,7 @@ async fn in_run(node: Arc<Node>, scope: Arc<Scope>) -> Outcome {
     let place = node.birth.as_ref().and_then(Birth::place);
     let within = scope.within(&node, place.clone());
     let mut parents = Vec::new();
-    node.parents(|parent| parents.push(parent.past.clone()));
+    node.parents(|parent| parents.push(Parent { past: parent.past.clone(), birth: parent.birth.clone() }));
     let call = Call { run: scope.run.id().clone(), node, parents, place };
     HERE.scope(Here { scope: Some(within), ..Here::now() }, through_hooks(call, scope)).await
 }

@@ -2,6 +2,7 @@
 //!
 //! The core runs nodes and calls hooks. Spans, statistics, the journal and the cache are hooks; you can write others.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -71,9 +72,15 @@ impl<H: Hook + ?Sized> Hook for Arc<H> {
 /// One execution of a node, as a hook sees it.
 pub struct Call {
     pub(crate) node: Arc<Node>,
-    pub(crate) parents: Vec<Arc<Past>>,
+    pub(crate) parents: Vec<Parent>,
     pub(crate) run: Arc<str>,
     pub(crate) place: Option<String>,
+}
+
+/// What an argument of a call comes from.
+pub(crate) struct Parent {
+    pub(crate) past: Arc<Past>,
+    pub(crate) birth: Option<Birth>,
 }
 
 impl Call {
@@ -101,7 +108,18 @@ impl Call {
 
     /// The names of what its arguments come from.
     pub fn parents(&self) -> impl Iterator<Item = &str> {
-        self.parents.iter().map(|parent| &*parent.name)
+        self.parents.iter().map(|parent| &*parent.past.name)
+    }
+
+    /// The [places](Self::place) of the calls whose values flow into this one, each once, in the order of the arguments. A value that
+    /// was given has no place, unless it was [taken](crate::Context::taken) from one that has; nor has what another run computed.
+    ///
+    /// What the code around has read and went by is not known here: that is no argument.
+    pub fn needs(&self) -> impl Iterator<Item = String> {
+        let mut seen = HashSet::new();
+        let births = self.parents.iter().filter_map(|parent| parent.birth.as_ref());
+        let places = births.filter(|birth| *birth.scope.run.id() == self.run).filter_map(Birth::place);
+        places.filter(move |place| seen.insert(place.clone()))
     }
 
     /// Whether the node asked not to be recorded, by `#[node(transient)]`.

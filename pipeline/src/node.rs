@@ -154,6 +154,13 @@ impl Node {
         Arc::new(Node { past: Past::of("value".into(), true), kind: None, once: Once::full(value), birth: run::home() })
     }
 
+    /// A given value that comes from another node's.
+    pub(crate) fn taken(value: Output, from: &Arc<Node>) -> Arc<Self> {
+        let past = Past::of("value".into(), true);
+        past.remember(std::slice::from_ref(from));
+        Arc::new(Node { past, kind: None, once: Once::full(value), birth: from.birth.clone() })
+    }
+
     pub(crate) fn is_pending(&self) -> bool {
         !self.once.is_full()
     }

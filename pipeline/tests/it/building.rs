@@ -102,6 +102,19 @@ fn d2_09_the_graph_matches_the_calls_and_is_exported() {
 }
 
 #[test]
+fn a_value_that_was_taken_from_another_shows_where_it_is_from() {
+    let base = add_one(Context::new(1));
+    let part = base.taken(base.blocking_data().unwrap() - 1);
+    assert_eq!((part.is_pending(), part.name(), part.pending_count()), (false, "value", 0));
+    let graph = double(&part).graph();
+    let nodes = graph.nodes.iter().map(|node| (node.name.as_str(), node.state)).collect::<Vec<_>>();
+    let (given, done, pending) = (NodeState::Given, NodeState::Done, NodeState::Pending);
+    assert_eq!(nodes, [("value", given), ("add_one", done), ("value", given), ("double", pending)]);
+    assert_eq!(graph.edges, [(0, 1), (1, 2), (2, 3)]);
+    assert_eq!(double(part).blocking_data().unwrap(), 2);
+}
+
+#[test]
 fn a_context_given_twice_is_two_edges_and_one_execution() {
     let one = add_one(Context::new(0));
     let two = add(&one, &one);

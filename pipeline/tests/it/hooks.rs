@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use unhurried::{
     Call, Context, FileStore, Hook, Journal, JournalError, JournalStore, MemoryStore, Next, NodeExecutionError,
-    Outcome, Output, Refusal, Run, Spans, Stats, node,
+    Outcome, Output, Refusal, Run, Spans, Stats, all, node,
 };
 
 #[node]
@@ -68,6 +68,52 @@ async fn d2_58_d2_60_a_hook_sees_start_and_end_of_each_node_with_the_run_and_the
         "2 fails failed",
     ];
     assert_eq!(watch.lines(), expected);
+}
+
+/// Writes down which calls flow into each.
+#[derive(Clone, Default)]
+struct Flow(Arc<Mutex<Vec<String>>>);
+
+#[unhurried::async_trait]
+impl Hook for Flow {
+    async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
+        let needs = call.needs().collect::<Vec<_>>().join(" ");
+        self.0.lock().unwrap().push(format!("{} needs {needs}", call.place().unwrap_or("?")));
+        next.run().await
+    }
+}
+
+impl Flow {
+    fn sorted(&self) -> Vec<String> {
+        let mut lines = self.0.lock().unwrap().clone();
+        lines.sort();
+        lines
+    }
+}
+
+#[tokio::test]
+async fn d2_60_a_hook_sees_which_calls_flow_into_a_call() {
+    let flow = Flow::default();
+    let sum = Run::new("r").hook(flow.clone()).scope(async {
+        let one = add_one(Context::new(1));
+        let twice = add(&one, &one);
+        let half = twice.data().await? / 2;
+        let branches = [add_one(twice.taken(half)), add_one(Context::new(half)), nested(&twice)];
+        all(branches).data().await
+    });
+    assert_eq!(sum.await.unwrap(), [3, 3, 6]);
+    // A value twice is one need; what was given has none, whatever the code around went by; what was taken says where it is from.
+    let expected =
+        ["1 needs ", "2 needs 1", "3 needs 2", "4 needs ", "5 needs 2", "5.1 needs ", "5.2 needs 5.1", "6 needs 3 4 5"];
+    assert_eq!(flow.sorted(), expected);
+}
+
+#[tokio::test]
+async fn what_another_run_computed_has_no_place_in_this_one() {
+    let flow = Flow::default();
+    let other = Run::new("other").scope(async { add_one(Context::new(1)) }).await;
+    let sum = Run::new("r").hook(flow.clone()).scope(async { add(add_one(Context::new(1)), &other).await }).await;
+    assert_eq!((sum.unwrap(), flow.sorted()), (4, vec!["1 needs ".to_owned(), "2 needs 1".to_owned()]));
 }
 
 #[tokio::test]
