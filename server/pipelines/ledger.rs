@@ -30,6 +30,9 @@ use crate::words::id::{self, Space};
 const VALUE_MAX: usize = 16 << 20;
 /// How long the name of a node may be in an event, in characters.
 const NODE_MAX: usize = 200;
+/// How many places an event names whose values flow into a node, and the longest of them, in bytes. Others are counted.
+const NEEDS_MAX: usize = 64;
+const NEED_MAX: usize = 200;
 
 /// Puts values where they have room: into events, or into blobs.
 #[derive(Clone)]
@@ -225,7 +228,7 @@ impl JournalStore for Ledger {
         let (call, held, abandoned) = match what {
             NodeNews::Recorded { call, value } => (call, value.map(Slot::to_held), false),
             NodeNews::Abandoned { call } => (call, None, true),
-            NodeNews::Started | NodeNews::Passed => return Ok(None),
+            NodeNews::Started { .. } | NodeNews::Passed => return Ok(None),
         };
         // Events of before arguments were recorded have none: the journal refuses them by name.
         let arguments = call.arguments.map(Arguments::deserialize).transpose()?;
@@ -290,7 +293,8 @@ impl Hook for Starts {
             let detail = json!({ "limit": limit, "key": "pipelines.nodes" });
             return Err(Arc::new(Failure::new(FailureKind::Budget, text).with(detail)));
         }
-        book.write(book.0.run.node_started(&node, place)).await;
+        let (needs, more) = needs(call);
+        book.write(book.0.run.node_started(&node, place, &needs, more)).await;
         let outcome = next.run().await;
         // What is to be recorded is said to be finished by its record.
         if outcome.is_ok() && call.is_transient() {
@@ -303,6 +307,18 @@ impl Hook for Starts {
 /// The flow in which a place is: `t7` of `/t3/t7.2`.
 fn flow(place: &str) -> &str {
     place.rsplit_once('/').map_or("", |(_, own)| own.split('.').next().unwrap_or(own))
+}
+
+fn needs(call: &Call) -> (Vec<String>, u64) {
+    let (mut named, mut more) = (Vec::new(), 0);
+    for place in call.needs() {
+        if named.len() < NEEDS_MAX && place.len() <= NEED_MAX {
+            named.push(place);
+        } else {
+            more += 1;
+        }
+    }
+    (named, more)
 }
 
 fn named(call: &Call) -> String {

@@ -55,7 +55,7 @@ impl Past {
                 RunNews::Ended { .. } => {}
             },
             Fact::Node(node) => match node.what {
-                NodeNews::Started => self.nodes += 1,
+                NodeNews::Started { .. } => self.nodes += 1,
                 // The last one counts: it is what later nodes saw.
                 NodeNews::Recorded { .. } | NodeNews::Abandoned { .. } => {
                     self.records.insert(node.place.to_owned(), event.event_id);

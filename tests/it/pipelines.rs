@@ -1,6 +1,8 @@
 //! Pipelines in the server: started over HTTP, every node an event, taken up where they were. Every `on_both!` is two
 //! `#[tokio::test]`s, one a database.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -163,6 +165,50 @@ on_both!(d2_60_a_run_leaves_its_events_in_a_thread_that_can_be_followed, |medium
     let seen: Vec<Value> = socket.events().into_iter().filter(|event| has(event, "pipeline:steps")).collect();
     assert_eq!(seen, events);
     assert_eq!(app.pages("/events?order=asc&tags=pipeline:steps&").await, events);
+    envelope::check_log(&app.log().await);
+});
+
+/// Of each node that started, its place and the places it needs.
+fn needs(events: &[Value]) -> BTreeSet<String> {
+    let place = |event: &Value| event["payload"]["place"].as_str().unwrap().to_owned();
+    let started = with(events, &["node", "started"]);
+    started.into_iter().map(|event| format!("{} {}", place(event), event["payload"]["needs"])).collect()
+}
+
+on_both!(d2_60_a_node_says_whose_values_flow_into_it_after_a_crash_too, |medium| {
+    let stub = Stub::start().await;
+    stub.script(|r| summing(r) && r.says("second words"), [text("never").never()]);
+    stub.on_each(summing, |request| text(if request.says("digests") { "all of it" } else { "a part" }));
+    let mut app = own::setup(medium, &stub).start().await;
+    let long = "lorem ipsum ".repeat(1500);
+    app.tell(&format!("first words {long}")).await;
+    app.tell(&format!("second words {long}")).await;
+    let path = begin(&app, "summary", json!({ "thread": "main" })).await;
+    within("one digest, while the other is made", async {
+        while app.pages("/events?tags=finished&").await.len() < 2 {
+            tokio::time::sleep(ms(10)).await;
+        }
+    })
+    .await;
+    app.restart().await;
+    let run = ended(&app, &path).await;
+    assert_eq!(run["output"]["summary"], "all of it", "{run}");
+    let events = events_of(&app, &run).await;
+    // What is read is digested in parts, at 2 and so on, and the digests are joined.
+    let parts = run["output"]["parts"].as_u64().unwrap();
+    let digests: Vec<String> = (2..2 + parts).map(|place| place.to_string()).collect();
+    let mut expected = vec!["1 null".to_owned(), format!("{} {}", parts + 2, json!(digests))];
+    expected.extend(digests.iter().map(|place| format!(r#"{place} ["1"]"#)));
+    assert!((2..=7).contains(&parts) && has(&events[events.len() - 1], "done"), "{}", story(&events));
+    assert_eq!(needs(&events), BTreeSet::from_iter(expected), "{}", story(&events));
+    assert!(steps(&events).contains(&"run resumed".to_owned()));
+    // Of many, the first ones are named and the others counted.
+    let many = perform(&app, "odd", json!("many_needs")).await;
+    assert_eq!(many["output"], "70");
+    let events = events_of(&app, &many).await;
+    let counted = &with(&events, &["node", "started"]).last().unwrap()["payload"];
+    assert_eq!((&counted["node"], &counted["needs"][63]), (&json!("counted"), &json!("64")));
+    assert_eq!((counted["needs"].as_array().unwrap().len(), &counted["needs_more"]), (64, &json!(6)));
     envelope::check_log(&app.log().await);
 });
 

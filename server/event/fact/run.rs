@@ -135,7 +135,12 @@ pub struct NodeFact<'a> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NodeNews<'a> {
     /// Its body begins.
-    Started,
+    Started {
+        /// The places whose values flow into it; none in logs from before that was known.
+        needs: Option<&'a Value>,
+        /// How many more there are.
+        more: u64,
+    },
     /// It has its value.
     Recorded {
         /// What its record is compared by; none in logs from before that.
@@ -285,7 +290,15 @@ pub(super) const NODE_STARTED: Spec = Spec {
     name: "node-started",
     about: "The body of a node begins.",
     tags: &["node", "started", "pipeline:<name>"],
-    members: &[TEXT, RUN, PIPELINE, NODE_NAME, PLACE],
+    members: &[
+        TEXT,
+        RUN,
+        PIPELINE,
+        NODE_NAME,
+        PLACE,
+        ("needs?", "string[]", "the places of the nodes whose values flow into it; without it none is known"),
+        ("needs_more?", "number", "how many more there are"),
+    ],
     open: false,
 };
 pub(super) const NODE_FINISHED: Spec = Spec {
@@ -379,7 +392,9 @@ impl<'a> NodeFact<'a> {
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
         let call = NodeCall { arguments: raw.get("arguments"), version: raw.count("version") };
         let what = match raw.tags.get(1)?.as_str() {
-            tag::STARTED => NodeNews::Started,
+            tag::STARTED => {
+                NodeNews::Started { needs: raw.get("needs"), more: raw.count("needs_more").unwrap_or_default() }
+            }
             tag::FINISHED if raw.get("transient").is_some() => NodeNews::Passed,
             tag::FINISHED => NodeNews::Recorded { call, value: Slot::of(raw, "value") },
             tag::ABANDONED => NodeNews::Abandoned { call },
@@ -396,7 +411,10 @@ impl<'a> NodeFact<'a> {
             draft.payload("node", node).payload("place", place)
         };
         match what {
-            NodeNews::Started => of_node(tag::STARTED),
+            NodeNews::Started { needs, more } => {
+                let more = (more > 0).then_some(more);
+                of_node(tag::STARTED).payload_some("needs", needs.cloned()).payload_some("needs_more", more)
+            }
             NodeNews::Recorded { call, value } => of_node(tag::FINISHED).call(call).slot("value", value),
             NodeNews::Passed => of_node(tag::FINISHED).payload("transient", true),
             NodeNews::Abandoned { call } => of_node(tag::ABANDONED).call(call),
@@ -448,7 +466,7 @@ impl<'a> Family<'a> for RunFact<'a> {
 impl<'a> Family<'a> for NodeFact<'a> {
     fn kind(&self) -> Option<Kind> {
         Some(match self.what {
-            NodeNews::Started => Kind::NodeStarted,
+            NodeNews::Started { .. } => Kind::NodeStarted,
             NodeNews::Recorded { .. } | NodeNews::Passed => Kind::NodeFinished,
             NodeNews::Abandoned { .. } => Kind::NodeAbandoned,
         })
@@ -552,9 +570,10 @@ impl RunKey {
         }
     }
 
-    /// A node's body begins.
-    pub fn node_started(&self, node: &str, place: &str) -> Draft {
-        self.node(node, place, NodeNews::Started)
+    /// A node's body begins; the values of the places `needs`, and of so many `more`, flow into it.
+    pub fn node_started(&self, node: &str, place: &str, needs: &[String], more: u64) -> Draft {
+        let needs = (!needs.is_empty()).then(|| json!(needs));
+        self.node(node, place, NodeNews::Started { needs: needs.as_ref(), more })
     }
 
     /// A node has its value; `arguments` and `version` are what a record is compared by.
@@ -611,7 +630,7 @@ pub(super) fn examples(failure: &Failure) -> Vec<Draft> {
     drafts.extend(run.ended(&RunOutcome::Failed(failure.clone())));
     drafts.extend(run.ended(&RunOutcome::Cancelled));
     drafts.extend([
-        run.node_started("digest", "2"),
+        run.node_started("digest", "2", &["1".to_owned()], 0),
         run.node_recorded("digest", "2", &arguments, 1, &held),
         run.node_recorded("read", "1", &arguments, 1, &blob),
         run.node_passed("join", "3"),

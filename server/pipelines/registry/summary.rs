@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use futures_util::future::try_join_all;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use unhurried::{Context, NodeExecutionError, node};
@@ -69,19 +68,19 @@ pub struct Summary {
     parts: usize,
 }
 
-/// The pipeline.
+/// The pipeline. A group is joined as soon as its own digests are there.
 pub async fn summary(wanted: Context<Wanted>, host: Host) -> Result<Context<Summary>, NodeExecutionError> {
     let read = read(wanted, host.clone());
     let Parts { cut, parts } = read.data().await?;
-    let digests: Vec<_> = parts.iter().map(|part| digest(Context::new(part.clone()), host.clone())).collect();
-    let mut digests = try_join_all(digests.iter().map(Context::data)).await?;
+    let mut digests: Vec<_> = parts.iter().map(|part| digest(read.taken(part.clone()), host.clone())).collect();
     while digests.len() > 1 {
-        let groups: Vec<_> =
-            digests.chunks(GROUP).map(|group| join(Context::new(group.to_vec()), host.clone())).collect();
-        digests = try_join_all(groups.iter().map(Context::data)).await?;
+        digests = digests.chunks(GROUP).map(|group| join(group, host.clone())).collect();
     }
     let (from, up_to) = (parts.first().map_or(0, |part| part.from), parts.last().map_or(0, |part| part.up_to));
-    let summary = digests.into_iter().next().unwrap_or_default();
+    let summary = match digests.first() {
+        Some(digest) => digest.data().await?,
+        None => String::new(),
+    };
     Ok(Context::new(Summary { summary, from, up_to, cut, parts: parts.len() }))
 }
 

@@ -160,6 +160,8 @@ enum Oddity {
     Nul,
     /// A node that is not to be recorded.
     Transient,
+    /// A node into which more values flow than its event names.
+    ManyNeeds,
 }
 
 #[derive(Clone, Serialize)]
@@ -206,6 +208,11 @@ async fn passing(_: ()) -> String {
 }
 
 #[node]
+async fn counted(all: Vec<String>) -> String {
+    all.len().to_string()
+}
+
+#[node]
 async fn shown(value: Value) -> Value {
     Value::from(value.to_string().len())
 }
@@ -232,5 +239,6 @@ async fn odd(oddity: Context<Oddity>, _: Host) -> Result<Context<String>, NodeEx
         Oddity::TooDeep => Context::new(shown(too_deep(&nothing)).await?.to_string()),
         Oddity::Nul => with_nul(&nothing),
         Oddity::Transient => passing(&nothing),
+        Oddity::ManyNeeds => counted((0..70).map(|_| fine(&nothing)).collect::<Vec<_>>()),
     })
 }
