@@ -15,7 +15,33 @@ export interface Places {
   height: number;
 }
 
+/** What stands left of each box, by name. */
+export type Required = Map<string, Set<string>>;
+
 const EDGE = 14;
+
+/** Boxes by layer: each one behind all that it requires. What requires itself, in a circle, is not waited for. */
+export function layersOf(shown: readonly string[], required: Required): string[][] {
+  const layer = new Map<string, number>();
+  const waiting = new Map(shown.map((id) => [id, required.get(id)!.size]));
+  const behind = new Map<string, string[]>(shown.map((id) => [id, []]));
+  for (const id of shown) for (const from of required.get(id)!) behind.get(from)!.push(id);
+  const ready = shown.filter((id) => waiting.get(id) === 0);
+  const rest = new Set(shown);
+  while (rest.size > 0) {
+    const id = ready.shift() ?? [...rest][0]!;
+    if (!rest.delete(id)) continue;
+    const before = [...required.get(id)!].map((from) => layer.get(from) ?? -1);
+    layer.set(id, Math.max(-1, ...before) + 1);
+    for (const next of behind.get(id)!) {
+      waiting.set(next, waiting.get(next)! - 1);
+      if (waiting.get(next) === 0) ready.push(next);
+    }
+  }
+  const layers: string[][] = [];
+  for (const id of shown) (layers[layer.get(id)!] ??= []).push(id);
+  return layers;
+}
 
 /** Orders each layer so that lines are short: boxes go where those are that they are tied to; where that is equal, by `compare`. */
 export function arrange(layers: string[][], lines: Iterable<readonly [string, string]>, compare: (a: string, b: string) => number): void {

@@ -83,4 +83,5 @@ export const aboutOf = (thread: string) => `#/t/${encodeURIComponent(thread)}/ab
 export const logOf = (seq: number) => `#/log/${seq}`;
 export const missionOf = (thread: string) => `#/missions/${encodeURIComponent(thread)}`;
 export const taskOf = (thread: string, task: string) => `${missionOf(thread)}/task/${encodeURIComponent(task)}`;
+export const runOf = (id: string, place?: string) => `#/run/${encodeURIComponent(id)}${place === undefined ? "" : `/${encodeURIComponent(place)}`}`;
 export const callOf = (id: string) => `#/call/${encodeURIComponent(id)}`;

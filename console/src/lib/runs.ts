@@ -1,5 +1,5 @@
 // A run of a pipeline, folded from its events: each node, when it worked, what became of it, and whether the journal answered for it.
-import { type AnyEvent, tagged, textOf } from "./events.ts";
+import { type AnyEvent, type Role, numberOf, tagged, textOf } from "./events.ts";
 import { at } from "./format.ts";
 
 /** One node at its place in a run. */
@@ -13,7 +13,34 @@ export interface RunNode {
   /** Its value was recorded before the run was taken up again: it was not computed twice. */
   journal: boolean;
   value: unknown;
+  /** The places whose values flow into it, as far as its event names them. */
+  needs: string[];
+  /** How many more there are. */
+  more: number;
   event: AnyEvent;
+}
+
+/** How a node is shown: the sign, the colour role, the word. */
+export interface NodeMark {
+  sign: string;
+  role: Role;
+  word: string;
+}
+
+const LOOKS: Record<RunNode["state"], [sign: string, role: Role]> = { running: ["run", "voice"], done: ["ok", "ok"], failed: ["fail", "fail"], abandoned: ["pass", "pass"] };
+
+/** What the journal answered has a sign of its own. */
+export function nodeMark(node: Pick<RunNode, "state" | "journal">): NodeMark {
+  if (node.journal) return { sign: "again", role: "ok", word: "from the journal" };
+  const [sign, role] = LOOKS[node.state];
+  return { sign, role, word: node.state };
+}
+
+/** The place in whose body a place is; none: the run itself called it. `2.1` is in `2`, and so is `2/pears.1`, in a branch of it. */
+export function bodyOf(place: string): string {
+  let scope = place.slice(0, Math.max(0, place.lastIndexOf(".")));
+  for (let slash = scope.lastIndexOf("/"); slash >= 0 && !scope.slice(slash).includes("."); slash = scope.lastIndexOf("/")) scope = scope.slice(0, slash);
+  return scope;
 }
 
 /** The nodes of a run, in the order in which they began; and the seqs at which the run was taken up again. */
@@ -25,12 +52,14 @@ export function nodesOf(events: readonly AnyEvent[]): { nodes: RunNode[]; resume
     if (!tagged(event, "node")) continue;
     const place = textOf(event, "place") || textOf(event, "node");
     const known = nodes.get(place);
-    const node: RunNode = known ?? { place, node: textOf(event, "node"), state: "running", start: undefined, end: undefined, journal: false, value: undefined, event };
+    const node: RunNode = known ?? { place, node: textOf(event, "node"), state: "running", start: undefined, end: undefined, journal: false, value: undefined, needs: [], more: 0, event };
     nodes.set(place, node);
     node.event = event;
     if (tagged(event, "started")) {
       node.start ??= at(event.ts);
       node.state = "running";
+      node.needs = Array.isArray(event.payload.needs) ? event.payload.needs.filter((need) => typeof need === "string") : [];
+      node.more = numberOf(event, "needs_more") ?? 0;
       continue;
     }
     node.end = at(event.ts);

@@ -1,5 +1,5 @@
 // The tasks of a mission as layers: what is required stands left of what requires it. From so many tasks on, those of one parent share a box, which opens.
-import { arrange, curve, place } from "./layers.ts";
+import { type Required, arrange, curve, layersOf, place } from "./layers.ts";
 import { type Task, numberOf, progressOf, type Progress } from "./missions.ts";
 
 /** A box: a task, and of many the parts that it stands for. */
@@ -78,8 +78,6 @@ function isBelow(task: Task, top: string, byId: ReadonlyMap<string, Task>): bool
   return false;
 }
 
-type Required = Map<string, Set<string>>;
-
 /** What each box requires: the lines that are drawn; and for the order also that parts come behind what their parent waited for. */
 function requirements(shown: ReadonlySet<string>, byId: ReadonlyMap<string, Task>, drawnAs: (task: Task) => Task, within: string): { drawn: Required; ordering: Required } {
   const drawn: Required = new Map([...shown].map((id) => [id, new Set()]));
@@ -98,29 +96,6 @@ function requirements(shown: ReadonlySet<string>, byId: ReadonlyMap<string, Task
     }
   }
   return { drawn, ordering };
-}
-
-/** Boxes by layer: each one behind all that it requires. What requires itself, in a circle, is not waited for. */
-function layersOf(shown: readonly string[], required: Required): string[][] {
-  const layer = new Map<string, number>();
-  const waiting = new Map(shown.map((id) => [id, required.get(id)!.size]));
-  const behind = new Map<string, string[]>(shown.map((id) => [id, []]));
-  for (const id of shown) for (const from of required.get(id)!) behind.get(from)!.push(id);
-  const ready = shown.filter((id) => waiting.get(id) === 0);
-  const rest = new Set(shown);
-  while (rest.size > 0) {
-    const id = ready.shift() ?? [...rest][0]!;
-    if (!rest.delete(id)) continue;
-    const before = [...required.get(id)!].map((from) => layer.get(from) ?? -1);
-    layer.set(id, Math.max(-1, ...before) + 1);
-    for (const next of behind.get(id)!) {
-      waiting.set(next, waiting.get(next)! - 1);
-      if (waiting.get(next) === 0) ready.push(next);
-    }
-  }
-  const layers: string[][] = [];
-  for (const id of shown) (layers[layer.get(id)!] ??= []).push(id);
-  return layers;
 }
 
 /** What is required without a way around: a line that others say already is not drawn. */
