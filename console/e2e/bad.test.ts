@@ -6,6 +6,7 @@ import { Watched, launch } from "./browser.ts";
 import { Thinkd, until } from "./server.ts";
 
 const STATEMENT = "0193b6c2-7c2e-7aaa-8000-0123456789ab";
+const RUN = "0193b6c2-7c2e-7bbb-8000-0123456789ab";
 
 let browser: Browser;
 let server: Thinkd;
@@ -46,6 +47,28 @@ test("of more threads than are read the page says that there are more", async ()
   await one.sees("There are more threads.");
   await fits(one, "more than 10,000 threads");
   one.clean();
+  await one.close();
+});
+
+test("a run of 84 nodes with hostile names: those of one name share a box, which opens, and names are text", async () => {
+  const one = await Watched.open(browser, server.url, `#/run/${RUN}`);
+  const boxes = one.page.locator(".graph .task-box");
+  await one.page.waitForFunction(() => document.querySelectorAll(".graph .task-box").length === 3);
+  await one.sees("16 more needs are counted in the log and not named");
+  assert.equal(await one.page.locator(".graph path.edge").count(), 2);
+  await one.axe("a run of many nodes");
+  await boxes.filter({ hasText: "<img src=x" }).click();
+  await one.page.waitForFunction(() => document.querySelectorAll(".graph .task-box").length > 70);
+  await boxes.nth(1).click();
+  await one.page.locator(".nodes [aria-expanded=true]").waitFor();
+  assert.equal(await one.page.evaluate(() => (window as { planted?: number }).planted), undefined);
+  assert.equal(await one.page.locator("main img, main [onerror]").count(), 0);
+  await fits(one, "a run of many nodes");
+  await one.go(`#/run/${encodeURIComponent(`<img src=x onerror=window.planted=1>`)}`);
+  one.quiet = true;
+  await one.sees("There is no run <img src=x");
+  assert.equal(await one.page.evaluate(() => (window as { planted?: number }).planted), undefined);
+  assert.deepEqual(one.wrong.filter((what) => !what.startsWith("console:")), []);
   await one.close();
 });
 
@@ -102,6 +125,19 @@ test("a statement with 1,000 predictions: the first are listed, the others count
   await one.sees("940 more");
   assert.equal(await one.page.locator(".prediction").count(), 60);
   await fits(one, "1,000 predictions");
+  one.clean();
+  await one.close();
+});
+
+test("of a statement that fell, and of whose subject nothing is held, no graph is asked for", async () => {
+  const asked: string[] = [];
+  const one = await Watched.open(browser, server.url, "#/world", {}, async (page) => void page.on("request", (request) => asked.push(request.url())));
+  await one.sees("Bob is here.");
+  await one.go(`#/world/${STATEMENT.replace(/b$/, "c")}`);
+  await one.sees("Why it is falsified");
+  await until(async () => asked.filter((url) => url.includes("entity=Bob")).length === 2);
+  await one.page.waitForTimeout(300);
+  assert.deepEqual(asked.filter((url) => url.includes("/world-model/graph")), []);
   one.clean();
   await one.close();
 });

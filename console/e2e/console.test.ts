@@ -338,6 +338,44 @@ test("a thread that cannot go on is counted, named with its cause, and can be en
   await one.close();
 });
 
+test("on a phone words of axes keep 10 pixels, and schedules have their buttons in view", async () => {
+  await server.call("POST", "/schedules", { name: "watering", when: { kind: "daily", time: "07:30", zone: "Europe/Berlin" } });
+  const one = await Watched.open(browser, server.url, "#/usage", { viewport: { width: 390, height: 844 }, hasTouch: true });
+  for (const hash of ["#/usage", "#/world?mood=main"]) {
+    await one.go(hash);
+    await one.page.locator("svg.bars text").first().waitFor();
+    // A word is as high as its letters are scaled.
+    await one.page.waitForFunction(() => [...document.querySelectorAll<SVGTextElement>("svg.bars text")].every((text) => 10 * text.getScreenCTM()!.a >= 9.9));
+  }
+  await one.go("#/inbox?show=schedules");
+  for (const name of ["Run now", "Pause"]) {
+    const button = await one.page.getByRole("button", { name }).boundingBox();
+    assert.ok(button && button.x >= 0 && button.x + button.width <= 390, `${name} at ${JSON.stringify(button)}`);
+  }
+  await one.axe("schedules on a phone");
+  one.clean();
+  await one.close();
+  await server.call("DELETE", "/schedules/watering");
+});
+
+test("while turns run the threads are listed once in two seconds, and at once for the first change", async () => {
+  const listed: number[] = [];
+  const one = await Watched.open(browser, server.url, "#/threads", {}, async (page) => void page.on("request", (request) => request.url().includes("/threads?limit=500") && listed.push(Date.now())));
+  await one.sees("live, no gap");
+  await one.page.waitForTimeout(2_500);
+  const [before, begun] = [listed.length, Date.now()];
+  for (let n = 0; n < 12; n += 1) {
+    await server.call("POST", `/threads/paced-${n % 3}/messages`, { text: `what of ${n}?` });
+    await one.page.waitForTimeout(400);
+  }
+  const times = listed.slice(before);
+  assert.ok(times.length >= 2 && times[0]! - begun < 1_500, `${times.map((time) => time - begun)}`);
+  for (let i = 1; i < times.length; i += 1) assert.ok(times[i]! - times[i - 1]! > 1_900, `${times.map((time) => time - begun)}`);
+  await one.sees("paced-2");
+  one.clean();
+  await one.close();
+});
+
 test("reduced motion: nothing is animated", async () => {
   const one = await Watched.open(browser, server.url, "#/t/main");
   await one.sees("live, no gap");

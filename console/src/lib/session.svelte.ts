@@ -13,6 +13,8 @@ const TAIL = 1_500;
 const BATCH = 2_000;
 /** Milliseconds between two times that events are taken into the page. */
 const FLUSH = 100;
+/** Milliseconds between two times that the threads are listed. */
+const THREADS = 2_000;
 const KEPT = "thinkd.token";
 
 /** What `GET /events` takes beside the paging. */
@@ -50,6 +52,8 @@ class Session {
   /** There are more threads than these. */
   moreThreads = $state(false);
   submodules = $state.raw<Schemas.Submodule[]>([]);
+  /** They were read once. */
+  knowsSubmodules = $state(false);
   metadata = $state.raw<Schemas.Metadata | undefined>(undefined);
   /** Calls and turns at work this moment. */
   work = $state.raw<readonly Work[]>([]);
@@ -86,6 +90,7 @@ class Session {
   #listeners = new Set<(events: readonly AnyEvent[]) => void>();
   #ticked = Date.now();
   #work = new Map<string, Work>();
+  #threadsAsked = Number.NEGATIVE_INFINITY;
   #due = new Map<string, ReturnType<typeof setTimeout>>();
 
   constructor() {
@@ -176,24 +181,30 @@ class Session {
     }
   }
 
-  /** Reads lists again, soon, and once however often it is asked for. */
+  /** Reads lists again, soon, and once however often it is asked for; with 0 milliseconds now. */
   refresh(what: "inbox" | "threads" | "submodules", ms = 150): void {
-    if (this.#due.has(what)) return;
+    if (this.#due.has(what) && ms > 0) return;
+    clearTimeout(this.#due.get(what));
     const run = async () => {
       this.#due.delete(what);
+      if (what === "threads") this.#threadsAsked = performance.now();
       try {
         if (what === "inbox") await this.#inbox();
         else if (what === "threads") {
           const { items, more } = await pages((cursor) => this.client.api.listThreads({ limit: 500, ...cursor }), 20);
           [this.threads, this.moreThreads] = [items, more];
         }
-        else this.submodules = (await this.client.api.listSubmodules({ limit: 500 })).items;
+        else {
+          this.submodules = (await this.client.api.listSubmodules({ limit: 500 })).items;
+          this.knowsSubmodules = true;
+        }
       } catch {
         // The connection line says what is wrong; the next event or connection asks again.
       }
     };
-    // Thousands of threads are not read anew with every turn.
-    this.#due.set(what, setTimeout(run, what === "threads" && this.threads.length > 1_000 ? 10_000 : ms));
+    // The first change is seen at once; while turns run, threads are not read anew with every one.
+    const pause = what !== "threads" || ms === 0 ? 0 : this.threads.length > 1_000 ? 10_000 : THREADS;
+    this.#due.set(what, setTimeout(run, Math.max(ms, this.#threadsAsked + pause - performance.now())));
   }
 
   async #inbox(): Promise<void> {
