@@ -39,6 +39,8 @@ export interface RunGraph {
   unnamed: number;
 }
 
+/** `2` stands before `10`. */
+const BY_PLACE = new Intl.Collator("en", { numeric: true });
 /** Most boxes. */
 const MOST = 200;
 
@@ -50,8 +52,7 @@ export function runGraph(nodes: readonly RunNode[], within = ""): RunGraph {
   const ordering: Required = new Map(shown.map((key) => [key, new Set([...needed.get(key)!, ...called.get(key)!])]));
   const layers = layersOf(shown, ordering);
   const pairs = (required: Required) => [...required].flatMap(([to, all]) => [...all].map((from) => [from, to] as const));
-  const order = new Map(shown.map((key, i) => [key, i]));
-  arrange(layers, pairs(ordering), (a, b) => order.get(a)! - order.get(b)!);
+  arrange(layers, pairs(ordering), (a, b) => BY_PLACE.compare(a, b));
   const { of, width, height } = place(layers, BOX);
   const line = (isCall: boolean) => ([from, to]: readonly [string, string]) => ({ from, to, path: curve(of.get(from)!, of.get(to)!, BOX), called: isCall });
   const boxes = layers.flatMap((keys, layer) => keys.map((key) => ({ ...boxOfMany(key, members.get(key)!), layer, ...of.get(key)! })));
@@ -59,28 +60,36 @@ export function runGraph(nodes: readonly RunNode[], within = ""): RunGraph {
   return { boxes, lines: [...pairs(called).map(line(true)), ...pairs(needed).map(line(false))], width, height, left: members.size - shown.length, unnamed };
 }
 
+/** The same function, that works out each answer once. */
+function kept<T>(of: (node: RunNode) => T): (node: RunNode) => T {
+  const answers = new Map<RunNode, T>();
+  return (node) => {
+    if (!answers.has(node)) answers.set(node, of(node));
+    return answers.get(node)!;
+  };
+}
+
 /** The node around each node: the nearest one that is here. */
 function around(nodes: readonly RunNode[]): (node: RunNode) => RunNode | undefined {
   const byPlace = new Map(nodes.map((node) => [node.place, node]));
-  return (node) => {
+  return kept((node) => {
     let body = bodyOf(node.place);
     while (body && !byPlace.has(body)) body = bodyOf(body);
     return byPlace.get(body);
-  };
+  });
 }
 
 /** Which box each node is drawn in, and which nodes each box has: the one that it is named by, first. */
 function boxesOf(nodes: readonly RunNode[], within: string): { boxOf: Map<string, string>; members: Map<string, RunNode[]> } {
   const up = around(nodes);
-  const kindOf = (node: RunNode) => `${up(node)?.place ?? ""}*${node.node}`;
+  const kindOf = kept((node) => `${up(node)?.place ?? ""}*${node.node}`);
   const top = nodes.find((node) => node.place === within);
   const isWithin = (node: RunNode) => (top ? up(node) === top : within === "" ? up(node) === undefined : kindOf(node) === within);
   /** The one of what is asked for that a node is, or is inside of. */
-  const outermost = (node: RunNode) => {
-    let found: RunNode | undefined;
-    for (let one: RunNode | undefined = node; one; one = up(one)) if (isWithin(one)) found = one;
-    return found;
-  };
+  const outermost: (node: RunNode) => RunNode | undefined = kept((node) => {
+    const body = up(node);
+    return (body && outermost(body)) ?? (isWithin(node) ? node : undefined);
+  });
   const drawn = nodes.flatMap((node) => {
     const as = outermost(node);
     return as ? [{ node, as }] : [];
