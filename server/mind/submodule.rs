@@ -27,7 +27,7 @@ mod tally;
 pub use tally::{Heard, Tally};
 
 /// The word a submodule may say instead of saying nothing.
-const PASS: &str = "PASS";
+pub const PASS: &str = "PASS";
 
 /// Why a submodule is asked.
 #[derive(Debug, Clone)]

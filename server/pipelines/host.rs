@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use uuid::Uuid;
 
 use crate::event::envelope::Event;
 use crate::event::fact::run::RunKey;
@@ -15,7 +16,7 @@ use crate::log::query::Query;
 use crate::log::thread_row::ThreadRow;
 use crate::mind::call::{Ended, ModelClient, PromptView, Question, Ready, TurnPlace, Until};
 use crate::model::prompt::{Prompts, Template};
-use crate::model::provider::{Tier, ToolChoice, ToolSpecs};
+use crate::model::provider::{Answer, Tier, ToolChoice, ToolSpecs};
 use crate::thread::quota::Purse;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{Space, ThreadId};
@@ -75,16 +76,29 @@ impl Host {
 
     /// Asks a model to do something with a text. When nobody waits any more, the call is stopped.
     pub async fn ask(&self, tier: Tier, instructions: &str, text: &str) -> Result<String, Failure> {
-        let ready = self.ready(tier, instructions, text).await?;
+        let answer = self.answer(self.ready(tier, instructions, text).await?).await?;
+        if answer.text.trim().is_empty() {
+            return Err(Failure::new(FailureKind::Model, "the model answered nothing").retryable());
+        }
+        Ok(answer.text)
+    }
+
+    /// Asks once more what the call of this record asked, with another prompt in the place of its asker's. Nobody acts on the answer.
+    pub async fn ask_again(&self, record: Uuid, prompt: &str) -> Result<Answer, Failure> {
+        let gone = || Failure::new(FailureKind::Node, format!("there is no record of a model call {record}"));
+        let event = self.0.client.store().event(&self.0.space, record).await.map_err(failed)?.ok_or_else(gone)?;
+        let who = self.0.run.who();
+        let ready = self.0.client.prepare_again(&self.place(), &event, prompt, &who).await.map_err(failed)?;
+        self.answer(ready.ok_or_else(gone)?).await
+    }
+
+    async fn answer(&self, ready: Ready) -> Result<Answer, Failure> {
         let stop = self.0.stop.child_token();
         let _stopped_when_dropped = stop.clone().drop_guard();
         // A task of its own: a call that is stopped has cost something, too, and leaves its record.
         let ended = self.0.beside.spawn(self.clone().call(ready, stop)).await;
         match ended.unwrap_or_else(|broke| Err(Failure::new(FailureKind::Internal, broke.to_string())))? {
-            Ended::Answered(answer) if answer.text.trim().is_empty() => {
-                Err(Failure::new(FailureKind::Model, "the model answered nothing").retryable())
-            }
-            Ended::Answered(answer) => Ok(answer.text),
+            Ended::Answered(answer) => Ok(answer),
             Ended::Failed(failure) => Err(failure),
             // The run is being dropped, perhaps to go on elsewhere: this must not be taken for a node's failure.
             Ended::Stopped => std::future::pending().await,

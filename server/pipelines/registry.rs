@@ -19,6 +19,7 @@ use crate::words::decode::{Wrong, decode};
 use crate::words::id::Name;
 
 mod summary;
+mod trial;
 
 /// What a run may use up. `[pipelines]` in thinkd.toml.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +83,9 @@ pub struct Pipelines {
 /// The pipelines that come with the server.
 pub fn built_in() -> Pipelines {
     let about = "Sums up a thread: its parts are digested at the same time by the ordinary model, the digests joined.";
-    Pipelines::default().with("summary", about, summary::summary)
+    let tries =
+        "Tries a prompt of a submodule over its last turns: what it says to the same views, beside what was said then.";
+    Pipelines::default().with("summary", about, summary::summary).with("trial", tries, trial::trial)
 }
 
 impl Pipelines {

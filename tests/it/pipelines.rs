@@ -10,6 +10,7 @@ use crate::support::*;
 mod limits;
 mod own;
 mod resume;
+mod trial;
 
 fn summing(request: &Request) -> bool {
     request.module == "pipeline:summary"
@@ -123,7 +124,7 @@ async fn d2_02_pipelines_are_listed_with_what_they_do_and_take() {
     let app = own::setup(Medium::sqlite(), &stub).start().await;
     let all = app.pages("/pipelines?").await;
     let names: Vec<&str> = all.iter().filter_map(|pipeline| pipeline["name"].as_str()).collect();
-    assert_eq!(names, ["long", "nameless", "odd", "pause", "race", "steps", "summary", "wide"]);
+    assert_eq!(names, ["long", "nameless", "odd", "pause", "race", "steps", "summary", "trial", "wide"]);
     let summary = &all[6];
     assert!(summary["about"].as_str().unwrap().contains("thread"));
     assert_eq!(summary["input"]["required"], json!(["thread"]));

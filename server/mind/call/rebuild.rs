@@ -1,61 +1,57 @@
 //! The rebuilding of a recorded call: from its record, the log and the kept texts to the same request.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::sections::Around;
 use super::summing::noted;
-use super::{ModelClient, Question, TurnPlace, sections};
+use super::{ModelClient, Question, Ready, TurnPlace, sections};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::log::error::StoreError;
 use crate::log::query::{Order, Query, Show};
 use crate::model::prompt::Template;
 use crate::model::provider::{Tier, ToolChoice, ToolSpec, ToolSpecs};
-use crate::thread::history::{self, Block, Entry, Lengths, Omitted};
+use crate::thread::history::{self, Block, Entry, Lengths, Omitted, Summary};
 use crate::thread::quota::Purse;
 use crate::words::failure::{By, Who};
 use crate::words::id::{Name, Seq, Space, ThreadId};
 use crate::words::text::{Text, sha256};
 
+/// What a recorded call was made of.
+struct Recorded {
+    question: Question,
+    summaries: Vec<Arc<Summary>>,
+    entries: Vec<Arc<Entry>>,
+    corrections: String,
+    now: Option<String>,
+    blocks: Vec<Block>,
+    lengths: Lengths,
+    media: usize,
+}
+
 impl ModelClient {
     /// Makes the view of a recorded call anew. `exact`: its request is, byte for byte, the one that was sent.
     pub async fn rebuild(&self, space: &Space, record: &Event) -> Result<Value, StoreError> {
-        let (view, call) = match record.fact() {
-            Fact::Call(call) => (call.get("view").cloned().unwrap_or_default(), call),
-            _ => return Ok(Value::Null),
-        };
+        let Fact::Call(call) = record.fact() else { return Ok(Value::Null) };
+        let view = call.get("view").cloned().unwrap_or_default();
+        let Recorded { question, summaries, entries, corrections, now, blocks, lengths, media } =
+            self.recorded(space, record, &view).await?;
         let place = TurnPlace {
             space: space.clone(),
             thread: record.thread.clone(),
             turn: record.turn().unwrap_or(0),
             purse: Purse::default(),
         };
-        let number = |key: &str| view.get(key).and_then(Value::as_u64).unwrap_or(0);
-        let size = |key: &str| usize::try_from(number(key)).unwrap_or(usize::MAX);
-        // Entries had no limit of their own once.
-        let entry_bytes = if view.get("entry_bytes").is_some() { size("entry_bytes") } else { usize::MAX };
-        let lengths = Lengths { event_chars: size("event_chars"), entry_bytes };
-        let events = self.recorded_events(space, record, &view).await?;
-        let question = self.recorded_question(space, record, &view).await?;
-        let omitted = Omitted { count: number("omitted"), gap: gap(&view).map(|(_, end)| end) };
-        let (seqs, slice) = noted(&view);
-        let summaries = self.written_summaries(space, &record.thread, &seqs).await?;
-        let entries = events.iter().map(|event| Arc::new(Entry::of(event, lengths, &self.prompts)));
-        let entries = slice.of(&Vec::from_iter(entries));
-        let mut blocks = history::summed(&summaries, &entries, omitted, size("media"), &self.prompts);
-        // What was said then, whatever became of it since.
-        let corrections = view.get("corrections").and_then(Value::as_str).unwrap_or_default();
-        blocks.push(Block::Text(corrections.to_owned()));
-        let now = view.get("self").and_then(Value::as_str);
         let own = question.own.iter().map(|event| Arc::new(Entry::of(event, lengths, &self.prompts)));
         let own = Vec::from_iter(own);
-        let around = Around { corrections, own: &own, now: now.unwrap_or_default() };
+        let around = Around { corrections: &corrections, own: &own, now: now.as_deref().unwrap_or_default() };
         let sections = sections::sections(&question, &summaries, &entries, &around);
         let input_tokens = call.get("usage").and_then(|usage| usage.get("input_tokens")).and_then(Value::as_u64);
-        let asked = (&question, &question.system, now);
-        let prepared = self.model.prepare(&self.request(&place, blocks, asked, size("media"), lengths).await?);
+        let asked = (&question, &question.system, now.as_deref());
+        let prepared = self.model.prepare(&self.request(&place, blocks, asked, media, lengths).await?);
         let exact =
             call.get("request_sha256").and_then(Value::as_str) == Some(&sha256(prepared.body.as_str().as_bytes()));
         let body: Value = serde_json::from_str(prepared.body.as_str()).unwrap_or_default();
@@ -65,6 +61,70 @@ impl ModelClient {
             "model": recorded("model"), "usage": recorded("usage"), "exact": exact, "request": body,
             "sections": sections::shown(&sections, input_tokens),
         }))
+    }
+
+    /// Makes a recorded call ready once more, for another asker and with another prompt in the place of the asker's of then. None: it is no record of
+    /// a call that had one.
+    pub async fn prepare_again(
+        &self,
+        place: &TurnPlace,
+        record: &Event,
+        prompt: &str,
+        who: &Who,
+    ) -> Result<Option<Ready>, StoreError> {
+        let Fact::Call(call) = record.fact() else { return Ok(None) };
+        let Some(mut view) = call.get("view").filter(|view| view.get("prompt").is_some_and(Value::is_string)).cloned()
+        else {
+            return Ok(None);
+        };
+        place.purse.read().await?;
+        let Recorded { mut question, now, blocks, lengths, media, .. } =
+            self.recorded(&place.space, record, &view).await?;
+        (question.who, question.prompt) = (who.clone(), Some(prompt.to_owned()));
+        let asked = (&question, &question.system, now.as_deref());
+        let prepared = self.model.prepare(&self.request(place, blocks, asked, media, lengths).await?);
+        view["thread"] = json!(thread_seen(record, &view));
+        view["prompt"] = json!(self.keep(&place.space, &Text::new(prompt)).await?);
+        let record = Map::from_iter([
+            ("purpose".to_owned(), Value::from("trial")),
+            ("round".to_owned(), Value::from(0)),
+            ("model".to_owned(), Value::from(prepared.model.as_str())),
+            ("parameters".to_owned(), prepared.parameters.clone()),
+            ("request_sha256".to_owned(), Value::from(sha256(prepared.body.as_str().as_bytes()))),
+            ("view".to_owned(), view),
+        ]);
+        Ok(Some(Ready {
+            prepared,
+            place: place.clone(),
+            who: who.clone(),
+            record,
+            begin: Instant::now(),
+            first_piece: OnceLock::new(),
+            before: Vec::new(),
+        }))
+    }
+
+    async fn recorded(&self, space: &Space, record: &Event, view: &Value) -> Result<Recorded, StoreError> {
+        let thread = thread_seen(record, view);
+        let number = |key: &str| view.get(key).and_then(Value::as_u64).unwrap_or(0);
+        let size = |key: &str| usize::try_from(number(key)).unwrap_or(usize::MAX);
+        // Entries had no limit of their own once.
+        let entry_bytes = if view.get("entry_bytes").is_some() { size("entry_bytes") } else { usize::MAX };
+        let lengths = Lengths { event_chars: size("event_chars"), entry_bytes };
+        let events = self.recorded_events(space, &thread, view).await?;
+        let question = self.recorded_question(space, record, view).await?;
+        let omitted = Omitted { count: number("omitted"), gap: gap(view).map(|(_, end)| end) };
+        let (seqs, slice) = noted(view);
+        let summaries = self.written_summaries(space, &thread, &seqs).await?;
+        let entries = events.iter().map(|event| Arc::new(Entry::of(event, lengths, &self.prompts)));
+        let entries = slice.of(&Vec::from_iter(entries));
+        let mut blocks = history::summed(&summaries, &entries, omitted, size("media"), &self.prompts);
+        // What was said then, whatever became of it since.
+        let corrections = view.get("corrections").and_then(Value::as_str).unwrap_or_default();
+        blocks.push(Block::Text(corrections.to_owned()));
+        let now = view.get("self").and_then(Value::as_str).map(str::to_owned);
+        let (corrections, media) = (corrections.to_owned(), size("media"));
+        Ok(Recorded { question, summaries, entries, corrections, now, blocks, lengths, media })
     }
 
     async fn recorded_question(&self, space: &Space, record: &Event, view: &Value) -> Result<Question, StoreError> {
@@ -81,14 +141,14 @@ impl ModelClient {
             tail: Template::parse(&self.kept(space, view, "tail").await?),
             values: values.filter_map(value).collect(),
             prompt: if has_prompt { Some(self.kept(space, view, "prompt").await?) } else { None },
-            own: self.own_events(space, &record.thread, view).await?,
+            own: self.own_events(space, &thread_seen(record, view), view).await?,
             tools: ToolSpecs::new(tools),
             choice: only.map_or(ToolChoice::Auto, |name| ToolChoice::Only(name.to_owned())),
             tier: if view.get("tier").and_then(Value::as_str) == Some("high") { Tier::High } else { Tier::Low },
         })
     }
 
-    async fn recorded_events(&self, space: &Space, record: &Event, view: &Value) -> Result<Vec<Event>, StoreError> {
+    async fn recorded_events(&self, space: &Space, thread: &ThreadId, view: &Value) -> Result<Vec<Event>, StoreError> {
         let number = |key: &str| view.get(key).and_then(Value::as_i64);
         let (Some(from), Some(up_to), Some(limit)) = (number("from"), number("up_to"), number("events")) else {
             return Ok(Vec::new());
@@ -98,7 +158,7 @@ impl ModelClient {
             view.get("left_out").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_i64).collect();
         let read = async |from: Seq, up_to: Seq| {
             let query = Query {
-                thread: Some(record.thread.clone()),
+                thread: Some(thread.clone()),
                 show: if heard { Show::Heard } else { Show::Visible },
                 after: Some(from - 1),
                 before: Some(up_to + 1),
@@ -145,6 +205,12 @@ impl ModelClient {
 fn gap(view: &Value) -> Option<(Seq, Seq)> {
     let seq = |index: usize| view.get("gap")?.get(index)?.as_i64();
     Some((seq(0)?, seq(1)?))
+}
+
+/// The thread that a recorded call saw: its own, where it does not name another.
+fn thread_seen(record: &Event, view: &Value) -> ThreadId {
+    let other = view.get("thread").and_then(Value::as_str).and_then(|thread| ThreadId::parse(thread).ok());
+    other.unwrap_or_else(|| record.thread.clone())
 }
 
 /// Who made a recorded call.

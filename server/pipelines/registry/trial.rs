@@ -1,0 +1,158 @@
+//! The pipeline `trial`: a proposed prompt of a submodule over past turns. The same view, as the record of each call has it, is asked of the same
+//! tier with the prompt in the place of the one of then. Nobody acts on what is said.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use unhurried::{Context, NodeExecutionError, node, outcomes};
+use uuid::Uuid;
+
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::log::query::{Order, Query, Show};
+use crate::mind::submodule;
+use crate::pipelines::host::Host;
+use crate::words::failure::{Failure, FailureKind};
+use crate::words::id::{Name, Seq};
+
+/// Most turns of one trial.
+const TURNS_MAX: u32 = 10;
+/// Records of calls that are looked at: a submodule may make several in a turn.
+const LOOKED_AT: u32 = 200;
+/// Events of a submodule after its call among which its words are.
+const WORDS_WITHIN: u32 = 20;
+
+/// What to try.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    /// The submodule.
+    submodule: String,
+    /// The prompt, in the place of its own.
+    prompt: String,
+    /// Over so many of its last turns, at most 10.
+    #[serde(default = "five")]
+    turns: u32,
+}
+
+fn five() -> u32 {
+    5
+}
+
+/// A turn in which the submodule was asked.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Turn {
+    call: Uuid,
+    seq: Seq,
+    thread: String,
+    turn: u64,
+    said: Option<String>,
+}
+
+/// What the proposed prompt brought.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Said {
+    text: Option<String>,
+    calls: Vec<String>,
+}
+
+/// What was said of one view, then and now.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Tried {
+    /// The record of the call of then, and its position.
+    call: Uuid,
+    seq: Seq,
+    /// Where it was asked.
+    thread: String,
+    turn: u64,
+    /// What it said; null: nothing.
+    then: Option<String>,
+    now: Option<String>,
+    /// Which tools it would have called now.
+    calls: Vec<String>,
+    /// Why there is no answer now.
+    failure: Option<String>,
+}
+
+/// The pipeline.
+pub async fn trial(wanted: Context<Wanted>, host: Host) -> Result<Context<Vec<Tried>>, NodeExecutionError> {
+    let turns = turns(&wanted, host.clone());
+    let all = turns.data().await?;
+    let answers = all.iter().map(|turn| ask(turns.taken(turn.call), &wanted, host.clone()));
+    let answers = outcomes(answers.collect::<Vec<_>>()).data().await?;
+    let tried = |(turn, answer): (Turn, Result<Said, NodeExecutionError>)| {
+        let Turn { call, seq, thread, turn, said } = turn;
+        let (now, calls, failure) = match answer {
+            Ok(Said { text, calls }) => (text, calls, None),
+            Err(failure) => (None, Vec::new(), Some(failure.to_string())),
+        };
+        Tried { call, seq, thread, turn, then: said, now, calls, failure }
+    };
+    Ok(Context::new(all.into_iter().zip(answers).map(tried).collect()))
+}
+
+fn wrong(text: String) -> Failure {
+    Failure::new(FailureKind::Node, text)
+}
+
+/// The last turns in which it was asked about something new, the newest first.
+#[node]
+async fn turns(wanted: Wanted, host: Host) -> Result<Vec<Turn>, Failure> {
+    if !(1..=TURNS_MAX).contains(&wanted.turns) {
+        return Err(wrong(format!("turns: {} is not one of 1 to {TURNS_MAX}", wanted.turns)));
+    }
+    let name = Name::parse(&wanted.submodule).map_err(|error| wrong(error.to_string()))?;
+    let query = Query {
+        tags: vec![format!("call:submodule:{name}")],
+        show: Show::All,
+        order: Order::Descending,
+        limit: LOOKED_AT,
+        ..Query::default()
+    };
+    let records = host.events(&query).await?;
+    let mut turns = Vec::new();
+    for record in records.iter().filter(|record| is_first(record)).take(wanted.turns as usize) {
+        let (call, seq, thread) = (record.event_id, record.seq, record.thread.to_string());
+        let said = words(record, &name, &host).await?;
+        turns.push(Turn { call, seq, thread, turn: record.turn().unwrap_or_default(), said });
+    }
+    if turns.is_empty() {
+        return Err(wrong(format!("among its last {LOOKED_AT} calls {name} was not asked about anything new")));
+    }
+    Ok(turns)
+}
+
+/// Whether it is the record of a first call about something new.
+fn is_first(record: &Event) -> bool {
+    let Fact::Call(call) = record.fact() else { return false };
+    let is_new = call.get("purpose").and_then(serde_json::Value::as_str) == Some("turn");
+    is_new && call.get("round").and_then(serde_json::Value::as_u64) == Some(0)
+}
+
+/// What the submodule said then.
+async fn words(record: &Event, name: &Name, host: &Host) -> Result<Option<String>, Failure> {
+    let query = Query {
+        thread: Some(record.thread.clone()),
+        tags: vec![format!("submodule:{name}")],
+        show: Show::All,
+        after: Some(record.seq),
+        order: Order::Ascending,
+        limit: WORDS_WITHIN,
+        ..Query::default()
+    };
+    let events = host.events(&query).await?;
+    let said = |event: &Event| match event.fact() {
+        Fact::Remark(remark) if Some(remark.turn) == record.turn() && !remark.is_follow_up => {
+            Some(remark.text.to_owned())
+        }
+        _ => None,
+    };
+    Ok(events.iter().find_map(said))
+}
+
+#[node]
+async fn ask(call: Uuid, wanted: Wanted, host: Host) -> Result<Said, Failure> {
+    let answer = host.ask_again(call, &wanted.prompt).await?;
+    let words = answer.text.trim();
+    let text = (!words.is_empty() && words != submodule::PASS).then(|| words.to_owned());
+    Ok(Said { text, calls: answer.calls.into_iter().map(|call| call.name).collect() })
+}

@@ -1,0 +1,114 @@
+//! A proposed prompt of a submodule over its past turns: the pipeline `trial`.
+
+use serde_json::{Value, json};
+
+use super::{begin, ended, events_of, perform};
+use crate::support::*;
+
+const OLD: &str = "You are the owl. Say what is wise.";
+const NEW: &str = "You are the owl. Say what is wise, in one word.";
+
+fn trying(request: &Request) -> bool {
+    request.module == "pipeline:trial"
+}
+
+fn owl(request: &Request) -> bool {
+    request.voice() == "owl" && request.is_comment()
+}
+
+/// A mind with an owl that has spoken in three turns and passed in the second.
+async fn told(medium: Medium, stub: &Stub) -> App {
+    stub.script(owl, [text("hoo 1"), text("PASS"), text("hoo 3")]);
+    let app = App::start(medium, stub).await;
+    app.post("/submodules", json!({ "name": "owl", "prompt": OLD })).await.expect(201);
+    for n in 1..=3 {
+        app.tell(&format!("question {n}")).await;
+    }
+    app
+}
+
+on_both!(a_proposed_prompt_is_tried_over_past_turns_beside_what_was_said_then, |medium| {
+    let stub = Stub::start().await;
+    stub.on_each(trying, |request| {
+        // The newest message is what the turn was about.
+        let n = (1..=3).rev().find(|n| request.says(&format!("question {n}"))).unwrap();
+        text(&if n == 1 { "PASS".to_owned() } else { format!("wise {n}") })
+    });
+    let app = told(medium, &stub).await;
+    let run = perform(&app, "trial", json!({ "submodule": "owl", "prompt": NEW, "turns": 3 })).await;
+    assert_eq!(run["status"], "done", "{run}");
+    let said: Vec<Value> = run["output"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| json!([one["thread"], one["turn"], one["then"], one["now"], one["failure"]]))
+        .collect();
+    let expected = [
+        json!(["main", 3, "hoo 3", "wise 3", null]),
+        json!(["main", 2, null, "wise 2", null]),
+        json!(["main", 1, "hoo 1", null, null]),
+    ];
+    assert_eq!(said, expected, "{run}");
+    // It was shown what the owl was shown then, with one prompt in the place of the other, and is asked of the same model.
+    let asked = stub.all(trying);
+    for then in stub.all(owl) {
+        let (text, model) = (then.text().replace(OLD, NEW), &then.body["model"]);
+        let same = asked.iter().filter(|now| now.text() == text && now.body["model"] == *model);
+        assert_eq!(same.count(), 1, "{then:?}");
+    }
+    // Each call has its record, from which it is made again byte for byte.
+    let records = app.pages("/events?tags=debug&tags=call:pipeline:trial&").await;
+    let records: Vec<&Value> = records.iter().filter(|event| event["thread"] == run["thread"]).collect();
+    assert_eq!(records.len(), 3);
+    for record in records {
+        let view = app.get(&format!("/prompt-views/{}", record["event_id"].as_str().unwrap())).await.expect(200);
+        assert_eq!(view["exact"], true, "{view}");
+    }
+    // Nobody hears of it, and the prompt is as it was.
+    app.tell("question 4").await;
+    let next = stub.all(|request| request.is_decision()).pop().unwrap();
+    assert!(!next.says("wise 3"), "{next:?}");
+    let voices = app.pages("/submodules?").await;
+    assert!(voices.iter().any(|voice| voice["name"] == "owl" && voice["prompt"] == OLD), "{voices:?}");
+    envelope::check_log(&app.log().await);
+});
+
+on_both!(a_trial_that_was_killed_repeats_no_answer_that_is_recorded, |medium| {
+    let stub = Stub::start().await;
+    stub.script(|r| trying(r) && !r.says("question 2"), [text("never").never()]);
+    stub.on_each(trying, |_| text("wise"));
+    let mut app = told(medium, &stub).await;
+    let path = begin(&app, "trial", json!({ "submodule": "owl", "prompt": NEW, "turns": 3 })).await;
+    within("two answers, while the third is made", async {
+        // The turns themselves are recorded, too.
+        while app.pages("/events?tags=finished&").await.len() < 3 {
+            tokio::time::sleep(ms(10)).await;
+        }
+    })
+    .await;
+    app.restart().await;
+    let run = ended(&app, &path).await;
+    assert!(run["output"].as_array().unwrap().iter().all(|one| one["now"] == "wise"), "{run}");
+    assert_eq!(stub.count(trying), 4, "one was asked twice: {}", story(&events_of(&app, &run).await));
+});
+
+#[tokio::test]
+async fn a_trial_of_nothing_says_so_and_an_answer_that_fails_stands_among_the_others() {
+    let stub = Stub::start().await;
+    let app = told(Medium::sqlite(), &stub).await;
+    for (input, says) in [
+        (json!({ "submodule": "raven", "prompt": NEW }), "raven was not asked about anything new"),
+        (json!({ "submodule": "owl", "prompt": NEW, "turns": 11 }), "turns: 11 is not one of 1 to 10"),
+        (json!({ "submodule": "owl", "prompt": NEW, "turns": 0 }), "turns: 0 is not one of 1 to 10"),
+    ] {
+        let run = perform(&app, "trial", input).await;
+        assert_eq!(run["status"], "failed", "{run}");
+        assert!(run["failure"]["text"].as_str().unwrap().contains(says), "{run}");
+    }
+    assert_eq!(stub.count(trying), 0);
+    stub.on(|r| trying(r) && r.says("question 3"), status(400));
+    stub.on_each(trying, |_| text("wise"));
+    let run = perform(&app, "trial", json!({ "submodule": "owl", "prompt": NEW, "turns": 2 })).await;
+    assert_eq!((&run["output"][1]["now"], &run["output"][1]["failure"]), (&json!("wise"), &Value::Null), "{run}");
+    assert!(run["output"][0]["failure"].as_str().unwrap().contains("ask"), "{run}");
+}
