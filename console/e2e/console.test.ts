@@ -289,6 +289,24 @@ test("a voice's figures are the server's over the span, and its prompt has versi
   await one.close();
 });
 
+test("a proposed prompt is tried over past turns, beside what was said then, and nothing is changed by it", async () => {
+  const prompt = async () => (await server.call<{ items: { name: string; prompt: string }[] }>("GET", "/submodules")).items.find(({ name }) => name === "critic")!.prompt;
+  const before = await prompt();
+  const one = await Watched.open(browser, server.url, "#/voices/critic");
+  await one.page.getByRole("button", { name: "Change it" }).click();
+  await one.page.getByLabel("Prompt of critic").fill("You are the critic. Name one weak point.");
+  await one.page.getByRole("button", { name: "Try it over its last 5 turns" }).click();
+  await one.page.locator(".tried").first().waitFor();
+  const said = await one.page.locator(".tried").allTextContents();
+  assert.ok(said.length >= 2 && said.every((text) => /turn \d+.*then.*now/.test(text)), said.join(" | "));
+  await one.axe("a prompt that is tried");
+  await one.page.locator(".drawer").getByRole("link", { name: "the run" }).click();
+  await one.page.locator(".graph .task-box").filter({ hasText: "outcomes" }).waitFor();
+  assert.equal(await prompt(), before);
+  one.clean();
+  await one.close();
+});
+
 test("the prompt view is what was sent, and two calls stand against each other", async () => {
   const call = (await events("tags=debug&thread=main")).find((event) => event.payload.module === "submodule:critic")!;
   const one = await Watched.open(browser, server.url, `#/call/${call.event_id}`);

@@ -1,6 +1,7 @@
 // A voice in figures.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { triedOf } from "../src/lib/trials.ts";
 import { binsOf, sharesOf, versionsOf, voiceOf } from "../src/lib/voices.ts";
 import { call, event } from "./events.ts";
 
@@ -24,4 +25,9 @@ test("an event is of the voice that said it or was asked", () => {
   assert.equal(voiceOf(event(["submodule:critic", "late"])), "critic");
   assert.equal(voiceOf(call("submodule:memory", 10, 5)), "memory");
   assert.equal(voiceOf(call("decision", 10, 5)), undefined);
+});
+
+test("what a trial brought is read from its output, whatever that is", () => {
+  assert.deepEqual(triedOf([{ thread: "main", turn: 3, then: "hoo", now: null, calls: ["recall", 7], failure: null }, null, "x", { thread: 4 }]), [{ thread: "main", turn: 3, then: "hoo", now: undefined, calls: ["recall"], failure: undefined }]);
+  for (const none of [undefined, null, "text", { thread: "main", turn: 1 }]) assert.deepEqual(triedOf(none), []);
 });
