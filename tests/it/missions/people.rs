@@ -19,10 +19,10 @@ on_both!(t1_09_a_task_is_changed_before_it_begins, |medium| {
     let mission = begin(&app, "three things", json!({})).await;
     stub.request(about("solve", "a")).await;
     let path = |task: &str| format!("/threads/{mission}/tasks/{task}");
-    let changed = json!({ "name": "bee", "description": "do b otherwise", "tasks_required": ["t3"], "rank": 9 });
+    let changed = json!({ "name": "bee", "description": "do b otherwise", "tasks_required": ["t3", "t3"], "rank": 9 });
     let b = app.patch(&path("t2"), changed).await.expect(200);
     assert_eq!((&b["tasks_required"], &b["rank"], &b["name"]), (&json!(["t3"]), &json!(9), &json!("bee")));
-    assert_eq!(app.get(&path("t3")).await.expect(200)["tasks_depending"], json!(["t2"]));
+    assert_eq!(app.get(&path("t3")).await.expect(200)["tasks_depending"], json!(["t2"]), "each counts once");
     let circle = app.patch(&path("t3"), json!({ "tasks_required": ["t2"] })).await.expect_problem(422, "unprocessable");
     assert!(circle["detail"].as_str().unwrap().contains("t3 → t2 → t3"), "{circle}");
     app.patch(&path("t3"), json!({ "tasks_required": ["t9"] })).await.expect_problem(422, "unprocessable");

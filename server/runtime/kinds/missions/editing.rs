@@ -51,7 +51,10 @@ impl Missions {
     ) -> Result<(), Refused> {
         self.mission(space, mission).await?;
         let (row, rows) = self.task(space, mission, task).await?;
-        let requires = edit.requires.unwrap_or_else(|| row.requires.clone());
+        let mut requires = edit.requires.unwrap_or_else(|| row.requires.clone());
+        // Each once, where it stands first.
+        let mut seen = BTreeSet::new();
+        requires.retain(|required| seen.insert(*required));
         check_required(&row, &rows, &requires)?;
         let changed = TaskNews::Changed {
             name: edit.name.unwrap_or(row.name),
