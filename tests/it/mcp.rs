@@ -5,8 +5,10 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
+mod answers;
 mod asks;
 mod hostile;
+mod lists;
 mod lost;
 mod program;
 mod reads;

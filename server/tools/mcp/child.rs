@@ -17,7 +17,7 @@ use crate::words::secret::Veil;
 /// What a program is given of the server's environment: where programs are, and where its files may be.
 const GIVEN: [&str; 2] = ["PATH", "HOME"];
 /// Longest line that is logged, in bytes; the rest of it is left out.
-const LINE_MAX: u64 = 1000;
+const LINE_MAX: usize = 1000;
 /// Most lines that are logged in a while; the rest is counted.
 const LINES_MAX: u32 = 20;
 /// How long a program may take to leave by itself.
@@ -86,33 +86,56 @@ pub fn start(name: &str, options: &Options) -> Result<Program, String> {
     let (Some(output), Some(input), Some(words)) = pipes else {
         return Err(format!("{program} was started without pipes"));
     };
-    tokio::spawn(log(name.to_owned(), words, Veil::new(env.into_values())));
+    tokio::spawn(log(words, Said::new(name, "on standard error", Veil::new(env.into_values()))));
     Ok(Program { output, input, group })
 }
 
-/// Logs what a program says on standard error: some lines in a while, the beginning of each. All of it is read, or the program would stand still.
-async fn log(server: String, words: ChildStderr, veil: Veil) {
+/// Logs what a program says on standard error. All of it is read, or the program would stand still.
+async fn log(words: ChildStderr, mut said: Said) {
     let mut words = BufReader::new(words);
-    let (mut since, mut lines, mut left_out) = (Instant::now(), 0, 0_u64);
     let mut line = Vec::new();
     loop {
         line.clear();
-        match (&mut words).take(LINE_MAX).read_until(b'\n', &mut line).await {
+        match (&mut words).take(LINE_MAX as u64).read_until(b'\n', &mut line).await {
             Ok(0) | Err(_) => break,
-            Ok(_) => {}
+            Ok(_) => said.line(&line),
         }
-        if since.elapsed() > WHILE {
-            if left_out > 0 {
-                tracing::info!(server, left_out, "a server of tools said more on standard error than is logged");
+    }
+}
+
+/// Logs what a program says that is for people: some lines in a while, the beginning of each, without its secrets.
+pub struct Said {
+    server: String,
+    /// Where it says that.
+    place: &'static str,
+    veil: Veil,
+    since: Instant,
+    lines: u32,
+    left_out: u64,
+}
+
+impl Said {
+    /// Nothing so far.
+    pub fn new(server: &str, place: &'static str, veil: Veil) -> Self {
+        Self { server: server.to_owned(), place, veil, since: Instant::now(), lines: 0, left_out: 0 }
+    }
+
+    /// It says this line.
+    pub fn line(&mut self, line: &[u8]) {
+        let Self { server, place, .. } = self;
+        if self.since.elapsed() > WHILE {
+            if self.left_out > 0 {
+                tracing::info!(server, place, self.left_out, "a server of tools said more than is logged");
             }
-            (since, lines, left_out) = (Instant::now(), 0, 0);
+            (self.since, self.lines, self.left_out) = (Instant::now(), 0, 0);
         }
-        lines += 1;
-        if lines > LINES_MAX {
-            left_out += 1;
-            continue;
+        self.lines += 1;
+        if self.lines > LINES_MAX {
+            self.left_out += 1;
+            return;
         }
-        let said = veil.over(String::from_utf8_lossy(&line).trim_end());
-        tracing::info!(server, said, "a server of tools, on standard error");
+        let line = &line[..line.len().min(LINE_MAX)];
+        let said = self.veil.over(String::from_utf8_lossy(line).trim_end());
+        tracing::info!(server, place, said, "a server of tools says something");
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};
 
+use super::meter::Garbled;
 use super::wire::Link;
 
 /// After so long without anybody who needs it, a server that is away is left alone.
@@ -16,7 +17,7 @@ const UNNEEDED: Duration = Duration::from_secs(10 * 60);
 pub enum Phase {
     /// Nobody has needed it yet.
     Asleep,
-    /// It is being reached for the first time.
+    /// It is being reached, for the first time or anew: who needs it waits.
     Connecting,
     /// It answers.
     Ready(Link),
@@ -36,6 +37,8 @@ pub struct Line {
     pub name: String,
     /// How it is.
     pub phase: watch::Sender<Phase>,
+    /// What its program wrote so far that cannot be read.
+    pub garbled: Garbled,
     wanted: Notify,
     /// When somebody needed it for the first time.
     first: OnceLock<Instant>,
@@ -47,7 +50,9 @@ impl Line {
     /// To a server that nobody has needed yet.
     pub fn new(name: &str) -> Self {
         let phase = watch::Sender::new(Phase::Asleep);
-        Self { name: name.to_owned(), phase, wanted: Notify::new(), first: OnceLock::new(), needed: Mutex::default() }
+        let garbled = Garbled::default();
+        let (wanted, first, needed) = (Notify::new(), OnceLock::new(), Mutex::default());
+        Self { name: name.to_owned(), phase, garbled, wanted, first, needed }
     }
 
     /// Somebody needs the server.
@@ -63,7 +68,7 @@ impl Line {
         let _ = timeout_at(until, self.tried()).await;
     }
 
-    /// Waits until it has been reached or not, for the first time.
+    /// Waits until it has been reached or not.
     pub async fn tried(&self) {
         let mut phase = self.phase.subscribe();
         // The sender lives as long as this.

@@ -2,12 +2,16 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use serde::de::IgnoredAny;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Instant;
+
+use super::child::Said;
 
 /// Longest message, in bytes: results are bounded by it before they are read.
 pub const MESSAGE_MAX: usize = 8 << 20;
@@ -72,29 +76,47 @@ impl Messages {
     }
 }
 
-/// Reads what a program writes, up to the limits; beyond them reading fails, which ends the connection.
+/// How many lines of a program were no JSON: nobody can know whose answers they were. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Garbled(Arc<AtomicU64>);
+
+impl Garbled {
+    /// So many so far.
+    pub fn so_far(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Reads what a program writes, up to the limits; beyond them reading fails, which ends the connection. What is no JSON is passed over behind this, and
+/// logged and counted here.
 pub struct Metered<R> {
     inner: R,
-    line: usize,
+    line: Vec<u8>,
     bytes: Count,
     messages: Messages,
+    garbled: Garbled,
+    said: Said,
 }
 
 impl<R> Metered<R> {
     /// Reads from this.
-    pub fn new(inner: R, messages: Messages) -> Self {
-        Self { inner, line: 0, bytes: Count::new(), messages }
+    pub fn new(inner: R, messages: Messages, garbled: Garbled, said: Said) -> Self {
+        Self { inner, line: Vec::new(), bytes: Count::new(), messages, garbled, said }
     }
 
     /// Counts what was read, and says what of it was too much.
     fn count(&mut self, read: &[u8]) -> Option<&'static str> {
         for part in read.split_inclusive(|byte| *byte == b'\n') {
-            self.line += part.len();
-            if self.line > MESSAGE_MAX {
+            self.line.extend_from_slice(part);
+            if self.line.len() > MESSAGE_MAX {
                 return Some("a message of more bytes than may be");
             }
             if part.ends_with(b"\n") {
-                self.line = 0;
+                let line = std::mem::take(&mut self.line);
+                if !is_json(&line) {
+                    self.garbled.0.fetch_add(1, Ordering::Relaxed);
+                    self.said.line(&line);
+                }
                 if self.messages.is_over() {
                     return self.messages.overrun();
                 }
@@ -102,6 +124,12 @@ impl<R> Metered<R> {
         }
         self.bytes.is_over(read.len(), BYTES_MAX).then_some("more bytes than may be")
     }
+}
+
+/// Whether a line is JSON, or nothing.
+fn is_json(line: &[u8]) -> bool {
+    let text = std::str::from_utf8(line).map(|text| text.trim_start_matches('\u{feff}').trim());
+    text.is_ok_and(|text| text.is_empty() || serde_json::from_str::<IgnoredAny>(text).is_ok())
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for Metered<R> {

@@ -37,12 +37,9 @@ pub struct Offer {
     pub wrong: Option<String>,
 }
 
-/// The tools of a server that are taken, by name.
-pub fn offers(server: &str, options: &Options, told: Vec<Told>) -> Vec<Offer> {
-    let mut told: Vec<Told> = told.into_iter().take(TOOLS_MAX).collect();
+/// The tools of a server that are taken, by name; no two of them are called the same.
+pub fn offers(server: &str, options: &Options, mut told: Vec<Told>) -> Vec<Offer> {
     told.sort_by(|one, other| one.name.cmp(&other.name));
-    // One that is listed twice is what it was the first time.
-    told.dedup_by(|later, first| later.name == first.name);
     let originals: Vec<&str> = told.iter().map(|tool| tool.name.as_str()).collect();
     let names = names(server, &originals);
     let all = names.into_iter().zip(told).filter(|(_, tool)| options.takes(&tool.name));

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
 use super::content::output;
+use super::remote::{self, late};
 use super::server::Server;
 use super::wire::Trouble;
 use super::wire::reading::{Entry, Has, Kind, Page};
@@ -67,10 +68,8 @@ impl Typed for Read {
         let server =
             server.ok_or_else(|| invalid(format!("there is no server {name:?}; there are {}", self.names())))?;
         let limit = server.options.timeout();
-        let late = |_| {
-            let text = format!("{name} did not answer within {} ms", limit.as_millis());
-            Failure::new(FailureKind::Timeout, text).retryable().with(json!({ "limit_ms": limit.as_millis() }))
-        };
+        let garbled = server.line.garbled.so_far();
+        let late = |_| late(&at(name), Self::EFFECT, limit, server.line.garbled.so_far() - garbled);
         timeout(limit, self.asked(server, &input, site)).await.map_err(late)?
     }
 }
@@ -156,16 +155,16 @@ fn may(server: &Server, name: &str) -> Result<(), Failure> {
 /// The way to a server, as soon as it has one.
 async fn link(server: &Server) -> Result<super::wire::Link, Failure> {
     let name = &server.line.name;
-    server.line.link().await.map_err(|why| failed(name, Trouble::Away(why)))
+    server.line.link().await.map_err(|why| failed(name, Trouble::Unreached(why)))
 }
 
 fn failed(server: &str, trouble: Trouble) -> Failure {
-    match trouble {
-        Trouble::Away(why) => Failure::new(FailureKind::Tool, format!("the server {server} is away: {why}"))
-            .retryable()
-            .with(json!({ "reason": "server_away", "server": server })),
-        other => Failure::new(FailureKind::Tool, format!("the server {server} did not answer that: {other}")),
-    }
+    remote::failed(&at(server), server, Read::EFFECT, trouble)
+}
+
+/// What was called, and of which server.
+fn at(server: &str) -> String {
+    format!("{NAME} of {server}")
 }
 
 fn invalid(text: impl Into<String>) -> Failure {

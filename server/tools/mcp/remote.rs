@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout_at};
 
 use super::asking::{Asker, Desk};
 use super::content::output;
@@ -37,58 +37,42 @@ impl Remote {
         let spec = Spec { time: Some(limit), only_reads: offer.only_reads, ..Spec::new(told, effect) };
         Self { spec, original: offer.original.clone(), line, limit, desk }
     }
+}
 
-    /// Whether a call that was cut off may have taken effect.
-    fn may_have_happened(&self) -> bool {
-        self.spec.effect == Effect::Outside
-    }
-
-    fn away(&self, why: &str) -> Failure {
-        let text = format!("{} was not called: the server {} is away: {why}", self.spec.name(), self.line.name);
-        Failure::new(FailureKind::Tool, text)
-            .retryable()
-            .with(json!({ "reason": "server_away", "server": self.line.name }))
-    }
-
-    fn late(&self) -> Failure {
-        let (name, ms) = (self.spec.name(), self.limit.as_millis());
-        let text = format!("{name} did not answer within {ms} ms");
-        if self.may_have_happened() {
-            let text = format!("{text}: whether it took effect is not known");
-            return Failure::new(FailureKind::Timeout, text).with(json!({ "limit_ms": ms }));
+/// What a call comes to that had no answer, or none that can be used. What may have taken effect is not known to have failed.
+pub fn failed(tool: &str, server: &str, effect: Effect, trouble: Trouble) -> Failure {
+    let may_have_happened = effect == Effect::Outside;
+    let failed = |text: String| Failure::new(FailureKind::Tool, text);
+    let unknown = |text: String| {
+        let text = format!("{text}: whether it took effect is not known");
+        Failure::new(FailureKind::OutcomeUnknown, text)
+    };
+    let away = |failure: Failure| failure.retryable().with(json!({ "reason": "server_away", "server": server }));
+    match trouble {
+        Trouble::Unreached(why) => away(failed(format!("{tool} was not called: the server {server} is away: {why}"))),
+        Trouble::Refused(why) => failed(format!("{tool} was refused by its server: {why}")),
+        Trouble::Lost(why) if may_have_happened => unknown(format!("the server was lost while {tool} ran ({why})")),
+        Trouble::Unusable(why) if may_have_happened => {
+            unknown(format!("{tool} had no answer that can be used ({why})"))
         }
-        Failure::new(FailureKind::Timeout, text).retryable().with(json!({ "limit_ms": ms }))
-    }
-
-    fn failed(&self, trouble: Trouble) -> Failure {
-        let name = self.spec.name();
-        match trouble {
-            Trouble::Away(why) if self.may_have_happened() => {
-                let text = format!("the server was lost while {name} ran ({why}): whether it took effect is not known");
-                Failure::new(FailureKind::OutcomeUnknown, text)
-            }
-            Trouble::Away(why) => {
-                let text = format!("{name} was called, and its server was lost before it answered: {why}");
-                let detail = json!({ "reason": "server_away", "server": self.line.name });
-                Failure::new(FailureKind::Tool, text).retryable().with(detail)
-            }
-            Trouble::Garbled(why) if self.may_have_happened() => {
-                let text =
-                    format!("{name} had no answer that can be read ({why}): whether it took effect is not known");
-                Failure::new(FailureKind::OutcomeUnknown, text)
-            }
-            Trouble::Garbled(why) => {
-                let text = format!("{name} was called, and had no answer that can be read: {why}");
-                Failure::new(FailureKind::Tool, text)
-            }
-            Trouble::Refused(why) => {
-                Failure::new(FailureKind::Tool, format!("{name} was refused by its server: {why}"))
-            }
-            Trouble::Odd(why) => {
-                Failure::new(FailureKind::Tool, format!("{name} had an answer that cannot be used: {why}"))
-            }
+        Trouble::Lost(why) => {
+            away(failed(format!("{tool} was called, and its server was lost before it answered: {why}")))
         }
+        Trouble::Unusable(why) => failed(format!("{tool} was called, and had no answer that can be used: {why}")),
     }
+}
+
+/// What a call comes to that was given up at its limit; `garbled`: how many lines came meanwhile that cannot be read.
+pub fn late(tool: &str, effect: Effect, limit: Duration, garbled: u64) -> Failure {
+    let ms = limit.as_millis();
+    let lines = if garbled == 1 { "1 line that is" } else { &format!("{garbled} lines that are") };
+    let meanwhile = format!(" (meanwhile its server wrote {lines} no JSON: its answer may be lost in that)");
+    let text = format!("{tool} did not answer within {ms} ms{}", if garbled > 0 { &meanwhile } else { "" });
+    let failure = |text| Failure::new(FailureKind::Timeout, text).with(json!({ "limit_ms": ms }));
+    if effect == Effect::Outside {
+        return failure(format!("{text}: whether it took effect is not known"));
+    }
+    failure(text).retryable()
 }
 
 #[async_trait]
@@ -103,13 +87,44 @@ impl Tool for Remote {
             let text = format!("the arguments of {} are not valid: they are an object", self.spec.name());
             return Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" })));
         };
-        let until = Instant::now() + self.limit;
-        let asker = Asker::new(self.desk.clone(), &self.line.name, self.spec.name(), site.clone(), until);
-        let asked = async {
-            let link = self.line.link().await.map_err(|why| self.away(&why))?;
-            link.call(&self.original, arguments, Arc::new(asker)).await.map_err(|trouble| self.failed(trouble))
-        };
-        let answer = timeout(self.limit, asked).await.map_err(|_| self.late())??;
-        output(self.spec.name(), answer, &*self.desk.store, &site.space).await
+        let (until, name, effect) = (Instant::now() + self.limit, self.spec.name(), self.spec.effect);
+        let failed = |trouble| failed(name, &self.line.name, effect, trouble);
+        let reached = timeout_at(until, self.line.link()).await;
+        let reached =
+            reached.unwrap_or_else(|_| Err(format!("it was not reached within {} ms", self.limit.as_millis())));
+        let link = reached.map_err(|why| failed(Trouble::Unreached(why)))?;
+        let asker = Asker::new(self.desk.clone(), &self.line.name, name, site.clone(), until);
+        let garbled = self.line.garbled.so_far();
+        let late = |_| late(name, effect, self.limit, self.line.garbled.so_far() - garbled);
+        let answer = timeout_at(until, link.call(&self.original, arguments, Arc::new(asker))).await.map_err(late)?;
+        output(name, answer.map_err(failed)?, &*self.desk.store, &site.space).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kind_of_a_failure_goes_by_the_trouble_and_by_what_the_call_may_have_done() {
+        use FailureKind::{OutcomeUnknown, Timeout, Tool};
+        let why = || "why".to_owned();
+        let troubles =
+            [Trouble::Unreached(why()), Trouble::Lost(why()), Trouble::Refused(why()), Trouble::Unusable(why())];
+        // The kind and whether the same may succeed later, by effect; last, that of a call that was given up.
+        let outside = [(Tool, true), (OutcomeUnknown, false), (Tool, false), (OutcomeUnknown, false), (Timeout, false)];
+        let repeatable = [(Tool, true), (Tool, true), (Tool, false), (Tool, false), (Timeout, true)];
+        for (effect, wanted) in [(Effect::Outside, outside), (Effect::Repeatable, repeatable)] {
+            let failures = troubles.iter().map(|trouble| failed("t", "s", effect, trouble.clone()));
+            let failures = failures.chain([late("t", effect, Duration::from_millis(7), 0)]);
+            for (failure, wanted) in failures.zip(wanted) {
+                assert_eq!((failure.kind, failure.retryable), wanted, "{effect:?}: {}", failure.text);
+                let is_unknown = failure.text.ends_with("is not known");
+                let may_have_happened = effect == Effect::Outside && matches!(wanted.0, OutcomeUnknown | Timeout);
+                assert_eq!(is_unknown, may_have_happened, "{}", failure.text);
+                assert_eq!(failure.detail["reason"] == "server_away", wanted == (Tool, true), "{}", failure.text);
+            }
+        }
+        assert!(late("t", Effect::Outside, Duration::from_millis(7), 2).text.contains("2 lines that are no JSON"));
     }
 }

@@ -13,13 +13,11 @@ use super::offer::{Offer, TOOLS_MAX, offers};
 use super::options::Options;
 use super::remote::Remote;
 use super::wire::reading::Has;
-use super::wire::{self, Connection, Link};
+use super::wire::{self, Connection, Ended, Link, Listing};
 use crate::tools::tool::Tool;
 
 /// How long connecting may take: what starts a program by a package manager loads it first.
 const CONNECT: Duration = Duration::from_secs(60);
-/// How long listing may take.
-const LIST: Duration = Duration::from_secs(10);
 /// How long changes of a list are gathered; twice as long each time that there are more.
 const GATHER: Duration = Duration::from_millis(200);
 /// At most so long. After as long without a change it is as at first.
@@ -54,8 +52,8 @@ pub struct Server {
 #[derive(Clone, Default)]
 struct List {
     offered: Arc<[Offered]>,
-    /// There were more than are taken.
-    is_cut: bool,
+    /// What of it is not taken, in words.
+    lacks: Option<String>,
     /// What it has besides.
     has: Has,
 }
@@ -71,9 +69,9 @@ impl Server {
         self.list.lock().unwrap_or_else(PoisonError::into_inner).offered.clone()
     }
 
-    /// Whether it listed more tools than are taken.
-    pub fn is_cut(&self) -> bool {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner).is_cut
+    /// What of its list is not taken, in words.
+    pub fn lacks(&self) -> Option<String> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner).lacks.clone()
     }
 
     /// What it has besides tools, as it said last.
@@ -97,28 +95,29 @@ impl Server {
                 () = stop.cancelled() => return,
             };
             let begin = Instant::now();
-            let why = match connected {
-                Err(why) => why,
-                Ok(mut connection) => {
-                    tracing::info!(
-                        server = self.line.name,
-                        tools = self.offered().len(),
-                        "a server of tools is connected"
-                    );
-                    self.line.phase.send_replace(Phase::Ready(connection.link.clone()));
-                    let why = tokio::select! {
-                        why = self.follow(&mut connection) => Some(why),
-                        () = stop.cancelled() => None,
-                    };
-                    connection.close().await;
-                    let Some(why) = why else { return };
-                    why
-                }
+            let ended = match connected {
+                Err(why) => Ended::Lost(why),
+                Ok(connection) => match self.serve(connection, &stop).await {
+                    Some(ended) => ended,
+                    None => return,
+                },
             };
-            time += 1;
             metrics::counter!("thinkd_mcp_lost_total", "server" => self.line.name.clone()).increment(1);
-            tracing::warn!(server = self.line.name, why, "a server of tools is away; it is tried again");
-            self.line.phase.send_replace(Phase::Away { why, time });
+            match ended {
+                Ended::Lost(why) => {
+                    time += 1;
+                    tracing::warn!(server = self.line.name, why, "a server of tools is away; it is tried again");
+                    self.line.phase.send_replace(Phase::Away { why, time });
+                }
+                Ended::Stale(why) => {
+                    tracing::info!(server = self.line.name, why, "a server of tools is connected anew");
+                    self.line.phase.send_replace(Phase::Connecting);
+                    // Who has just been connected is not asked again and again.
+                    if begin.elapsed() > PAUSE {
+                        continue;
+                    }
+                }
+            }
             if begin.elapsed() > GOOD {
                 pause = PAUSE;
             }
@@ -129,22 +128,38 @@ impl Server {
         }
     }
 
+    /// Has its tools called over a connection until that ends; None: it is to stop.
+    async fn serve(&self, mut connection: Connection, stop: &CancellationToken) -> Option<Ended> {
+        tracing::info!(server = self.line.name, tools = self.offered().len(), "a server of tools is connected");
+        self.line.phase.send_replace(Phase::Ready(connection.link.clone()));
+        let ended = tokio::select! {
+            ended = self.follow(&mut connection) => Some(ended),
+            () = stop.cancelled() => None,
+        };
+        match &ended {
+            Some(Ended::Stale(_)) => drop(tokio::spawn(connection.retire(self.options.timeout(), stop.clone()))),
+            Some(Ended::Lost(_)) | None => connection.close().await,
+        }
+        ended
+    }
+
     async fn connect(&self) -> Result<Connection, String> {
         let veil = wire::veil(&self.options);
         let late = |_| format!("it could not be reached within {} s", CONNECT.as_secs());
-        let connected = timeout(CONNECT, wire::connect(&self.line.name, &self.options)).await.map_err(late)?;
+        let connected = timeout(CONNECT, wire::connect(&self.line.name, &self.options, self.line.garbled.clone()));
+        let connected = connected.await.map_err(late)?;
         let connection = connected.map_err(|why| veil.over(&why))?;
         match self.list(&connection.link).await {
             Ok(()) => Ok(connection),
             Err(why) => {
                 connection.close().await;
-                Err(veil.over(&why))
+                Err(why)
             }
         }
     }
 
-    /// Takes changes of its list in, until the connection ends; says why it did.
-    async fn follow(&self, connection: &mut Connection) -> String {
+    /// Takes changes of its list in, until the connection ends. What it was before counts as long as it cannot be read.
+    async fn follow(&self, connection: &mut Connection) -> Ended {
         let (changed, link) = (connection.changed.clone(), connection.link.clone());
         let relisting = async {
             let (mut gather, mut last) = (GATHER, Instant::now());
@@ -153,33 +168,34 @@ impl Server {
                 gather = if last.elapsed() > GATHER_MAX { GATHER } else { gather };
                 sleep(gather).await;
                 if let Err(why) = self.list(&link).await {
-                    return why;
+                    let why = format!("its list changed and could not be read; what it was before counts: {why}");
+                    tracing::warn!(server = self.line.name, why, "the list of a server of tools is not taken");
+                    self.list.lock().unwrap_or_else(PoisonError::into_inner).lacks = Some(why);
+                    changed.notify_one();
                 }
                 (gather, last) = ((gather * 2).min(GATHER_MAX), Instant::now());
             }
         };
         tokio::select! {
-            why = connection.ended() => why,
-            why = relisting => why,
+            ended = connection.ended() => ended,
+            never = relisting => never,
         }
     }
 
     async fn list(&self, link: &Link) -> Result<(), String> {
-        let late = |_| format!("it did not list its tools within {} s", LIST.as_secs());
-        let told = timeout(LIST, link.tools(TOOLS_MAX)).await.map_err(late)?.map_err(|trouble| trouble.to_string())?;
-        let is_cut = told.len() > TOOLS_MAX;
-        if is_cut {
-            tracing::warn!(
-                server = self.line.name,
-                taken = TOOLS_MAX,
-                "a server of tools lists more of them than are taken"
-            );
+        let veil = wire::veil(&self.options);
+        let Listing { tools: told, left_out } =
+            link.tools(TOOLS_MAX).await.map_err(|trouble| veil.over(&trouble.to_string()))?;
+        let lacks =
+            (!left_out.is_empty()).then(|| veil.over(&format!("not taken of its list: {}", left_out.join("; "))));
+        if let Some(why) = &lacks {
+            tracing::warn!(server = self.line.name, why, "a server of tools lists what is not taken");
         }
         let before = self.offered();
         let known = |offer: &Offer| before.iter().find(|known| *known.offer == *offer).cloned();
         let offered = |offer: Offer| known(&offer).unwrap_or_else(|| self.offer(offer));
         let offered = offers(&self.line.name, &self.options, told).into_iter().map(offered).collect();
-        *self.list.lock().unwrap_or_else(PoisonError::into_inner) = List { offered, is_cut, has: link.has() };
+        *self.list.lock().unwrap_or_else(PoisonError::into_inner) = List { offered, lacks, has: link.has() };
         Ok(())
     }
 

@@ -80,8 +80,7 @@ fn words(description: &str, schema: &Value, original: &str) -> String {
 /// How a server is.
 pub fn provider(server: &Server) -> Provider {
     let (is_connected, why) = match &*server.line.phase.borrow() {
-        Phase::Ready(_) if server.is_cut() => (true, Some("it lists more tools than are taken".to_owned())),
-        Phase::Ready(_) => (true, None),
+        Phase::Ready(_) => (true, server.lacks()),
         Phase::Asleep => (false, Some("nobody has needed it yet".to_owned())),
         Phase::Connecting => (false, Some("it is being reached".to_owned())),
         Phase::Away { why, .. } => (false, Some(why.clone())),

@@ -1,30 +1,32 @@
-//! The protocol, by rmcp, which only this file and its folder name: connecting, listing tools, calling them. What comes in is bounded before it is
-//! read (`meter.rs`, `wire/counted.rs`), and leaves as types of ours (`wire/answers.rs`). What servers ask of us is in `wire/asked.rs`, what else is
-//! read of them in `wire/reading.rs`.
+//! The protocol, by rmcp, which only this file and its folder name: connecting, and calling tools. What comes in is bounded before it is read (`meter.rs`,
+//! `wire/counted.rs`), and leaves as types of ours (`wire/answers.rs`). What servers list is in `wire/listing.rs`, what they ask of us in `wire/asked.rs`,
+//! what else is read of them in `wire/reading.rs`.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
 use rmcp::ServiceExt as _;
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ListToolsRequest, PaginatedRequestParams, ServerResult};
+use rmcp::model::{CallToolRequest, CallToolRequestParams, PingRequest, ServerResult};
 use rmcp::service::{ClientCacheConfig, Peer, RoleClient, RunningServiceCancellationToken, ServiceError};
-use rmcp::transport::DynamicTransportError;
 use rmcp::transport::async_rw::AsyncRwTransport;
-use rmcp::transport::streamable_http_client::{
-    StreamableHttpClientTransport, StreamableHttpClientTransportConfig, StreamableHttpError,
-};
+use rmcp::transport::streamable_http_client::{StreamableHttpClientTransport, StreamableHttpClientTransportConfig};
 use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use self::asked::{Handler, Running};
 use self::counted::Counted;
+pub use self::listing::Listing;
+use self::matched::Matched;
+pub use self::trouble::Trouble;
+use self::trouble::{Holds, SAID_MAX, bounded, causes};
 use super::asking::Asker;
-use super::child::{self, Group};
+use super::child::{self, Group, Said};
+pub use super::meter::Garbled;
 use super::meter::{MESSAGE_MAX, Messages, Metered};
 use super::options::Options;
 use crate::words::secret::Veil;
@@ -32,41 +34,16 @@ use crate::words::secret::Veil;
 mod answers;
 mod asked;
 mod counted;
+mod listing;
+mod matched;
 pub mod reading;
+mod trouble;
 
 /// What is kept out of the log: the library writes what servers say of themselves.
 pub const QUIET: &str = "rmcp=off";
 
-/// Most pages of a list.
-const PAGES_MAX: usize = 32;
-/// Most bytes of a list, all pages together.
-const LIST_MAX: usize = 8 << 20;
-/// How long reaching a server's address may take.
+/// How long reaching a server's address may take, and how long it is waited for a word of one of which that is in doubt.
 const REACH: Duration = Duration::from_secs(5);
-/// Longest words of a server in an error.
-const SAID_MAX: usize = 2000;
-
-/// Why a server did not do what it was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
-    /// It is not there, or not any more.
-    Away(String),
-    /// It answered with an error.
-    Refused(String),
-    /// It answered with something else than what was asked for.
-    Odd(String),
-    /// What it answered cannot be read, or has no end. Of other calls that says nothing.
-    Garbled(String),
-}
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Away(why) | Self::Odd(why) | Self::Garbled(why) => f.write_str(why),
-            Self::Refused(why) => write!(f, "it refuses: {why}"),
-        }
-    }
-}
 
 /// A tool as a server lists it.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,7 +99,19 @@ pub enum Part {
 pub struct Link {
     peer: Peer<RoleClient>,
     running: Arc<Running>,
-    broken: Arc<Notify>,
+    /// Told when the line may not hold any more.
+    doubted: Arc<Notify>,
+    /// Told when it does not.
+    gone: Arc<Notify>,
+}
+
+/// How a connection came to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// Nothing comes over it any more.
+    Lost(String),
+    /// It has to be made anew. What runs over it may still come to its end.
+    Stale(String),
 }
 
 /// A connection. It ends when this is dropped, and the server's program with it.
@@ -138,18 +127,20 @@ pub struct Connection {
     program: Option<Group>,
 }
 
-/// Connects to a server. Bounded in time by the caller.
-pub async fn connect(name: &str, options: &Options) -> Result<Connection, String> {
+/// Connects to a server; what it writes and cannot be read is counted as `garbled`. Bounded in time by the caller.
+pub async fn connect(name: &str, options: &Options, garbled: Garbled) -> Result<Connection, String> {
     let (changed, calls) = (Arc::new(Notify::new()), Arc::new(Running::default()));
     let handler = Handler { changed: changed.clone(), running: calls.clone(), server: name.to_owned() };
     let messages = Messages::new();
     let (running, program) = if options.command.is_some() {
         let child::Program { output, input, group } = child::start(name, options)?;
-        let transport =
-            AsyncRwTransport::new(Metered::new(output, messages.clone()), input).with_max_line_length(usize::MAX);
+        let said = Said::new(name, "on standard output, where its messages belong", veil(options));
+        let output = Metered::new(output, messages.clone(), garbled, said);
+        let transport = AsyncRwTransport::new(output, input).with_max_line_length(usize::MAX);
         (handler.serve(transport).await, Some(group))
     } else {
         let (client, config) = http(options)?;
+        let client = Matched::new(client, messages.clone());
         let inner = StreamableHttpClientTransport::with_client(client, config);
         (handler.serve(Counted::new(inner, messages.clone())).await, None)
     };
@@ -157,7 +148,7 @@ pub async fn connect(name: &str, options: &Options) -> Result<Connection, String
         let why = messages.overrun().map(|what| format!("it sent {what}"));
         why.unwrap_or_else(|| bounded(&causes(&error)))
     })?;
-    let link = Link { peer: running.peer().clone(), running: calls, broken: Arc::new(Notify::new()) };
+    let link = Link { peer: running.peer().clone(), running: calls, doubted: Arc::default(), gone: Arc::default() };
     // What a server says is so for a day would be kept for a day, and is told where it does not answer.
     link.peer.set_response_cache_config(ClientCacheConfig::disabled()).await;
     let stop = running.cancellation_token();
@@ -200,9 +191,21 @@ fn http(options: &Options) -> Result<(reqwest::Client, StreamableHttpClientTrans
 }
 
 impl Connection {
-    /// Waits until the connection is of no more use, and says why.
-    pub async fn ended(&mut self) -> String {
-        let broken = self.link.broken.clone();
+    /// Waits until the connection is of no more use.
+    pub async fn ended(&mut self) -> Ended {
+        let link = self.link.clone();
+        let stale = async {
+            loop {
+                tokio::select! {
+                    () = link.gone.notified() => return "its session is gone",
+                    () = link.doubted.notified() => {}
+                }
+                if !link.is_there().await {
+                    return "it does not answer";
+                }
+            }
+        };
+        let is_program = self.program.is_some();
         let exited = async {
             match &mut self.program {
                 Some(program) => program.wait().await,
@@ -210,7 +213,13 @@ impl Connection {
             }
         };
         let why = tokio::select! {
-            () = broken.notified() => "the connection broke".to_owned(),
+            // What has one way for all cannot be kept beside another; nor what nothing comes over any more.
+            why = stale => {
+                if !is_program && !self.link.peer.is_transport_closed() {
+                    return Ended::Stale(why.to_owned());
+                }
+                why.to_owned()
+            }
             status = exited => match status {
                 Ok(status) => format!("its program ended ({status})"),
                 Err(error) => format!("its program is lost: {error}"),
@@ -218,7 +227,17 @@ impl Connection {
             _ = &mut self.service => "it ended the connection".to_owned(),
         };
         // Whoever is cut off for that is seen to be gone in any of these ways.
-        self.messages.overrun().map_or(why, |what| format!("it sent {what}, and was cut off"))
+        Ended::Lost(self.messages.overrun().map_or(why, |what| format!("it sent {what}, and was cut off")))
+    }
+
+    /// Lets what runs over it come to its end, for so long at most and not beyond `stop`, and ends it in order.
+    pub async fn retire(self, most: Duration, stop: CancellationToken) {
+        tokio::select! {
+            () = self.link.running.all_ended() => {}
+            () = tokio::time::sleep(most) => {}
+            () = stop.cancelled() => {}
+        }
+        self.close().await;
     }
 
     /// Ends it in order.
@@ -235,37 +254,6 @@ impl Connection {
 }
 
 impl Link {
-    /// The tools of the server, at most `most` and one more.
-    pub async fn tools(&self, most: usize) -> Result<Vec<Told>, Trouble> {
-        let mut tools = Vec::new();
-        let (mut params, mut left) = (None, LIST_MAX);
-        for _ in 0..PAGES_MAX {
-            let request = ListToolsRequest { params, ..ListToolsRequest::default() }.into();
-            let (told, next) = match self.peer.send_request(request).await.map_err(|error| self.trouble(error))? {
-                ServerResult::ListToolsResult(page) => {
-                    (page.tools.into_iter().map(answers::told).collect(), page.next_cursor)
-                }
-                // The library reads all of a page or nothing of it.
-                ServerResult::CustomResult(page) => {
-                    answers::told_apart(&page.0).ok_or_else(|| self.trouble(ServiceError::UnexpectedResponse))?
-                }
-                _ => return Err(self.trouble(ServiceError::UnexpectedResponse)),
-            };
-            let told: Vec<Told> = told;
-            let long = || Trouble::Odd(format!("its list of tools has more than {LIST_MAX} bytes"));
-            left = left.checked_sub(told.iter().map(Told::bytes).sum()).ok_or_else(long)?;
-            tools.extend(told);
-            match next {
-                Some(cursor) if tools.len() <= most => {
-                    params = Some(PaginatedRequestParams::default().with_cursor(Some(cursor)));
-                }
-                _ => break,
-            }
-        }
-        tools.truncate(most + 1);
-        Ok(tools)
-    }
-
     /// Calls a tool; meanwhile the server may ask by `asker`. Dropped before the answer, it tells the server that nobody waits any more.
     pub async fn call(&self, tool: &str, arguments: Map<String, Value>, asker: Arc<Asker>) -> Result<Answer, Trouble> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
@@ -279,55 +267,21 @@ impl Link {
         }
     }
 
+    /// Whether the server says anything at all to whether it is there. One that takes its time may be busy.
+    async fn is_there(&self) -> bool {
+        let asked = tokio::time::timeout(REACH, self.peer.send_request(PingRequest::default().into()));
+        matches!(asked.await, Err(_) | Ok(Ok(_) | Err(ServiceError::McpError(_))))
+    }
+
     fn trouble(&self, error: ServiceError) -> Trouble {
-        match error {
-            ServiceError::McpError(error) => Trouble::Refused(bounded(&error.message)),
-            ServiceError::TransportSend(sent) if is_garbled(&sent) => Trouble::Garbled(bounded(&causes(&*sent.error))),
-            // The stream of one answer came to its end, and others may go on.
-            ServiceError::TransportClosed if !self.peer.is_transport_closed() => {
-                Trouble::Garbled("its answer has no end".to_owned())
-            }
-            ServiceError::TransportSend(_) | ServiceError::TransportClosed => {
-                self.broken.notify_one();
-                let why = match &error {
-                    ServiceError::TransportSend(sent) => causes(&*sent.error),
-                    other => causes(other),
-                };
-                Trouble::Away(bounded(&why))
-            }
-            other => Trouble::Odd(bounded(&causes(&other))),
+        let (trouble, line) = trouble::judged(&error, self.peer.is_transport_closed());
+        match line {
+            Holds::Yes => {}
+            Holds::Doubted => self.doubted.notify_one(),
+            Holds::No => self.gone.notify_one(),
         }
+        trouble
     }
-}
-
-/// Whether a server answered over HTTP, only with what cannot be read. Who refuses the key is asked anew with the headers of then, and behind a gateway that
-/// finds no server there is none.
-fn is_garbled(sent: &DynamicTransportError) -> bool {
-    match sent.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
-        Some(StreamableHttpError::UnexpectedServerResponse(text)) => !text.starts_with("HTTP 401"),
-        Some(StreamableHttpError::HttpStatus(error)) => !(502..=504).contains(&error.status),
-        Some(StreamableHttpError::UnexpectedContentType(_) | StreamableHttpError::ResponseBodyTooLarge { .. }) => true,
-        _ => false,
-    }
-}
-
-/// An error with what caused it: the library names the causes apart.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = error.source();
-    }
-    text
-}
-
-/// Words of others in an error: a bounded part of them.
-fn bounded(text: &str) -> String {
-    text.chars().take(SAID_MAX).collect()
 }
 
 /// Over what a server's errors may say of its secrets.

@@ -57,7 +57,8 @@ async fn gone(app: &App, file: &str) {
     .await;
 }
 
-const CHILD: &str = "trap '' TERM INT HUP; sleep 1000 & echo $! > child; echo $$ > leader";
+/// Says who the first of them are: a program that has died is started again.
+const CHILD: &str = "trap '' TERM INT HUP; sleep 1000 & [ -e child ] || { echo $! > child; echo $$ > leader; }";
 
 on_both!(t1_03_a_program_that_will_not_go_goes_with_all_that_it_started, |medium| {
     let stub = Stub::start().await;
@@ -219,33 +220,6 @@ on_both!(t1_03_a_list_that_changes_all_the_time_is_read_ever_more_seldom, |mediu
     server.hears("tools/list", lists + 1).await;
 });
 
-on_both!(t1_03_a_list_without_end_is_read_to_its_limit, |medium| {
-    let server = ToolServer::start(Vec::new()).await;
-    server.answers("tools/list", json!({ "tools": [tool("a", "A.")], "nextCursor": "for ever" }));
-    let stub = Stub::start().await;
-    stub.on(decision, reply("yes"));
-    let app = setup(medium, &stub, &server, "").start().await;
-    app.tell("one").await;
-    assert_eq!(outside(&*stub.nth(0, decision).await), ["mcp__it__a"]);
-    assert_eq!(server.heard("tools/list").len(), 32);
-});
-
-// Every page is as long as a message may be, almost.
-on_both!(t1_03_a_list_of_too_many_bytes_is_not_kept, |medium| {
-    let server = ToolServer::start(Vec::new()).await;
-    let page = json!({ "tools": [tool("a", &"x".repeat(7_000_000))], "nextCursor": "for ever" });
-    server.answers("tools/list", page);
-    let stub = Stub::start().await;
-    stub.on(decision, reply("alone"));
-    let app = setup(medium, &stub, &server, "").start().await;
-    app.tell("one").await;
-    server.hears("tools/list", 2).await;
-    app.tell("two").await;
-    let log = app.public_log().await;
-    let told = said(with(&log, &["failure", "tool:mcp__it"])[0]);
-    assert!(told.contains("more than 8388608 bytes"), "{told}");
-});
-
 on_both!(t1_03_a_stream_that_never_says_anything_ends_with_the_limit_of_the_call, |medium| {
     let server = ToolServer::start(vec![tool("hum", "Hums.")]).await;
     server.does("hum", Does::Hums);
@@ -256,4 +230,16 @@ on_both!(t1_03_a_stream_that_never_says_anything_ends_with_the_limit_of_the_call
     assert_eq!(said(&app.tell("hum").await[0]), "It hums.");
     let log = app.public_log().await;
     assert_eq!(one(&log, &["result", "failure"])["payload"]["problem"]["kind"], "timeout", "{}", story(&log));
+});
+
+// Whose answer such a line was nobody can know: who waits for it waits to the limit, and is told.
+on_both!(t1_03_what_is_no_json_is_logged_and_said_where_an_answer_is_missing, |medium| {
+    let stub = Stub::start().await;
+    let work = r#"echo "listening, $WORD"; printf '{"jsonrpc":"2.0","id":%s,\n' "$id""#;
+    let setup = program(medium, &stub, "WORD=aloud", work, "").env("THINKD_TOOLS__MCP__SH__TIMEOUT_MS", 500);
+    let app = setup.start().await;
+    let result = came(&app, &stub).await;
+    assert_eq!(result["payload"]["problem"]["kind"], "timeout", "{result}");
+    assert!(said(&result).contains("2 lines that are no JSON") && said(&result).contains("not known"), "{result}");
+    assert!(app.output().contains("listening, aloud"), "{}", app.output());
 });

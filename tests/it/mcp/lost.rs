@@ -78,7 +78,7 @@ on_both!(t1_04_an_answer_that_cannot_be_read_fails_its_call_alone, |medium| {
             let log = app.public_log().await;
             let result = with(&log, &["result", &format!("tool:mcp__it__{name}")]).pop().unwrap().clone();
             let problem = &result["payload"]["problem"];
-            assert!(said(&result).contains("no answer that can be read"), "{kind}: {}", story(&log));
+            assert!(said(&result).contains("no answer that can be used"), "{kind}: {}", story(&log));
             let wanted = if name == "say" { "outcome_unknown" } else { "tool" };
             assert_eq!(problem["kind"], wanted, "{kind}: {result}");
             assert_eq!(server.heard("tools/call").len(), called, "it is not called again");

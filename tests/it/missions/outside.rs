@@ -296,7 +296,7 @@ on_both!(d1_66_an_answer_of_a_tool_that_cannot_be_read_is_no_call_that_was_not_m
     assert_eq!(ended(&app, &mission).await["status"], "done");
     let used = of_task(&app, &mission, "used").await;
     let came = |at: usize| used[at]["payload"]["came"].as_str().unwrap();
-    assert!(came(0).contains("was called, and had no answer that can be read"), "{}", came(0));
+    assert!(came(0).contains("was called, and had no answer that can be used"), "{}", came(0));
     assert!(came(0).contains("text/html"), "{}", came(0));
     assert!(came(1).contains("was called, and its server was lost before it answered"), "{}", came(1));
     assert_eq!(used.iter().filter(|it| it["payload"]["worked"] == true).count(), 0, "{used:#?}");

@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
 
@@ -24,6 +24,10 @@ pub enum Does {
     Sends(Vec<Value>, Value),
     /// It answers these bytes, as this type of content.
     Says(&'static str, String),
+    /// It answers with this status, and a page for people.
+    Fails(u16),
+    /// It opens the stream of its answer, and answers in it when the gate is open.
+    Streams(Gate, Value),
     /// It never answers.
     Hangs,
     /// It answers when the gate is open.
@@ -38,6 +42,9 @@ pub enum Does {
     Hums,
 }
 
+/// A page of a list, by its cursor.
+pub type Pages = Box<dyn Fn(Option<&str>) -> Value + Send>;
+
 /// See the module; cheap to clone.
 #[derive(Clone)]
 pub struct ToolServer(Arc<Inner>);
@@ -51,6 +58,10 @@ struct Inner {
     headers: Mutex<Vec<HeaderMap>>,
     news: Mutex<Option<broadcast::Sender<String>>>,
     is_down: Mutex<bool>,
+    /// What stands on each page of its list of tools, by the cursor.
+    pages: Mutex<Option<Pages>>,
+    /// The key that its requests need.
+    key: Mutex<Option<String>>,
     /// Where it sends everybody.
     elsewhere: Mutex<Option<String>>,
 }
@@ -79,6 +90,8 @@ impl ToolServer {
             headers: Mutex::default(),
             news: Mutex::new(Some(broadcast::channel(64).0)),
             is_down: Mutex::new(false),
+            pages: Mutex::default(),
+            key: Mutex::default(),
             elsewhere: Mutex::default(),
         };
         let server = Self(Arc::new(inner));
@@ -105,6 +118,21 @@ impl ToolServer {
         self.0.others.lock().unwrap().insert(method.to_owned(), result);
     }
 
+    /// It lists its tools in these pages, by the cursor, from now on.
+    pub fn lists(&self, page: Pages) {
+        *self.0.pages.lock().unwrap() = Some(page);
+    }
+
+    /// It takes only requests whose header `x-key` is this from now on.
+    pub fn wants(&self, key: &str) {
+        *self.0.key.lock().unwrap() = Some(key.to_owned());
+    }
+
+    /// It says that its list of tools is another one.
+    pub fn says_changed(&self) {
+        self.says(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+    }
+
     /// It never answers requests of another method from now on.
     pub fn hangs(&self, method: &str) {
         self.answers(method, Value::Null);
@@ -113,7 +141,7 @@ impl ToolServer {
     /// It has these tools from now on, and says that they changed.
     pub fn changes(&self, tools: Vec<Value>) {
         *self.0.tools.lock().unwrap() = tools;
-        self.says(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+        self.says_changed();
     }
 
     /// It sends this to whoever follows it.
@@ -179,6 +207,10 @@ async fn asked(State(server): State<ToolServer>, headers: HeaderMap, body: Bytes
     if let Some(other) = server.0.elsewhere.lock().unwrap().clone() {
         return (StatusCode::TEMPORARY_REDIRECT, [("location", other)]).into_response();
     }
+    if server.0.key.lock().unwrap().as_deref().is_some_and(|key| headers.get("x-key").is_none_or(|given| given != key))
+    {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
     server.0.headers.lock().unwrap().push(headers);
     let message: Value = serde_json::from_slice(&body).unwrap();
     server.0.heard.send_modify(|heard| heard.push(message.clone()));
@@ -200,7 +232,10 @@ async fn asked(State(server): State<ToolServer>, headers: HeaderMap, body: Bytes
             response.headers_mut().insert("mcp-session-id", "s1".parse().unwrap());
             response
         }
-        "tools/list" => whole(&result(json!({ "tools": *server.0.tools.lock().unwrap() }))),
+        "tools/list" => {
+            let page = server.0.pages.lock().unwrap().as_ref().map(|page| page(message["params"]["cursor"].as_str()));
+            whole(&result(page.unwrap_or_else(|| json!({ "tools": *server.0.tools.lock().unwrap() }))))
+        }
         "tools/call" => {
             let name = message["params"]["name"].as_str().unwrap();
             let does = server.0.does.lock().unwrap().get(name).cloned();
@@ -250,6 +285,19 @@ async fn called(does: Does, result: impl Fn(Value) -> Value) -> Response {
             let pieces: Vec<_> =
                 messages.iter().map(|message| Ok::<_, Infallible>(piece(&message.to_string()))).collect();
             streamed(Body::from_stream(stream::iter(pieces)))
+        }
+        Does::Fails(status) => {
+            let status = StatusCode::from_u16(status).unwrap();
+            (status, [("content-type", "text/html")], "<html>It went wrong.</html>").into_response()
+        }
+        Does::Streams(gate, value) => {
+            let answer = piece(&result(value).to_string());
+            let later = stream::once(async move {
+                gate.pass().await;
+                Ok(answer)
+            });
+            let first = stream::iter([Ok::<_, Infallible>(": it comes\n\n".to_owned())]);
+            streamed(Body::from_stream(first.chain(later)))
         }
         Does::Forgets => StatusCode::NOT_FOUND.into_response(),
         Does::Hums => streamed(Body::from_stream(stream::repeat_with(|| Ok::<_, Infallible>(": hm\n\n")))),

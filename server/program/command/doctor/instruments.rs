@@ -6,7 +6,7 @@ use super::Report;
 use crate::program::settings::Settings;
 use crate::tools::knowledge::{Options, Search};
 use crate::tools::mcp::offer::{TOOLS_MAX, offers};
-use crate::tools::mcp::wire;
+use crate::tools::mcp::wire::{self, Garbled};
 
 /// What is looked for.
 const WORDS: &str = "thinkd";
@@ -41,10 +41,10 @@ async fn asked(settings: &Settings, knowledge: &Options) -> anyhow::Result<(Stri
     let options = settings.tools.mcp.get(server).context("memory.knowledge.mcp names no server of [tools.mcp]")?;
     let veil = wire::veil(options);
     let refused = |why: String| anyhow!("{} does not serve tools: {}", options.place(), veil.over(&why));
-    let connection = wire::connect(server, options).await.map_err(refused)?;
+    let connection = wire::connect(server, options, Garbled::default()).await.map_err(refused)?;
     let told = connection.link.tools(TOOLS_MAX).await;
     connection.close().await;
-    let offers = offers(server, options, told.map_err(|trouble| refused(trouble.to_string()))?);
+    let offers = offers(server, options, told.map_err(|trouble| refused(trouble.to_string()))?.tools);
     let name = knowledge.tool_name().unwrap_or_default();
     match offers.iter().find(|offer| offer.name == name) {
         None => Err(anyhow!("memory.knowledge.mcp: {server} has no tool {name}")),

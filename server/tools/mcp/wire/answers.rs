@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, Tool};
 use serde_json::Value;
 
+use super::listing::Page;
 use super::{Answer, Part, Told};
 
 /// Stands for what this build cannot read.
@@ -22,12 +23,15 @@ pub fn told(tool: Tool) -> Told {
     }
 }
 
-/// The tools of a page that cannot be read as a whole, each by itself, and where the next page begins: what is wrong with one is seen where all are looked at
-/// (`offer.rs`). None: it is no page of tools.
-pub fn told_apart(page: &Value) -> Option<(Vec<Told>, Option<String>)> {
-    let tools = page.get("tools")?.as_array()?;
-    let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
-    Some((tools.iter().map(one_told_apart).collect(), next))
+/// A page of tools that cannot be read as a whole, each tool by itself: what is wrong with one is seen where all are looked at (`offer.rs`). None: it is
+/// no page of tools.
+pub fn told_apart(mut page: Value) -> Option<Page> {
+    let next = page.get_mut("nextCursor").map(Value::take);
+    let (mut tools, mut odd) = (Vec::new(), Vec::new());
+    for (at, tool) in page.get("tools")?.as_array()?.iter().enumerate() {
+        if tool.is_object() { tools.push(one_told_apart(tool)) } else { odd.push(at + 1) }
+    }
+    Some(Page { tools, odd, next })
 }
 
 fn one_told_apart(tool: &Value) -> Told {

@@ -52,6 +52,17 @@ impl Running {
         result
     }
 
+    /// Waits until nothing runs.
+    pub async fn all_ended(&self) {
+        loop {
+            let running = self.0.lock().await;
+            let next = running.values().map(|call| call.ended.clone()).find(|ended| !ended.is_cancelled());
+            drop(running);
+            let Some(ended) = next else { return };
+            ended.cancelled().await;
+        }
+    }
+
     /// The call that a server asks about: that on whose stream it asks. Where that cannot be told (programs have one stream for all, and some servers ask
     /// beside them), the only one that runs, if it is the only one.
     async fn of(&self, origin: Option<&InboundStreamOrigin>) -> Option<Call> {

@@ -1,0 +1,169 @@
+//! Why a server did not do what it was asked for, and what that says of the line to it: an answer of whatever status is that of one request alone.
+
+use std::error::Error;
+use std::fmt;
+
+use rmcp::service::ServiceError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+
+/// Longest words of a server in an error.
+pub const SAID_MAX: usize = 2000;
+
+/// Why a server did not do what it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// It was not asked: there is no way to it.
+    Unreached(String),
+    /// It was lost before it answered.
+    Lost(String),
+    /// It answered that it does not do that.
+    Refused(String),
+    /// What it answered cannot be used, or has no end.
+    Unusable(String),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreached(why) | Self::Lost(why) | Self::Unusable(why) => f.write_str(why),
+            Self::Refused(why) => write!(f, "it refuses: {why}"),
+        }
+    }
+}
+
+/// Whether the line to a server holds, as far as trouble with one request tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// The trouble says nothing of it.
+    Yes,
+    /// It is to be seen.
+    Doubted,
+    /// It has to be made anew.
+    No,
+}
+
+/// What went wrong, and whether the line holds. `is_closed`: nothing comes over it any more.
+pub fn judged(error: &ServiceError, is_closed: bool) -> (Trouble, Holds) {
+    let why = bounded(&causes(error));
+    match error {
+        ServiceError::McpError(error) => (Trouble::Refused(bounded(&error.message)), Holds::Yes),
+        ServiceError::TransportSend(sent) => {
+            let why = bounded(&causes(&*sent.error));
+            match sent.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+                Some(error) => of_http(error, why),
+                None => (Trouble::Lost(why), Holds::Doubted),
+            }
+        }
+        // The stream of one answer came to its end, and others may go on.
+        ServiceError::TransportClosed if !is_closed => {
+            (Trouble::Unusable("its answer has no end".to_owned()), Holds::Yes)
+        }
+        ServiceError::TransportClosed => (Trouble::Lost(why), Holds::Doubted),
+        _ => (Trouble::Unusable(why), Holds::Yes),
+    }
+}
+
+fn of_http(error: &StreamableHttpError<reqwest::Error>, why: String) -> (Trouble, Holds) {
+    match (error, status(error)) {
+        (StreamableHttpError::SessionExpired, _) => (Trouble::Lost(why), Holds::No),
+        (StreamableHttpError::Client(error), _) if error.is_connect() => (Trouble::Unreached(why), Holds::Doubted),
+        // By what these mean it was not done. Who refuses the key may take that which stands in the file by now.
+        (_, Some(401)) => (Trouble::Refused(why), Holds::Doubted),
+        (_, Some(403 | 429)) => (Trouble::Refused(why), Holds::Yes),
+        // A gateway says so, too, that finds no server behind it.
+        (_, Some(502..=504)) => (Trouble::Unusable(why), Holds::Doubted),
+        (
+            StreamableHttpError::HttpStatus(_)
+            | StreamableHttpError::UnexpectedServerResponse(_)
+            | StreamableHttpError::UnexpectedContentType(_)
+            | StreamableHttpError::ResponseBodyTooLarge { .. },
+            _,
+        ) => (Trouble::Unusable(why), Holds::Yes),
+        _ => (Trouble::Lost(why), Holds::Doubted),
+    }
+}
+
+/// The status of an answer that is none for that. The library has three forms of it, one of which are words.
+fn status(error: &StreamableHttpError<reqwest::Error>) -> Option<u16> {
+    match error {
+        StreamableHttpError::HttpStatus(error) => Some(error.status),
+        StreamableHttpError::AuthRequired(_) => Some(401),
+        StreamableHttpError::InsufficientScope(_) => Some(403),
+        StreamableHttpError::UnexpectedServerResponse(text) => text.strip_prefix("HTTP ")?.get(..3)?.parse().ok(),
+        _ => None,
+    }
+}
+
+/// An error with what caused it: the library names the causes apart.
+pub fn causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// Words of others in an error: a bounded part of them.
+pub fn bounded(text: &str) -> String {
+    text.chars().take(SAID_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::any::TypeId;
+
+    use rmcp::model::ErrorData;
+    use rmcp::transport::DynamicTransportError;
+    use rmcp::transport::streamable_http_client::{AuthRequiredError, HttpStatusError};
+
+    use super::*;
+
+    /// What the library makes of an error of the transport over HTTP.
+    fn sent(error: StreamableHttpError<reqwest::Error>) -> ServiceError {
+        ServiceError::TransportSend(DynamicTransportError::from_parts("http", TypeId::of::<()>(), Box::new(error)))
+    }
+
+    fn said(status: u16) -> ServiceError {
+        sent(StreamableHttpError::UnexpectedServerResponse(format!("HTTP {status} Somehow: <html>").into()))
+    }
+
+    #[test]
+    fn an_answer_of_whatever_status_is_that_of_one_request() {
+        let refused = |error: &ServiceError| matches!(judged(error, false), (Trouble::Refused(_), Holds::Yes));
+        let unusable = |error: &ServiceError| matches!(judged(error, false), (Trouble::Unusable(_), Holds::Yes));
+        assert!([403, 429].into_iter().all(|status| refused(&said(status))));
+        assert!([307, 400, 405, 500, 501].into_iter().all(|status| unusable(&said(status))));
+        assert!(refused(&sent(HttpStatusError::new(429, None).into())));
+        assert!(unusable(&sent(HttpStatusError::new(500, None).into())));
+        assert!(refused(&ServiceError::McpError(ErrorData::internal_error("no", None))));
+        assert!(unusable(&ServiceError::UnexpectedResponse) && unusable(&ServiceError::TransportClosed));
+    }
+
+    #[tokio::test]
+    async fn who_cannot_be_reached_was_not_asked() {
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
+        let error = client.post("http://127.0.0.1:9/mcp").send().await.unwrap_err();
+        let judged = judged(&sent(StreamableHttpError::Client(error)), false);
+        assert!(matches!(judged, (Trouble::Unreached(_), Holds::Doubted)), "{judged:?}");
+    }
+
+    #[test]
+    fn what_may_be_more_than_one_request_is_looked_into() {
+        for status in [502, 503, 504] {
+            assert!(matches!(judged(&said(status), false), (Trouble::Unusable(_), Holds::Doubted)), "{status}");
+        }
+        let challenge = AuthRequiredError::new("Bearer".into());
+        for error in [said(401), sent(StreamableHttpError::AuthRequired(challenge))] {
+            assert!(matches!(judged(&error, false), (Trouble::Refused(_), Holds::Doubted)), "{error}");
+        }
+        assert!(matches!(judged(&ServiceError::TransportClosed, true), (Trouble::Lost(_), Holds::Doubted)));
+        let gone = sent(StreamableHttpError::SessionExpired);
+        assert!(matches!(judged(&gone, false), (Trouble::Lost(_), Holds::No)));
+    }
+}

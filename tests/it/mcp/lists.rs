@@ -1,0 +1,144 @@
+//! Lists of tools that cannot be read, or not to their end: what was read counts, and what was not is named. Every `on_both!` is two `#[tokio::test]`s, one a
+//! database.
+
+use super::*;
+
+/// Servers with lists that are not taken whole, by name, and what is said of each.
+async fn servers() -> Vec<(&'static str, ToolServer, &'static str)> {
+    let a = || tool("a", "A.");
+    let and = move |next: Value| json!({ "tools": [a()], "nextCursor": next });
+    let mut all = Vec::new();
+    let mut add = async |name, page: tool_server::Pages, says| {
+        let server = ToolServer::start(Vec::new()).await;
+        server.lists(page);
+        all.push((name, server, says));
+    };
+    add("number", Box::new(move |_| and(json!(7))), "what is behind page 1 (its cursor is no text)").await;
+    add("again", Box::new(move |_| and(json!("x"))), "what is behind page 2 (its cursor was there before)").await;
+    let next = |cursor: Option<&str>| json!(format!("{}x", cursor.unwrap_or_default()));
+    let endless = move |cursor: Option<&str>| json!({ "tools": [tool(&format!("a{}", cursor.unwrap_or_default()), "A.")], "nextCursor": next(cursor) });
+    add("endless", Box::new(endless), "what is behind page 32 (more pages are not read)").await;
+    let broken = move |cursor: Option<&str>| if cursor.is_none() { and(json!("x")) } else { json!({ "tools": 7 }) };
+    add("broken", Box::new(broken), "page 2 and what is behind it (").await;
+    let odd = move |_: Option<&str>| json!({ "tools": [7, a(), null, tool("b", "B."), tool("a", "Another.")] });
+    add(
+        "odd",
+        Box::new(odd),
+        "2 on page 1 that are no objects (the first is number 1); \"a\" again (the first of a name is taken)",
+    )
+    .await;
+    let many = |_: Option<&str>| json!({ "tools": (0..300).map(|n| tool(&format!("a{n}"), "A.")).collect::<Vec<_>>() });
+    add("many", Box::new(many), "those behind the first 256").await;
+    // Every page is as long as a message may be, almost.
+    let long = move |cursor: Option<&str>| {
+        let filling = tool("filling", &"x".repeat(7_000_000));
+        json!({ "tools": [a(), filling], "nextCursor": next(cursor) })
+    };
+    add("long", Box::new(long), "page 2 and what is behind it (the list has more than 8388608 bytes)").await;
+    all
+}
+
+fn toml(servers: &[(&str, ToolServer, &str)]) -> String {
+    let one =
+        |(name, server, _): &(&str, ToolServer, &str)| format!("[tools.mcp.{name}]\nurl = \"{}\"\n", server.url());
+    servers.iter().map(one).collect()
+}
+
+on_both!(t1_01_what_of_a_list_is_not_taken_is_named_and_the_rest_is_taken, |medium| {
+    let (servers, stub) = (servers().await, Stub::start().await);
+    stub.on(decision, reply("yes"));
+    let app = Setup::new(medium, &stub).file("thinkd.toml", &toml(&servers)).start().await;
+    let tools = within("all servers", async {
+        loop {
+            app.tell("more").await;
+            let tools = app.get("/tools").await.expect(200);
+            if tools["servers"].as_array().unwrap().iter().all(|it| it["connected"] == true) {
+                return tools;
+            }
+        }
+    })
+    .await;
+    app.tell("one more").await;
+    let offered = outside(stub.all(decision).last().unwrap());
+    let of = |server: &str| offered.iter().filter(|name| name.starts_with(&format!("mcp__{server}__"))).count();
+    for (name, server, says) in &servers {
+        let shown = tools["servers"].as_array().unwrap().iter().find(|it| it["name"] == *name).unwrap();
+        assert!(shown["why"].as_str().is_some_and(|why| why.contains(says)), "{says}: {shown}");
+        assert!(
+            app.output().contains(&says.replace('"', "\\\"")) || app.output().contains(says),
+            "{says}: {}",
+            app.output()
+        );
+        let count = match *name {
+            "endless" => 32,
+            "odd" => 2,
+            "many" => 256,
+            _ => 1,
+        };
+        assert_eq!(of(name), count, "{name}: {offered:?}");
+        let lists = if *name == "endless" { 32 } else { server.heard("tools/list").len().min(2) };
+        assert_eq!(server.heard("tools/list").len(), lists, "{name}");
+    }
+    let told = with(&app.public_log().await, &["set:pin"])
+        .iter()
+        .find(|it| it["payload"]["key"] == "mcp__odd__a")
+        .unwrap()["payload"]
+        .clone();
+    assert_eq!(told["change"]["description"], "A.", "the first counts: {told}");
+});
+
+#[tokio::test]
+async fn t1_01_the_doctor_says_what_of_a_list_is_not_taken() {
+    let (servers, stub) = (servers().await, Stub::start().await);
+    let worst = ToolServer::start(Vec::new()).await;
+    worst.answers("tools/list", json!({ "tools": 7 }));
+    let toml = format!("{}[tools.mcp.worst]\nurl = \"{}\"\n", toml(&servers), worst.url());
+    let setup = Setup::new(Medium::sqlite(), &stub).file("thinkd.toml", &toml).arguments(&["doctor", "--json"]);
+    let mut command = tokio::process::Command::from(setup.command());
+    let output = within("the doctor", command.output()).await.unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    for (_, _, says) in &servers {
+        assert!(said.contains(&says.replace('"', "\\\"")), "{says}: {said}");
+    }
+    assert!(said.contains("page 1 of its list of tools"), "{said}");
+}
+
+on_both!(t1_01_a_changed_list_that_cannot_be_read_leaves_the_one_before, |medium| {
+    let server = ToolServer::start(vec![tool("a", "A.")]).await;
+    let stub = Stub::start().await;
+    stub.on(decision, reply("yes"));
+    let app = setup(medium, &stub, &server, "").start().await;
+    app.tell("one").await;
+    assert_eq!(outside(&*stub.nth(0, decision).await), ["mcp__it__a"]);
+    server.answers("tools/list", json!({ "tools": 7 }));
+    server.says_changed();
+    within("a word on it", async {
+        loop {
+            let shown = app.get("/tools").await.expect(200)["servers"][0].clone();
+            if shown["why"].as_str().is_some_and(|why| why.contains("its list changed and could not be read")) {
+                assert_eq!(shown["connected"], true, "{shown}");
+                return;
+            }
+            tokio::time::sleep(ms(10)).await;
+        }
+    })
+    .await;
+    app.tell("two").await;
+    assert_eq!(outside(&*stub.nth(1, decision).await), ["mcp__it__a"]);
+    // It is read again without being told to.
+    server.answers("tools/list", json!({ "tools": [tool("a", "A."), tool("b", "B.")] }));
+    within("the new list", async {
+        let mut turn = 2;
+        loop {
+            app.tell("more").await;
+            if outside(&*stub.nth(turn, decision).await) == ["mcp__it__a", "mcp__it__b"] {
+                return;
+            }
+            turn += 1;
+        }
+    })
+    .await;
+    assert_eq!(app.get("/tools").await.expect(200)["servers"][0]["why"], Value::Null);
+    assert_eq!(server.heard("initialize").len(), 1, "it is the same connection");
+    assert!(app.output().contains("its list changed and could not be read"), "{}", app.output());
+});
