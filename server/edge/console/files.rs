@@ -28,6 +28,7 @@ pub(super) const FILES: &[super::Source] = &[
     ("assets/index.js", include_bytes!("gz/assets/index.js.gz"), true),
     ("assets/layers.js", include_bytes!("gz/assets/layers.js.gz"), true),
     ("assets/style.css", include_bytes!("gz/assets/style.css.gz"), true),
+    ("assets/taskgraph.js", include_bytes!("gz/assets/taskgraph.js.gz"), true),
     ("icon.svg", include_bytes!("../../../console/dist/icon.svg"), false),
     ("index.html", include_bytes!("../../../console/dist/index.html"), false),
 ];
