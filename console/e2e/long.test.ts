@@ -105,7 +105,13 @@ test("100,000 events: the lanes of an hour have the turns of before the page, in
   // Tags are found once the server has indexed what was written past it.
   const last = () => server.call<{ items: unknown[] }>("GET", `/events?tags=turn:${EVENTS / 10}&limit=1`).then(({ items }) => items.length > 0, () => false);
   await until(last);
-  const one = await Watched.open(browser, server.url, "#/live?span=1h");
+  // What is read of the log is held back for a moment: the page says that it does not have all of it.
+  let go = () => {};
+  const held = new Promise<void>((done) => (go = done));
+  const one = await Watched.open(browser, server.url, "#/live?span=1h", {}, async (page) => void (await page.route(/\/events\?.*tags=message/, async (route) => (await held, await route.continue()))));
+  await one.sees("what was before is being read");
+  go();
+  await one.page.getByText("what was before is being read").waitFor({ state: "detached" });
   const lane = (name: string) => one.page.locator(".lane", { has: one.page.getByText(name, { exact: true }) });
   const turns = async (name: string) => Number.parseInt(await lane(name).locator(".st").innerText(), 10);
   // A turn takes 2.5 s there, and nine of ten are of `main`: 1,296 in an hour, of which the page has the last 135. The log ends a while ago.
