@@ -331,7 +331,7 @@ impl dyn Store + '_ {
 
     /// Whether one more claim has room where at most `most` wait, for a trial now or later. It reads two rows, however many wait.
     pub async fn room_for_claim(&self, space: &Space, most: u32) -> Result<Room, StoreError> {
-        let waiting = Select::of(&TABLE, space).at_least("due", 0).distinct(&["id", "due"]).order_by(&["due"]);
+        let waiting = Select::of(&TABLE, space).at_least("due", 0).only(&["due"]).order_by(&["due"]);
         let wait = async |count: u32| match count.checked_sub(1) {
             Some(behind) => Ok::<_, StoreError>(!self.select(waiting.clone().behind(behind)).await?.is_empty()),
             None => Ok(true),
