@@ -449,6 +449,10 @@ export type NodeStarted = Of<["node", "started", `pipeline:${string}`], {
   node: string;
   /** its place in the run */
   place: string;
+  /** the places of the nodes whose values flow into it; without it none is known */
+  needs?: string[];
+  /** how many more there are */
+  needs_more?: number;
 }>;
 
 /** A node has its value: this is the record that a run which is taken up again answers from. */
