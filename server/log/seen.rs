@@ -1,5 +1,6 @@
 //! Rows of projections as a transaction sees them: what was there before it, and what it has made of them so far.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::table::{Cell, Key, Row, Table};
@@ -13,16 +14,22 @@ pub(super) struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    /// A row, if it is there.
-    pub fn row(self, key: &Key) -> Option<&'a Row> {
-        match self.now.get(key) {
-            Some(row) => row.as_ref(),
-            None => self.before.get(key),
+    /// A row, if it is there: what the transaction altered of it, and the rest as it was before.
+    pub fn row(self, key: &Key) -> Option<Cow<'a, Row>> {
+        let before = self.before.get(key);
+        match (self.now.get(key), before) {
+            (Some(now), Some(before)) if now.as_ref().is_some_and(|row| !key.0.is_whole(row)) => {
+                let mut row = before.clone();
+                now.iter().for_each(|altered| row.alter(altered.clone()));
+                Some(Cow::Owned(row))
+            }
+            (Some(now), _) => now.as_ref().map(Cow::Borrowed),
+            (None, before) => before.map(Cow::Borrowed),
         }
     }
 
     /// The rows of a space.
-    pub fn rows(self, table: &'static Table, space: &Space) -> impl Iterator<Item = &'a Row> {
+    pub fn rows(self, table: &'static Table, space: &Space) -> impl Iterator<Item = Cow<'a, Row>> {
         let space = Some(Cell::from(space));
         let keys: BTreeSet<&Key> = self.before.keys().chain(self.now.keys()).collect();
         let of_space = move |key: &&Key| key.0 == table && key.1.first() == space.as_ref();

@@ -141,7 +141,7 @@ impl Before {
                 let names = submodules::names(seen, space);
                 !names.contains(name.as_str()) && names.len() < *most
             }
-            Condition::PromptIs { name, prompt } => submodules::prompt(seen, space, name) == Some(prompt),
+            Condition::PromptIs { name, prompt } => submodules::prompt(seen, space, name).as_ref() == Some(prompt),
             Condition::Request { id, state } => requests::is_in(seen, space, id, *state),
             Condition::HasSubmodule(name) => submodules::names(seen, space).contains(name.as_str()),
             Condition::PinAt { tool, seq } => pins::last(seen, space, tool) == *seq,

@@ -234,7 +234,7 @@ pub(in crate::log) fn waiting(space: &Space, most: u32) -> Select {
 
 /// Whether fewer than so many are to be tried. One of which only what is new is known counts: it may be.
 pub(in crate::log) fn has_room(seen: Seen<'_>, space: &Space, most: u32) -> bool {
-    let is_waiting = |row: &&Row| !row.has("due") || *row.cell("due") != Cell::Null;
+    let is_waiting = |row: &std::borrow::Cow<'_, Row>| !row.has("due") || *row.cell("due") != Cell::Null;
     seen.rows(&TABLE, space).filter(is_waiting).take(most as usize).count() < most as usize
 }
 

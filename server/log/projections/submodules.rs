@@ -59,14 +59,15 @@ pub(in crate::log) fn all(space: &Space) -> Select {
 }
 
 /// The names of a space's submodules.
-pub(in crate::log) fn names<'a>(seen: Seen<'a>, space: &Space) -> BTreeSet<&'a str> {
-    seen.rows(&TABLE, space).filter_map(|row| row.text("name").ok()).collect()
+pub(in crate::log) fn names(seen: Seen<'_>, space: &Space) -> BTreeSet<String> {
+    seen.rows(&TABLE, space).filter_map(|row| row.text("name").ok().map(str::to_owned)).collect()
 }
 
 /// The prompt of one of them.
-pub(in crate::log) fn prompt<'a>(seen: Seen<'a>, space: &Space, name: &Name) -> Option<&'a str> {
+pub(in crate::log) fn prompt(seen: Seen<'_>, space: &Space, name: &Name) -> Option<String> {
     let mut rows = seen.rows(&TABLE, space);
-    rows.find(|row| row.text("name").is_ok_and(|it| it == name.as_str())).and_then(|row| row.text("prompt").ok())
+    rows.find(|row| row.text("name").is_ok_and(|it| it == name.as_str()))
+        .and_then(|row| row.text("prompt").ok().map(str::to_owned))
 }
 
 /// Errors: see [`Store`].

@@ -30,7 +30,7 @@ pub(in crate::log) fn is_quiet(seen: Seen<'_>, space: &Space, seq: Seq, about: A
         (subjects, Cell::from(key(&folded(relation))))
     });
     let is_held = |row: &Row| status_of(row).map_or(true, Status::is_held);
-    // Of a row that was altered in this transaction only what is new is known: the rest may be anything.
+    // Of a row that this transaction altered, and that was not asked for, only what is new is known: the rest may be anything.
     let may_be = |row: &Row, column: &str, is: &dyn Fn(&Cell) -> bool| !row.has(column) || is(row.cell(column));
     let stands_on_others = |row: &Row| may_be(row, "derived", &|cell| *cell != Cell::Null);
     let is_about = |row: &Row| {
@@ -39,7 +39,7 @@ pub(in crate::log) fn is_quiet(seen: Seen<'_>, space: &Space, seq: Seq, about: A
         })
     };
     let is_news = |row: &Row| *row.cell("changed") > Cell::from(seq) && is_held(row);
-    !seen.rows(&TABLE, space).any(|row| is_news(row) && (stands_on_others(row) || is_about(row)))
+    !seen.rows(&TABLE, space).any(|row| is_news(&row) && (stands_on_others(&row) || is_about(&row)))
 }
 
 /// Errors: see [`Store`].
