@@ -107,6 +107,15 @@ pub enum Condition {
         /// Nor begun.
         open: bool,
     },
+    /// Nothing has become of a task of a mission since.
+    TaskAt {
+        /// The mission.
+        mission: ThreadId,
+        /// The task.
+        task: TaskId,
+        /// When it was changed last.
+        updated: Timestamp,
+    },
     /// A request to people is there, and like this.
     Request {
         /// Its id.
@@ -175,6 +184,7 @@ impl fmt::Display for Condition {
             Self::FewerThreads(most) => write!(f, "the space has {most} threads already that have not ended"),
             Self::TaskToCome { task, open: true, .. } => write!(f, "work on {task} has begun already"),
             Self::TaskToCome { task, open: false, .. } => write!(f, "{task} is over already"),
+            Self::TaskAt { task, .. } => write!(f, "something has become of {task} meanwhile"),
             Self::TimerStands { name, .. } => write!(f, "the timer {name} is over"),
             Self::ScheduleStands { name, .. } => write!(f, "the schedule {name} was changed or fired meanwhile"),
             Self::NewSchedule { name, most } => {

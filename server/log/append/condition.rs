@@ -64,7 +64,7 @@ impl Asked {
                     with_submodules.insert(space);
                 }
                 Condition::Request { id, .. } => asked.rows.push(requests::of_id(space, id)),
-                Condition::TaskToCome { mission, task, .. } => {
+                Condition::TaskToCome { mission, task, .. } | Condition::TaskAt { mission, task, .. } => {
                     to_come.entry((space, mission)).or_default().insert(*task);
                 }
                 Condition::StatementAt { id, .. } => asked.rows.push(statements::of_id(space, id)),
@@ -146,6 +146,7 @@ impl Before {
             Condition::HasSubmodule(name) => submodules::names(seen, space).contains(name.as_str()),
             Condition::PinAt { tool, seq } => pins::last(seen, space, tool) == *seq,
             Condition::TaskToCome { mission, task, open } => tasks::is_to_come(seen, space, mission, *task, *open),
+            Condition::TaskAt { mission, task, updated } => tasks::is_at(seen, space, mission, *task, *updated),
             Condition::StatementAt { id, changed } => statements::is_at(seen, space, id, *changed),
             Condition::FrameworkAt { id, changed } => frameworks::is_at(seen, space, id, *changed),
             Condition::FewerFrameworks(most) => frameworks::has_room(seen, space, *most),

@@ -199,6 +199,18 @@ pub(in crate::log) fn is_to_come(seen: Seen<'_>, space: &Space, mission: &Thread
     status.is_some_and(|status| status == TaskStatus::Open || (!open && !status.is_over()))
 }
 
+/// Whether a task was changed last at this time.
+pub(in crate::log) fn is_at(
+    seen: Seen<'_>,
+    space: &Space,
+    mission: &ThreadId,
+    task: TaskId,
+    updated: Timestamp,
+) -> bool {
+    let row = seen.row(&(&TABLE, vec![Cell::from(space), Cell::from(mission), number(task.0)]));
+    row.is_some_and(|row| *row.cell("updated") == Cell::from(updated))
+}
+
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// The tasks of a mission behind this one, in the order in which they were made; at most `limit`.

@@ -41,6 +41,43 @@ on_both!(t1_09_a_task_is_changed_before_it_begins, |medium| {
     rebuilt(app).await;
 });
 
+// Two who change tasks at the same time close no circle between them, and neither loses what the other said.
+on_both!(tasks_that_are_changed_at_once_close_no_circle_and_keep_each_change, |medium| {
+    let stub = Stub::start().await;
+    let gate = Gate::new();
+    stub.on(node("decompose"), tasks(&[("a", &[]), ("b", &[]), ("c", &[]), ("d", &[])]));
+    stub.on(about("solve", "a"), solved("did a").held(&gate));
+    otherwise(&stub);
+    let app = Setup::new(medium, &stub).env("THINKD_MISSION__WIDTH", 1).start().await;
+    let mission = begin(&app, "four things", json!({})).await;
+    stub.request(about("solve", "a")).await;
+    let path = |task: &str| format!("/threads/{mission}/tasks/{task}");
+    let requires = async |task: &str, of: Value| {
+        let path = path(task);
+        app.patch(&path, json!({ "tasks_required": of })).await.status
+    };
+    for _ in 0..8 {
+        let (b, c, d) =
+            tokio::join!(requires("t2", json!(["t3"])), requires("t3", json!(["t4"])), requires("t4", json!(["t2"])));
+        let mut said = [b, c, d];
+        said.sort_unstable();
+        assert_eq!(said, [200, 200, 422], "of three that close a circle one is refused");
+        for task in ["t2", "t3", "t4"] {
+            assert_eq!(requires(task, json!([])).await, 200);
+        }
+        let b = path("t2");
+        let (name, rank) = tokio::join!(app.patch(&b, json!({ "name": "bee" })), app.patch(&b, json!({ "rank": 7 })));
+        assert_eq!((name.status, rank.status), (200, 200));
+        let b = app.get(&path("t2")).await.expect(200);
+        assert_eq!((&b["name"], &b["rank"]), (&json!("bee"), &json!(7)), "{b}");
+        app.patch(&path("t2"), json!({ "name": "b", "rank": 2 })).await.expect(200);
+    }
+    gate.open();
+    assert_eq!(ended(&app, &mission).await["status"], "done");
+    assert!(list(&app, &mission).await.iter().all(|task| task["status"] == "closed"), "none is left");
+    rebuilt(app).await;
+});
+
 // A skipped task is over, what is under way for it is stopped, and what requires it is planned anew.
 on_both!(a_task_is_skipped_before_and_while_it_is_done, |medium| {
     let stub = Stub::start().await;

@@ -19,6 +19,8 @@ use crate::mind::turn::stop::Why;
 use crate::runtime::refused::Refused;
 use crate::words::id::{Space, ThreadId};
 
+/// So often is a change tried that something came between.
+const TRIES: u32 = 32;
 /// Why a task failed that people did not want any more.
 pub const SKIPPED: &str = "skipped";
 
@@ -40,7 +42,8 @@ impl Missions {
         Ok((row.ok_or_else(|| Refused::NotFound(format!("task {task} of {mission}")))?, rows))
     }
 
-    /// Changes a task that has not begun.
+    /// Changes a task that has not begun. Of two who change it, or what it waits for, at the same time the later one looks again: neither loses what the other
+    /// said, and no circle is closed by both.
     pub async fn edit(
         &self,
         space: &Space,
@@ -49,23 +52,17 @@ impl Missions {
         edit: TaskEdit,
         by: &str,
     ) -> Result<(), Refused> {
-        self.mission(space, mission).await?;
-        let (row, rows) = self.task(space, mission, task).await?;
-        let mut requires = edit.requires.unwrap_or_else(|| row.requires.clone());
-        // Each once, where it stands first.
-        let mut seen = BTreeSet::new();
-        requires.retain(|required| seen.insert(*required));
-        check_required(&row, &rows, &requires)?;
-        let changed = TaskNews::Changed {
-            name: edit.name.unwrap_or(row.name),
-            description: edit.description.unwrap_or(row.description),
-            requires,
-            rank: edit.rank.unwrap_or(row.rank),
-            why: "it was changed by hand".into(),
-            by: Some(by.to_owned()),
-        };
-        let stands = Condition::TaskToCome { mission: mission.clone(), task, open: true };
-        self.say(space, vec![Draft::task(mission, task, changed).only_if(stands)]).await
+        for _ in 0..TRIES {
+            self.mission(space, mission).await?;
+            let (row, rows) = self.task(space, mission, task).await?;
+            let draft = edited(mission, row, &rows, edit.clone(), by)?;
+            match self.store.append(Append::free(space, vec![draft])).await {
+                Err(StoreError::Unmet(Condition::TaskAt { .. })) => {}
+                Err(StoreError::Unmet(unmet)) => return Err(Refused::Settled(unmet.to_string())),
+                appended => return Ok(appended.map(|_| ())?),
+            }
+        }
+        Err(Refused::Settled(format!("others change {task}, and what it waits for, all the time: look at it again")))
     }
 
     /// Skips a task that is not over, and its parts, also such as are made meanwhile. A part that ends meanwhile has ended.
@@ -142,6 +139,44 @@ impl Missions {
     }
 }
 
+/// A task as it is to be, stored under the condition that nothing has become of it and of what it waits for.
+fn edited(mission: &ThreadId, row: TaskRow, rows: &[TaskRow], edit: TaskEdit, by: &str) -> Result<Draft, Refused> {
+    let mut requires = edit.requires.unwrap_or_else(|| row.requires.clone());
+    // Each once, where it stands first.
+    let mut seen = BTreeSet::new();
+    requires.retain(|required| seen.insert(*required));
+    check_required(&row, rows, &requires)?;
+    let at = |row: &TaskRow| Condition::TaskAt { mission: mission.clone(), task: row.task, updated: row.updated };
+    let conditions = std::iter::once(Condition::TaskToCome { mission: mission.clone(), task: row.task, open: true })
+        .chain([at(&row)])
+        .chain(waited_for(rows, &requires).map(at));
+    let conditions: Vec<Condition> = conditions.collect();
+    let changed = TaskNews::Changed {
+        name: edit.name.unwrap_or(row.name),
+        description: edit.description.unwrap_or(row.description),
+        requires,
+        rank: edit.rank.unwrap_or(row.rank),
+        why: "it was changed by hand".into(),
+        by: Some(by.to_owned()),
+    };
+    let mut draft = Draft::task(mission, row.task, changed);
+    draft.conditions.extend(conditions);
+    Ok(draft)
+}
+
+/// What these tasks are and wait for, at any depth, as far as that can change: what has begun waits for nothing any more.
+fn waited_for<'a>(rows: &'a [TaskRow], requires: &[TaskId]) -> impl Iterator<Item = &'a TaskRow> {
+    let known: BTreeMap<TaskId, &TaskRow> = rows.iter().map(|row| (row.task, row)).collect();
+    let (mut reached, mut next) = (BTreeSet::new(), requires.to_vec());
+    while let Some(task) = next.pop() {
+        let Some(row) = known.get(&task).filter(|row| row.status == TaskStatus::Open) else { continue };
+        if reached.insert(task) {
+            next.extend(&row.requires);
+        }
+    }
+    rows.iter().filter(move |row| reached.contains(&row.task))
+}
+
 /// A task and all below it.
 fn below(rows: &[TaskRow], task: TaskId) -> BTreeSet<TaskId> {
     // Parts are made after what they are parts of.
@@ -168,8 +203,7 @@ fn check_required(row: &TaskRow, rows: &[TaskRow], requires: &[TaskId]) -> Resul
     for required in requires {
         let is_sibling = rows.iter().any(|it| it.task == *required && it.parent == row.parent);
         if !is_sibling {
-            let text =
-                format!("{} cannot require {required}: only tasks beside it, and there is none of that id", row.task);
+            let text = format!("{} cannot require {required}: only tasks beside it, and {required} is none", row.task);
             return Err(Refused::Unprocessable(text));
         }
         if let Some(way) = circle(&known, row.task, *required) {
