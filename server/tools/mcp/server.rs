@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// The longest.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// A connection that held so long was a good one.
-const GOOD: Duration = Duration::from_secs(60);
+const GOOD: Duration = Duration::from_secs(10);
 
 /// A tool that a server offers.
 #[derive(Clone)]
@@ -103,23 +103,22 @@ impl Server {
                 },
             };
             metrics::counter!("thinkd_mcp_lost_total", "server" => self.line.name.clone()).increment(1);
+            if begin.elapsed() > GOOD {
+                pause = PAUSE;
+            }
             match ended {
-                Ended::Lost(why) => {
+                // Who has just been connected is not asked again and again.
+                Ended::Stale(why) if begin.elapsed() > PAUSE || pause == PAUSE => {
+                    tracing::info!(server = self.line.name, why, "a server of tools is connected anew");
+                    self.line.phase.send_replace(Phase::Connecting);
+                    pause = if begin.elapsed() > PAUSE { pause } else { pause * 2 };
+                    continue;
+                }
+                Ended::Lost(why) | Ended::Stale(why) => {
                     time += 1;
                     tracing::warn!(server = self.line.name, why, "a server of tools is away; it is tried again");
                     self.line.phase.send_replace(Phase::Away { why, time });
                 }
-                Ended::Stale(why) => {
-                    tracing::info!(server = self.line.name, why, "a server of tools is connected anew");
-                    self.line.phase.send_replace(Phase::Connecting);
-                    // Who has just been connected is not asked again and again.
-                    if begin.elapsed() > PAUSE {
-                        continue;
-                    }
-                }
-            }
-            if begin.elapsed() > GOOD {
-                pause = PAUSE;
             }
             tokio::select! {
                 () = sleep(pause) => pause = (pause * 2).min(PAUSE_MAX),

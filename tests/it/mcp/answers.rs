@@ -56,7 +56,7 @@ on_both!(t1_04_a_bad_status_fails_its_call_alone, |medium| {
     let (server, stub) = (three_tools().await, Stub::start().await);
     let app = setup(medium, &stub, &server, "").start().await;
     let under_way = UnderWay::begin(&app, &stub, &server).await;
-    let unknown = [400, 405, 500, 502, 503, 504].map(|status| (status, "outcome_unknown"));
+    let unknown = [202, 400, 405, 500, 502, 503, 504].map(|status| (status, "outcome_unknown"));
     let refused = [401, 403, 429].map(|status| (status, "tool"));
     let all: Vec<_> = unknown.into_iter().chain(refused).collect();
     for (status, kind) in &all {

@@ -81,6 +81,10 @@ impl StreamableHttpClient for Matched {
             (StreamableHttpPostResponse::Json(message, session), Some(id)) => {
                 StreamableHttpPostResponse::Json(answering(message, id)?, session)
             }
+            (StreamableHttpPostResponse::Accepted, Some(_)) => {
+                let text = "it was taken in without an answer (202 or 204), and none will come";
+                return Err(StreamableHttpError::UnexpectedServerResponse(text.into()));
+            }
             (other, _) => other,
         })
     }
