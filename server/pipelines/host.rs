@@ -89,7 +89,13 @@ impl Host {
         let event = self.0.client.store().event(&self.0.space, record).await.map_err(failed)?.ok_or_else(gone)?;
         let who = self.0.run.who();
         let ready = self.0.client.prepare_again(&self.place(), &event, prompt, &who).await.map_err(failed)?;
-        self.answer(ready.ok_or_else(gone)?).await
+        let unmade = || {
+            Failure::new(
+                FailureKind::Node,
+                format!("what the call {record} saw cannot be shown again: some of it is gone"),
+            )
+        };
+        self.answer(ready.ok_or_else(unmade)?).await
     }
 
     async fn answer(&self, ready: Ready) -> Result<Answer, Failure> {

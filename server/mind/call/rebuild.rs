@@ -63,8 +63,8 @@ impl ModelClient {
         }))
     }
 
-    /// Makes a recorded call ready once more, for another asker and with another prompt in the place of the asker's of then. None: it is no record of
-    /// a call that had one.
+    /// Makes a recorded call ready once more, with another prompt in the place of the asker's of then: of the same model, and recorded as a call of `who`. None:
+    /// its view cannot be made again, because the record is of no call that had a prompt, or because what it saw is gone.
     pub async fn prepare_again(
         &self,
         place: &TurnPlace,
@@ -80,10 +80,14 @@ impl ModelClient {
         place.purse.read().await?;
         let Recorded { mut question, now, blocks, lengths, media, .. } =
             self.recorded(&place.space, record, &view).await?;
-        (question.who, question.prompt) = (who.clone(), Some(prompt.to_owned()));
+        if !self.is_all_there(&place.space, &view, &blocks).await? {
+            return Ok(None);
+        }
+        question.prompt = Some(prompt.to_owned());
         let asked = (&question, &question.system, now.as_deref());
         let prepared = self.model.prepare(&self.request(place, blocks, asked, media, lengths).await?);
         view["thread"] = json!(thread_seen(record, &view));
+        view["as"] = json!(question.who.to_string());
         view["prompt"] = json!(self.keep(&place.space, &Text::new(prompt)).await?);
         let record = Map::from_iter([
             ("purpose".to_owned(), Value::from("trial")),
@@ -102,6 +106,21 @@ impl ModelClient {
             first_piece: OnceLock::new(),
             before: Vec::new(),
         }))
+    }
+
+    /// Whether the kept texts of a view, but for the prompt, and its media are there.
+    async fn is_all_there(&self, space: &Space, view: &Value, blocks: &[Block]) -> Result<bool, StoreError> {
+        let texts = ["system", "tail", "tools"].into_iter().filter_map(|key| view.get(key).and_then(Value::as_str));
+        let media = blocks.iter().filter_map(|block| match block {
+            Block::Blob { sha256, .. } => Some(&**sha256),
+            Block::Text(_) => None,
+        });
+        for hash in texts.chain(media) {
+            if self.store.blob(space, hash).await?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     async fn recorded(&self, space: &Space, record: &Event, view: &Value) -> Result<Recorded, StoreError> {
@@ -134,7 +153,7 @@ impl ModelClient {
         let tools: Vec<ToolSpec> = serde_json::from_str(&self.kept(space, view, "tools").await?).unwrap_or_default();
         let only = view.get("only").and_then(Value::as_str);
         Ok(Question {
-            who: who(record),
+            who: who(record, view),
             purpose: "",
             round: 0,
             system: Text::new(self.kept(space, view, "system").await?),
@@ -213,10 +232,10 @@ fn thread_seen(record: &Event, view: &Value) -> ThreadId {
     other.unwrap_or_else(|| record.thread.clone())
 }
 
-/// Who made a recorded call.
-fn who(record: &Event) -> Who {
+/// As whom a recorded call was made: the one who made it, where the view does not name another.
+fn who(record: &Event, view: &Value) -> Who {
     let by = match record.fact() {
-        Fact::Call(call) => call.by(),
+        Fact::Call(call) => view.get("as").and_then(Value::as_str).and_then(By::parse).or_else(|| call.by()),
         _ => None,
     };
     let who = match by {

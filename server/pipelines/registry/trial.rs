@@ -31,6 +31,7 @@ pub struct Wanted {
     prompt: String,
     /// Over so many of its last turns, at most 10.
     #[serde(default = "five")]
+    #[schemars(range(min = 1, max = 10))]
     turns: u32,
 }
 
@@ -46,6 +47,7 @@ struct Turn {
     thread: String,
     turn: u64,
     said: Option<String>,
+    failed: bool,
 }
 
 /// What the proposed prompt brought.
@@ -66,6 +68,9 @@ pub struct Tried {
     turn: u64,
     /// What it said; null: nothing.
     then: Option<String>,
+    /// It said nothing because it failed, was late or was stopped.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    then_failed: bool,
     now: Option<String>,
     /// Which tools it would have called now.
     calls: Vec<String>,
@@ -80,12 +85,12 @@ pub async fn trial(wanted: Context<Wanted>, host: Host) -> Result<Context<Vec<Tr
     let answers = all.iter().map(|turn| ask(turns.taken(turn.call), &wanted, host.clone()));
     let answers = outcomes(answers.collect::<Vec<_>>()).data().await?;
     let tried = |(turn, answer): (Turn, Result<Said, NodeExecutionError>)| {
-        let Turn { call, seq, thread, turn, said } = turn;
+        let Turn { call, seq, thread, turn, said, failed } = turn;
         let (now, calls, failure) = match answer {
             Ok(Said { text, calls }) => (text, calls, None),
             Err(failure) => (None, Vec::new(), Some(failure.to_string())),
         };
-        Tried { call, seq, thread, turn, then: said, now, calls, failure }
+        Tried { call, seq, thread, turn, then: said, then_failed: failed, now, calls, failure }
     };
     Ok(Context::new(all.into_iter().zip(answers).map(tried).collect()))
 }
@@ -100,6 +105,9 @@ async fn turns(wanted: Wanted, host: Host) -> Result<Vec<Turn>, Failure> {
     if !(1..=TURNS_MAX).contains(&wanted.turns) {
         return Err(wrong(format!("turns: {} is not one of 1 to {TURNS_MAX}", wanted.turns)));
     }
+    if wanted.prompt.trim().is_empty() {
+        return Err(wrong("prompt: it is empty".to_owned()));
+    }
     let name = Name::parse(&wanted.submodule).map_err(|error| wrong(error.to_string()))?;
     let query = Query {
         tags: vec![format!("call:submodule:{name}")],
@@ -113,7 +121,8 @@ async fn turns(wanted: Wanted, host: Host) -> Result<Vec<Turn>, Failure> {
     for record in records.iter().filter(|record| is_first(record)).take(wanted.turns as usize) {
         let (call, seq, thread) = (record.event_id, record.seq, record.thread.to_string());
         let said = words(record, &name, &host).await?;
-        turns.push(Turn { call, seq, thread, turn: record.turn().unwrap_or_default(), said });
+        let failed = said.is_none() && !was_answered(record);
+        turns.push(Turn { call, seq, thread, turn: record.turn().unwrap_or_default(), said, failed });
     }
     if turns.is_empty() {
         return Err(wrong(format!("among its last {LOOKED_AT} calls {name} was not asked about anything new")));
@@ -126,6 +135,11 @@ fn is_first(record: &Event) -> bool {
     let Fact::Call(call) = record.fact() else { return false };
     let is_new = call.get("purpose").and_then(serde_json::Value::as_str) == Some("turn");
     is_new && call.get("round").and_then(serde_json::Value::as_u64) == Some(0)
+}
+
+fn was_answered(record: &Event) -> bool {
+    let Fact::Call(call) = record.fact() else { return false };
+    call.get("outcome").and_then(serde_json::Value::as_str) == Some("answered")
 }
 
 /// What the submodule said then.

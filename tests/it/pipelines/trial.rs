@@ -8,12 +8,13 @@ use crate::support::*;
 const OLD: &str = "You are the owl. Say what is wise.";
 const NEW: &str = "You are the owl. Say what is wise, in one word.";
 
+/// Asked as the owl is, for a trial.
 fn trying(request: &Request) -> bool {
-    request.module == "pipeline:trial"
+    request.module == "submodule:owl" && request.says(NEW)
 }
 
 fn owl(request: &Request) -> bool {
-    request.voice() == "owl" && request.is_comment()
+    request.voice() == "owl" && request.is_comment() && !request.says(NEW)
 }
 
 /// A mind with an owl that has spoken in three turns and passed in the second.
@@ -100,6 +101,7 @@ async fn a_trial_of_nothing_says_so_and_an_answer_that_fails_stands_among_the_ot
         (json!({ "submodule": "raven", "prompt": NEW }), "raven was not asked about anything new"),
         (json!({ "submodule": "owl", "prompt": NEW, "turns": 11 }), "turns: 11 is not one of 1 to 10"),
         (json!({ "submodule": "owl", "prompt": NEW, "turns": 0 }), "turns: 0 is not one of 1 to 10"),
+        (json!({ "submodule": "owl", "prompt": " " }), "prompt: it is empty"),
     ] {
         let run = perform(&app, "trial", input).await;
         assert_eq!(run["status"], "failed", "{run}");
