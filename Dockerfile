@@ -6,11 +6,13 @@ FROM rust:1.95.0-slim-bookworm AS build
 WORKDIR /src
 # .dockerignore lets in exactly what the build reads.
 COPY . .
-# Relocations are packed: 800 kB less. Whoever runs it needs glibc 2.36, which the image below has.
+# Relocations are packed: 800 kB less. Whoever runs it needs glibc 2.36, which the image below has. Panics name files of crates without the folder where
+# these were built: 90 kB less.
 # Crates and their build output stay in the builder's cache: a change of ours compiles ours alone.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
-    RUSTFLAGS="-C link-arg=-Wl,-z,pack-relative-relocs" cargo build --profile dist --locked --features python && cp target/dist/thinkd thinkd
+    RUSTFLAGS="-C link-arg=-Wl,-z,pack-relative-relocs --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}/registry/src/index.crates.io-1949cf8c6b5b557f/=" \
+    cargo build --profile dist --locked --features python && cp target/dist/thinkd thinkd
 
 FROM debian:12.12-slim
 # The certificates of the authorities, for providers behind TLS; the slim image has none.
