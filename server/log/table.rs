@@ -272,16 +272,10 @@ impl<const N: usize> From<[(&'static str, Cell); N]> for Row {
 /// Of a column that is there twice, the last one counts.
 impl FromIterator<(&'static str, Cell)> for Row {
     fn from_iter<I: IntoIterator<Item = (&'static str, Cell)>>(cells: I) -> Self {
-        let mut cells: Vec<_> = cells.into_iter().collect();
-        cells.sort_by_key(|(column, _)| *column);
-        cells.dedup_by(|next, kept| {
-            let is_again = next.0 == kept.0;
-            if is_again {
-                std::mem::swap(next, kept);
-            }
-            is_again
-        });
-        Self(cells)
+        let cells = cells.into_iter();
+        let mut row = Self(Vec::with_capacity(cells.size_hint().1.unwrap_or_default()));
+        cells.for_each(|(column, cell)| row.set(column, cell));
+        row
     }
 }
 
@@ -304,11 +298,13 @@ impl Row {
 
     /// What there is of another one is so in this one, too.
     pub fn alter(&mut self, other: Self) {
-        for (column, cell) in other.0 {
-            match self.at(column) {
-                Ok(at) => self.0[at].1 = cell,
-                Err(at) => self.0.insert(at, (column, cell)),
-            }
+        other.0.into_iter().for_each(|(column, cell)| self.set(column, cell));
+    }
+
+    fn set(&mut self, column: &'static str, cell: Cell) {
+        match self.at(column) {
+            Ok(at) => self.0[at].1 = cell,
+            Err(at) => self.0.insert(at, (column, cell)),
         }
     }
 
