@@ -173,3 +173,22 @@ test("a mission whose plan is to be seen first waits for a yes, and begins with 
   one.clean();
   await one.close();
 });
+
+test("a mission that is not there, and a task: each is said of itself alone", async () => {
+  const id = await begin();
+  await until(async () => (await tasksOf(id)).length > 0);
+  const one = await Watched.open(browser, server.url, "#/missions/x");
+  one.quiet = true;
+  const alert = one.page.getByRole("alert");
+  await alert.filter({ hasText: /\bx\b/ }).waitFor();
+  await one.go(`#/missions/${id}`);
+  await one.page.locator(".task-box").first().waitFor();
+  assert.equal(await alert.count(), 0, "what is wrong with another one is not said of this one");
+  await one.go("#/missions/y");
+  await alert.filter({ hasText: /\by\b/ }).waitFor();
+  await one.go(`#/missions/${id}/task/t99`);
+  await one.sees("There is no task t99 in this mission.");
+  await one.axe("a task that is not there");
+  await server.call("POST", `/threads/${id}/cancel`);
+  await one.close();
+});

@@ -1,10 +1,12 @@
 // Runs of pipelines: their nodes folded from events, and laid out by what they need.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { keptOf, keptWords } from "../src/lib/kept.ts";
+import { layersOf } from "../src/lib/layers.ts";
 import { type RunGraph, runGraph } from "../src/lib/rungraph.ts";
 import { type RunNode, bodyOf, nodeMark, nodesOf } from "../src/lib/runs.ts";
 import { BOX } from "../src/lib/taskgraph.ts";
-import { event } from "./events.ts";
+import { event, moment } from "./events.ts";
 
 const started = (place: string, node: string, needs?: unknown, more: Record<string, unknown> = {}) => event(["node", "started", "pipeline:p"], { node, place, ...(needs === undefined ? {} : { needs }), ...more });
 const finished = (place: string, node: string, value: unknown = place) => event(["node", "finished", "pipeline:p"], { node, place, value });
@@ -13,7 +15,7 @@ const resumed = () => event(["run", "resumed", "pipeline:p"]);
 
 /** A node that is done, as short as a test wants it. */
 function node(place: string, name: string, needs: string[] = [], more: Partial<RunNode> = {}): RunNode {
-  return { place, node: name, state: "done", start: 0, end: 1, journal: false, value: null, needs, more: 0, event: event(["node"]), ...more };
+  return { place, node: name, state: "done", start: 0, end: 1, journal: false, value: null, kept: undefined, needs, more: 0, event: event(["node"]), ...more };
 }
 const lines = (graph: RunGraph) => graph.lines.map(({ from, to, called }) => `${from}${called ? " calls " : " "}${to}`).sort();
 const layer = (graph: RunGraph, key: string) => graph.boxes.find((box) => box.key === key)?.layer;
@@ -91,4 +93,45 @@ test("circles, strangers and thousands of nodes are laid out all the same, and s
   const chain = Array.from({ length: 600 }, () => node((deep += ".1"), "down"));
   assert.equal(runGraph([node("1", "top"), ...chain]).boxes.length, 1);
   assert.ok(performance.now() - begun < 2_000);
+});
+
+test("the failure of a run for a node's sake is no node, and what has no place is drawn without an end to it", () => {
+  const run = event(["failure", "node", "pipeline:p"], { kind: "node", text: "node `read` failed: there is no thread nosuch" });
+  const { nodes } = nodesOf([started("1", "read"), failed("1", "read"), run]);
+  assert.deepEqual(nodes.map(({ place, state }) => [place, state]), [["1", "failed"]]);
+  assert.equal(runGraph(nodes).boxes.length, 1);
+  assert.equal(runGraph([node("", "nowhere"), node(".", "dot", ["", "."]), node("1", "one", ["1", ""])]).boxes.length, 3);
+});
+
+test("bodies within bodies, thousands deep, are no way to overflow the stack", () => {
+  let deep = "1";
+  const chain = Array.from({ length: 3_000 }, () => node((deep += ".1"), "down"));
+  assert.equal(runGraph([node("1", "top"), ...chain]).boxes.length, 1);
+  assert.equal(runGraph([node("1", "top"), ...chain], "1").boxes.length, 2);
+});
+
+test("layers come to an end, whatever requires what", () => {
+  assert.deepEqual(layersOf(["a", "b"], new Map([["a", new Set(["a"])], ["b", new Set(["gone", "a"])]])).flat().sort(), ["a", "b"]);
+  assert.deepEqual(layersOf(["a", "b", "c"], new Map([["a", new Set(["c"])], ["b", new Set(["a"])], ["c", new Set(["b"])]])).flat().sort(), ["a", "b", "c"]);
+});
+
+test("a node that was under way when its run ended is stopped; what ended before is as it was", () => {
+  const ended = event(["run", "ended", "pipeline:p", "cancelled"], {}, 9_000);
+  const { nodes } = nodesOf([started("1", "read"), finished("1", "read"), started("2", "digest", ["1"]), started("3", "digest", ["1"]), failed("3", "digest"), ended]);
+  assert.deepEqual(nodes.map(({ state }) => state), ["done", "stopped", "failed"]);
+  assert.equal(nodes[1]!.end, moment(9_000), "it does not grow any more");
+  assert.equal(nodeMark(nodes[1]!).word, "stopped");
+  const digests = Array.from({ length: 80 }, (_, i) => node(`${i + 1}`, "digest", [], i === 7 ? { state: "stopped" } : {}));
+  assert.equal(runGraph(digests).boxes[0]!.mark.word, "stopped");
+});
+
+test("a value that a blob has is said to be that, how large it is, and what is no such thing is none", () => {
+  const blob = "b49014d8cdcba86f3f571a93ccecbe20361c4570990bb180e251d5f42e47a8fd";
+  const kept = { blob, bytes: 120_318, mime: "application/json" };
+  const large = event(["node", "finished", "pipeline:p"], { node: "ask", place: "1", value_blob: kept, text: "ask finished" });
+  const [one] = nodesOf([started("1", "ask"), large]).nodes;
+  assert.deepEqual([one!.kept, one!.value], [{ blob, bytes: 120_318 }, undefined]);
+  assert.equal(keptWords(one!.kept!), "120 kB of JSON");
+  assert.deepEqual([{ blob, bytes: 999 }, { blob, bytes: 4_200_000 }].map(keptWords), ["999 bytes of JSON", "4.2 MB of JSON"]);
+  for (const none of [undefined, null, "x", {}, { blob: 1, bytes: 1 }, { blob: "../keys", bytes: 1 }, { blob, bytes: "1" }, { blob, bytes: -1 }, { blob, bytes: Infinity }]) assert.equal(keptOf(none), undefined);
 });

@@ -5,7 +5,7 @@ import type { State } from "../../client/src/index.ts";
 import { words } from "../src/lib/connection.ts";
 import { bandsOf, matches, readFilter, rowsOf, tagsOf, writeFilter } from "../src/lib/filter.ts";
 import { EventStore } from "../src/lib/store.ts";
-import { EventWindow, NEAR } from "../src/lib/window.ts";
+import { type Ask, EventWindow, NEAR } from "../src/lib/window.ts";
 import { event, story } from "./events.ts";
 
 const numbered = (seqs: number[]) => seqs.map((seq) => event(["x"], {}, 0, { seq, event_id: `e${seq}` }));
@@ -87,6 +87,19 @@ test("a permalink opens the window around its seq", async () => {
   const { window } = log(5_000);
   await window.open(2_500);
   assert.ok(window.store.at(2_500) && window.store.at(2_501) && window.store.at(2_499));
+});
+
+test("a permalink beyond the end of the log opens its end, and the log goes on there", async () => {
+  const asked: Ask[] = [];
+  const window = new EventWindow(async (ask) => {
+    asked.push(ask);
+    if ((ask.after ?? 0) > 3) throw new Error("the cursor is beyond the log's end");
+    return numbered([1, 2, 3]).filter(({ seq }) => seq > (ask.after ?? 0));
+  }, () => true, () => undefined);
+  await window.open(999);
+  assert.deepEqual([window.problem, window.newer, window.store.newest, asked.length], [undefined, false, 3, 2]);
+  window.push(numbered([4]));
+  assert.equal(window.store.newest, 4);
 });
 
 test("a page that does not come says why, and does not end the window", async () => {

@@ -8,7 +8,7 @@ import { count, line, shown, span, tokens, when } from "../src/lib/format.ts";
 import { inline, markdown, safe } from "../src/lib/markdown.ts";
 import { found, seqTyped } from "../src/lib/places.ts";
 import { sectionsOf } from "../src/lib/prompt.ts";
-import { address, parse, placeOf } from "../src/lib/route.ts";
+import { address, numberIn, parse, placeOf } from "../src/lib/route.ts";
 
 test("Markdown becomes data, and markup in it stays text", () => {
   const tree = markdown("# Title\n\nSome **bold** and `code`.\n\n1. one\n2. two\n\n```\n<b>\n```\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n> quoted\n\n<script>alert(1)</script>");
@@ -51,6 +51,11 @@ test("every address leads back to where it was written", () => {
   assert.deepEqual(parse("#/nowhere").view, "chat");
   assert.deepEqual(parse("#/t/%E0%A4%A").view, "chat");
   assert.equal(parse(address("#/log", { q: "a b&c", thread: "" })).query.q, "a b&c");
+});
+
+test("a part of an address that is no number is none", () => {
+  for (const [part, n] of [["7", 7], ["0", 0], ["999999999", 999_999_999]] as const) assert.equal(numberIn(part), n);
+  for (const none of [undefined, "", "x", "NaN", "-1", "1.5", "1e99", "0x10", " 7", "9007199254740993"]) assert.equal(numberIn(none), undefined, String(none));
 });
 
 test("Ctrl K finds by the beginnings of words, and takes a seq", () => {

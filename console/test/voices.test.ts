@@ -28,6 +28,12 @@ test("an event is of the voice that said it or was asked", () => {
 });
 
 test("what a trial brought is read from its output, whatever that is", () => {
-  assert.deepEqual(triedOf([{ thread: "main", turn: 3, then: "hoo", now: null, calls: ["recall", 7], failure: null }, null, "x", { thread: 4 }]), [{ thread: "main", turn: 3, then: "hoo", now: undefined, calls: ["recall"], failure: undefined }]);
+  assert.deepEqual(triedOf([{ thread: "main", turn: 3, then: "hoo", now: null, calls: ["recall", 7], failure: null }, null, "x", { thread: 4 }]), [{ thread: "main", turn: 3, then: "hoo", now: undefined, calls: ["recall"], failure: undefined, thenFailed: false, modelThen: undefined, model: undefined }]);
   for (const none of [undefined, null, "text", { thread: "main", turn: 1 }]) assert.deepEqual(triedOf(none), []);
+});
+
+test("a trial tells who had no answer then from who passed, and which models they were where they differ", () => {
+  const [one, other] = triedOf([{ thread: "main", turn: 3, then_failed: true, model_then: "special", model: "m" }, { thread: "main", turn: 4, then_failed: "true", model_then: 7 }]);
+  assert.deepEqual([one!.thenFailed, one!.modelThen, one!.model], [true, "special", "m"]);
+  assert.deepEqual([other!.thenFailed, other!.modelThen, other!.model], [false, undefined, undefined]);
 });

@@ -25,7 +25,7 @@ export function layersOf(shown: readonly string[], required: Required): string[]
   const layer = new Map<string, number>();
   const waiting = new Map(shown.map((id) => [id, required.get(id)!.size]));
   const behind = new Map<string, string[]>(shown.map((id) => [id, []]));
-  for (const id of shown) for (const from of required.get(id)!) behind.get(from)!.push(id);
+  for (const id of shown) for (const from of required.get(id)!) behind.get(from)?.push(id);
   const ready = shown.filter((id) => waiting.get(id) === 0);
   const rest = new Set(shown);
   while (rest.size > 0) {

@@ -46,6 +46,12 @@ function decoded(part: string): string {
   }
 }
 
+/** The number that a part of an address is: a turn, a seq. Anything else is none. */
+export function numberIn(part: string | undefined): number | undefined {
+  const n = part !== undefined && /^\d{1,16}$/.test(part) ? Number(part) : Number.NaN;
+  return Number.isSafeInteger(n) ? n : undefined;
+}
+
 /** Writes an address; empty members of the query are left out. */
 export function address(path: string, query: Record<string, string | number | boolean | undefined> = {}): string {
   const search = new URLSearchParams();

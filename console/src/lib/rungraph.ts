@@ -75,7 +75,7 @@ function around(nodes: readonly RunNode[]): (node: RunNode) => RunNode | undefin
   return kept((node) => {
     let body = bodyOf(node.place);
     while (body && !byPlace.has(body)) body = bodyOf(body);
-    return byPlace.get(body);
+    return body ? byPlace.get(body) : undefined;
   });
 }
 
@@ -83,12 +83,13 @@ function around(nodes: readonly RunNode[]): (node: RunNode) => RunNode | undefin
 function boxesOf(nodes: readonly RunNode[], within: string): { boxOf: Map<string, string>; members: Map<string, RunNode[]> } {
   const up = around(nodes);
   const kindOf = kept((node) => `${up(node)?.place ?? ""}*${node.node}`);
-  const top = nodes.find((node) => node.place === within);
+  const top = within === "" ? undefined : nodes.find((node) => node.place === within);
   const isWithin = (node: RunNode) => (top ? up(node) === top : within === "" ? up(node) === undefined : kindOf(node) === within);
   /** The one of what is asked for that a node is, or is inside of. */
   const outermost: (node: RunNode) => RunNode | undefined = kept((node) => {
-    const body = up(node);
-    return (body && outermost(body)) ?? (isWithin(node) ? node : undefined);
+    let found: RunNode | undefined;
+    for (let one: RunNode | undefined = node; one; one = up(one)) if (isWithin(one)) found = one;
+    return found;
   });
   const drawn = nodes.flatMap((node) => {
     const as = outermost(node);
@@ -135,7 +136,7 @@ function linesOf(nodes: readonly RunNode[], boxOf: ReadonlyMap<string, string>, 
   return { needed, called };
 }
 
-const STATES = ["failed", "running", "abandoned"] as const;
+const STATES = ["failed", "running", "stopped", "abandoned"] as const;
 
 function boxOfMany(key: string, all: readonly RunNode[]): Omit<RunBox, "layer" | "x" | "y"> {
   const node = all[0]!;

@@ -1,18 +1,21 @@
 // A run of a pipeline, folded from its events: each node, when it worked, what became of it, and whether the journal answered for it.
 import { type AnyEvent, type Role, numberOf, tagged, textOf } from "./events.ts";
 import { at } from "./format.ts";
+import { type Kept, keptOf } from "./kept.ts";
 
 /** One node at its place in a run. */
 export interface RunNode {
   place: string;
   node: string;
-  state: "running" | "done" | "failed" | "abandoned";
+  state: "running" | "done" | "failed" | "stopped" | "abandoned";
   /** Milliseconds since 1970. */
   start: number | undefined;
   end: number | undefined;
   /** Its value was recorded before the run was taken up again: it was not computed twice. */
   journal: boolean;
   value: unknown;
+  /** Where a large value is. */
+  kept: Kept | undefined;
   /** The places whose values flow into it, as far as its event names them. */
   needs: string[];
   /** How many more there are. */
@@ -27,7 +30,7 @@ export interface NodeMark {
   word: string;
 }
 
-const LOOKS: Record<RunNode["state"], [sign: string, role: Role]> = { running: ["run", "voice"], done: ["ok", "ok"], failed: ["fail", "fail"], abandoned: ["pass", "pass"] };
+const LOOKS: Record<RunNode["state"], [sign: string, role: Role]> = { running: ["run", "voice"], done: ["ok", "ok"], failed: ["fail", "fail"], stopped: ["stop", "system"], abandoned: ["pass", "pass"] };
 
 /** What the journal answered has a sign of its own. */
 export function nodeMark(node: Pick<RunNode, "state" | "journal">): NodeMark {
@@ -43,16 +46,17 @@ export function bodyOf(place: string): string {
   return scope;
 }
 
-/** The nodes of a run, in the order in which they began; and the seqs at which the run was taken up again. */
+/** The nodes of a run, in the order in which they began; and the seqs at which the run was taken up again. What has no place is none: the failure of a run has the kind
+ * `node` where a node was the reason. */
 export function nodesOf(events: readonly AnyEvent[]): { nodes: RunNode[]; resumed: AnyEvent[] } {
   const nodes = new Map<string, RunNode>();
   const resumed = events.filter((event) => tagged(event, "run") && tagged(event, "resumed"));
   const last = resumed.at(-1)?.seq ?? 0;
   for (const event of events) {
-    if (!tagged(event, "node")) continue;
-    const place = textOf(event, "place") || textOf(event, "node");
+    const place = textOf(event, "place");
+    if (!place || !tagged(event, "node")) continue;
     const known = nodes.get(place);
-    const node: RunNode = known ?? { place, node: textOf(event, "node"), state: "running", start: undefined, end: undefined, journal: false, value: undefined, needs: [], more: 0, event };
+    const node: RunNode = known ?? { place, node: textOf(event, "node"), state: "running", start: undefined, end: undefined, journal: false, value: undefined, kept: undefined, needs: [], more: 0, event };
     nodes.set(place, node);
     node.event = event;
     if (tagged(event, "started")) {
@@ -64,8 +68,11 @@ export function nodesOf(events: readonly AnyEvent[]): { nodes: RunNode[]; resume
     }
     node.end = at(event.ts);
     node.state = tagged(event, "finished") ? "done" : tagged(event, "failed") ? "failed" : "abandoned";
-    node.value = event.payload.value ?? event.payload.text;
+    node.kept = keptOf(event.payload.value_blob);
+    node.value = event.payload.value ?? (node.kept ? undefined : event.payload.text);
     node.journal = tagged(event, "finished") && event.seq < last;
   }
+  const over = events.findLast((event) => tagged(event, "run") && tagged(event, "ended"));
+  if (over) for (const node of nodes.values()) if (node.state === "running") [node.state, node.end] = ["stopped", at(over.ts)];
   return { nodes: [...nodes.values()], resumed };
 }

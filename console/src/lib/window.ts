@@ -52,7 +52,8 @@ export class EventWindow {
     else {
       this.newer = true;
       await this.#load({ order: "desc", limit: PAGE, before: around + 1 }, "older");
-      await this.#load({ order: "asc", limit: PAGE, after: around }, "newer");
+      // What matches and is newer comes after what was found: `around` may be beyond the log's end, which cannot be asked for.
+      if (this.problem === undefined) await this.#load({ order: "asc", limit: PAGE, after: this.store.newest ?? 0 }, "newer");
     }
     this.opening = false;
     if (!this.#abort.signal.aborted) this.#changed();

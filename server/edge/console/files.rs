@@ -26,6 +26,7 @@ pub(super) const FILES: &[super::Source] = &[
     ("assets/ibm-plex-mono-latin-500-normal.woff2", include_bytes!("../../../console/dist/assets/ibm-plex-mono-latin-500-normal.woff2"), false),
     ("assets/ibm-plex-sans-latin-wght-normal.woff2", include_bytes!("../../../console/dist/assets/ibm-plex-sans-latin-wght-normal.woff2"), false),
     ("assets/index.js", include_bytes!("gz/assets/index.js.gz"), true),
+    ("assets/kept.js", include_bytes!("../../../console/dist/assets/kept.js"), false),
     ("assets/layers.js", include_bytes!("gz/assets/layers.js.gz"), true),
     ("assets/style.css", include_bytes!("gz/assets/style.css.gz"), true),
     ("assets/taskgraph.js", include_bytes!("gz/assets/taskgraph.js.gz"), true),
