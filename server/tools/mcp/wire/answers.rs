@@ -5,11 +5,20 @@ use std::sync::Arc;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, Tool};
 use serde_json::Value;
 
-use super::listing::Page;
 use super::{Answer, Part, Told};
 
 /// Stands for what this build cannot read.
 const UNKNOWN: &str = "(a kind of content that is not known here)";
+
+/// A page of a list.
+#[derive(Debug)]
+pub struct Page {
+    pub tools: Vec<Told>,
+    /// The places of the entries that are no objects, from 1.
+    pub odd: Vec<usize>,
+    /// Where the next one begins, whatever the server takes for that.
+    pub next: Option<Value>,
+}
 
 /// A tool, as it is listed.
 pub fn told(tool: Tool) -> Told {

@@ -8,7 +8,8 @@ use rmcp::service::ServiceError;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Link, Told, Trouble, answers};
+use super::answers::{self, Page};
+use super::{Link, Told, Trouble};
 
 /// Most pages of a list.
 const PAGES_MAX: usize = 32;
@@ -26,16 +27,6 @@ pub struct Listing {
     pub tools: Vec<Told>,
     /// What it lists besides, in words, and why that is not taken.
     pub left_out: Vec<String>,
-}
-
-/// A page of a list.
-#[derive(Debug)]
-pub(super) struct Page {
-    pub tools: Vec<Told>,
-    /// The places of the entries that are no objects, from 1.
-    pub odd: Vec<usize>,
-    /// Where the next one begins, whatever the server takes for that.
-    pub next: Option<Value>,
 }
 
 impl Link {
