@@ -137,7 +137,7 @@ pub enum Room {
 }
 
 impl Room {
-    /// More claims than these are not under way in a space at once.
+    /// How many claims of a space are under way at once at most.
     pub const AMPLE: u32 = 500;
 }
 
