@@ -15,7 +15,7 @@ const BROKEN_MAX: i64 = 3_600_000_000;
 pub struct Rules {
     /// The instruments that can be used for this statement now.
     pub available: BTreeSet<Instrument>,
-    /// A verdict on a prediction is two equal readings out of at most three; of what an experiment has carried, that is one of them.
+    /// A verdict on a prediction is two equal readings out of at most three. A statement that an experiment has carried has one yes already.
     pub two_of_three: bool,
     /// What survived on reflection alone is not held.
     pub require_experiment: bool,
@@ -172,7 +172,7 @@ impl Trial {
         // What one instrument has carried another one has to refute: the same one may only have erred this time.
         let counts = |it: &Reading| it.answer != Answer::No || !self.carried().contains(&it.instrument);
         let of = |answer: Answer| readings().filter(|it| it.answer == answer && counts(it)).count();
-        // What an experiment has carried has one yes: what is held would wear away otherwise, as each lie about it has it tested again.
+        // A statement that an experiment has carried has one yes: each lie about it has it tested again, and it would fall in the end though it is so.
         let is_tested = self.status().is_held() && self.judged.as_ref().is_some_and(Judged::is_tested);
         let before = usize::from(rules.two_of_three && is_tested);
         match () {
