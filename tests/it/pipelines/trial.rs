@@ -114,3 +114,29 @@ async fn a_trial_of_nothing_says_so_and_an_answer_that_fails_stands_among_the_ot
     assert_eq!((&run["output"][1]["now"], &run["output"][1]["failure"]), (&json!("wise"), &Value::Null), "{run}");
     assert!(run["output"][0]["failure"].as_str().unwrap().contains("ask"), "{run}");
 }
+
+#[tokio::test]
+async fn a_trial_asks_the_model_of_the_voice_and_says_that_it_had_failed_then() {
+    let stub = Stub::start().await;
+    stub.script(owl, [status(400), text("PASS")]);
+    stub.on_each(trying, |_| text("wise"));
+    let toml = "[models.modules.\"submodule:owl\"]\nmodel = \"special\"\n";
+    let app = Setup::new(Medium::sqlite(), &stub).file("thinkd.toml", toml).start().await;
+    app.post("/submodules", json!({ "name": "owl", "prompt": OLD })).await.expect(201);
+    app.tell("question 1").await;
+    app.tell("question 2").await;
+    let run = perform(&app, "trial", json!({ "submodule": "owl", "prompt": NEW, "turns": 2 })).await;
+    // The newest first: that it passed then is no failure.
+    let said: Vec<Value> = run["output"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| json!([one["turn"], one["then"], one["then_failed"], one["now"]]))
+        .collect();
+    assert_eq!(said, [json!([2, null, null, "wise"]), json!([1, null, true, "wise"])], "{run}");
+    assert!(stub.all(trying).iter().all(|request| request.model() == "special"), "{:?}", stub.all(trying));
+    let records = app.pages("/events?tags=debug&tags=call:pipeline:trial&").await;
+    let record = records.iter().find(|event| event["thread"] == run["thread"]).unwrap();
+    let view = app.get(&format!("/prompt-views/{}", record["event_id"].as_str().unwrap())).await.expect(200);
+    assert_eq!(view["exact"], true, "{view}");
+}
