@@ -43,6 +43,7 @@ mod known;
 mod life;
 mod log;
 mod nearest;
+mod parts;
 mod pool;
 mod readers;
 mod search;

@@ -143,9 +143,4 @@ impl Rows {
             }
         }
     }
-
-    /// Whether there are rows that are written one by one.
-    pub fn has_single(&self) -> bool {
-        !self.single.is_empty()
-    }
 }

@@ -134,17 +134,10 @@ impl Table {
         Self::names(self.key.iter()).join(", ")
     }
 
-    /// Writes a row, whether it is there or not: the arguments are its cells in the order of the columns. `more`: another
-    /// column, and the expression of its value.
-    pub(super) fn put_text(&self, more: Option<(&str, &str)>) -> String {
-        let mut names = Self::names(self.columns());
-        let mut values: Vec<String> = (1..=names.len()).map(|at| format!("${at}")).collect();
-        let mut rest = Self::names(self.rest.iter());
-        if let Some((column, value)) = more {
-            names.push(column);
-            values.push(value.to_owned());
-            rest.push(column);
-        }
+    /// Writes a row, whether it is there or not: the arguments are its cells in the order of the columns.
+    pub(super) fn put_text(&self) -> String {
+        let (names, rest) = (Self::names(self.columns()), Self::names(self.rest.iter()));
+        let values: Vec<String> = (1..=names.len()).map(|at| format!("${at}")).collect();
         let set: Vec<String> = rest.iter().map(|column| format!("{column} = excluded.{column}")).collect();
         format!(
             "insert into {} ({}) values ({}) on conflict ({}) do update set {}",

@@ -2,6 +2,7 @@
 //! them has.
 
 mod append;
+mod commits;
 mod conditions;
 mod index;
 mod nearest;
@@ -16,9 +17,11 @@ mod vectors;
 use std::sync::Arc;
 
 use serde_json::json;
+use thinkd::event::condition::Condition;
 use thinkd::event::draft::Draft;
 use thinkd::event::envelope::{Event, Source, Visibility, tag};
 use thinkd::event::fact::Fact;
+use thinkd::event::statement::{self, Claim, Claimant};
 use thinkd::log::appended::{Append, Appended, Placed};
 use thinkd::log::change::Project;
 use thinkd::log::change::{Spent, ThreadChange};
@@ -76,6 +79,14 @@ fn input(id: &str, text: &str) -> Draft {
 fn note(key: &str, content: &str, related: &[&str]) -> Draft {
     let change = json!({ "content": content, "related_keys": related, "owner": "decision" });
     Draft::changed(&ThreadId::default(), "entry", key, change)
+}
+
+/// A claim, where fewer than so many wait.
+fn claimed(id: Uuid, text: &str, most: u32) -> Vec<Draft> {
+    let source = statement::Source { by: Claimant::Mind, seqs: Vec::new(), quote: None };
+    let [claimed, standing] =
+        Draft::claimed(&ThreadId::default(), id, Claim { text: text.to_owned(), source, premises: Vec::new() });
+    vec![claimed.only_if(Condition::FewerWaiting(most)), standing]
 }
 
 async fn append(store: &Arc<dyn Store>, drafts: Vec<Draft>) -> Vec<Placed> {

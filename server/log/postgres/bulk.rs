@@ -1,11 +1,12 @@
-//! Many rows in one statement: columns go as arrays, `unnest` makes them rows again.
+//! Many rows in one statement: columns go as arrays, `unnest` makes them rows again. Rows of projections are in `parts.rs`.
 
 use std::collections::BTreeMap;
 
-use sqlx::Arguments;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgConnection};
+use sqlx::{Arguments, AssertSqlSafe};
 
+use super::parts::Part;
 use super::{columns, execute, sql, stored, vector};
 use crate::log::error::StoreError;
 use crate::log::fence::Fence;
@@ -16,7 +17,8 @@ use crate::log::sql::Writes;
 use crate::log::thread_row::ThreadRow;
 use crate::words::id::{Space, ThreadId};
 
-/// Everything in one statement, one trip: each part is as it would be alone. What comes first, and on what all of it depends.
+/// Everything in one statement, one trip: each part is as it would be alone. What comes first, and on what all of it depends. The rows
+/// of projections follow, and a `select`.
 macro_rules! put_text {
     ($first:expr, $if:expr) => {
         concat!(
@@ -44,44 +46,73 @@ macro_rules! put_text {
             "tokens = roots.tokens + excluded.tokens, threads = roots.threads + excluded.threads), ",
             "l as (update leases l set number = 0, until = '-infinity' ",
             "from (select * from unnest($34::text[], $35::text[], $36::bigint[])", $if, ") f (space, thread, number) ",
-            "where l.space = f.space and l.thread = f.thread and l.number = f.number) ",
+            "where l.space = f.space and l.thread = f.thread and l.number = f.number)",
         )
     };
 }
 
-const PUT: &str = concat!(put_text!("", ""), "select true");
+const PUT: &str = put_text!("", "");
+
+/// On what all of `PUT_IF` depends.
+macro_rules! only_if {
+    () => {
+        " where (select same.is from same)"
+    };
+}
 
 /// The same if nothing has changed since it was planned: the leases hold, the logs end where they ended, nobody has made the
 /// rows anew, and it is still waited for: what was kept by a network until after it was refused is not stored. The
 /// spaces are locked first, then the leases, each in order, as a transaction does it.
-const PUT_IF: &str = concat!(
-    put_text!(
-        "ends as materialized (select space, head from spaces where space = any($1) order by space for update), \
-         held as materialized (select l.number from unnest($42::text[], $43::text[], $44::bigint[]) f (space, thread, number) \
-         cross join lateral (select number from leases where space = f.space and thread = f.thread and number = f.number \
-         for no key update) l), \
-         same as materialized (select (select count(*) from ends join unnest($1::text[], $45::bigint[]) n (space, head) \
-         on n.space = ends.space and n.head = ends.head) = cardinality($1::text[]) \
-         and (select count(*) from held) = cardinality($44::bigint[]) \
-         and (select incarnation from log) = $46 \
-         and extract(epoch from clock_timestamp()) * 1000000 < $47 as is), ",
-        " where (select same.is from same)"
-    ),
-    "select same.is from same"
+const PUT_IF: &str = put_text!(
+    "ends as materialized (select space, head from spaces where space = any($1) order by space for update), \
+     held as materialized (select l.number from unnest($42::text[], $43::text[], $44::bigint[]) f (space, thread, number) \
+     cross join lateral (select number from leases where space = f.space and thread = f.thread and number = f.number \
+     for no key update) l), \
+     same as materialized (select (select count(*) from ends join unnest($1::text[], $45::bigint[]) n (space, head) \
+     on n.space = ends.space and n.head = ends.head) = cardinality($1::text[]) \
+     and (select count(*) from held) = cardinality($44::bigint[]) \
+     and (select incarnation from log) = $46 \
+     and extract(epoch from clock_timestamp()) * 1000000 < $47 as is), ",
+    only_if!()
 );
 
+/// Rows of projections that are made anew in one statement.
+const REST: usize = 100;
+
 pub(in crate::log) async fn put(connection: &mut PgConnection, writes: &Writes<'_>) -> Result<(), StoreError> {
-    put_and_release(connection, writes, &[]).await
+    put_all(connection, writes, &[], &[]).await
 }
 
-/// Writes rows and gives leases back.
-pub(super) async fn put_and_release(
+/// Writes rows, those of projections among them, and gives leases back.
+pub(super) async fn put_all(
     connection: &mut PgConnection,
     writes: &Writes<'_>,
     released: &[Fence],
+    parts: &[Part],
 ) -> Result<(), StoreError> {
-    let arguments = arguments(writes, released).map_err(|error| StoreError::Broken(error.to_string()))?;
-    sqlx::query_with(PUT, arguments).execute(connection).await.map(|_| ()).map_err(sql::error)
+    let mut arguments = arguments(writes, released).map_err(unwritable)?;
+    let text = with_parts(PUT, "true", parts, "", &mut arguments).map_err(unwritable)?;
+    sqlx::query_with(text, arguments).execute(connection).await.map(|_| ()).map_err(sql::error)
+}
+
+fn unwritable(error: BoxDynError) -> StoreError {
+    StoreError::Broken(error.to_string())
+}
+
+/// The text of a statement that writes these parts as well, and selects this; their arguments are added.
+fn with_parts(
+    text: &str,
+    selects: &str,
+    parts: &[Part],
+    only_if: &str,
+    arguments: &mut PgArguments,
+) -> Result<AssertSqlSafe<String>, BoxDynError> {
+    let mut text = text.to_owned();
+    for (number, part) in parts.iter().enumerate() {
+        text += &format!(", p{number} as ({})", part.text(arguments.len() + 1, only_if));
+        part.add(arguments)?;
+    }
+    Ok(AssertSqlSafe(text + " select " + selects))
 }
 
 /// What has to be as it was for a commit in one statement.
@@ -99,9 +130,10 @@ pub(super) async fn put_if(
     connection: &mut PgConnection,
     writes: &Writes<'_>,
     released: &[Fence],
+    parts: &[Part],
     unchanged: &Unchanged<'_>,
 ) -> Result<bool, StoreError> {
-    let arguments = || {
+    let text_and_arguments = || {
         let mut arguments = arguments(writes, released)?;
         let (spaces, threads, numbers) = columns(unchanged.fences);
         arguments.add(spaces)?;
@@ -111,10 +143,10 @@ pub(super) async fn put_if(
         arguments.add(writes.heads.iter().map(head).collect::<Vec<_>>())?;
         arguments.add(unchanged.incarnation)?;
         arguments.add(unchanged.until)?;
-        Ok(arguments)
+        Ok((with_parts(PUT_IF, "same.is from same", parts, only_if!(), &mut arguments)?, arguments))
     };
-    let arguments = arguments().map_err(|error: BoxDynError| StoreError::Broken(error.to_string()))?;
-    match sqlx::query_scalar_with(PUT_IF, arguments).fetch_one(connection).await {
+    let (text, arguments) = text_and_arguments().map_err(unwritable)?;
+    match sqlx::query_scalar_with(text, arguments).fetch_one(connection).await {
         // An event with one of these ids is there.
         Err(sqlx::Error::Database(cause)) if cause.is_unique_violation() => Ok(false),
         written => written.map_err(sql::error),
@@ -213,27 +245,16 @@ pub(in crate::log) async fn put_index(
         .map_err(sql::error)
 }
 
-/// Writes the rows of projections, or removes them, one by one.
+/// Writes the rows of projections, or removes them.
 pub(in crate::log) async fn put_rest(connection: &mut PgConnection, rows: &Rows) -> Result<(), StoreError> {
-    for ((table, key), row) in &rows.single {
-        let Some(row) = row else {
-            execute(connection, table.remove_text(), key.clone()).await?;
-            continue;
-        };
-        if !table.is_whole(row) {
-            let (text, cells) = table.alter_text(row);
-            execute(connection, text, cells).await?;
-            continue;
+    let all = Vec::from_iter(&rows.single);
+    for some in all.chunks(REST) {
+        for part in Part::of(some.iter().copied()) {
+            let mut arguments = PgArguments::default();
+            part.add(&mut arguments).map_err(unwritable)?;
+            let query = sqlx::query_with(AssertSqlSafe(part.text(1, "")), arguments);
+            query.execute(&mut *connection).await.map_err(sql::error)?;
         }
-        let mut cells = table.cells(row);
-        let text = match &table.words {
-            None => table.put_text(None),
-            Some(words) => {
-                cells.push(vector(&(words.of)(row)).into());
-                table.put_text(Some(("words", &format!("${}::tsvector", cells.len()))))
-            }
-        };
-        execute(connection, text, cells).await?;
     }
     Ok(())
 }

@@ -9,8 +9,9 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::time::{Instant, timeout};
 
 use super::life::Life;
+use super::parts::Part;
 use super::watch::Watch;
-use super::{ROLLBACK, bulk, columns, micros, put_rest, read_asked, read_threads, sql};
+use super::{ROLLBACK, bulk, columns, micros, read_asked, read_threads, sql};
 use crate::log::append::{Asked, Backend, Before, Found, Plan, Wanted};
 use crate::log::error::StoreError;
 use crate::log::fence::Fence;
@@ -185,8 +186,7 @@ impl Backend for Log {
 
     async fn write(&mut self, plan: &Plan) -> Result<(), StoreError> {
         let connection = self.connection()?;
-        bulk::put_and_release(connection, &plan.writes()?, &plan.released).await?;
-        put_rest(connection, &plan.rows).await
+        bulk::put_all(connection, &plan.writes()?, &plan.released, &Part::of(&plan.rows.single)).await
     }
 
     async fn write_if(
@@ -195,10 +195,11 @@ impl Backend for Log {
         heads: &BTreeMap<Space, Position>,
         fences: &[Fence],
     ) -> Result<bool, StoreError> {
-        let Some((clock, at)) = self.clock.filter(|_| !plan.rows.has_single()) else { return Ok(false) };
+        let Some((clock, at)) = self.clock else { return Ok(false) };
         let until = clock.saturating_add(micros(at.elapsed() + self.limit));
         let unchanged = bulk::Unchanged { fences, heads, incarnation: self.incarnation, until };
-        let written = bulk::put_if(self.connection()?, &plan.writes()?, &plan.released, &unchanged).await?;
+        let (writes, parts) = (plan.writes()?, Part::of(&plan.rows.single));
+        let written = bulk::put_if(self.connection()?, &writes, &plan.released, &parts, &unchanged).await?;
         if written {
             self.cache.take(plan);
         }

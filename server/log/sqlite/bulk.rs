@@ -299,7 +299,7 @@ pub(in crate::log) async fn put_index(
 fn single(table: &Table, key: &[Cell], row: Option<&Row>) -> (String, Vec<Cell>) {
     match row {
         Some(row) if !table.is_whole(row) => table.alter_text(row),
-        Some(row) => (table.put_text(None), table.cells(row)),
+        Some(row) => (table.put_text(), table.cells(row)),
         None => (table.remove_text(), key.to_vec()),
     }
 }
@@ -349,7 +349,7 @@ async fn put_searched(
         execute(connection, format!("delete from {} where rowid = $1", words.table), vec![number.into()]).await?;
     }
     let Some(row) = row else { return Ok(()) };
-    let Some(number) = number(connection, table.put_text(None), table.cells(row)).await? else { return Ok(()) };
+    let Some(number) = number(connection, table.put_text(), table.cells(row)).await? else { return Ok(()) };
     let text = format!("insert into {} (rowid, words) values ($1, $2)", words.table);
     execute(connection, text, vec![number.into(), joined((words.of)(row).iter()).into()]).await
 }

@@ -23,7 +23,7 @@ fn of() -> IndexOf {
 }
 
 /// What the log says of a statement.
-fn judged(id: &str, outcome: &str) -> Draft {
+pub(super) fn judged(id: &str, outcome: &str) -> Draft {
     let judged: Judged = serde_json::from_value(json!({
         "outcome": outcome, "reason": "planted", "valid": { "from": null, "to": null }, "carried": ["code"],
         "survived": 1, "tries": 0, "reopened": 0, "due": null, "others": [], "by": null, "tried": false,

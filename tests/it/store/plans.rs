@@ -7,10 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
-use thinkd::event::condition::Condition;
-use thinkd::event::draft::Draft;
 use thinkd::event::envelope::Source;
-use thinkd::event::statement::{self, Claim, Claimant};
 use thinkd::log::appended::Append;
 use thinkd::log::kernel::Store;
 use thinkd::log::query::{Order, Query, Show};
@@ -18,7 +15,7 @@ use thinkd::words::id::{ThreadId, fresh};
 use uuid::Uuid;
 
 use super::nearest::planted;
-use super::{append, draft, input, open, space, thread};
+use super::{append, claimed, draft, input, open, space, thread};
 use crate::support::{Medium, ms};
 
 /// Events in the log; every third in `main`.
@@ -200,10 +197,7 @@ async fn a_question_that_reads_the_whole_log_is_noticed() {
 
 /// Claims something where fewer than a thousand claims wait.
 async fn claim(store: &Arc<dyn Store>, number: usize) {
-    let source = statement::Source { by: Claimant::Mind, seqs: Vec::new(), quote: None };
-    let claim = Claim { text: format!("Claim {number}."), source, premises: Vec::new() };
-    let [claimed, _] = Draft::claimed(&ThreadId::default(), fresh(), claim);
-    append(store, vec![claimed.only_if(Condition::FewerWaiting(1000))]).await;
+    append(store, claimed(fresh(), &format!("Claim {number}."), 1000)).await;
 }
 
 /// What was read of the statements of a space that has many, of which few wait, and in which so many are claimed then.
