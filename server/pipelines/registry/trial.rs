@@ -2,7 +2,8 @@
 //! tier with the prompt in the place of the one of then. Nobody acts on what is said.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use unhurried::{Context, NodeExecutionError, node, outcomes};
 use uuid::Uuid;
 
@@ -26,17 +27,31 @@ const WORDS_WITHIN: u32 = 20;
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
     /// The submodule.
-    submodule: String,
+    #[schemars(with = "String")]
+    submodule: Name,
     /// The prompt, in the place of its own.
+    #[serde(deserialize_with = "some_words")]
+    #[schemars(length(min = 1))]
     prompt: String,
     /// Over so many of its last turns, at most 10.
-    #[serde(default = "five")]
+    #[serde(default = "five", deserialize_with = "some_turns")]
     #[schemars(range(min = 1, max = 10))]
     turns: u32,
 }
 
 fn five() -> u32 {
     5
+}
+
+fn some_turns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let turns = u32::deserialize(deserializer)?;
+    let wrong = || D::Error::custom(format!("{turns} is not one of 1 to {TURNS_MAX}"));
+    (1..=TURNS_MAX).contains(&turns).then_some(turns).ok_or_else(wrong)
+}
+
+fn some_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let words = String::deserialize(deserializer)?;
+    if words.trim().is_empty() { Err(D::Error::custom("it is empty")) } else { Ok(words) }
 }
 
 /// A turn in which the submodule was asked.
@@ -102,13 +117,7 @@ fn wrong(text: String) -> Failure {
 /// The last turns in which it was asked about something new, the newest first.
 #[node]
 async fn turns(wanted: Wanted, host: Host) -> Result<Vec<Turn>, Failure> {
-    if !(1..=TURNS_MAX).contains(&wanted.turns) {
-        return Err(wrong(format!("turns: {} is not one of 1 to {TURNS_MAX}", wanted.turns)));
-    }
-    if wanted.prompt.trim().is_empty() {
-        return Err(wrong("prompt: it is empty".to_owned()));
-    }
-    let name = Name::parse(&wanted.submodule).map_err(|error| wrong(error.to_string()))?;
+    let name = wanted.submodule;
     let query = Query {
         tags: vec![format!("call:submodule:{name}")],
         show: Show::All,

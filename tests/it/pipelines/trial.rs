@@ -97,16 +97,9 @@ on_both!(a_trial_that_was_killed_repeats_no_answer_that_is_recorded, |medium| {
 async fn a_trial_of_nothing_says_so_and_an_answer_that_fails_stands_among_the_others() {
     let stub = Stub::start().await;
     let app = told(Medium::sqlite(), &stub).await;
-    for (input, says) in [
-        (json!({ "submodule": "raven", "prompt": NEW }), "raven was not asked about anything new"),
-        (json!({ "submodule": "owl", "prompt": NEW, "turns": 11 }), "turns: 11 is not one of 1 to 10"),
-        (json!({ "submodule": "owl", "prompt": NEW, "turns": 0 }), "turns: 0 is not one of 1 to 10"),
-        (json!({ "submodule": "owl", "prompt": " " }), "prompt: it is empty"),
-    ] {
-        let run = perform(&app, "trial", input).await;
-        assert_eq!(run["status"], "failed", "{run}");
-        assert!(run["failure"]["text"].as_str().unwrap().contains(says), "{run}");
-    }
+    let run = perform(&app, "trial", json!({ "submodule": "raven", "prompt": NEW })).await;
+    assert_eq!(run["status"], "failed", "{run}");
+    assert!(run["failure"]["text"].as_str().unwrap().contains("raven was not asked about anything new"), "{run}");
     assert_eq!(stub.count(trying), 0);
     stub.on(|r| trying(r) && r.says("question 3"), status(400));
     stub.on_each(trying, |_| text("wise"));
@@ -114,6 +107,51 @@ async fn a_trial_of_nothing_says_so_and_an_answer_that_fails_stands_among_the_ot
     assert_eq!((&run["output"][1]["now"], &run["output"][1]["failure"]), (&json!("wise"), &Value::Null), "{run}");
     assert!(run["output"][0]["failure"].as_str().unwrap().contains("ask"), "{run}");
 }
+
+#[tokio::test]
+async fn what_cannot_be_tried_is_refused_before_anything_runs() {
+    let stub = Stub::start().await;
+    let app = told(Medium::sqlite(), &stub).await;
+    for (input, pointer, says) in [
+        (json!({ "submodule": "owl", "prompt": NEW, "turns": 11 }), "/input/turns", "is not one of 1 to 10"),
+        (json!({ "submodule": "owl", "prompt": NEW, "turns": 0 }), "/input/turns", "is not one of 1 to 10"),
+        (json!({ "submodule": "owl", "prompt": " \n" }), "/input/prompt", "empty"),
+        (json!({ "submodule": "O w l", "prompt": NEW }), "/input/submodule", "is not valid"),
+    ] {
+        let answer = app.post("/pipelines/trial?wait=15", json!({ "input": input })).await;
+        let problem = answer.expect(400);
+        let wrong = &problem["errors"][0];
+        assert_eq!(wrong["pointer"], pointer, "{problem}");
+        assert!(wrong["detail"].as_str().unwrap().contains(says), "{problem}");
+    }
+    assert_eq!(app.get("/pipelines/trial/runs").await.expect(200)["items"], json!([]));
+    assert_eq!(stub.count(trying), 0);
+}
+
+on_both!(a_view_of_which_something_is_gone_is_named_and_not_tried, |medium| {
+    let stub = Stub::start().await;
+    stub.on_each(trying, |_| text("wise"));
+    let app = told(medium, &stub).await;
+    stub.script(owl, [text("hoo 4")]);
+    let image = json!({ "data": crate::boundary::PNG, "mimeType": "image/png" });
+    app.post("/threads/main/messages?wait=15", json!({ "text": "question 4", "images": [image] })).await.expect(200);
+    let failures = async || {
+        let run = perform(&app, "trial", json!({ "submodule": "owl", "prompt": NEW, "turns": 4 })).await;
+        let failures = run["output"].as_array().unwrap().iter().map(|one| one["failure"].as_str().map(str::to_owned));
+        failures.collect::<Vec<_>>()
+    };
+    assert_eq!(failures().await, [None, None, None, None]);
+    assert_eq!(stub.count(trying), 4);
+    // Only the newest saw the picture.
+    stored::execute(app.database(), "delete from blobs where mime = 'image/png'").await;
+    let [Some(gone), None, None, None] = &failures().await[..] else { panic!("{}", story(&app.log().await)) };
+    assert!(gone.contains("cannot be shown again: some of it is gone"), "{gone}");
+    assert_eq!(stub.count(trying), 7, "nobody is asked about a view with holes");
+    // All were told the same words first.
+    stored::execute(app.database(), "delete from blobs where mime like 'text/plain%'").await;
+    assert!(failures().await.iter().flatten().filter(|why| why.contains("some of it is gone")).count() == 4);
+    assert_eq!(stub.count(trying), 7);
+});
 
 #[tokio::test]
 async fn a_trial_asks_the_model_of_the_voice_and_says_that_it_had_failed_then() {
