@@ -22,7 +22,7 @@ const CONNECT: Duration = Duration::from_secs(60);
 const GATHER: Duration = Duration::from_millis(200);
 /// At most so long. After as long without a change it is as at first.
 const GATHER_MAX: Duration = Duration::from_secs(60);
-/// The first pause after a server was lost; it doubles each time.
+/// The first pause after a server was lost; it doubles each time. A connection that held less is one that was just made.
 const PAUSE: Duration = Duration::from_millis(250);
 /// The longest.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
@@ -81,7 +81,7 @@ impl Server {
 
     /// Connects whenever somebody needs it, until it is told to stop.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) {
-        let (mut pause, mut time) = (PAUSE, 0);
+        let (mut pauses, mut time) = (Pauses(PAUSE), 0);
         loop {
             tokio::select! {
                 () = self.line.wanted() => {}
@@ -103,25 +103,18 @@ impl Server {
                 },
             };
             metrics::counter!("thinkd_mcp_lost_total", "server" => self.line.name.clone()).increment(1);
-            if begin.elapsed() > GOOD {
-                pause = PAUSE;
-            }
-            match ended {
-                // Who has just been connected is not asked again and again.
-                Ended::Stale(why) if begin.elapsed() > PAUSE || pause == PAUSE => {
-                    tracing::info!(server = self.line.name, why, "a server of tools is connected anew");
-                    self.line.phase.send_replace(Phase::Connecting);
-                    pause = if begin.elapsed() > PAUSE { pause } else { pause * 2 };
-                    continue;
-                }
-                Ended::Lost(why) | Ended::Stale(why) => {
-                    time += 1;
-                    tracing::warn!(server = self.line.name, why, "a server of tools is away; it is tried again");
-                    self.line.phase.send_replace(Phase::Away { why, time });
-                }
-            }
+            let pause = pauses.after(&ended, begin.elapsed());
+            let (Ended::Lost(why) | Ended::Stale(why)) = ended;
+            let Some(pause) = pause else {
+                tracing::info!(server = self.line.name, why, "a server of tools is connected anew");
+                self.line.phase.send_replace(Phase::Connecting);
+                continue;
+            };
+            time += 1;
+            tracing::warn!(server = self.line.name, why, "a server of tools is away; it is tried again");
+            self.line.phase.send_replace(Phase::Away { why, time });
             tokio::select! {
-                () = sleep(pause) => pause = (pause * 2).min(PAUSE_MAX),
+                () = sleep(pause) => {}
                 () = stop.cancelled() => return,
             }
         }
@@ -205,5 +198,57 @@ impl Server {
         let offer = Arc::new(offer);
         let tool = Remote::new(&offer, self.line.clone(), self.options.timeout(), self.desk.clone());
         Offered { offer, tool: Arc::new(tool) }
+    }
+}
+
+/// How long a server that was lost is left alone: the next pause.
+struct Pauses(Duration);
+
+impl Pauses {
+    /// The pause after a connection that held so long. None: it is made anew at once, and who comes meanwhile waits.
+    fn after(&mut self, ended: &Ended, held: Duration) -> Option<Duration> {
+        if held > GOOD {
+            self.0 = PAUSE;
+        }
+        let is_stale = matches!(ended, Ended::Stale(_));
+        if is_stale && held > PAUSE {
+            return None;
+        }
+        let pause = self.0;
+        self.0 = (pause * 2).min(PAUSE_MAX);
+        // Who has just been connected is not asked again and again.
+        (!is_stale || pause > PAUSE).then_some(pause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(pauses: &mut Pauses, ended: fn(String) -> Ended, held: u64) -> Option<u128> {
+        pauses.after(&ended(String::new()), Duration::from_millis(held)).map(|pause| pause.as_millis())
+    }
+
+    #[test]
+    fn t1_04_who_is_lost_again_and_again_is_tried_ever_more_seldom() {
+        let mut pauses = Pauses(PAUSE);
+        let all: Vec<_> = (0..10).filter_map(|_| after(&mut pauses, Ended::Lost, 5)).collect();
+        assert_eq!(all, [250, 500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
+        assert_eq!(after(&mut pauses, Ended::Lost, 9_999), Some(60_000), "it did not hold long");
+        assert_eq!(after(&mut pauses, Ended::Lost, 10_001), Some(250), "a good connection ends that");
+        assert_eq!(after(&mut pauses, Ended::Lost, 5), Some(500));
+    }
+
+    #[test]
+    fn t1_04_a_session_that_is_gone_is_begun_anew_at_once_unless_it_just_was() {
+        let mut pauses = Pauses(PAUSE);
+        assert_eq!(after(&mut pauses, Ended::Stale, 5), None, "once");
+        let all: Vec<_> = (0..9).map(|_| after(&mut pauses, Ended::Stale, 5)).collect();
+        assert_eq!(all, [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000].map(Some));
+        assert_eq!(after(&mut pauses, Ended::Stale, 251), None, "it held a while");
+        assert_eq!(after(&mut pauses, Ended::Stale, 5), Some(60_000), "that while was short");
+        assert_eq!(after(&mut pauses, Ended::Stale, 10_001), None);
+        assert_eq!(after(&mut pauses, Ended::Stale, 5), None, "a good connection ends that");
+        assert_eq!(after(&mut pauses, Ended::Stale, 5), Some(500));
     }
 }

@@ -158,3 +158,40 @@ on_both!(t1_04_a_server_that_was_never_there_delays_nobody_for_long, |medium| {
     let told = with(&log, &["failure", "tool:mcp__gone"]);
     assert!(!told.is_empty() && said(told[0]).contains("gone is away"), "{}", story(&log));
 });
+
+// One that takes every session and knows none a moment later: it is away, whoever waits is told, and it is asked ever more seldom.
+on_both!(t1_04_a_server_that_forgets_each_session_at_once_is_said_to_be_away, |medium| {
+    let server = ToolServer::start(vec![tool("say", "Says.")]).await;
+    server.does("say", Does::Forgets);
+    let stub = Stub::start().await;
+    let app = setup(medium, &stub, &server, "").start().await;
+    let say = || call("mcp__it__say", arguments("a"));
+    let is_away = |it: &Value| it["payload"]["problem"]["detail"]["reason"] == "server_away";
+    let mut results: Vec<Value> = Vec::new();
+    for _ in 0..20 {
+        stub.script(decision, [say(), say(), say(), say(), reply("Tried.")]);
+        app.tell("try").await;
+        let log = app.public_log().await;
+        results = with(&log, &["result", "tool:mcp__it__say"]).into_iter().cloned().collect();
+        if results.iter().any(is_away) {
+            break;
+        }
+    }
+    let away = results.iter().find(|it| is_away(it)).unwrap_or_else(|| panic!("nobody is told: {}", story(&results)));
+    assert!(said(away).contains("was not called: the server it is away"), "{away}");
+    assert!(results.iter().all(|it| it["payload"]["duration_ms"].as_u64().unwrap() < 10_000), "{}", story(&results));
+    let called = results.iter().filter(|it| it["payload"]["problem"]["kind"] == "outcome_unknown").count();
+    assert_eq!(server.heard("tools/call").len(), called, "nothing is called twice");
+    server.does("say", Does::Answers(words("said")));
+    within("its coming back", async {
+        loop {
+            stub.script(decision, [say(), reply("Tried.")]);
+            app.tell("again").await;
+            let log = app.public_log().await;
+            if with(&log, &["result", "tool:mcp__it__say"]).last().unwrap()["payload"]["output"] == "said" {
+                return;
+            }
+        }
+    })
+    .await;
+});
