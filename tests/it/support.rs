@@ -38,7 +38,7 @@ pub use http::Reply;
 pub use issuer::{Issuer, Manner, Signer};
 pub use socket::Socket;
 pub use stub::{Entry, Fate, Request, Stub, any, at, decision, voice};
-pub use tool_server::{Does, ToolServer, tool, words};
+pub use tool_server::{Does, Then, ToolServer, tool, words};
 
 /// How long anything may take before a test calls it missing. Long: the machine may be busy. Nothing that passes waits for it.
 pub const PATIENCE: Duration = Duration::from_secs(20);

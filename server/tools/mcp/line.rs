@@ -37,7 +37,7 @@ pub struct Line {
     pub name: String,
     /// How it is.
     pub phase: watch::Sender<Phase>,
-    /// What its program wrote so far that cannot be read.
+    /// What its program wrote so far that is no message.
     pub garbled: Garbled,
     wanted: Notify,
     /// When somebody needed it for the first time.

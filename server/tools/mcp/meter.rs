@@ -1,17 +1,11 @@
 //! How much another server may send: longest line, most bytes and most messages in a while. Who sends more is cut off.
 
-use std::io;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use serde::de::IgnoredAny;
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::time::Instant;
-
-use super::child::Said;
 
 /// Longest message, in bytes: results are bounded by it before they are read.
 pub const MESSAGE_MAX: usize = 8 << 20;
@@ -76,7 +70,7 @@ impl Messages {
     }
 }
 
-/// How many lines of a program were no JSON: nobody can know whose answers they were. Cheap to clone.
+/// How many lines of a program were no messages: nobody can know whose answers they were. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Garbled(Arc<AtomicU64>);
 
@@ -85,63 +79,46 @@ impl Garbled {
     pub fn so_far(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
+
+    /// There is one more.
+    pub fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
-/// Reads what a program writes, up to the limits; beyond them reading fails, which ends the connection. What is no JSON is passed over behind this, and
-/// logged and counted here.
-pub struct Metered<R> {
-    inner: R,
+/// Reads what a program writes, line by line and up to the limits.
+pub struct Lines<R> {
+    inner: BufReader<R>,
     line: Vec<u8>,
     bytes: Count,
     messages: Messages,
-    garbled: Garbled,
-    said: Said,
 }
 
-impl<R> Metered<R> {
+impl<R: AsyncRead + Unpin> Lines<R> {
     /// Reads from this.
-    pub fn new(inner: R, messages: Messages, garbled: Garbled, said: Said) -> Self {
-        Self { inner, line: Vec::new(), bytes: Count::new(), messages, garbled, said }
+    pub fn new(inner: R, messages: Messages) -> Self {
+        Self { inner: BufReader::new(inner), line: Vec::new(), bytes: Count::new(), messages }
     }
 
-    /// Counts what was read, and says what of it was too much.
-    fn count(&mut self, read: &[u8]) -> Option<&'static str> {
-        for part in read.split_inclusive(|byte| *byte == b'\n') {
-            self.line.extend_from_slice(part);
+    /// The next line. None: nothing more is read, because it ended or sent too much. Dropped before it is there, this loses nothing.
+    pub async fn next(&mut self) -> Option<Vec<u8>> {
+        loop {
+            let read = self.inner.fill_buf().await.ok().filter(|read| !read.is_empty())?;
+            let end = read.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(read.len(), |at| at + 1);
+            self.line.extend_from_slice(&read[..taken]);
+            self.inner.consume(taken);
             if self.line.len() > MESSAGE_MAX {
-                return Some("a message of more bytes than may be");
+                self.messages.cut("a message of more bytes than may be");
+                return None;
             }
-            if part.ends_with(b"\n") {
-                let line = std::mem::take(&mut self.line);
-                if !is_json(&line) {
-                    self.garbled.0.fetch_add(1, Ordering::Relaxed);
-                    self.said.line(&line);
-                }
-                if self.messages.is_over() {
-                    return self.messages.overrun();
-                }
+            if self.bytes.is_over(taken, BYTES_MAX) {
+                self.messages.cut("more bytes than may be");
+                return None;
             }
-        }
-        self.bytes.is_over(read.len(), BYTES_MAX).then_some("more bytes than may be")
-    }
-}
-
-/// Whether a line is JSON, or nothing.
-fn is_json(line: &[u8]) -> bool {
-    let text = std::str::from_utf8(line).map(|text| text.trim_start_matches('\u{feff}').trim());
-    text.is_ok_and(|text| text.is_empty() || serde_json::from_str::<IgnoredAny>(text).is_ok())
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for Metered<R> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        ready!(Pin::new(&mut self.inner).poll_read(cx, buf))?;
-        match self.count(&buf.filled()[before..]) {
-            Some(what) => {
-                self.messages.cut(what);
-                Poll::Ready(Err(io::Error::other(what)))
+            if end.is_some() {
+                return (!self.messages.is_over()).then(|| std::mem::take(&mut self.line));
             }
-            None => Poll::Ready(Ok(())),
         }
     }
 }

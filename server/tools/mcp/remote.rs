@@ -62,11 +62,12 @@ pub fn failed(tool: &str, server: &str, effect: Effect, trouble: Trouble) -> Fai
     }
 }
 
-/// What a call comes to that was given up at its limit; `garbled`: how many lines came meanwhile that cannot be read.
+/// What a call comes to that was given up at its limit; `garbled`: how many lines came meanwhile that are no messages.
 pub fn late(tool: &str, effect: Effect, limit: Duration, garbled: u64) -> Failure {
     let ms = limit.as_millis();
-    let lines = if garbled == 1 { "1 line that is" } else { &format!("{garbled} lines that are") };
-    let meanwhile = format!(" (meanwhile its server wrote {lines} no JSON: its answer may be lost in that)");
+    let lines =
+        if garbled == 1 { "1 line that is no message" } else { &format!("{garbled} lines that are no messages") };
+    let meanwhile = format!(" (meanwhile its server wrote {lines}: its answer may be lost in that)");
     let text = format!("{tool} did not answer within {ms} ms{}", if garbled > 0 { &meanwhile } else { "" });
     let failure = |text| Failure::new(FailureKind::Timeout, text).with(json!({ "limit_ms": ms }));
     if effect == Effect::Outside {
@@ -125,6 +126,6 @@ mod tests {
                 assert_eq!(failure.detail["reason"] == "server_away", wanted == (Tool, true), "{}", failure.text);
             }
         }
-        assert!(late("t", Effect::Outside, Duration::from_millis(7), 2).text.contains("2 lines that are no JSON"));
+        assert!(late("t", Effect::Outside, Duration::from_millis(7), 2).text.contains("2 lines that are no messages"));
     }
 }

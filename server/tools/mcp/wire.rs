@@ -10,7 +10,6 @@ use http::{HeaderName, HeaderValue};
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, PingRequest, ServerResult};
 use rmcp::service::{ClientCacheConfig, Peer, RoleClient, RunningServiceCancellationToken, ServiceError};
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransport, StreamableHttpClientTransportConfig};
 use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value};
@@ -22,12 +21,13 @@ use self::asked::{Handler, Running};
 use self::counted::Counted;
 pub use self::listing::Listing;
 use self::matched::Matched;
+use self::piped::Piped;
 pub use self::trouble::Trouble;
 use self::trouble::{Holds, SAID_MAX, bounded, causes};
 use super::asking::Asker;
 use super::child::{self, Group, Said};
 pub use super::meter::Garbled;
-use super::meter::{MESSAGE_MAX, Messages, Metered};
+use super::meter::{Lines, MESSAGE_MAX, Messages};
 use super::options::Options;
 use crate::words::secret::Veil;
 
@@ -36,8 +36,10 @@ mod asked;
 mod counted;
 mod listing;
 mod matched;
+mod piped;
 pub mod reading;
 mod trouble;
+mod whose;
 
 /// What is kept out of the log: the library writes what servers say of themselves.
 pub const QUIET: &str = "rmcp=off";
@@ -127,7 +129,7 @@ pub struct Connection {
     program: Option<Group>,
 }
 
-/// Connects to a server; what it writes and cannot be read is counted as `garbled`. Bounded in time by the caller.
+/// Connects to a server; what it writes that is no message is counted as `garbled`. Bounded in time by the caller.
 pub async fn connect(name: &str, options: &Options, garbled: Garbled) -> Result<Connection, String> {
     let (changed, calls) = (Arc::new(Notify::new()), Arc::new(Running::default()));
     let handler = Handler { changed: changed.clone(), running: calls.clone(), server: name.to_owned() };
@@ -135,8 +137,7 @@ pub async fn connect(name: &str, options: &Options, garbled: Garbled) -> Result<
     let (running, program) = if options.command.is_some() {
         let child::Program { output, input, group } = child::start(name, options)?;
         let said = Said::new(name, "on standard output, where its messages belong", veil(options));
-        let output = Metered::new(output, messages.clone(), garbled, said);
-        let transport = AsyncRwTransport::new(output, input).with_max_line_length(usize::MAX);
+        let transport = Piped::new(Lines::new(output, messages.clone()), input, garbled, said);
         (handler.serve(transport).await, Some(group))
     } else {
         let (client, config) = http(options)?;
@@ -274,7 +275,7 @@ impl Link {
     }
 
     fn trouble(&self, error: ServiceError) -> Trouble {
-        let (trouble, line) = trouble::judged(&error, self.peer.is_transport_closed());
+        let (trouble, line) = trouble::judged(&error);
         match line {
             Holds::Yes => {}
             Holds::Doubted => self.doubted.notify_one(),

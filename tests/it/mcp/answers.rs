@@ -140,3 +140,65 @@ on_both!(t1_04_an_answer_that_cannot_be_used_leaves_open_what_was_done, |medium|
         assert_eq!(result["payload"]["problem"]["kind"], kind, "{}", story(&log));
     }
 });
+
+/// A tool that may do anything, and one that is believed to only read.
+async fn say_and_look(medium: Medium, stub: &Stub) -> (ToolServer, App) {
+    let mut looks = tool("look", "Looks.");
+    looks["annotations"] = json!({ "readOnlyHint": true });
+    let server = ToolServer::start(vec![tool("say", "Says."), looks]).await;
+    let setup = setup(medium, stub, &server, "").env("THINKD_TOOLS__MCP__IT__BELIEVE_ANNOTATIONS", true);
+    (server, setup.start().await)
+}
+
+/// What each of the two comes to, as (kind, retryable, reason), where both do that.
+async fn of_both(app: &App, stub: &Stub, server: &ToolServer, does: &Does) -> [(String, bool, Value); 2] {
+    let mut all = Vec::new();
+    for name in ["say", "look"] {
+        server.does(name, does.clone());
+        stub.script(decision, [call(&format!("mcp__it__{name}"), arguments("a")), reply("Tried.")]);
+        app.tell("try").await;
+        let log = app.public_log().await;
+        let result = (*with(&log, &["result", &format!("tool:mcp__it__{name}")]).last().unwrap()).clone();
+        let problem = &result["payload"]["problem"];
+        let kind = problem["kind"].as_str().unwrap_or_else(|| panic!("{}", story(&log))).to_owned();
+        assert!(result["payload"]["duration_ms"].as_u64().unwrap() < 10_000, "not at its limit: {result}");
+        all.push((kind, problem["retryable"] == true, problem["detail"]["reason"].clone()));
+    }
+    all.try_into().unwrap()
+}
+
+on_both!(t1_04_an_answer_that_breaks_off_is_lost_in_a_stream_as_it_is_as_a_whole, |medium| {
+    let stub = Stub::start().await;
+    let (server, app) = say_and_look(medium, &stub).await;
+    let half = r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"hal"#;
+    let mut calls = 0;
+    for (kind, bytes) in [
+        ("application/json", half.to_owned()),
+        ("text/event-stream", format!("event: message\ndata: {half}")),
+        ("text/event-stream", ": it comes\n\n".to_owned()),
+    ] {
+        let [say, look] = of_both(&app, &stub, &server, &Does::Begins(kind, bytes.clone(), Then::Breaks)).await;
+        assert_eq!(say, ("outcome_unknown".to_owned(), false, Value::Null), "{kind}: {bytes}");
+        assert_eq!(look, ("tool".to_owned(), true, json!("server_away")), "{kind}: {bytes}");
+        calls += 2;
+        assert_eq!(server.heard("tools/call").len(), calls, "it is not called again");
+    }
+    assert_eq!(server.heard("initialize").len(), 1, "it is the same connection");
+});
+
+// Nothing has to come behind it, and the stream may stay open.
+on_both!(t1_04_an_answer_in_a_stream_that_is_no_message_fails_its_call_at_once, |medium| {
+    let stub = Stub::start().await;
+    let (server, app) = say_and_look(medium, &stub).await;
+    for odd in [
+        r#"{"jsonrpc":"2.0","id":ID}"#,
+        r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[]},"error":{"code":1,"message":"both"}}"#,
+        r#"{"id":ID,"result":{"content":[]}}"#,
+    ] {
+        let bytes = format!("event: message\ndata: {odd}\n\n");
+        let does = Does::Begins("text/event-stream", bytes, Then::Stays);
+        let [say, look] = of_both(&app, &stub, &server, &does).await;
+        assert_eq!((say.0.as_str(), look.0.as_str()), ("outcome_unknown", "tool"), "{odd}");
+        assert!(!say.1 && !look.1, "{odd}");
+    }
+});

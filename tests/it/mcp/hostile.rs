@@ -12,7 +12,7 @@ while IFS= read -r line; do
   rest=${line#*\"id\":}; id=${rest%%[,\}]*}
   case "$line" in
     *'"initialize"'*) answer "$id" '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
-    *'"tools/list"'*) answer "$id" '{"tools":[{"name":"work","inputSchema":{"type":"object"}}]}' ;;
+    *'"tools/list"'*) answer "$id" '{"tools":[{"name":"work","inputSchema":{"type":"object"}},{"name":"look","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}' ;;
     *'"tools/call"'*) WORK
  ;;
   esac
@@ -27,16 +27,16 @@ fn program(medium: Medium, stub: &Stub, begin: &str, work: &str, end: &str) -> S
     setup.env("PATH", std::env::var("PATH").unwrap())
 }
 
-fn work() -> Answer {
-    call("mcp__sh__work", json!({}))
-}
-
 /// What the last call came to.
 async fn came(app: &App, stub: &Stub) -> Value {
-    stub.script(decision, [work(), reply("seen")]);
+    came_of(app, stub, "mcp__sh__work").await
+}
+
+async fn came_of(app: &App, stub: &Stub, name: &str) -> Value {
+    stub.script(decision, [call(name, json!({})), reply("seen")]);
     app.tell("work").await;
     let log = app.public_log().await;
-    (*with(&log, &["result", "tool:mcp__sh__work"]).last().unwrap_or_else(|| panic!("{}", story(&log)))).clone()
+    (*with(&log, &["result", &format!("tool:{name}")]).last().unwrap_or_else(|| panic!("{}", story(&log)))).clone()
 }
 
 /// Waits until the process is gone whose number a file has.
@@ -233,13 +233,40 @@ on_both!(t1_03_a_stream_that_never_says_anything_ends_with_the_limit_of_the_call
 });
 
 // Whose answer such a line was nobody can know: who waits for it waits to the limit, and is told.
-on_both!(t1_03_what_is_no_json_is_logged_and_said_where_an_answer_is_missing, |medium| {
+on_both!(t1_03_what_is_no_message_is_logged_and_said_where_an_answer_is_missing, |medium| {
     let stub = Stub::start().await;
-    let work = r#"echo "listening, $WORD"; printf '{"jsonrpc":"2.0","id":%s,\n' "$id""#;
+    let work =
+        r#"echo "listening, $WORD"; printf '{"jsonrpc":"2.0","id":%s,\n' "$id"; echo '{"result":{"content":[]}}'"#;
     let setup = program(medium, &stub, "WORD=aloud", work, "").env("THINKD_TOOLS__MCP__SH__TIMEOUT_MS", 500);
     let app = setup.start().await;
     let result = came(&app, &stub).await;
     assert_eq!(result["payload"]["problem"]["kind"], "timeout", "{result}");
-    assert!(said(&result).contains("2 lines that are no JSON") && said(&result).contains("not known"), "{result}");
+    assert!(said(&result).contains("3 lines that are no messages") && said(&result).contains("not known"), "{result}");
     assert!(app.output().contains("listening, aloud"), "{}", app.output());
+});
+
+/// Answers that name their call and are none, by line.
+const ODD: &str = r#"{"jsonrpc":"2.0","id":ID}
+{"jsonrpc":"2.0","id":"ID"}
+{"jsonrpc":"2.0","id":ID,"result":{"content":[]},"error":{"code":1,"message":"both"}}
+{"id":ID,"result":{"content":[]}}
+{"jsonrpc":"2.0","id":ID,"error":"no"}
+{"jsonrpc":"2.0","id":ID,"result":7}
+{"jsonrpc":"2.0","id":ID,"result":null}
+"#;
+
+on_both!(t1_03_an_answer_that_is_no_message_fails_the_call_that_it_names_at_once, |medium| {
+    let stub = Stub::start().await;
+    let work = r#"n=$((n + 1)); sed -n "${n}s/ID/$id/p" odd"#;
+    let twice: String = ODD.lines().flat_map(|line| [line, "\n", line, "\n"]).collect();
+    let setup = program(medium, &stub, "n=0", work, "").file("odd", &twice);
+    let app = setup.env("THINKD_TOOLS__MCP__SH__BELIEVE_ANNOTATIONS", true).start().await;
+    for line in ODD.lines() {
+        for (name, kind) in [("mcp__sh__work", "outcome_unknown"), ("mcp__sh__look", "tool")] {
+            let result = came_of(&app, &stub, name).await;
+            let problem = &result["payload"]["problem"];
+            assert_eq!((&problem["kind"], &problem["retryable"]), (&json!(kind), &json!(false)), "{line}: {result}");
+            assert!(said(&result).contains("no answer that can be used"), "{line}: {result}");
+        }
+    }
 });

@@ -40,6 +40,17 @@ pub enum Does {
     Forgets,
     /// It keeps the stream of its answer open, and says nothing in it.
     Hums,
+    /// It begins an answer of this type of content with these bytes (`ID`: that of the call), and goes on like that.
+    Begins(&'static str, String, Then),
+}
+
+/// How an answer goes on that has begun.
+#[derive(Clone, Copy)]
+pub enum Then {
+    /// It breaks off: the connection is gone.
+    Breaks,
+    /// Nothing more comes.
+    Stays,
 }
 
 /// A page of a list, by its cursor.
@@ -301,6 +312,19 @@ async fn called(does: Does, result: impl Fn(Value) -> Value) -> Response {
         }
         Does::Forgets => StatusCode::NOT_FOUND.into_response(),
         Does::Hums => streamed(Body::from_stream(stream::repeat_with(|| Ok::<_, Infallible>(": hm\n\n")))),
+        Does::Begins(kind, bytes, then) => {
+            let bytes = bytes.replace("ID", &result(Value::Null)["id"].to_string());
+            let rest = stream::once(async move {
+                // What it began with is on its way.
+                tokio::task::yield_now().await;
+                match then {
+                    Then::Breaks => Err(std::io::Error::other("it breaks off")),
+                    Then::Stays => std::future::pending().await,
+                }
+            });
+            let body = Body::from_stream(stream::iter([Ok(bytes)]).chain(rest));
+            ([("content-type", kind)], body).into_response()
+        }
         Does::Hangs | Does::Asks(_) => std::future::pending().await,
         Does::Waits(gate, value) => {
             gate.pass().await;

@@ -5,17 +5,16 @@ use std::collections::HashMap;
 use std::future::ready;
 use std::sync::Arc;
 
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, stream};
 use http::{HeaderName, HeaderValue};
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::common::client_side_sse::BoxedSseResponse;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
 };
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use super::super::meter::Messages;
+use super::whose::{answered, is_same, misspoken, unusable};
 
 type Headers = HashMap<HeaderName, HeaderValue>;
 type Outcome<T> = Result<T, StreamableHttpError<reqwest::Error>>;
@@ -33,13 +32,23 @@ impl Matched {
         Self { inner, messages }
     }
 
-    /// The stream without the answers to other requests. They count as messages do, or they could come without end.
+    /// The stream without the answers to other requests. They count as messages do, or they could come without end. An answer that is no message is one that
+    /// cannot be used, and so is the end of the stream, unless it may go on where it ended; one that breaks off is left to the library.
     fn own(&self, stream: BoxedSseResponse, id: RequestId) -> BoxedSseResponse {
         let messages = self.messages.clone();
-        let passed = stream.scan((), move |(), event| {
-            let data = event.as_ref().ok().and_then(|event| event.data.as_deref());
-            let is_foreign = data.is_some_and(|data| is_of_another(data, &id));
-            ready(if is_foreign && messages.is_over() { None } else { Some((!is_foreign).then_some(event)) })
+        let events = stream.map(|event| (event, false)).chain(stream::once(ready((Ok(Default::default()), true))));
+        let passed = events.scan(false, move |may_go_on, (mut event, is_end)| {
+            let mut is_foreign = false;
+            if let Ok(event) = &mut event {
+                *may_go_on |= event.id.is_some();
+                let data = event.data.as_deref().unwrap_or_default();
+                is_foreign = answered(data).is_some_and(|of| of.is_none_or(|of| !is_same(&of, &id)));
+                if is_end || (!is_foreign && misspoken(data).is_some()) {
+                    event.data = serde_json::to_string(&unusable(id.clone())).ok();
+                }
+            }
+            let is_over = (is_end && *may_go_on) || (is_foreign && messages.is_over());
+            ready((!is_over).then(|| (!is_foreign).then_some(event)))
         });
         passed.filter_map(ready).boxed()
     }
@@ -136,21 +145,4 @@ fn answering(message: ServerJsonRpcMessage, id: RequestId) -> Outcome<ServerJson
         }
         _ => Err(StreamableHttpError::UnexpectedServerResponse("it is no answer to this request".into())),
     }
-}
-
-/// Whether these are the words of an answer, and to another request.
-fn is_of_another(data: &str, id: &RequestId) -> bool {
-    #[derive(Deserialize)]
-    struct Head {
-        id: Option<RequestId>,
-        method: Option<IgnoredAny>,
-    }
-    // What cannot be read is passed over by the library.
-    let head = serde_json::from_str::<Head>(data);
-    head.is_ok_and(|Head { id: of, method }| method.is_none() && of.is_none_or(|of| !is_same(&of, id)))
-}
-
-/// Some servers answer to the words of a number.
-fn is_same(one: &RequestId, other: &RequestId) -> bool {
-    one == other || one.to_string() == other.to_string()
 }

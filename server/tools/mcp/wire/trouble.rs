@@ -42,8 +42,8 @@ pub enum Holds {
     No,
 }
 
-/// What went wrong, and whether the line holds. `is_closed`: nothing comes over it any more.
-pub fn judged(error: &ServiceError, is_closed: bool) -> (Trouble, Holds) {
+/// What went wrong, and whether the line holds.
+pub fn judged(error: &ServiceError) -> (Trouble, Holds) {
     let why = bounded(&causes(error));
     match error {
         ServiceError::McpError(error) => (Trouble::Refused(bounded(&error.message)), Holds::Yes),
@@ -54,10 +54,7 @@ pub fn judged(error: &ServiceError, is_closed: bool) -> (Trouble, Holds) {
                 None => (Trouble::Lost(why), Holds::Doubted),
             }
         }
-        // The stream of one answer came to its end, and others may go on.
-        ServiceError::TransportClosed if !is_closed => {
-            (Trouble::Unusable("its answer has no end".to_owned()), Holds::Yes)
-        }
+        // Of all of the line, or of one answer that broke off: others may go on.
         ServiceError::TransportClosed => (Trouble::Lost(why), Holds::Doubted),
         _ => (Trouble::Unusable(why), Holds::Yes),
     }
@@ -134,14 +131,14 @@ mod tests {
 
     #[test]
     fn an_answer_of_whatever_status_is_that_of_one_request() {
-        let refused = |error: &ServiceError| matches!(judged(error, false), (Trouble::Refused(_), Holds::Yes));
-        let unusable = |error: &ServiceError| matches!(judged(error, false), (Trouble::Unusable(_), Holds::Yes));
+        let refused = |error: &ServiceError| matches!(judged(error), (Trouble::Refused(_), Holds::Yes));
+        let unusable = |error: &ServiceError| matches!(judged(error), (Trouble::Unusable(_), Holds::Yes));
         assert!([403, 429].into_iter().all(|status| refused(&said(status))));
         assert!([307, 400, 405, 500, 501].into_iter().all(|status| unusable(&said(status))));
         assert!(refused(&sent(HttpStatusError::new(429, None).into())));
         assert!(unusable(&sent(HttpStatusError::new(500, None).into())));
         assert!(refused(&ServiceError::McpError(ErrorData::internal_error("no", None))));
-        assert!(unusable(&ServiceError::UnexpectedResponse) && unusable(&ServiceError::TransportClosed));
+        assert!(unusable(&ServiceError::UnexpectedResponse));
     }
 
     #[tokio::test]
@@ -149,21 +146,21 @@ mod tests {
         drop(rustls::crypto::ring::default_provider().install_default());
         let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
         let error = client.post("http://127.0.0.1:9/mcp").send().await.unwrap_err();
-        let judged = judged(&sent(StreamableHttpError::Client(error)), false);
+        let judged = judged(&sent(StreamableHttpError::Client(error)));
         assert!(matches!(judged, (Trouble::Unreached(_), Holds::Doubted)), "{judged:?}");
     }
 
     #[test]
     fn what_may_be_more_than_one_request_is_looked_into() {
         for status in [502, 503, 504] {
-            assert!(matches!(judged(&said(status), false), (Trouble::Unusable(_), Holds::Doubted)), "{status}");
+            assert!(matches!(judged(&said(status)), (Trouble::Unusable(_), Holds::Doubted)), "{status}");
         }
         let challenge = AuthRequiredError::new("Bearer".into());
         for error in [said(401), sent(StreamableHttpError::AuthRequired(challenge))] {
-            assert!(matches!(judged(&error, false), (Trouble::Refused(_), Holds::Doubted)), "{error}");
+            assert!(matches!(judged(&error), (Trouble::Refused(_), Holds::Doubted)), "{error}");
         }
-        assert!(matches!(judged(&ServiceError::TransportClosed, true), (Trouble::Lost(_), Holds::Doubted)));
+        assert!(matches!(judged(&ServiceError::TransportClosed), (Trouble::Lost(_), Holds::Doubted)));
         let gone = sent(StreamableHttpError::SessionExpired);
-        assert!(matches!(judged(&gone, false), (Trouble::Lost(_), Holds::No)));
+        assert!(matches!(judged(&gone), (Trouble::Lost(_), Holds::No)));
     }
 }

@@ -1,0 +1,70 @@
+//! The transport to a program: messages by line. What is no message is logged and counted, or is the answer to a call that it names, of no use.
+
+use std::io;
+
+use rmcp::model::ServerJsonRpcMessage;
+use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::io::Empty;
+use tokio::process::{ChildStdin, ChildStdout};
+
+use super::super::child::Said;
+use super::super::meter::{Garbled, Lines};
+use super::whose::{misspoken, unusable};
+
+/// See the module.
+pub struct Piped {
+    output: Lines<ChildStdout>,
+    /// The library writes; what it read it would pass over where it is no message, whatever that names.
+    input: AsyncRwTransport<RoleClient, Empty, ChildStdin>,
+    garbled: Garbled,
+    said: Said,
+}
+
+impl Piped {
+    /// Between these.
+    pub fn new(output: Lines<ChildStdout>, input: ChildStdin, garbled: Garbled, said: Said) -> Self {
+        Self { output, input: AsyncRwTransport::new(tokio::io::empty(), input), garbled, said }
+    }
+
+    /// The message of a line, if it is one or stands for one.
+    fn message(&mut self, line: &[u8]) -> Option<ServerJsonRpcMessage> {
+        let text = std::str::from_utf8(line).unwrap_or("no letters").trim_start_matches('\u{feff}').trim();
+        if text.is_empty() {
+            return None;
+        }
+        serde_json::from_str(text).ok().or_else(|| {
+            self.said.line(line);
+            let odd = misspoken(text).map(unusable);
+            if odd.is_none() {
+                self.garbled.add();
+            }
+            odd
+        })
+    }
+}
+
+impl Transport<RoleClient> for Piped {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.input.send(item)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let line = self.output.next().await?;
+            if let Some(message) = self.message(&line) {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.input.close().await
+    }
+}

@@ -1,0 +1,34 @@
+//! Which request the words of a server answer, as far as they tell, also where they are no message of the protocol.
+
+use rmcp::model::{CustomResult, RequestId, ServerJsonRpcMessage, ServerResult};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+#[derive(Deserialize)]
+struct Head {
+    id: Option<RequestId>,
+    method: Option<IgnoredAny>,
+}
+
+/// The request that these words answer (none: whichever), if they are an answer by their form.
+pub fn answered(words: &str) -> Option<Option<RequestId>> {
+    let Head { id, method } = serde_json::from_str(words).ok()?;
+    method.is_none().then_some(id)
+}
+
+/// The request that these words name as an answer does, although they are no message: no other answer to it will come.
+pub fn misspoken(words: &str) -> Option<RequestId> {
+    let id = answered(words)??;
+    serde_json::from_str::<ServerJsonRpcMessage>(words).is_err().then_some(id)
+}
+
+/// Stands for an answer that cannot be used: of nothing that is asked is this a result.
+pub fn unusable(id: RequestId) -> ServerJsonRpcMessage {
+    ServerJsonRpcMessage::response(ServerResult::CustomResult(CustomResult(Value::Null)), id)
+}
+
+/// Some servers answer to the words of a number.
+pub fn is_same(one: &RequestId, other: &RequestId) -> bool {
+    one == other || one.to_string() == other.to_string()
+}
