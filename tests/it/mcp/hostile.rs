@@ -270,3 +270,23 @@ on_both!(t1_03_an_answer_that_is_no_message_fails_the_call_that_it_names_at_once
         }
     }
 });
+
+// What it is followed by ends at once, and it wants it to be opened anew at once.
+on_both!(t1_03_a_stream_of_news_that_ends_at_once_is_not_opened_without_end, |medium| {
+    let server = ToolServer::start(vec![tool("say", "Says.")]).await;
+    server.is_followed_by(200, "retry: 0\ndata: \n\n");
+    let stub = Stub::start().await;
+    stub.script(decision, [call("mcp__it__say", arguments("a")), reply("Said.")]);
+    let app = setup(medium, &stub, &server, "").start().await;
+    app.tell("say").await;
+    server.hears("GET", 100).await;
+    within("an end of that", async {
+        let mut before = 0;
+        while server.heard("GET").len() > before {
+            before = server.heard("GET").len();
+            tokio::time::sleep(ms(1500)).await;
+        }
+    })
+    .await;
+    assert!(server.heard("GET").len() <= 500, "{}", server.heard("GET").len());
+});

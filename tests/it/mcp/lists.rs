@@ -142,3 +142,58 @@ on_both!(t1_01_a_changed_list_that_cannot_be_read_leaves_the_one_before, |medium
     assert_eq!(server.heard("initialize").len(), 1, "it is the same connection");
     assert!(app.output().contains("its list changed and could not be read"), "{}", app.output());
 });
+
+// What changes is heard of over a stream that is opened where there is no session, too.
+on_both!(t1_01_a_server_without_sessions_is_heard_when_its_list_changes, |medium| {
+    let server = ToolServer::start(vec![tool("a", "A.")]).await;
+    server.has_no_sessions(&json!({ "listChanged": true }));
+    let stub = Stub::start().await;
+    stub.on(decision, reply("yes"));
+    let app = setup(medium, &stub, &server, "").start().await;
+    app.tell("one").await;
+    assert_eq!(outside(&*stub.nth(0, decision).await), ["mcp__it__a"]);
+    assert_eq!(server.hears("GET", 1).await["session"], Value::Null);
+    server.changes(vec![tool("a", "A."), tool("b", "B.")]);
+    server.hears("tools/list", 2).await;
+    let mut turn = 1;
+    while outside(&*stub.nth(turn - 1, decision).await) != ["mcp__it__a", "mcp__it__b"] {
+        app.tell("more").await;
+        turn += 1;
+        assert!(turn < 50, "the new tool never came");
+    }
+    let sessions = server.headers().iter().filter(|headers| headers.contains_key("mcp-session-id")).count();
+    assert_eq!(sessions, 0, "it is told of no session");
+});
+
+on_both!(t1_01_a_server_that_has_nothing_to_follow_is_served_without, |medium| {
+    let stub = Stub::start().await;
+    stub.script(
+        decision,
+        [call("mcp__silent__say", arguments("a")), call("mcp__same__say", arguments("a")), reply("Said.")],
+    );
+    let silent = ToolServer::start(vec![tool("say", "Says.")]).await;
+    silent.has_no_sessions(&json!({ "listChanged": true }));
+    silent.is_followed_by(405, "");
+    let same = ToolServer::start(vec![tool("say", "Says.")]).await;
+    same.has_no_sessions(&json!({}));
+    let toml = format!("[tools.mcp.silent]\nurl = \"{}\"\n[tools.mcp.same]\nurl = \"{}\"\n", silent.url(), same.url());
+    let app = Setup::new(medium, &stub).file("thinkd.toml", &toml).start().await;
+    app.tell("say").await;
+    let log = app.public_log().await;
+    for name in ["silent", "same"] {
+        let result = one(&log, &["result", &format!("tool:mcp__{name}__say")]);
+        assert_eq!(result["payload"]["output"], "done", "{}", story(&log));
+    }
+    silent.hears("GET", 1).await;
+    assert_eq!(
+        app.get("/tools").await.expect(200)["servers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|it| it["connected"] == true)
+            .count(),
+        2
+    );
+    assert_eq!((silent.heard("GET").len(), same.heard("GET").len()), (1, 0));
+    assert!(with(&app.public_log().await, &["failure"]).is_empty(), "{}", story(&log));
+});

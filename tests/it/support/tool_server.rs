@@ -75,6 +75,8 @@ struct Inner {
     key: Mutex<Option<String>>,
     /// Where it sends everybody.
     elsewhere: Mutex<Option<String>>,
+    /// What its stream to follow is, instead of one of news: status and all of it.
+    follows: Mutex<Option<(u16, &'static str)>>,
 }
 
 /// Words, as a tool answers them.
@@ -104,6 +106,7 @@ impl ToolServer {
             pages: Mutex::default(),
             key: Mutex::default(),
             elsewhere: Mutex::default(),
+            follows: Mutex::default(),
         };
         let server = Self(Arc::new(inner));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -171,6 +174,21 @@ impl ToolServer {
     /// It sends everybody to another one from now on.
     pub fn sends_on(&self, other: &Self) {
         *self.0.elsewhere.lock().unwrap() = Some(other.url());
+    }
+
+    /// It knows no sessions, and says that of its tools.
+    pub fn has_no_sessions(&self, tools: &Value) {
+        let about = json!({ "name": "stub", "version": "1" });
+        let can = json!({ "tools": tools });
+        self.answers(
+            "initialize",
+            json!({ "protocolVersion": "2025-11-25", "capabilities": can, "serverInfo": about }),
+        );
+    }
+
+    /// Who wants to follow it gets this status, and this stream, which ends.
+    pub fn is_followed_by(&self, status: u16, stream: &'static str) {
+        *self.0.follows.lock().unwrap() = Some((status, stream));
     }
 
     /// It is back.
@@ -338,7 +356,12 @@ async fn called(does: Does, result: impl Fn(Value) -> Value) -> Response {
     }
 }
 
-async fn follows(State(server): State<ToolServer>) -> Response {
+async fn follows(State(server): State<ToolServer>, headers: HeaderMap) -> Response {
+    let session = headers.get("mcp-session-id").map(|session| session.to_str().unwrap().to_owned());
+    server.0.heard.send_modify(|heard| heard.push(json!({ "method": "GET", "session": session })));
+    if let Some((status, all)) = *server.0.follows.lock().unwrap() {
+        return (StatusCode::from_u16(status).unwrap(), streamed(Body::from(all))).into_response();
+    }
     let news = server.0.news.lock().unwrap().as_ref().map(broadcast::Sender::subscribe);
     let Some(news) = news.filter(|_| !server.is_down()) else { return StatusCode::BAD_GATEWAY.into_response() };
     let pieces = stream::unfold(news, async |mut news| {

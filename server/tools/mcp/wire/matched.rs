@@ -1,5 +1,5 @@
 //! The client over HTTP, which takes for the answer of a request only what answers that request. The library ends the stream of an answer behind the first
-//! that comes, whose ever it is, and the right one would be lost behind it.
+//! that comes, whose ever it is, and the right one would be lost behind it; and it opens the stream of news only where there is a session.
 
 use std::collections::HashMap;
 use std::future::ready;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt as _, stream};
 use http::{HeaderName, HeaderValue};
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerResult};
 use rmcp::transport::common::client_side_sse::BoxedSseResponse;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
@@ -15,6 +15,9 @@ use rmcp::transport::streamable_http_client::{
 
 use super::super::meter::Messages;
 use super::whose::{answered, is_same, misspoken, unusable};
+
+/// Stands for the session of a server that has none and says that its list of tools may change. No header can be that, and it goes nowhere.
+const NO_SESSION: &str = "\n";
 
 type Headers = HashMap<HeaderName, HeaderValue>;
 type Outcome<T> = Result<T, StreamableHttpError<reqwest::Error>>;
@@ -78,12 +81,15 @@ impl StreamableHttpClient for Matched {
         headers: Headers,
         limits: StreamableHttpResponseLimits,
     ) -> Outcome<StreamableHttpPostResponse> {
-        let id = match &message {
-            JsonRpcMessage::Request(request) => Some(request.id.clone()),
-            _ => None,
+        let (id, is_first) = match &message {
+            JsonRpcMessage::Request(request) => {
+                (Some(request.id.clone()), matches!(request.request, ClientRequest::InitializeRequest(_)))
+            }
+            _ => (None, false),
         };
+        let session = real(session);
         let posted = self.inner.post_message_with_response_limits(uri, message, session, token, headers, limits);
-        Ok(match (posted.await?, id) {
+        let posted = match (posted.await?, id) {
             (StreamableHttpPostResponse::Sse(stream, session), Some(id)) => {
                 StreamableHttpPostResponse::Sse(self.own(stream, id), session)
             }
@@ -95,7 +101,13 @@ impl StreamableHttpClient for Matched {
                 return Err(StreamableHttpError::UnexpectedServerResponse(text.into()));
             }
             (other, _) => other,
-        })
+        };
+        if !is_first {
+            return Ok(posted);
+        }
+        let (message, session) = posted.expect_initialized::<Self::Error>().await?;
+        let session = session.or_else(|| has_news(&message).then(|| NO_SESSION.to_owned()));
+        Ok(StreamableHttpPostResponse::Json(message, session))
     }
 
     async fn delete_session(
@@ -105,7 +117,10 @@ impl StreamableHttpClient for Matched {
         token: Option<String>,
         headers: Headers,
     ) -> Outcome<()> {
-        self.inner.delete_session(uri, session, token, headers).await
+        match real(Some(session)) {
+            Some(session) => self.inner.delete_session(uri, session, token, headers).await,
+            None => Ok(()),
+        }
     }
 
     async fn get_stream(
@@ -116,7 +131,7 @@ impl StreamableHttpClient for Matched {
         token: Option<String>,
         headers: Headers,
     ) -> Outcome<BoxedSseResponse> {
-        self.inner.get_stream(uri, session, last, token, headers).await
+        self.inner.get_stream(uri, real(session), last, token, headers).await
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -128,7 +143,11 @@ impl StreamableHttpClient for Matched {
         headers: Headers,
         most: usize,
     ) -> Outcome<BoxedSseResponse> {
-        self.inner.get_stream_with_max_sse_event_size(uri, session, last, token, headers, most).await
+        // One that ends at once is opened again and again, as fast as the server wants.
+        if self.messages.is_over() {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        self.inner.get_stream_with_max_sse_event_size(uri, real(session), last, token, headers, most).await
     }
 }
 
@@ -145,4 +164,16 @@ fn answering(message: ServerJsonRpcMessage, id: RequestId) -> Outcome<ServerJson
         }
         _ => Err(StreamableHttpError::UnexpectedServerResponse("it is no answer to this request".into())),
     }
+}
+
+/// The session, where there is one.
+fn real(session: Option<Arc<str>>) -> Option<Arc<str>> {
+    session.filter(|session| **session != *NO_SESSION)
+}
+
+/// Whether the answer to the first request says that the list of tools may change.
+fn has_news(first: &ServerJsonRpcMessage) -> bool {
+    let JsonRpcMessage::Response(response) = first else { return false };
+    let ServerResult::InitializeResult(result) = &response.result else { return false };
+    result.capabilities.tools.as_ref().and_then(|tools| tools.list_changed) == Some(true)
 }
