@@ -164,21 +164,24 @@ impl Trial {
         }
     }
 
+    /// The readings of a prediction that count: of what one instrument has carried another one has to say no, for the same one may only have erred this time.
+    fn said(&self, prediction: usize) -> impl Iterator<Item = &Reading> {
+        let is_said = |it: &&Reading| it.answer != Answer::Asked && !it.is_unanswered();
+        let of = self.readings.iter().filter(move |it| it.prediction == prediction).filter(is_said);
+        of.filter(|it| it.answer != Answer::No || !self.carried().contains(&it.instrument))
+    }
+
     /// What the readings of a prediction come to; none: another reading is needed.
     fn answer(&self, prediction: usize, rules: &Rules) -> Option<Answer> {
         let (need, most) = if rules.two_of_three { (2, 3) } else { (1, 1) };
-        let is_said = |it: &&Reading| it.answer != Answer::Asked && !it.is_unanswered();
-        let readings = || self.readings.iter().filter(|it| it.prediction == prediction).filter(is_said);
-        // What one instrument has carried another one has to refute: the same one may only have erred this time.
-        let counts = |it: &Reading| it.answer != Answer::No || !self.carried().contains(&it.instrument);
-        let of = |answer: Answer| readings().filter(|it| it.answer == answer && counts(it)).count();
+        let of = |answer: Answer| self.said(prediction).filter(|it| it.answer == answer).count();
         // A statement that an experiment has carried has one yes: each lie about it has it tested again, and it would fall in the end though it is so.
         let is_tested = self.status().is_held() && self.judged.as_ref().is_some_and(Judged::is_tested);
         let before = usize::from(rules.two_of_three && is_tested);
         match () {
             () if before + of(Answer::Yes) >= need => Some(Answer::Yes),
             () if of(Answer::No) >= need => Some(Answer::No),
-            () if before + readings().count() >= most => Some(Answer::None),
+            () if before + self.said(prediction).count() >= most => Some(Answer::None),
             () => None,
         }
     }
@@ -223,14 +226,12 @@ impl Trial {
         rules.available.iter().copied().filter(|it| !is_silent(it)).collect()
     }
 
-    /// A no refutes a statement, unless it says that another value has come since.
+    /// No's refute a statement, unless one of them says that another value has come since: it knows more than those that say nothing of it.
     fn refuted(&self, prediction: usize) -> Found {
         let triple = self.derived.as_ref().and_then(|derived| derived.triple.as_ref());
         let later =
             |it: &Reading| it.later.clone().filter(|later| ends(triple, self.valid(), later, it.quote.as_deref()));
-        let nos = self.readings.iter().filter(|it| it.prediction == prediction && it.answer == Answer::No);
-        let laters: Vec<Option<Later>> = nos.map(later).collect();
-        match laters.iter().all(Option::is_some).then(|| laters.into_iter().flatten().next()).flatten() {
+        match self.said(prediction).filter(|it| it.answer == Answer::No).find_map(later) {
             Some(later) => Found::Ended(prediction, later),
             None => Found::Falsified(prediction),
         }
@@ -259,14 +260,12 @@ impl Trial {
         let is = |status| Outcome::Is(status);
         match found {
             Found::Survives => self.survived(base, rules),
-            Found::Falsified(at) => {
-                Judged { outcome: is(Status::Falsified), reason: self.because(*at, Answer::No), ..base }
-            }
+            Found::Falsified(at) => Judged { outcome: is(Status::Falsified), reason: self.because(*at, None), ..base },
             Found::Ended(at, later) => {
                 // What it said itself of its end stands: no later value moves that on.
                 let to = later.from.unwrap_or(now);
                 let valid = Valid { to: Some(base.valid.to.map_or(to, |said| said.min(to))), ..base.valid };
-                let reason = format!("{} (since: {})", self.because(*at, Answer::No), later.object);
+                let reason = format!("{} (since: {})", self.because(*at, Some(later)), later.object);
                 Judged { outcome: is(Status::Ended), reason, valid, ..base }
             }
             Found::Undecided => {
@@ -310,10 +309,11 @@ impl Trial {
         Judged { outcome: Outcome::Is(Status::Surviving), reason, carried, survived: base.survived + 1, ..base }
     }
 
-    fn because(&self, prediction: usize, answer: Answer) -> String {
+    fn because(&self, prediction: usize, later: Option<&Later>) -> String {
         let text = self.derived.as_ref().and_then(|derived| derived.predictions.get(prediction));
         let text = text.map(|it| it.text.as_str()).unwrap_or_default();
-        let reading = self.readings.iter().rfind(|it| it.prediction == prediction && it.answer == answer);
+        let is_it = |it: &&Reading| it.answer == Answer::No && (later.is_none() || it.later.as_ref() == later);
+        let reading = self.said(prediction).filter(is_it).last();
         let (by, note) = reading.map_or(("nobody", ""), |it| (it.instrument.as_str(), it.note.as_str()));
         format!("prediction {}, \"{text}\", was refuted by {by}: {note}", prediction + 1)
     }

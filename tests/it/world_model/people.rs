@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod again;
+
 fn knowable(text: &str, question: &str) -> Answer {
     testable(text, &[("question", question)])
 }

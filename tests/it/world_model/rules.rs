@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use thinkd::event::method::{self, Link};
 use thinkd::event::statement::{
-    Answer, Claim, Claimant, Derived, Instrument, Later, Outcome, Prediction, Reading, Source, Status, Triple, Valid,
+    Answer, Claim, Claimant, Derived, Instrument, Later, Outcome, Prediction, Reading, Source, Status, Triple,
+    Valid,
 };
 use thinkd::event::trial::{Found, News, Rules, Step, Trial};
 use thinkd::words::time::Timestamp;
@@ -158,6 +159,29 @@ proptest! {
         for it in 0..count {
             prop_assert!(read.iter().filter(|(prediction, _)| *prediction == it).count() <= most, "{read:?}");
         }
+    }
+
+    // No's that decide end a statement where one of them, at least, says what came later; in whatever order they are read.
+    #[test]
+    fn a_no_that_says_what_came_later_ends_it_beside_one_that_does_not(said in prop::collection::vec(0usize..3, 3), two in any::<bool>()) {
+        let (mut trial, rules) = (begun(1), rules(two));
+        let mut no_later = Vec::new();
+        for it in said {
+            if !matches!(trial.next(&rules, at(9)), Step::Read { .. }) {
+                break;
+            }
+            let later = (it == 2).then(|| Later { object: "C".into(), from: Some(at(5)) });
+            let answer = if it == 0 { Answer::Yes } else { Answer::No };
+            no_later.extend((it > 0).then_some(later.clone()));
+            let quote = Some("it moved to C".to_owned());
+            trial.apply(News::Read(Reading { later, quote, ..reading(0, Instrument::Reflection, answer) }));
+        }
+        let Step::Judge(found) = trial.next(&rules, at(9)) else { panic!("it is over") };
+        let (is_refuted, is_ended) = (no_later.len() >= if two { 2 } else { 1 }, no_later.iter().any(Option::is_some));
+        prop_assert_eq!(matches!(found, Found::Falsified(_)), is_refuted && !is_ended, "{:?}", found);
+        prop_assert_eq!(matches!(found, Found::Ended(..)), is_refuted && is_ended, "{:?}", found);
+        let valid = trial.judged(&found, &rules, at(9)).valid;
+        prop_assert_eq!(valid.to, (is_refuted && is_ended).then(|| at(5)));
     }
 
     // The trial is its events: cut anywhere and folded anew it goes on the same.
