@@ -294,6 +294,11 @@ impl Reading {
     pub fn is_unanswered(&self) -> bool {
         self.instrument == Instrument::User && self.answer == Answer::None && self.quote.is_none()
     }
+
+    /// Whether somebody was asked and said that they do not know.
+    pub fn is_unknown_to_people(&self) -> bool {
+        self.instrument == Instrument::User && self.answer == Answer::None && self.quote.is_some()
+    }
 }
 
 /// A prediction of a statement whose trial asks.

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use super::method::{chosen, ends, testable};
-use super::statement::{Answer, Claim, Derived, Instrument, Judged, Later, Outcome, Reading, Status, Valid};
+use super::statement::{
+    Answer, Claim, Derived, Instrument, Judged, Later, Outcome, Prediction, Reading, Status, Valid,
+};
 use crate::words::time::Timestamp;
 
 /// Longest time until a trial is taken up again that something broke, in microseconds, unless that of a first trial in vain is longer.
@@ -46,6 +48,8 @@ pub struct Trial {
     pub judged: Option<Judged>,
     /// It is tested again for its age and use.
     pub is_retest: bool,
+    /// The predictions of which people said that they do not know, since something new was said for it.
+    pub unknown: BTreeSet<usize>,
 }
 
 /// Something that was said of a statement.
@@ -114,6 +118,7 @@ impl Trial {
                         && (it.prediction, it.instrument) == (reading.prediction, reading.instrument)
                 };
                 self.readings.retain(|it| !is_asked(it));
+                self.unknown.extend(reading.is_unknown_to_people().then_some(reading.prediction));
                 self.readings.push(reading);
             }
             News::Judged(judged) => {
@@ -135,6 +140,11 @@ impl Trial {
                 self.judged = Some(judged);
             }
         }
+    }
+
+    /// Somebody claims it, too, or with other words: people may know of that.
+    pub fn sourced(&mut self) {
+        self.unknown.clear();
     }
 
     /// What the statement is now.
@@ -197,16 +207,15 @@ impl Trial {
                 Some(Answer::None | Answer::Asked) => all_yes = false,
                 None => {
                     let asked = self.readings.iter().find(|it| it.prediction == at && it.answer == Answer::Asked);
-                    return match asked.and_then(|it| it.until) {
-                        Some(until) if until <= now => Step::Expired { prediction: at },
-                        Some(until) => Step::Wait(until),
-                        None => {
-                            let vain = self.judged.as_ref().map_or(0, |judged| judged.tries + judged.breaks);
-                            let available = self.available(at, rules);
-                            let (instrument, choice) = chosen(prediction, &available, self.spoken(), vain);
-                            Step::Read { prediction: at, instrument, choice }
-                        }
-                    };
+                    match asked.and_then(|it| it.until) {
+                        Some(until) if until <= now => return Step::Expired { prediction: at },
+                        Some(until) => return Step::Wait(until),
+                        None => {}
+                    }
+                    if let Some((instrument, choice)) = self.choice((at, prediction), rules) {
+                        return Step::Read { prediction: at, instrument, choice };
+                    }
+                    all_yes = false;
                 }
             }
         }
@@ -217,11 +226,19 @@ impl Trial {
         })
     }
 
-    /// The instruments for a prediction: whom nobody answered, is not asked again in the same trial.
+    /// The instrument that reads a prediction now, and why; none: there is none that may. Where people do not know, reflection knows no better.
+    fn choice(&self, (at, prediction): (usize, &Prediction), rules: &Rules) -> Option<(Instrument, String)> {
+        let vain = self.judged.as_ref().map_or(0, |judged| judged.tries + judged.breaks);
+        let chosen = chosen(prediction, &self.available(at, rules), self.spoken(), vain);
+        let is_barred = chosen.0 == Instrument::Reflection && self.unknown.contains(&at);
+        (!is_barred).then_some(chosen)
+    }
+
+    /// The instruments for a prediction: whom nobody answered, is not asked again in the same trial, and who do not know not before they may have learned.
     fn available(&self, prediction: usize, rules: &Rules) -> BTreeSet<Instrument> {
         let is_silent = |it: &Instrument| {
             let is_of = |of: &Reading| (of.prediction, of.instrument) == (prediction, *it) && of.is_unanswered();
-            self.readings.iter().any(is_of)
+            self.readings.iter().any(is_of) || *it == Instrument::User && self.unknown.contains(&prediction)
         };
         rules.available.iter().copied().filter(|it| !is_silent(it)).collect()
     }
@@ -285,7 +302,8 @@ impl Trial {
     /// The instruments beside reflection that there were: those that were read may be busy by now.
     fn had(&self, rules: &Rules) -> Vec<Instrument> {
         let read = self.readings.iter().map(|it| it.instrument);
-        let had: BTreeSet<Instrument> = rules.available.iter().copied().chain(read).collect();
+        let unknowing = (!self.unknown.is_empty()).then_some(Instrument::User);
+        let had: BTreeSet<Instrument> = rules.available.iter().copied().chain(read).chain(unknowing).collect();
         had.into_iter().filter(|it| *it != Instrument::Reflection).collect()
     }
 
@@ -322,6 +340,9 @@ impl Trial {
         let reading = self.readings.iter().rfind(|it| matches!(it.answer, Answer::None | Answer::No));
         match reading {
             Some(it) => format!("prediction {} has no answer: {}", it.prediction + 1, it.note),
+            None if !self.unknown.is_empty() => {
+                "people do not know, and no other experiment can say anything of it".into()
+            }
             None => "some predictions have no answer".into(),
         }
     }

@@ -250,7 +250,16 @@ fn is_left(status: Status, judged: &Judged) -> bool {
 /// What the log has of a statement.
 pub(super) async fn folded(store: &dyn Store, space: &Space, id: &str) -> Result<Trial, StoreError> {
     let mut trial = Trial::default();
-    story(store, space, id).await?.iter().filter_map(|event| news_of(event, id)).for_each(|news| trial.apply(news));
+    for event in story(store, space, id).await? {
+        match event.fact() {
+            Fact::Statement(StatementFact { statement, what }) if statement == id => match what {
+                statement::Said::News(news) => trial.apply(*news),
+                statement::Said::Sourced(_) => trial.sourced(),
+                statement::Said::Grounded(_) => {}
+            },
+            _ => {}
+        }
+    }
     Ok(trial)
 }
 
@@ -266,16 +275,6 @@ pub(super) async fn story(store: &dyn Store, space: &Space, id: &str) -> Result<
         if is_last {
             return Ok(all);
         }
-    }
-}
-
-/// What an event says that a trial is a fold of.
-pub(super) fn news_of(event: &Event, id: &str) -> Option<News> {
-    match event.fact() {
-        Fact::Statement(StatementFact { statement, what: statement::Said::News(news) }) if statement == id => {
-            Some(*news)
-        }
-        _ => None,
     }
 }
 
