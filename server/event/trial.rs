@@ -134,7 +134,7 @@ impl Trial {
                     Answer::Asked => false,
                 };
                 // What is tested again is read anew.
-                self.is_retest = judged.retest > 0 || is_aside && self.is_retest;
+                self.is_retest = judged.retest > 0 || is_aside && self.is_retest && judged.due.is_some();
                 let kept = |it: &Reading| judged.retest == 0 && (is_aside || goes_on && says(it));
                 self.readings.retain(kept);
                 self.judged = Some(judged);
@@ -174,11 +174,11 @@ impl Trial {
         }
     }
 
-    /// The readings of a prediction that count: of what one instrument has carried another one has to say no, for the same one may only have erred this time.
+    /// The readings of a prediction that count. What one instrument has carried another one has to test: the same one may only have erred this time.
     fn said(&self, prediction: usize) -> impl Iterator<Item = &Reading> {
         let is_said = |it: &&Reading| it.answer != Answer::Asked && !it.is_unanswered();
         let of = self.readings.iter().filter(move |it| it.prediction == prediction).filter(is_said);
-        of.filter(|it| it.answer != Answer::No || !self.carried().contains(&it.instrument))
+        of.filter(|it| !self.carried().contains(&it.instrument))
     }
 
     /// What the readings of a prediction come to; none: another reading is needed.
@@ -199,12 +199,12 @@ impl Trial {
     /// What is to be done now.
     pub fn next(&self, rules: &Rules, now: Timestamp) -> Step {
         let Some(derived) = &self.derived else { return Step::Derive };
-        let mut all_yes = true;
+        let (mut is_carried, mut is_open) = (false, false);
         for (at, prediction) in derived.predictions.iter().enumerate() {
             match self.answer(at, rules) {
-                Some(Answer::Yes) => {}
+                Some(Answer::Yes) => is_carried = true,
                 Some(Answer::No) => return Step::Judge(self.refuted(at)),
-                Some(Answer::None | Answer::Asked) => all_yes = false,
+                Some(Answer::None | Answer::Asked) => is_open = true,
                 None => {
                     let asked = self.readings.iter().find(|it| it.prediction == at && it.answer == Answer::Asked);
                     match asked.and_then(|it| it.until) {
@@ -215,23 +215,39 @@ impl Trial {
                     if let Some((instrument, choice)) = self.choice((at, prediction), rules) {
                         return Step::Read { prediction: at, instrument, choice };
                     }
-                    all_yes = false;
+                    is_open |= !self.stands(at);
                 }
             }
         }
         Step::Judge(match self.readings.iter().any(|it| it.broke) {
-            _ if all_yes => Found::Survives,
+            _ if is_carried && !is_open => Found::Survives,
             true => Found::Broken,
             false => Found::Undecided,
         })
     }
 
-    /// The instrument that reads a prediction now, and why; none: there is none that may. Where people do not know, reflection knows no better.
+    /// The instrument that reads a prediction now, and why; none: there is none that may. What is held is read by experiments that have not carried it and
+    /// by nothing else, whatever there was when its test was begun. Where people do not know, reflection knows no better.
     fn choice(&self, (at, prediction): (usize, &Prediction), rules: &Rules) -> Option<(Instrument, String)> {
         let vain = self.judged.as_ref().map_or(0, |judged| judged.tries + judged.breaks);
         let chosen = chosen(prediction, &self.available(at, rules), self.spoken(), vain);
-        let is_barred = chosen.0 == Instrument::Reflection && self.unknown.contains(&at);
+        let is_reflection = chosen.0 == Instrument::Reflection;
+        let is_barred = match self.status().is_held() {
+            true => is_reflection || self.carried().contains(&chosen.0),
+            false => is_reflection && self.unknown.contains(&at),
+        };
         (!is_barred).then_some(chosen)
+    }
+
+    /// Whether something can test what is held now that has not carried it.
+    pub fn has_another(&self, rules: &Rules) -> bool {
+        let mut predictions = self.derived.iter().flat_map(|derived| derived.predictions.iter().enumerate());
+        predictions.any(|of| self.choice(of, rules).is_some())
+    }
+
+    /// Whether what carried a prediction before is all that there is to say of it: nothing else has read it.
+    fn stands(&self, prediction: usize) -> bool {
+        self.status().is_held() && !self.readings.iter().any(|it| it.prediction == prediction)
     }
 
     /// The instruments for a prediction: whom nobody answered, is not asked again in the same trial, and who do not know not before they may have learned.
@@ -269,7 +285,8 @@ impl Trial {
             due: None,
             others: Vec::new(),
             by: None,
-            tried: true,
+            // What is held and nothing could read was not tested.
+            tried: !self.status().is_held() || !self.readings.is_empty(),
             available: self.had(rules),
             testable: self.derived.as_ref().map(|derived| testable(&derived.predictions)),
             retest: 0,
@@ -313,16 +330,22 @@ impl Trial {
     }
 
     fn survived(&self, base: Judged, rules: &Rules) -> Judged {
-        let yes = self.readings.iter().filter(|it| it.answer == Answer::Yes);
-        let carried: Vec<Instrument> = yes.map(|it| it.instrument).collect::<BTreeSet<_>>().into_iter().collect();
+        let count = self.derived.as_ref().map_or(0, |derived| derived.predictions.len());
+        let standing = (0..count).filter(|at| self.stands(*at)).count();
+        let said = (0..count).flat_map(|at| self.said(at));
+        let yes = said.filter(|it| it.answer == Answer::Yes).map(|it| it.instrument);
+        let before = self.carried().iter().copied().filter(|_| standing > 0);
+        let carried: Vec<Instrument> = yes.chain(before).collect::<BTreeSet<_>>().into_iter().collect();
         if rules.require_experiment && carried == [Instrument::Reflection] {
             let reason = "it survived on reflection alone, and an experiment is required".into();
             return Judged { outcome: Outcome::Is(Status::Proposed), reason, ..base };
         }
-        let count = self.derived.as_ref().map_or(0, |derived| derived.predictions.len());
-        let reason = match count {
-            1 => "its prediction was not refuted".to_owned(),
-            count => format!("none of its {count} predictions was refuted"),
+        let reason = match (count, standing) {
+            (1, _) => "its prediction was not refuted".to_owned(),
+            (count, 0) => format!("none of its {count} predictions was refuted"),
+            (count, standing) => format!(
+                "none of its {count} predictions was refuted; {standing} could be tested by nothing that has not carried it, and stands"
+            ),
         };
         Judged { outcome: Outcome::Is(Status::Surviving), reason, carried, survived: base.survived + 1, ..base }
     }
@@ -340,6 +363,7 @@ impl Trial {
         let reading = self.readings.iter().rfind(|it| matches!(it.answer, Answer::None | Answer::No));
         match reading {
             Some(it) => format!("prediction {} has no answer: {}", it.prediction + 1, it.note),
+            None if self.status().is_held() => "nothing is there now that can test it and has not carried it".into(),
             None if !self.unknown.is_empty() => {
                 "people do not know, and no other experiment can say anything of it".into()
             }

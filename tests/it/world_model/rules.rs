@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use thinkd::event::method::{self, Link};
 use thinkd::event::statement::{
-    Answer, Claim, Claimant, Derived, Instrument, Later, Outcome, Prediction, Reading, Source, Status, Triple,
+    Answer, Claim, Claimant, Derived, Instrument, Judged, Later, Outcome, Prediction, Reading, Source, Status, Triple,
     Valid,
 };
 use thinkd::event::trial::{Found, News, Rules, Step, Trial};
@@ -158,6 +158,65 @@ proptest! {
         }
         for it in 0..count {
             prop_assert!(read.iter().filter(|(prediction, _)| *prediction == it).count() <= most, "{read:?}");
+        }
+    }
+
+    // What is held is read by experiments that have not carried it, and by nothing else, whatever instruments there are at each step and however the
+    // configuration changes meanwhile; by these alone it falls or survives once more, and else it stays what it was within its tries.
+    #[test]
+    fn what_is_held_is_tested_again_by_another_experiment_or_stays_as_it_was(
+        means in prop::collection::vec(any::<[bool; 3]>(), 1..=3),
+        first in any::<[bool; 4]>(),
+        later in prop::collection::vec((any::<[bool; 3]>(), any::<bool>(), answer()), 60),
+        is_retest in any::<bool>(),
+    ) {
+        let mut trial = begun(means.len());
+        let predictions = &mut trial.derived.as_mut().unwrap().predictions;
+        for (prediction, [search, code, question]) in predictions.iter_mut().zip(&means) {
+            prediction.search = search.then(|| "a".to_owned());
+            prediction.code = code.then(|| "1".to_owned());
+            prediction.question = question.then(|| "is it?".to_owned());
+        }
+        let with = |there: &[bool]| -> BTreeSet<Instrument> {
+            let all = Instrument::ALL.into_iter().zip(there).filter(|(_, is_there)| **is_there).map(|(it, _)| it);
+            all.chain([Instrument::Reflection]).collect()
+        };
+        let begin = Rules { available: with(&first[..3]), ..rules(first[3]) };
+        let (found, _) = run(&mut trial, &begin, &mut std::iter::repeat(Answer::Yes));
+        let survived = trial.judged(&found, &begin, at(1));
+        let carried = survived.carried.clone();
+        trial.apply(News::Judged(survived.clone()));
+        // The word that has it tested again.
+        let (due, retest) = (Some(at(2)), u64::from(is_retest));
+        trial.apply(News::Judged(Judged { tried: false, due, retest, ..survived.clone() }));
+        let (mut steps, mut left) = (later.into_iter(), 0);
+        let mut by = Vec::new();
+        loop {
+            let Some((there, two, answer)) = steps.next() else { prop_assert!(false, "it goes on and on"); break };
+            let rules = Rules { available: with(&there), ..rules(two) };
+            match trial.next(&rules, at(3)) {
+                Step::Read { instrument, prediction, .. } => {
+                    prop_assert!(instrument != Instrument::Reflection && !carried.contains(&instrument), "{instrument:?} of {carried:?}");
+                    by.push(answer);
+                    trial.apply(News::Read(Reading { quote: Some("so".into()), ..reading(prediction, instrument, answer) }));
+                }
+                Step::Judge(found) => {
+                    let judged = trial.judged(&found, &rules, at(4));
+                    let is_said = |answer| by.contains(&answer);
+                    match judged.outcome {
+                        Outcome::Is(Status::Falsified) => prop_assert!(is_said(Answer::No)),
+                        Outcome::Is(Status::Surviving) if found == Found::Survives => prop_assert!(is_said(Answer::Yes)),
+                        outcome => prop_assert_eq!((outcome, &judged.carried), (Outcome::Is(Status::Surviving), &carried)),
+                    }
+                    left += 1;
+                    prop_assert!(left <= rules.tries);
+                    if found != Found::Undecided || judged.due.is_none() {
+                        break;
+                    }
+                    trial.apply(News::Judged(judged));
+                }
+                other => prop_assert!(false, "{other:?}"),
+            }
         }
     }
 

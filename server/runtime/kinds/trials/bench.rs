@@ -106,7 +106,7 @@ impl Bench<'_> {
     }
 
     /// The rules, with the instruments that there are for this statement.
-    async fn rules(&self, on: &OnTrial) -> Result<Rules, StoreError> {
+    pub async fn rules(&self, on: &OnTrial) -> Result<Rules, StoreError> {
         let mut rules = self.trials.rules();
         // People are not asked of the server's own accord.
         if !on.trial.is_retest && self.trials.has_people_for(&self.fence.space, &on.row).await? {

@@ -152,15 +152,6 @@ impl Trials {
         Ok(self.newly_testable(space, row, judged, &there.with).await?.is_some())
     }
 
-    /// Whether there is an instrument now that can say something of what is held, and that has not carried it.
-    pub(super) async fn has_another_instrument(&self, space: &Space, row: &StatementRow) -> Result<bool, StoreError> {
-        let Some(judged) = &row.judged else { return Ok(false) };
-        // As if only those had been there that carried it.
-        let judged = Judged { available: judged.carried.clone(), ..judged.clone() };
-        let there = self.instruments_now(space).await?;
-        Ok(self.newly_testable(space, row, &judged, &there.with).await?.is_some())
-    }
-
     fn looked(&self, space: &Space) -> Looked {
         let all = self.looked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         all.get(space).cloned().unwrap_or_default()

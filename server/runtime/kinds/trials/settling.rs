@@ -73,9 +73,11 @@ impl Bench<'_> {
         let at = valid.from.unwrap_or(now);
         let current = method::current(held, |row| (true, row.valid), at).into_iter().next();
         let Some(row) = current.filter(|row| row.due.is_none()) else { return Ok(None) };
-        if !self.trials.has_another_instrument(space, &row).await? {
+        let of = OnTrial { trial: self.folded(&row.id).await?, row, records: Vec::new() };
+        if !of.trial.has_another(&self.rules(&of).await?) {
             return Ok(None);
         }
+        let row = of.row;
         let reason = format!("another value of it was refused ({}): another instrument tests it once", triple.object);
         let judged = Judged { due: Some(now), ..word(&row, Outcome::Is(row.status), reason) };
         Ok(Some(Draft::statement(&row.thread, &row.id, News::Judged(judged)).only_if(stands(&row))))
