@@ -119,7 +119,10 @@ impl Index {
                 words => whole += self.add_name(words, unit.is_name, &mut found),
             }
         }
-        found.iter_mut().for_each(|score| *score = (*score / whole).min(1.0));
+        // Of what has no words nothing says anything.
+        if whole > 0.0 {
+            found.iter_mut().for_each(|score| *score = (*score / whole).min(1.0));
+        }
         found
     }
 

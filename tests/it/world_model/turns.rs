@@ -94,6 +94,24 @@ on_both!(a_turn_recalls_nothing_where_that_is_off_and_shows_nothing_where_nothin
     assert!(asked.entries().iter().all(|entry| entry.who != "recalled"), "no view shows it: {asked:?}");
 });
 
+on_both!(d1_02_what_has_no_words_recalls_nothing, |medium| {
+    let stub = trusting().await;
+    let app = recalling(medium, &stub, 200).start().await;
+    tried(&app, "Quokkas sleep in the shade at noon.", "surviving").await;
+    for question in ["?", "!!!", "\u{200b}", "\u{1f600}", ". .", "\u{2014}"] {
+        let found = async |q: &str| {
+            let q: String = q.bytes().map(|byte| format!("%{byte:02x}")).collect();
+            app.get(&format!("/recall?q={q}")).await.expect(200)["items"].as_array().unwrap().len()
+        };
+        assert_eq!(found(question).await, 0, "{question}");
+        // The control: with a word that is known it is found.
+        assert_eq!(found(&format!("quokkas {question}")).await, 1, "{question}");
+        app.tell(question).await;
+    }
+    let shown = stub.all(decision);
+    assert_eq!((shown.len(), shown.iter().filter(|request| request.says("Quokkas")).count()), (6, 0));
+});
+
 on_both!(a_recall_that_is_recorded_is_not_made_again_after_a_crash, |medium| {
     let stub = trusting().await;
     stub.script(decision, [text("never").never()]);
