@@ -112,8 +112,12 @@ pub(super) const RECORD: Spec = Spec {
     members: &[
         TEXT,
         TURN,
-        ("module", "string", "who asked: decision, submodule:<name>, pipeline:<name>"),
-        ("purpose?", "string", "turn, follow-up, answer, decide, repair, or a pipeline's"),
+        ("module", "string", "who asked: decision, submodule:<name>, pipeline:<name>, mission:<step>, trial, summary"),
+        (
+            "purpose?",
+            "string",
+            "turn, follow-up, answer, decide, repair; node; derive, reflect, weigh; sum-up, join; a mission's step; trial: a call of before, made again with another prompt",
+        ),
         ("round?", "number", "which call of its kind in the turn, from 0"),
         ("outcome?", "\"answered\" | \"failed\" | \"refused\" | \"stopped\"", "how it came out"),
         ("failure?", "string", "why it failed"),
@@ -124,7 +128,11 @@ pub(super) const RECORD: Spec = Spec {
         ("model?", "string", "the model"),
         ("parameters?", "object", "how it was asked"),
         ("request_sha256?", "string", "SHA-256 of the request"),
-        ("view?", "object", "which events and texts the request was made of"),
+        (
+            "view?",
+            "object",
+            "which events and texts the request was made of; as, thread: where a call of before was made again, whose it was and which thread that saw",
+        ),
         ("calls?", "unknown", "of a decision: the tool calls of its answer; of a submodule: how many"),
         ("calls_made?", "number", "how many tool calls the answer had, where some were left out"),
         ("last?", "boolean", "a submodule is done with this"),
