@@ -34,7 +34,7 @@ pub struct Options {
     #[arg(long, default_value_t = 10)]
     limit: usize,
     /// Look at so many statements
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     most: u64,
     /// As one JSON object
     #[arg(long)]
@@ -165,20 +165,20 @@ impl Audit {
             }
             let more = found.count - found.items.len() as u64;
             if more > 0 {
-                say(format_args!("  {more} more: --limit"))?;
+                say(format_args!("  {more} more: --limit shows more"))?;
             }
         }
         if self.found.is_empty() {
-            say("nothing is doubtful")?;
+            say(if self.is_whole { "nothing is doubtful" } else { "nothing of these is doubtful" })?;
         }
         if !self.is_whole {
-            say(format_args!("\nthere are more statements than {}: --most", self.total()))?;
+            say(format_args!("\nthere are more statements than {}: --most looks at more", self.total()))?;
         }
         Ok(())
     }
 }
 
-/// What it says the same as, looks like, or is contradicted by.
+/// What it says the same as, looks like, or is contradicted by; why a trial had no outcome, or what was lost.
 fn others(doubt: &str, item: &Value) -> Vec<String> {
     let ids = |member: &str| item[member].as_array().into_iter().flatten().filter_map(Value::as_str).map(escaped);
     match Doubt::parse(doubt) {
@@ -188,6 +188,7 @@ fn others(doubt: &str, item: &Value) -> Vec<String> {
             let near = item["near"].as_array().into_iter().flatten();
             near.map(|it| format!("{} like  {}  {}", it["likeness"], text(it), word(it, "id"))).collect()
         }
+        Some(Doubt::Undecided | Doubt::Untested) => vec![word(item, "reason")],
         _ => Vec::new(),
     }
 }

@@ -160,14 +160,20 @@ on_both!(the_terminal_says_what_is_doubtful, |medium| {
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    assert!(audit(&["--limit", "1"]).await.contains("1 more: --limit"));
-    assert!(audit(&["--most", "3"]).await.contains("there are more statements than 3"));
+    assert!(audit(&["--limit", "1"]).await.contains("1 more: --limit shows more"));
+    let part = audit(&["--most", "3", "--doubt", "waiting"]).await;
+    assert!(part.contains("nothing of these is doubtful") && part.contains("more statements than 3"), "{part}");
+    let undecided = audit(&["--doubt", "undecided"]).await;
+    assert!(undecided.contains("prediction 1 has no answer: I cannot say"), "{undecided}");
     assert!(audit(&["--doubt", "waiting"]).await.contains("nothing is doubtful"));
     let told: Value = serde_json::from_str(&audit(&["--json", "--doubt", "near"]).await).unwrap();
     assert_eq!((&told["doubts"]["near"]["count"], &told["complete"]), (&json!(2), &json!(true)), "{told}");
     assert!((told["falsified_share"].as_f64().unwrap() - 1.0 / 9.0).abs() < 1e-9, "{told}");
-    let (code, _) = ran(&app.folder(), &[("THINKD_URL", &url)], &["memory", "audit", "--doubt", "none"]).await;
-    assert_eq!(code, Some(2));
+    for wrong in [["--doubt", "none"], ["--most", "0"]] {
+        let arguments = [&["memory", "audit"][..], &wrong].concat();
+        let (code, said) = ran(&app.folder(), &[("THINKD_URL", &url)], &arguments).await;
+        assert_eq!(code, Some(2), "{said}");
+    }
     rebuild_finds_nothing_to_mend(&mut app).await;
 });
 
