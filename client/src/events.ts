@@ -180,9 +180,9 @@ export type ModelCall = Of<["debug", `call:${string}`], {
   text: string;
   /** the turn */
   turn: number;
-  /** who asked: decision, submodule:<name>, pipeline:<name> */
+  /** who asked: decision, submodule:<name>, pipeline:<name>, mission:<step>, trial, summary */
   module: string;
-  /** turn, follow-up, answer, decide, repair, or a pipeline's */
+  /** turn, follow-up, answer, decide, repair; node; derive, reflect, weigh; sum-up, join; a mission's step; trial: a call of before, made again with another prompt */
   purpose?: string;
   /** which call of its kind in the turn, from 0 */
   round?: number;
@@ -204,7 +204,7 @@ export type ModelCall = Of<["debug", `call:${string}`], {
   parameters?: Record<string, unknown>;
   /** SHA-256 of the request */
   request_sha256?: string;
-  /** which events and texts the request was made of */
+  /** which events and texts the request was made of; as, thread: where a call of before was made again, whose it was and which thread that saw */
   view?: Record<string, unknown>;
   /** of a decision: the tool calls of its answer; of a submodule: how many */
   calls?: unknown;
