@@ -37,7 +37,8 @@ pub struct Options {
     pub background: bool,
     /// Most worker processes at a time; idle ones end after a minute.
     pub workers: u32,
-    /// Another machine that runs the code, where `thinkd replica` listens.
+    /// Another machine that runs the code: a table with the `url` where `thinkd replica` listens and its `token`; `ca_file` and `domain`
+    /// where its certificate is not from a public authority, or has another name.
     pub replica: workers::Remote,
 }
 
