@@ -1,5 +1,6 @@
-//! Who a connection belongs to: nobody, until its client has said who it is; then a space, which has its share of all; a socket has
-//! a permit instead. Of those who belong to nobody the oldest goes when there are too many: nobody keeps others out by waiting.
+//! A connection belongs to a space as soon as its client has shown a key, and counts towards that space's share; a socket has a permit
+//! instead. Before that it belongs to nobody. When there are too many of those, the oldest is closed, so that nobody keeps others out by
+//! waiting.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,5 @@
-//! How fast a socket is read, and requests of a key are taken: bursts of a second's worth, then evenly. Above that a socket is read
-//! later; a request waits up to a second, and is refused where that is not enough, for nobody holds back who sends them.
+//! Rate limits bound the frames of a socket and the requests of a key: a burst of one second's worth, then an even rate. Above it a
+//! socket is read later. A request waits up to a second and is then refused, because nothing else slows down whoever sends it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

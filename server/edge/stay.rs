@@ -1,4 +1,4 @@
-//! How long a socket or stream may stay that came in by a credential: until that is revoked, or its token ends.
+//! A stay is the time for which a socket or stream may live: until its key is revoked, or its token ends.
 
 use std::pin::Pin;
 use std::time::Duration;

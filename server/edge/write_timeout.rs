@@ -1,5 +1,5 @@
-//! A connection that is given up when the other side takes nothing of what is written to it for a while.
-//! Reading has limits of its own (headers, bodies); this is the one for answers.
+//! A write timeout closes a connection whose client takes nothing of what is written to it for a while. Reading has limits of its own
+//! (headers, bodies); this is the one for answers.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! What the index that trails the log has of an event, as it is made and as rows have it; how far it is behind.
+//! The entries of the search index for one event, as they are made and as rows have them; and how far the index trails the log.
 
 use std::collections::BTreeSet;
 

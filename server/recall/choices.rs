@@ -1,5 +1,5 @@
-//! Which like tasks are under way with a framework, and which without it: what comes of them is in no tally yet, so that the choice for the next one counts
-//! them. Of this server, in memory: another one's are not known here.
+//! Counts the like tasks that are under way with a framework and without it. Their outcomes are in no tally yet, so the choice for the
+//! next task counts them. The counts are in memory, and of this server alone.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! A question with what it means.
+//! A question with its vectors, and the reason where it has none.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! Threads that wait for one other thread: whether what came is what they wait for, and whether waiting is of any use.
+//! Waits of a thread for one other thread: whether an event ends the wait, and whether the wait can end at all (the other may have ended,
+//! be stuck, or wait in a circle).
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

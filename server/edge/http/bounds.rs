@@ -1,6 +1,6 @@
-//! The limits and forms that the server enforces, written into the OpenAPI document: what a schema lets through is not refused for
-//! its form. Types say which members there are. What a parameter of some name may be is said here, once for every place that has it;
-//! what a member of a body may be is said beside its type, in the words of this file.
+//! Bounds writes the limits and patterns that the server enforces into the OpenAPI document: a value that its schema admits is not
+//! refused for its form. Types say which members there are. What a parameter of some name may be is said here, once for every place that
+//! has it; what a member of a body may be is said beside its type, in the words of this file.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! A request's body that goes on being read for a while when nobody wants the rest of it.
-//! A connection closed with bytes unread is reset, and the reset can overtake the answer that says why.
+//! A lingering close: the server reads on in the body of a request for a while after nobody wants the rest of it. A connection closed
+//! with bytes unread is reset, and the reset can overtake the answer that says why.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

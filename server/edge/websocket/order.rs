@@ -1,5 +1,6 @@
-//! One sender's order when the log cannot be written: what stands behind a refused frame on its socket is refused, too, until the
-//! sender has had the chance to send that one again. Else a pipeline of frames would be stored with its first ones last.
+//! The order of one sender holds while the log cannot be written: after a refused frame the frames behind it on the socket are refused,
+//! too, until the sender has had the chance to send that one again. Otherwise a pipeline of frames would be stored with its first ones
+//! last.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Whether what drafts are to be stored under is so: against the rows as they are before the transaction, and what it has made
-//! of them so far. Pure; the databases read the rows.
+//! Checks the conditions of drafts against the rows: as they were before the transaction, and as it has changed them so far. Pure; the
+//! databases read the rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 

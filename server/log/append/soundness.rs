@@ -1,4 +1,4 @@
-//! Whether the log can be written, as far as the last writes say: for who asks whether this server is worth sending requests.
+//! Soundness says whether the log can be written, as far as the last writes tell: `/readyz` goes by it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

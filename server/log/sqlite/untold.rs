@@ -1,5 +1,6 @@
-//! What followers were not told of, as the file has it. A commit is in the file a moment before it is in the cache of what was written:
-//! who was told of it then, and read a row, would find the one of before. So what is under way is left to the writer, who tells of it.
+//! Reads from the file which events followers were not told of, and leaves out the commit under way. That one is in the file a moment
+//! before it is in the write cache: a follower who was told of it then, and read a row, would get the row of before. The writer tells of
+//! it.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Calls that a person granted: what the machine knows of them, and how the driver runs one. Before one that reaches outside, its start is
-//! written down: of one that was cut off, nobody says that it did not happen.
+//! Calls that a person granted: what the machine knows of them, and how the driver runs one. The start of a call with an effect outside
+//! is stored before the call runs, so that after a crash nobody takes it for one that did not happen.
 
 use tokio::pin;
 

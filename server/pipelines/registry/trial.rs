@@ -1,5 +1,5 @@
-//! The pipeline `trial`: a proposed prompt of a submodule over past turns. The same view, as the record of each call has it, is asked of the same
-//! tier with the prompt in the place of the one of then. Nobody acts on what is said.
+//! The pipeline `trial` tries a proposed prompt of a submodule on past turns: it makes each recorded call again, with the same view and
+//! tier, and with the proposed prompt in the place of the recorded one. Nobody acts on the answers.
 
 use schemars::JsonSchema;
 use serde::de::Error as _;

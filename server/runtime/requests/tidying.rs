@@ -1,5 +1,5 @@
-//! The tidying of requests to people: what nobody comes to any more, because its thread has ended or its turn was over, is settled: at once,
-//! after a start, and every ten minutes.
+//! Settles requests to people that no turn takes up any more, because their thread has ended or their turn was cancelled or failed: at
+//! once, after a start, and every ten minutes.
 
 use std::time::Duration;
 

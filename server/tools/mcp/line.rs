@@ -1,4 +1,5 @@
-//! The way to a server of tools, as its task and its tools share it: how the server is, and that somebody needs it.
+//! A line joins a server of tools and its tools: the task of the server says on it how the server is, and the tools say on it that
+//! somebody needs the server.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;

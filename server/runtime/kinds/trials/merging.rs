@@ -1,4 +1,5 @@
-//! What statements merge by what they say: one that says of two names that they are one does while it survives, whatever part of the method judges it.
+//! Merges that statements make: a statement that says of two names that they are one merges them while it survives, whatever part of the
+//! method judges it.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
-//! Tells threads what became of statements that came from their events, or that these returned: once for each fall and each thread, once more where it is
-//! held again, and once more for what named it when it had fallen. It goes by the log alone, from a position that the trials keep when they rest, so that a
-//! crash loses and repeats nothing.
+//! Tells threads when a statement falls that came from their events, or that these returned: once for each fall and thread, and once more
+//! when the statement is held again. Events that name a statement after its fall are answered once as well. The position in the log that
+//! it goes by is stored when the trials rest, so that a crash loses and repeats nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

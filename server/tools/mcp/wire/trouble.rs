@@ -1,4 +1,5 @@
-//! Why a server did not do what it was asked for, and what that says of the line to it: an answer of whatever status is that of one request alone.
+//! Why a server did not do what it was asked for, and whether the line to it is lost with that. An answer of whatever status concerns one
+//! request alone.
 
 use std::error::Error;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Which request the words of a server answer, as far as they tell, also where they are no message of the protocol.
+//! Finds the request that the words of a server answer, as far as they tell, also where they are no message of the protocol.
 
 use rmcp::model::{CustomResult, RequestId, ServerJsonRpcMessage, ServerResult};
 use serde::Deserialize;

@@ -1,5 +1,5 @@
-//! An input is taken back: while it waits, and by who said it or may take back what anybody said. A turn that begins requires that what it is
-//! about waits (`batch.rs`), and so does what is stored here: of both, the first is stored.
+//! Takes an input back while it waits: for its author, or for somebody who may take back what anybody said. The event `withdrawn` and the
+//! beginning of a turn (`batch.rs`) are stored under the same condition, that the input waits; so one of the two is stored.
 
 use uuid::Uuid;
 
