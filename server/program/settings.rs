@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
+use tracing::level_filters::LevelFilter;
 
 use crate::edge::context;
 use crate::edge::jwt::options::JwtOptions;
@@ -237,6 +238,20 @@ impl Default for Log {
     }
 }
 
+impl Log {
+    /// A word alone is a level. A mistyped one would be read as the name of a part of the program, and silence all others.
+    fn check(&self) -> Result<(), Invalid> {
+        let is_known = |part: &&str| part.contains('=') || part.trim().parse::<LevelFilter>().is_ok();
+        match self.level.split(',').find(|part| !is_known(part)) {
+            None => Ok(()),
+            Some(word) => invalid(format!(
+                "log.level = {:?}: {word:?} is no level: use error, warn, info, debug, trace or off, and thinkd=debug for a part of the program",
+                self.level
+            )),
+        }
+    }
+}
+
 /// How a log line looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -278,6 +293,7 @@ impl Settings {
             ));
         }
         self.edge().check().map_err(Invalid)?;
+        self.log.check()?;
         self.mood.check().map_err(Invalid)?;
         self.tools.code.check().map_err(Invalid)?;
         self.memory.knowledge.check(self.tools.mcp.keys()).map_err(Invalid)?;

@@ -146,6 +146,7 @@ fn a_value_of_the_wrong_kind_is_named_with_its_source() {
     refuses(&[("thinkd.toml", "[limits]\nsockets = -1\n")], &[], &["limits.sockets", "thinkd.toml"]);
     refuses(&[("thinkd.toml", "\n\nlisten = \n")], &[], &["thinkd.toml", "line 3"]);
     refuses(&[], &[("THINKD_LOG__LEVEL", "a=b=c")], &["log.level"]);
+    refuses(&[], &[("THINKD_LOG__LEVEL", "thinkd=debug,inof")], &["log.level", "inof", "info"]);
 }
 
 #[test]
