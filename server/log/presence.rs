@@ -74,7 +74,7 @@ pub struct Server {
 pub(super) struct Here {
     pub id: String,
     pub name: String,
-    since: Timestamp,
+    pub since: Timestamp,
     // A plain mutex: held to read or write one value, never across an await.
     said: Mutex<Presence>,
 }

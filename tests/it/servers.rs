@@ -1,5 +1,7 @@
 //! Two servers on one Postgres: a thread is run by one of them, and can be reached through the other.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -197,6 +199,11 @@ async fn every_server_knows_the_others_on_its_log_postgres() {
     let known = a.get("/servers").await.expect(200);
     let ids: Vec<&Value> = known["items"].as_array().unwrap().iter().map(|it| &it["id"]).collect();
     assert_ne!(ids[0], ids[1], "{known}");
+    let started = |known: &Value| {
+        let of = |it: &Value| (it["id"].to_string(), it["since"].to_string());
+        known["items"].as_array().unwrap().iter().map(of).collect::<BTreeMap<_, _>>()
+    };
+    assert_eq!(started(&known), started(&b.get("/servers").await.expect(200)), "whoever is asked");
     // At work, as the other one sees it.
     b.say_in("main", "hello").await;
     stub.request(decision).await;

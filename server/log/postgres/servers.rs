@@ -10,8 +10,8 @@ use crate::words::id::Space;
 use crate::words::time::Timestamp;
 
 /// Says that this server is there. What is there and says the same is not touched: nothing is written.
-const HERE: &str = "here as (insert into servers (id, name, version, state, threads, leases, lost_us) \
-     select $1, $2, $3, $4, $5, $6, $7 where not exists (select 1 from servers s where s.id = $1 and s.state = $4 \
+const HERE: &str = "here as (insert into servers (id, name, version, state, threads, leases, lost_us, since) \
+     select $1, $2, $3, $4, $5, $6, $7, 'epoch'::timestamptz + $9 * interval '1 microsecond' where not exists (select 1 from servers s where s.id = $1 and s.state = $4 \
      and (s.threads = 0) = ($5 = 0) and s.seen > clock_timestamp() - $8 * interval '1 microsecond') \
      on conflict (id) do update set seen = clock_timestamp(), state = excluded.state, threads = excluded.threads, \
      leases = excluded.leases, lost_us = excluded.lost_us), \
@@ -30,7 +30,8 @@ impl Postgres {
             .bind(sql::stored(threads))
             .bind(sql::stored(leases))
             .bind(micros(said.lost()))
-            .bind(micros(said.again()));
+            .bind(micros(said.again()))
+            .bind(self.here.since.micros());
         let text: Vec<String> = sql::read!(self, None, query, fetch_all)?;
         Ok(sql::readable(text.into_iter().map(sql::space)))
     }
