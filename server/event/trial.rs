@@ -50,7 +50,7 @@ pub struct Trial {
     pub judged: Option<Judged>,
     /// It is tested again for its age and use.
     pub is_retest: bool,
-    /// The predictions of which people said that they do not know, since something new was said for it.
+    /// The places of the predictions, from 0, of which people said that they do not know, since something new was said for it.
     pub unknown: BTreeSet<usize>,
 }
 
