@@ -134,7 +134,9 @@ async fn turns(wanted: Wanted, host: Host) -> Result<Vec<Turn>, Failure> {
         turns.push(Turn { call, seq, thread, turn: record.turn().unwrap_or_default(), said, failed });
     }
     if turns.is_empty() {
-        return Err(wrong(format!("among its last {LOOKED_AT} calls {name} was not asked about anything new")));
+        return Err(wrong(format!(
+            "the last {LOOKED_AT} calls of the submodule {name} were about nothing new: there is nothing to try a prompt over"
+        )));
     }
     Ok(turns)
 }

@@ -79,7 +79,7 @@ fn why(hit: &Value) -> String {
     });
     let mut legs = vec![format!("words {} ({})", why["words"], list(&why["matched"]))];
     if why["vectors"].is_number() {
-        legs.push(format!("meaning {}", why["vectors"]));
+        legs.push(format!("vectors {}", why["vectors"]));
     }
     if why["graph"].is_number() {
         legs.push(format!("graph {} ({})", why["graph"], list(&why["names"])));
