@@ -229,16 +229,23 @@ impl Trial {
     }
 
     /// The instrument that reads a prediction now, and why; none: there is none that may. What is held is read by experiments that have not carried it and
-    /// by nothing else, whatever there was when its test was begun. Where people do not know, reflection knows no better.
+    /// by nothing else, whatever there was when its test was begun. Reflection decides only what no experiment could: where people do not know, it knows no
+    /// better, and what an experiment has answered waits for an experiment, though that is gone for now.
     fn choice(&self, (at, prediction): (usize, &Prediction), rules: &Rules) -> Option<(Instrument, String)> {
         let vain = self.judged.as_ref().map_or(0, |judged| judged.tries + judged.breaks);
         let chosen = chosen(prediction, &self.available(at, rules), self.spoken(), vain);
         let is_reflection = chosen.0 == Instrument::Reflection;
         let is_barred = match self.status().is_held() {
             true => is_reflection || self.carried().contains(&chosen.0),
-            false => is_reflection && self.unknown.contains(&at),
+            false => is_reflection && (self.unknown.contains(&at) || self.is_answered_by_experiment(at)),
         };
         (!is_barred).then_some(chosen)
+    }
+
+    fn is_answered_by_experiment(&self, prediction: usize) -> bool {
+        let is_answer =
+            |it: &Reading| it.instrument != Instrument::Reflection && matches!(it.answer, Answer::Yes | Answer::No);
+        self.said(prediction).any(is_answer)
     }
 
     /// Whether something can test what is held now that has not carried it.

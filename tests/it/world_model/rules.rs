@@ -46,6 +46,22 @@ fn begun(predictions: usize) -> Trial {
     trial
 }
 
+/// How its predictions can be tested.
+fn mean(trial: &mut Trial, means: &[[bool; 3]]) {
+    let predictions = &mut trial.derived.as_mut().unwrap().predictions;
+    for (prediction, [search, code, question]) in predictions.iter_mut().zip(means) {
+        prediction.search = search.then(|| "a".to_owned());
+        prediction.code = code.then(|| "1".to_owned());
+        prediction.question = question.then(|| "is it?".to_owned());
+    }
+}
+
+/// Those of the experiments that are there, and reflection.
+fn with(there: &[bool]) -> BTreeSet<Instrument> {
+    let all = Instrument::ALL.into_iter().zip(there).filter(|(_, is_there)| **is_there).map(|(it, _)| it);
+    all.chain([Instrument::Reflection]).collect()
+}
+
 fn reading(prediction: usize, instrument: Instrument, answer: Answer) -> Reading {
     Reading {
         prediction,
@@ -161,6 +177,35 @@ proptest! {
         }
     }
 
+    // Reflection decides only what no experiment could: it does not outvote one that is gone before it has read twice.
+    #[test]
+    fn d1_42_reflection_reads_nothing_that_an_experiment_has_answered(
+        means in prop::collection::vec(any::<[bool; 3]>(), 1..=3),
+        steps in prop::collection::vec((any::<[bool; 3]>(), answer()), 60),
+    ) {
+        let mut trial = begun(means.len());
+        mean(&mut trial, &means);
+        for (there, answer) in steps {
+            let rules = Rules { available: with(&there), ..rules(true) };
+            match trial.next(&rules, at(3)) {
+                Step::Read { instrument, prediction, .. } => {
+                    let is_answer = |it: &Reading| it.prediction == prediction && it.instrument != Instrument::Reflection && it.answer != Answer::None;
+                    let answered = trial.readings.iter().any(is_answer);
+                    prop_assert!(instrument != Instrument::Reflection || !answered, "{:?}", trial.readings);
+                    trial.apply(News::Read(reading(prediction, instrument, answer)));
+                }
+                Step::Judge(found) => {
+                    let judged = trial.judged(&found, &rules, at(4));
+                    if judged.due.is_none() {
+                        return Ok(());
+                    }
+                    trial.apply(News::Judged(judged));
+                }
+                other => prop_assert!(false, "{other:?}"),
+            }
+        }
+    }
+
     // What is held is read by experiments that have not carried it, and by nothing else, whatever instruments there are at each step and however the
     // configuration changes meanwhile; by these alone it falls or survives once more, and else it stays what it was within its tries.
     #[test]
@@ -171,16 +216,7 @@ proptest! {
         is_retest in any::<bool>(),
     ) {
         let mut trial = begun(means.len());
-        let predictions = &mut trial.derived.as_mut().unwrap().predictions;
-        for (prediction, [search, code, question]) in predictions.iter_mut().zip(&means) {
-            prediction.search = search.then(|| "a".to_owned());
-            prediction.code = code.then(|| "1".to_owned());
-            prediction.question = question.then(|| "is it?".to_owned());
-        }
-        let with = |there: &[bool]| -> BTreeSet<Instrument> {
-            let all = Instrument::ALL.into_iter().zip(there).filter(|(_, is_there)| **is_there).map(|(it, _)| it);
-            all.chain([Instrument::Reflection]).collect()
-        };
+        mean(&mut trial, &means);
         let begin = Rules { available: with(&first[..3]), ..rules(first[3]) };
         let (found, _) = run(&mut trial, &begin, &mut std::iter::repeat(Answer::Yes));
         let survived = trial.judged(&found, &begin, at(1));
