@@ -14,6 +14,8 @@ use crate::words::secret;
 const NAME_MAX: usize = 24;
 /// Longest time that a call may be given.
 const TIMEOUT_MAX_MS: u64 = 24 * 60 * 60 * 1000;
+/// The youngest list that is read again.
+const LIST_MIN_MS: u64 = 100;
 
 /// A server of tools that speaks MCP: a program (`command`), or an address (`url`).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -50,6 +52,9 @@ pub struct Options {
     pub deny: Vec<String>,
     /// How long a call of its tools may take, 30 s unless said; `tools.timeout_ms` is not about them.
     pub timeout_ms: u64,
+    /// How old the list of a server with a `url` gets while turns use it, 60 s unless said: then it is read again, for what was to tell of its changes
+    /// may have been lost.
+    pub list_ms: u64,
     /// Whether it is believed which of its tools only read, or may be called again (`readOnlyHint`, `idempotentHint`): such a
     /// call is run again after a crash. Unless said, no.
     pub believe_annotations: bool,
@@ -68,6 +73,7 @@ impl Default for Options {
             allow: None,
             deny: Vec::new(),
             timeout_ms: 30_000,
+            list_ms: 60_000,
             believe_annotations: false,
         }
     }
@@ -115,6 +121,9 @@ impl Options {
         if !(1..=TIMEOUT_MAX_MS).contains(&self.timeout_ms) {
             return wrong("timeout_ms is from 1 to 86400000, a day");
         }
+        if !(LIST_MIN_MS..=TIMEOUT_MAX_MS).contains(&self.list_ms) {
+            return wrong("list_ms is from 100 to 86400000, a day");
+        }
         Ok(())
     }
 
@@ -122,6 +131,11 @@ impl Options {
     pub fn takes(&self, tool: &str) -> bool {
         let in_list = |list: &[String]| list.iter().any(|pattern| matches(pattern, tool));
         self.allow.as_deref().is_none_or(in_list) && !in_list(&self.deny)
+    }
+
+    /// How old its list gets while it is used. None: a program tells of all its changes, or has ended.
+    pub fn list_age(&self) -> Option<Duration> {
+        self.url.as_ref().map(|_| Duration::from_millis(self.list_ms))
     }
 
     /// How long a call may take.

@@ -150,17 +150,22 @@ impl Server {
         }
     }
 
-    /// Takes changes of its list in, until the connection ends. What it was before counts as long as it cannot be read.
+    /// Takes changes of its list in, until the connection ends: those it tells of, and those that it told when nothing came through. What it was before counts
+    /// as long as it cannot be read.
     async fn follow(&self, connection: &mut Connection) -> Ended {
         let (changed, link) = (connection.changed.clone(), connection.link.clone());
         let relisting = async {
             let (mut gather, mut last) = (GATHER, Instant::now());
             loop {
-                changed.notified().await;
-                gather = if last.elapsed() > GATHER_MAX { GATHER } else { gather };
-                sleep(gather).await;
+                tokio::select! {
+                    () = changed.notified() => {
+                        gather = if last.elapsed() > GATHER_MAX { GATHER } else { gather };
+                        sleep(gather).await;
+                    }
+                    () = self.is_old() => {}
+                }
                 if let Err(why) = self.list(&link).await {
-                    let why = format!("its list changed and could not be read; what it was before counts: {why}");
+                    let why = format!("its list could not be read again; what it was before counts: {why}");
                     tracing::warn!(server = self.line.name, why, "the list of a server of tools is not taken");
                     self.list.lock().unwrap_or_else(PoisonError::into_inner).lacks = Some(why);
                     changed.notify_one();
@@ -172,6 +177,15 @@ impl Server {
             ended = connection.ended() => ended,
             never = relisting => never,
         }
+    }
+
+    /// Returns when the list has got old, and the server is used.
+    async fn is_old(&self) {
+        match self.options.list_age() {
+            Some(age) => sleep(age).await,
+            None => std::future::pending().await,
+        }
+        self.line.wanted().await;
     }
 
     async fn list(&self, link: &Link) -> Result<(), String> {

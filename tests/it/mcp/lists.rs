@@ -115,7 +115,7 @@ on_both!(t1_01_a_changed_list_that_cannot_be_read_leaves_the_one_before, |medium
     within("a word on it", async {
         loop {
             let shown = app.get("/tools").await.expect(200)["servers"][0].clone();
-            if shown["why"].as_str().is_some_and(|why| why.contains("its list changed and could not be read")) {
+            if shown["why"].as_str().is_some_and(|why| why.contains("its list could not be read again")) {
                 assert_eq!(shown["connected"], true, "{shown}");
                 return;
             }
@@ -163,6 +163,31 @@ on_both!(t1_01_a_server_without_sessions_is_heard_when_its_list_changes, |medium
     }
     let sessions = server.headers().iter().filter(|headers| headers.contains_key("mcp-session-id")).count();
     assert_eq!(sessions, 0, "it is told of no session");
+});
+
+// Nothing tells of a change whose stream could not be opened, or was cut: the list of a server that is used does not get old all the same.
+on_both!(t1_01_a_change_that_nothing_told_of_is_seen_while_the_server_is_used, |medium| {
+    let server = ToolServer::start(vec![tool("a", "A.")]).await;
+    server.is_followed_by(503, "");
+    let stub = Stub::start().await;
+    stub.on(decision, reply("yes"));
+    let toml = format!("[tools.mcp.it]\nurl = \"{}\"\nlist_ms = 200\n", server.url());
+    let app = Setup::new(medium, &stub).file("thinkd.toml", &toml).start().await;
+    app.tell("one").await;
+    assert_eq!(outside(&*stub.nth(0, decision).await), ["mcp__it__a"]);
+    server.answers("tools/list", json!({ "tools": [tool("a", "A."), tool("b", "B.")] }));
+    within("the new list", async {
+        let mut turn = 1;
+        loop {
+            app.tell("more").await;
+            if outside(&*stub.nth(turn, decision).await) == ["mcp__it__a", "mcp__it__b"] {
+                return;
+            }
+            turn += 1;
+        }
+    })
+    .await;
+    assert_eq!(server.heard("initialize").len(), 1, "it is the same connection");
 });
 
 on_both!(t1_01_a_server_that_has_nothing_to_follow_is_served_without, |medium| {
