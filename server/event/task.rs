@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::mission::{Check, Expected, Figures, NewTask, Route, TaskId, TaskStatus};
 use super::tuning::Tuning;
+use crate::words::text::counted;
 
 /// Something that is said of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -139,6 +140,11 @@ pub struct ToolStep {
     pub came: String,
 }
 
+/// What is left of a mission.
+fn left(calls: u64, tasks: u64) -> String {
+    format!("left are {} and {}", counted(calls, "call"), counted(tasks, "task"))
+}
+
 impl TaskNews {
     /// What it is called, and what it says, of the task with this id. Its text is both, so that it is found by either.
     pub fn words(&self, task: TaskId) -> (String, String) {
@@ -152,7 +158,7 @@ impl TaskNews {
             Self::Asked { question: None } => (format!("{task} asks the user nothing"), String::new()),
             Self::Routes { routes } => {
                 let each = routes.iter().map(|it| format!("{} ({}): {}", it.name, it.estimate, it.how));
-                (format!("{task} has {} routes", routes.len()), each.collect::<Vec<_>>().join("\n"))
+                (format!("{task} has {}", counted(routes.len() as u64, "route")), each.collect::<Vec<_>>().join("\n"))
             }
             Self::Checked { check } => (format!("{task} will be checked"), check.rubric().to_owned()),
             Self::Tried { route, tier, answer: Some(answer), why } => {
@@ -170,12 +176,11 @@ impl TaskNews {
             }
             Self::Retry { made, figures: Figures { calls_left, tasks_left } } => {
                 let is = if *made { "is" } else { "is not" };
-                let figures = format!("{calls_left} calls and {tasks_left} tasks are left");
-                (format!("{task} {is} tried again by the high tier"), figures)
+                (format!("{task} {is} tried again by the high tier"), left(*calls_left, *tasks_left))
             }
             Self::Framework { made, figures: Figures { calls_left, tasks_left } } => {
                 let gets = if *made { "gets a" } else { "gets no" };
-                (format!("{task} {gets} framework"), format!("{calls_left} calls and {tasks_left} tasks are left"))
+                (format!("{task} {gets} framework"), left(*calls_left, *tasks_left))
             }
             Self::Tuned { runs, best } => {
                 let best = usize::try_from(*best).unwrap_or(usize::MAX);
@@ -185,12 +190,18 @@ impl TaskNews {
                     let passes = passes.map_or("", |passes| if passes { ", passes" } else { ", does not pass" });
                     format!("{parameters}{is_best}: {}{score}{passes}", answer.as_deref().unwrap_or("no answer"))
                 });
-                (format!("{task} tried {} sets of parameters", runs.len()), each.collect::<Vec<_>>().join("\n"))
+                (
+                    format!("{task} tried {} of parameters", counted(runs.len() as u64, "set")),
+                    each.collect::<Vec<_>>().join("\n"),
+                )
             }
             Self::Built { framework, name, kind } => {
                 (format!("{task} has led to the framework {name}"), format!("{framework}, of the kind {kind}"))
             }
-            Self::Refused { of, why } => (format!("{task} was refused {of}"), why.clone()),
+            Self::Refused { of, why } => {
+                let who = if task.0 == 0 { "the mission".to_owned() } else { task.to_string() };
+                (format!("{who} was refused {of}"), why.clone())
+            }
             Self::Changed { description, why, .. } => (format!("{task} is changed"), format!("{why}\n{description}")),
             Self::Over { status: TaskStatus::Closed, answer, .. } => {
                 (format!("{task} is closed"), answer.clone().unwrap_or_default())

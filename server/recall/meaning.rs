@@ -18,6 +18,7 @@ use crate::log::vectors::{Hash, Maker, VectorChange};
 use crate::model::embedding::{Embedder, TEXTS_MAX};
 use crate::words::failure::Failure;
 use crate::words::id::Space;
+use crate::words::text::counted;
 
 /// Questions whose vectors are kept.
 const QUESTIONS: usize = 1000;
@@ -127,7 +128,8 @@ impl Meaning {
         match found {
             Ok(vector) => {
                 let missing = Some(view.missing()).filter(|missing| *missing > 0);
-                let without = missing.map(|missing| format!("{missing} statements of that time have no vector"));
+                let without = missing
+                    .map(|missing| format!("{} of that time without a vector", counted(missing as u64, "statement")));
                 Meant { vector: Some(vector), without, beyond: None }
             }
             Err(why) => Meant { without: Some(why), ..Meant::default() },
@@ -140,7 +142,9 @@ impl Meaning {
     }
 
     pub(super) fn partly(&self, slot: &Slot, why: &str) -> Why {
-        format!("{} statements have no vector: {why}", slot.read(View::missing))
+        let missing = slot.read(View::missing);
+        let have = if missing == 1 { "has" } else { "have" };
+        format!("{} {have} no vector: {why}", counted(missing as u64, "statement"))
     }
 
     /// The vector of a question. The work goes on where nobody waits any more: whoever asks the same next finds it.

@@ -81,6 +81,11 @@ pub fn canonical(value: &Value) -> String {
     }
 }
 
+/// A count with its noun: `1 task`, `2 tasks`.
+pub fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Whether some reader takes the character for a line break: Unicode's mandatory breaks, and the separators of ASCII.
 pub fn breaks(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')

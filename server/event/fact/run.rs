@@ -14,6 +14,7 @@ use crate::event::raw::Raw;
 use crate::event::spec::{Member, Spec, TEXT};
 use crate::words::failure::{Failure, Who};
 use crate::words::id::{Name, ThreadId};
+use crate::words::text::counted;
 
 /// Which run of which pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -354,9 +355,11 @@ impl<'a> RunFact<'a> {
                 let draft = of_run(Source::User, tag::STARTED, format!("{pipeline} started"));
                 draft.slot("input", input).payload_some("user", user)
             }
-            RunNews::Resumed { time } => {
-                of_run(Source::Internal, tag::RESUMED, format!("{pipeline} goes on where it was ({time})"))
-            }
+            RunNews::Resumed { time } => of_run(
+                Source::Internal,
+                tag::RESUMED,
+                format!("{pipeline} goes on where it was (taken up again {})", counted(time, "time")),
+            ),
             RunNews::Cancel { user } => {
                 let draft = of_run(Source::User, tag::CANCEL, format!("{pipeline} is to be cancelled"));
                 draft.payload_some("user", user)
@@ -384,8 +387,10 @@ impl<'a> RunFact<'a> {
 
 /// How often a run was taken up again stands in its text alone.
 fn time_in(text: &str) -> u64 {
-    let number = text.rsplit('(').next().and_then(|rest| rest.strip_suffix(')'));
-    number.and_then(|number| number.parse().ok()).unwrap_or(0)
+    // Logs of before have the number alone between the brackets.
+    let said = text.rsplit('(').next().unwrap_or_default();
+    let number: String = said.chars().filter(char::is_ascii_digit).collect();
+    number.parse().unwrap_or(0)
 }
 
 impl<'a> NodeFact<'a> {

@@ -88,7 +88,13 @@ pub(super) fn lock(path: &Path) -> Result<Lock, StoreError> {
     if seal::is_sealed(path) {
         return Err(named(path, StoreError::Broken(IS_BACKUP.into())));
     }
-    let taken = || unavailable(path, "another thinkd has this database open".into());
+    let taken = || {
+        unavailable(
+            path,
+            "another thinkd has this database open: stop that one, or give this one another database (--database)"
+                .into(),
+        )
+    };
     try_lock(path)?.ok_or_else(taken)
 }
 

@@ -11,6 +11,7 @@ use crate::event::doubt::Doubt;
 use crate::program::output::say;
 use crate::program::settings::Settings;
 use crate::program::telemetry::escaped;
+use crate::words::text::counted;
 
 /// What can be done about a memory.
 #[derive(Debug, clap::Subcommand)]
@@ -150,10 +151,10 @@ impl Audit {
     fn say(&self, colours: bool) -> anyhow::Result<()> {
         let bold = |text: &str| painted(colours, &[BOLD], text);
         let each: Vec<String> = self.statements.iter().map(|(status, count)| format!("{count} {status}")).collect();
-        say(format_args!("{} statements: {}", self.total(), escaped(&each.join(", "))))?;
+        say(format_args!("{}: {}", counted(self.total(), "statement"), escaped(&each.join(", "))))?;
         let (falsified, tried) = self.falsified();
         say(format_args!("{falsified} of {tried} that had an outcome were refuted"))?;
-        say(format_args!("{} recalls by minds were looked at", self.recalls))?;
+        say(format_args!("this looked at {} by minds", counted(self.recalls, "recall")))?;
         if let Some(why) = &self.without_vectors {
             say(format_args!("not all that look alike were found: {}", escaped(why)))?;
         }

@@ -182,7 +182,7 @@ on_both!(d1_05_a_filler_that_was_killed_repeats_nothing_that_is_stored, |medium|
     let (texts, why) = found(&app, ASKED).await;
     assert_eq!(texts, [PHYSICIAN], "what has a vector is found meanwhile");
     assert!(
-        why.as_str().unwrap().contains("1 statements have no vector: the vectors did not come within 1500 ms"),
+        why.as_str().unwrap().contains("1 statement has no vector: the vectors did not come within 1500 ms"),
         "{why}"
     );
     app.kill();

@@ -43,7 +43,10 @@ pub(super) async fn propose(nothing: (), desk: Desk) -> Came<Json> {
         Came::To(plan) => plan,
         Came::Spent(why) => return Came::Spent(why),
         Came::ToNothing(why) => {
-            desk.refuse(None, [(TaskId(0), "the decomposition".to_owned(), format!("{why}; the mission is one task"))]);
+            desk.refuse(
+                None,
+                [(TaskId(0), "a plan of several tasks".to_owned(), format!("{why}; the mission is one task"))],
+            );
             let (name, description) = ("the mission".to_owned(), desk.wanted().mission.clone());
             let whole =
                 Part { name, description, requires: Vec::new(), value: None, brought_by: Vec::new(), exact: None };

@@ -114,7 +114,9 @@ impl Desk {
             let failure = match self.call(ask, &question).await? {
                 Ended::Answered(answer) => {
                     let call = answer.calls.iter().find(|call| call.name == ask.tool);
-                    let Some(call) = call else { return Ok(Err(format!("you did not call {}", ask.tool))) };
+                    let Some(call) = call else {
+                        return Ok(Err(format!("the model did not call the tool {}", ask.tool)));
+                    };
                     let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
                     return Ok(decoded(ask.tool, arguments).map_err(|wrong| wrong.text));
                 }

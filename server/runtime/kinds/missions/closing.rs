@@ -58,8 +58,8 @@ pub(super) fn what_there_is(board: &Board, why: Option<&str>) -> String {
         // Writing into a string cannot fail.
         let _ = match (&now.answer, &now.reason) {
             (Some(answer), _) => writeln!(text, "{task} {}: {answer}", now.name),
-            (None, Some(reason)) => writeln!(text, "{task} {}: failed ({reason})", now.name),
-            (None, None) => writeln!(text, "{task} {}: not done", now.name),
+            (None, Some(reason)) => writeln!(text, "{task} {} failed: {reason}", now.name),
+            (None, None) => writeln!(text, "{task} {} was not done", now.name),
         };
     }
     text.trim_end().to_owned()

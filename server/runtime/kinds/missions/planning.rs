@@ -201,7 +201,10 @@ impl Desk {
             rank: 1,
             exact: false,
         };
-        self.refuse(None, [(TaskId(0), "the decomposition".to_owned(), format!("{why}; the mission is one task"))]);
+        self.refuse(
+            None,
+            [(TaskId(0), "a plan of several tasks".to_owned(), format!("{why}; the mission is one task"))],
+        );
         self.make(None, vec![whole])
     }
 
