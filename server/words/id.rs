@@ -250,6 +250,8 @@ pub fn fresh() -> Uuid {
 
 /// The last bytes of the ids that this server keeps for itself; they are of version 8 (RFC 9562: of one's own making).
 const OWN: [u8; 4] = *b"thkd";
+/// The same in the text of an id. All of them end in it, so it tells none of them from another.
+pub const OWN_END: &str = "74686b64";
 
 /// Makes an id for an event that clients learn of before it is stored. No client can take it meanwhile (`Key`).
 pub fn announced() -> Uuid {

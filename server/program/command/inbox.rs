@@ -25,7 +25,7 @@ pub struct Options {
     act: Option<Act>,
 }
 
-/// What is done about one. An ID is the last 6 characters of the id or more, or its first 13 or more.
+/// What is done about one. An ID is the name in the list, or the whole id.
 #[derive(Debug, clap::Subcommand)]
 enum Act {
     /// Show all of one: the arguments of a call and what it would change, or what an answer has to be like
@@ -101,7 +101,7 @@ fn list(all: &[Waiting], colours: bool) -> anyhow::Result<()> {
         return Ok(say("nothing waits for a person")?);
     }
     for waiting in all {
-        let (name, place) = (painted(colours, &[BOLD], waiting.handle(all)), escaped(&waiting.thread));
+        let (name, place) = (painted(colours, &[BOLD], &waiting.handle(all)), escaped(&waiting.thread));
         let times = painted(colours, &[FAINT], &format!("({})", waiting.times()));
         say(format_args!("{name}  {}  {place}: {} {times}", waiting.kind.as_str(), waiting.about()))?;
     }

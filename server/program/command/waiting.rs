@@ -9,17 +9,19 @@ use uuid::Uuid;
 use super::client::Server;
 use super::paint::{ALARM, BOLD, CODE, FAINT, painted};
 use super::safe::safe;
+use crate::event::envelope::Event;
 use crate::program::telemetry::escaped;
+use crate::words::id::OWN_END;
 use crate::words::time::{self, Timestamp};
 
 /// Most items of a page.
 const PAGE: &str = "500";
-/// How many characters of the end of an id name a request. The beginnings of ids are their times: what waits since the same moment begins the same.
+/// How many digits of the end of an id name a request. The beginnings of ids are their times: what waits since the same moment begins the same.
 const END: usize = 8;
-/// The fewest characters of an id's end that name a request.
+/// The fewest digits of an id's end that name a request.
 const END_MIN: usize = 6;
-/// The fewest characters of an id's beginning: up to the millisecond.
-const BEGIN_MIN: usize = 13;
+/// The fewest digits of an id's beginning: up to the millisecond.
+const BEGIN_MIN: usize = 12;
 /// Most characters of a line that says what waits.
 const LINE: usize = 100;
 
@@ -55,6 +57,8 @@ pub struct Waiting {
     pub id: String,
     /// The thread that asked.
     pub thread: String,
+    /// Since when it waits, where that is known.
+    pub since: Option<Timestamp>,
     /// What its event says.
     pub asked: Value,
 }
@@ -92,23 +96,30 @@ impl Waiting {
     pub fn new(kind: Kind, asked: Value) -> Self {
         let text = |key: &str| asked.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (id, thread) = (text(&format!("{}_id", kind.as_str())), text("thread"));
-        Self { kind, id, thread, asked }
+        Self { kind, since: made_at(&id), id, thread, asked }
     }
 
     fn text(&self, key: &str) -> &str {
         self.asked.get(key).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// What names it where these are listed: the end of its id, as long as no other ends so.
-    pub fn handle(&self, among: &[Self]) -> &str {
-        let end = &self.id[self.id.len().saturating_sub(END)..];
-        let is_alone = among.iter().filter(|other| other.id.ends_with(end)).count() < 2;
-        if is_alone { end } else { &self.id }
+    /// The name by which people call it: the last digits of its id that it shares with no other. The whole id, should another of these be called so.
+    pub fn handle(&self, among: &[Self]) -> String {
+        let name = self.short_name();
+        let is_alone = among.iter().filter(|other| other.short_name() == name).count() < 2;
+        if is_alone { name } else { self.id.clone() }
+    }
+
+    fn short_name(&self) -> String {
+        let digits = digits(&self.id);
+        let drawn = drawn(&digits);
+        drawn.chars().skip(drawn.chars().count().saturating_sub(END)).collect()
     }
 
     fn is_named(&self, given: &str) -> bool {
-        let (begin, end) = (given.len() >= BEGIN_MIN, given.len() >= END_MIN);
-        (begin && self.id.starts_with(given)) || (end && self.id.ends_with(given))
+        let (id, end) = (digits(&self.id), drawn(given));
+        let is_begun_so = given.len() >= BEGIN_MIN && id.starts_with(given);
+        is_begun_so || (end.len() >= END_MIN && drawn(&id).ends_with(end))
     }
 
     /// What it is about, in one line: the call, or the question.
@@ -130,10 +141,7 @@ impl Waiting {
     /// Since when and until when it waits.
     pub fn times(&self) -> String {
         let now = time::now().micros();
-        let since = Uuid::parse_str(&self.id).ok().and_then(|id| id.get_timestamp()).map(|since| {
-            let (seconds, _) = since.to_unix();
-            format!("{} ago", span(now / 1_000_000 - i64::try_from(seconds).unwrap_or(i64::MAX)))
-        });
+        let since = self.since.map(|since| format!("{} ago", span((now - since.micros()) / 1_000_000)));
         let until = Timestamp::parse(self.text("expires_at"));
         let until = until.map(|until| format!("expires in {}", span((until.micros() - now) / 1_000_000)));
         since.into_iter().chain(until).collect::<Vec<_>>().join(", ")
@@ -173,6 +181,23 @@ impl Waiting {
     pub fn diff(&self) -> Option<&str> {
         self.asked.get("diff").and_then(Value::as_str)
     }
+}
+
+/// The digits of an id, however it is written.
+fn digits(id: &str) -> String {
+    id.chars().filter(|c| *c != '-').map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// The digits of an id without those in which all ids of the server's own making end.
+fn drawn(digits: &str) -> &str {
+    digits.strip_suffix(OWN_END).unwrap_or(digits)
+}
+
+/// When an id was made, where it says so.
+fn made_at(id: &str) -> Option<Timestamp> {
+    let (seconds, nanos) = Uuid::parse_str(id).ok()?.get_timestamp()?.to_unix();
+    let micros = i64::try_from(seconds).ok()?.checked_mul(1_000_000)?;
+    Some(Timestamp::from_micros(micros).after(i64::from(nanos / 1000)))
 }
 
 /// How a line of a diff looks.
@@ -218,18 +243,25 @@ impl Server {
                 }
             }
         }
-        all.sort_by(|one, other| one.id.cmp(&other.id));
+        for waiting in all.iter_mut().filter(|waiting| waiting.since.is_none()) {
+            // A request whose event cannot be read is one all the same, of an age that nobody knows.
+            let event = self.ask::<Event>(client, &format!("/events/{}", waiting.id), &[]).await;
+            waiting.since = event.ok().map(|event| event.ts);
+        }
+        all.sort_by(|one, other| (one.since, &one.id).cmp(&(other.since, &other.id)));
         Ok(all)
     }
 
     /// What an id, its end or its beginning names, if it is open.
     pub async fn waits(&self, client: &reqwest::Client, given: &str) -> anyhow::Result<Option<Waiting>> {
-        let given = given.trim().to_ascii_lowercase();
-        if given.len() < END_MIN {
-            bail!("{given:?} is too short to name what waits: give the last {END_MIN} characters of its id, or more");
+        let digits = digits(given.trim());
+        if drawn(&digits).len() < END_MIN {
+            bail!(
+                "{given:?} is too short to name what waits: give the name that `thinkd inbox` lists, or more of the id"
+            );
         }
         let all = self.waiting(client, None).await?;
-        let named: Vec<&Waiting> = all.iter().filter(|waiting| waiting.is_named(&given)).collect();
+        let named: Vec<&Waiting> = all.iter().filter(|waiting| waiting.is_named(&digits)).collect();
         match named[..] {
             [] => Ok(None),
             [one] => Ok(Some(one.clone())),

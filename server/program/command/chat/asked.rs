@@ -12,7 +12,7 @@ impl Chat {
     /// Shows a request that has come.
     pub(super) async fn show_request(&mut self, kind: Kind, event: &Event) -> anyhow::Result<()> {
         let mut waiting = Waiting::new(kind, Value::Object(event.payload.clone()));
-        waiting.thread = event.thread.to_string();
+        (waiting.thread, waiting.since) = (event.thread.to_string(), Some(event.ts));
         self.show_waiting(&waiting, &[]).await
     }
 
