@@ -18,6 +18,7 @@ mod outside;
 mod people;
 mod routes;
 mod tasks;
+mod terminal;
 mod waiting;
 
 /// Requests of this step of a mission.

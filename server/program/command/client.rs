@@ -11,11 +11,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::program::greeting::reachable;
+use crate::program::output::complain;
 use crate::program::settings::{Settings, environment};
 use crate::program::telemetry::escaped;
 
 /// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(60);
+/// After how long a server that is away is asked again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Which server, and who asks.
 #[derive(Debug, Clone, clap::Args)]
@@ -37,6 +40,14 @@ pub struct Server {
     pub token: Option<SecretString>,
     /// Who asks, if they said so.
     pub user: Option<String>,
+}
+
+/// The server was there and said no.
+#[derive(Debug, thiserror::Error)]
+#[error("the server refused ({status}): {why}")]
+struct Refused {
+    status: u16,
+    why: String,
 }
 
 impl Target {
@@ -104,8 +115,7 @@ impl Server {
     /// What it answers to something that it is told, as JSON; null: nothing.
     pub async fn post(&self, client: &reqwest::Client, path: &str, body: &Value) -> anyhow::Result<Value> {
         let request = self.authorized(client.post(format!("{}{path}", self.base))).json(body).timeout(ANSWER);
-        let answer = request.send().await.with_context(|| self.unreachable())?;
-        let bytes = self.accepted(answer).await?.bytes().await?;
+        let bytes = self.answered(request).await?.bytes().await?;
         Ok(if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes)? })
     }
 
@@ -117,8 +127,24 @@ impl Server {
         query: &[(&str, String)],
     ) -> anyhow::Result<T> {
         let request = self.get(client, path).query(query).timeout(ANSWER);
+        Ok(self.answered(request).await?.json().await?)
+    }
+
+    /// The answer to a request, unless it is a refusal, or there is none.
+    pub async fn answered(&self, request: reqwest::RequestBuilder) -> anyhow::Result<reqwest::Response> {
         let answer = request.send().await.with_context(|| self.unreachable())?;
-        Ok(self.accepted(answer).await?.json().await?)
+        self.accepted(answer).await
+    }
+
+    /// Says that the server is away, and waits a moment, so that it can be asked again. Fails with any other error.
+    pub async fn wait_until_back(&self, error: anyhow::Error) -> anyhow::Result<()> {
+        let is_draining = error.downcast_ref::<Refused>().is_some_and(|refused| refused.status == 503);
+        if !is_draining && !error.is::<reqwest::Error>() {
+            return Err(error);
+        }
+        complain(&format!("{error:#}; trying again"));
+        tokio::time::sleep(AGAIN).await;
+        Ok(())
     }
 
     /// The answer, unless it is a refusal: then its problem as an error.
@@ -133,7 +159,8 @@ impl Server {
         let words: Vec<_> = [word("title"), word("detail")].into_iter().filter(|word| !word.is_empty()).collect();
         let remedy =
             if status.as_u16() == 401 { "; give the right token with --token, or in THINKD_TOKEN" } else { "" };
-        bail!("the server refused ({}): {}{remedy}", status.as_u16(), escaped(&words.join(": ")));
+        let why = format!("{}{remedy}", escaped(&words.join(": ")));
+        Err(Refused { status: status.as_u16(), why }.into())
     }
 
     /// What to tell a person who cannot reach it.

@@ -126,13 +126,13 @@ impl Reader<'_> {
         let mut last = after.to_string();
         loop {
             let request = self.server.get(&self.client, "/events/stream").query(filter);
-            match request.header("last-event-id", &last).send().await {
-                Ok(answer) => self.read_stream(self.server.accepted(answer).await?, &mut last).await?,
-                Err(error) => {
-                    crate::program::output::complain(&format!("{}: {error}; trying again", self.server.unreachable()))
+            match self.server.answered(request.header("last-event-id", &last)).await {
+                Ok(answer) => {
+                    self.read_stream(answer, &mut last).await?;
+                    tokio::time::sleep(Duration::from_secs(1)).await;
                 }
+                Err(error) => self.server.wait_until_back(error).await?,
             }
-            tokio::time::sleep(Duration::from_secs(1)).await;
         }
     }
 

@@ -9,13 +9,17 @@ use serde_json::{Value, json};
 use super::client::{Server, Target};
 use super::paint::{self, ALARM, BOLD, FAINT, painted};
 use super::safe::safe;
+use super::waiting::{Kind, Waiting};
 use crate::event::mission;
 use crate::program::output::say;
 use crate::program::settings::Settings;
 use crate::program::telemetry::escaped;
+use crate::words::text::counted;
 
 /// How often it is looked what became of the tasks.
 const LOOK: Duration = Duration::from_millis(300);
+/// How often in a row a server that is away is asked again.
+const TRIES: u32 = 120;
 /// Most characters of a line about a task.
 const LINE: usize = 160;
 
@@ -61,24 +65,52 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
         return Ok(());
     }
     let mut tree = Tree { server, client, thread, colours, shown: HashMap::new(), asked: HashSet::new() };
-    let status = tree.follow().await?;
-    let answer = tree.answer().await?;
+    let End { answer, shortfall } = tree.follow().await?;
     say("")?;
     say(safe(&answer))?;
-    if status == "done" { Ok(()) } else { bail!("the mission ended: {}", escaped(&status)) }
+    shortfall.map_or(Ok(()), |shortfall| bail!(shortfall))
 }
 
-/// `? the plan of 1 tasks (book a room): thinkd inbox approve 5b2e9f01-…`
-fn request_line(request: &Value, id: &str, how: &str) -> String {
-    let what = match request["arguments"]["tasks"].as_array() {
+/// `? the plan of 1 task (book a room): thinkd inbox approve 5b2e9f01`
+fn request_line(request: &Waiting, name: &str) -> String {
+    let how = match request.kind {
+        Kind::Approval => "approve",
+        Kind::Question => "answer",
+    };
+    let what = match request.asked["arguments"]["tasks"].as_array() {
         Some(tasks) => {
             let names: Vec<&str> = tasks.iter().filter_map(|task| task["name"].as_str()).collect();
-            format!("the plan of {} tasks ({})", tasks.len(), names.join("; "))
+            format!("the plan of {} ({})", counted(tasks.len() as u64, "task"), names.join("; "))
         }
-        None => request["text"].as_str().unwrap_or_default().to_owned(),
+        None => request.asked["text"].as_str().unwrap_or_default().to_owned(),
     };
     let what: String = what.chars().take(LINE).collect();
-    format!("? {what}: thinkd inbox {how} {id}")
+    format!("? {what}: thinkd inbox {how} {name}")
+}
+
+/// What a mission that has ended so did not come to; none: all of its own tasks are done. What they were split into is theirs.
+fn shortfall(status: &str, tasks: &[Value]) -> Option<String> {
+    if status != "done" {
+        return Some(format!("the mission did not come out: it ended as {}", escaped(status)));
+    }
+    let own: Vec<&Value> = tasks.iter().filter(|task| task["parent"].is_null()).collect();
+    let failed: Vec<&&Value> = own.iter().filter(|task| task["status"] != "closed").collect();
+    match failed[..] {
+        [] => None,
+        [task] if own.len() == 1 => {
+            let reason = task["reason"].as_str().unwrap_or("no reason is given");
+            Some(format!("the mission did not come out: its only task failed ({})", escaped(reason)))
+        }
+        _ if failed.len() == own.len() => Some(format!("the mission did not come out: all {} tasks failed", own.len())),
+        _ => Some(format!("not all of the mission came out: {} of {} tasks failed", failed.len(), own.len())),
+    }
+}
+
+/// What a mission came to.
+struct End {
+    answer: String,
+    /// What it did not come to.
+    shortfall: Option<String>,
 }
 
 /// The tasks of a mission, as far as they were shown.
@@ -94,45 +126,57 @@ struct Tree {
 }
 
 impl Tree {
-    /// Shows every change of a task until the mission has ended: how it ended.
-    async fn follow(&mut self) -> anyhow::Result<String> {
+    /// Shows every change of a task until the mission has ended, also over restarts of the server.
+    async fn follow(&mut self) -> anyhow::Result<End> {
+        let mut tries = 0;
         loop {
-            let path = format!("/threads/{}", self.thread);
-            let mission: Value = self.server.ask(&self.client, &path, &[]).await?;
-            // Read behind the mission: its end is behind that of its tasks.
-            self.show_changes().await?;
-            let status = mission["status"].as_str().unwrap_or_default();
-            if ["done", "failed", "stopped"].contains(&status) {
-                return Ok(status.to_owned());
+            match self.look().await {
+                Ok(Some(end)) => return Ok(end),
+                Ok(None) => {
+                    tries = 0;
+                    tokio::time::sleep(LOOK).await;
+                }
+                Err(error) if tries == TRIES => return Err(error),
+                Err(error) => {
+                    tries += 1;
+                    self.server.wait_until_back(error).await?;
+                }
             }
-            if status == "waiting" {
-                self.show_requests().await?;
-            }
-            tokio::time::sleep(LOOK).await;
         }
+    }
+
+    /// Shows what has changed; what the mission came to, if it has ended.
+    async fn look(&mut self) -> anyhow::Result<Option<End>> {
+        let path = format!("/threads/{}", self.thread);
+        let mission: Value = self.server.ask(&self.client, &path, &[]).await?;
+        // Read behind the mission: its end is behind that of its tasks.
+        let tasks = self.tasks().await?;
+        self.show_changes(&tasks)?;
+        let status = mission["status"].as_str().unwrap_or_default();
+        if ["done", "failed", "stopped"].contains(&status) {
+            return Ok(Some(End { answer: self.answer().await?, shortfall: shortfall(status, &tasks) }));
+        }
+        if status == "waiting" {
+            self.show_requests().await?;
+        }
+        Ok(None)
     }
 
     /// Says once of everything that people are asked how they answer.
     async fn show_requests(&mut self) -> anyhow::Result<()> {
-        for (list, how) in [("approvals", "approve"), ("questions", "answer")] {
-            let query = [("thread", self.thread.clone())];
-            let page: Value = self.server.ask(&self.client, &format!("/{list}"), &query).await?;
-            for request in page["items"].as_array().into_iter().flatten() {
-                let id = ["approval_id", "question_id"].into_iter().find_map(|key| request[key].as_str());
-                let id = id.unwrap_or_default().to_owned();
-                if self.asked.insert(id.clone()) {
-                    say(escaped(&request_line(request, &id, how)))?;
-                }
+        let all = self.server.waiting(&self.client, Some(&self.thread)).await?;
+        for request in &all {
+            if self.asked.insert(request.id.clone()) {
+                say(escaped(&request_line(request, &request.handle(&all))))?;
             }
         }
         Ok(())
     }
 
-    async fn show_changes(&mut self) -> anyhow::Result<()> {
-        let tasks = self.tasks().await?;
+    fn show_changes(&mut self, tasks: &[Value]) -> anyhow::Result<()> {
         let parents: HashMap<&str, &str> =
             tasks.iter().filter_map(|task| Some((task["id"].as_str()?, task["parent"].as_str()?))).collect();
-        for task in &tasks {
+        for task in tasks {
             let (id, status) = (task["id"].as_str().unwrap_or_default(), task["status"].as_str().unwrap_or_default());
             if self.shown.get(id).is_some_and(|shown| shown == status) {
                 continue;

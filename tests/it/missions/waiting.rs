@@ -307,6 +307,11 @@ async fn the_terminal_shows_a_plan_that_waits() {
     .await;
     assert!(asked.contains("the plan of 2 tasks (list; order)"), "{asked}");
     let approve: Vec<&str> = asked.split("thinkd ").nth(1).unwrap().split(' ').collect();
+    let listed = out(&thinkd(&app, &["inbox"]).stdin(Stdio::null()).output().await.unwrap());
+    assert!(
+        listed.starts_with(&format!("{}  approval", approve[2])),
+        "another name than in the inbox: {asked}{listed}"
+    );
     let approved = thinkd(&app, &approve).stdin(Stdio::null()).output();
     let approved = within("the approval", approved).await.unwrap();
     assert!(approved.status.success(), "{}", out(&approved));
