@@ -44,13 +44,11 @@ const LAST_COMMITS: Duration = Duration::from_secs(5);
 
 /// Serves until a signal, or until a part dies.
 pub fn serve(settings: &Settings, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Result<()> {
-    settings.check()?;
+    let prompts = settings.check_all(tools)?;
     pipelines.check().map_err(Invalid::new)?;
     // Held to the end: what was said last is written, too.
     let log = telemetry::start_log(&settings.log, settings.secrets())?;
-    let prompts = Prompts::load(settings.prompts.as_deref()).map_err(|error| Invalid::new(error.to_string()))?;
     let tools = &settings.switched_on(tools);
-    settings.check_tools(&prompts, tools)?;
     let model = model(&settings.models)?;
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let tokens = Tokens::new(&settings.jwt).map_err(Invalid::new)?.map(Arc::new);

@@ -42,7 +42,7 @@ mod words;
 
 /// A server for minds that think in the open.
 #[derive(Debug, Parser)]
-#[command(name = "thinkd", version, about, disable_help_subcommand = true)]
+#[command(name = "thinkd", version, about)]
 struct Line {
     #[command(flatten)]
     flags: Flags,
@@ -135,8 +135,10 @@ pub fn run(pipelines: Pipelines, tools: Catalogue) -> ExitCode {
 }
 
 fn dispatch(line: Line, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Result<()> {
-    let loaded = Settings::load(&line.flags, &settings::environment());
-    let command = line.command.unwrap_or(Command::Serve);
+    let Line { flags, command } = line;
+    let command = command.unwrap_or(Command::Serve);
+    let flags = if matches!(command, Command::Replica) { flags.of_replica() } else { flags };
+    let loaded = Settings::load(&flags, &settings::environment());
     if let Command::Doctor(options) = &command {
         return wait_for(doctor::run(options, loaded, tools));
     }
@@ -148,7 +150,7 @@ fn dispatch(line: Line, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Resu
         Command::Replica => replica::serve(&settings),
         Command::Config => {
             say(settings.to_toml(&sources).trim_end())?;
-            Ok(settings.with_key_files()?.check()?)
+            Ok(settings.with_key_files()?.check_all(tools).map(drop)?)
         }
         Command::Key { command: key::Command::New(options) } => Ok(print(&key::new(&options))?),
         Command::Chat(options) => wait_for(chat::run(&options, &settings)),

@@ -350,6 +350,14 @@ impl Settings {
         self.models.check()
     }
 
+    /// Refuses all that a server does not start with, its tools and prompts included. Returns the prompts.
+    pub fn check_all(&self, tools: &Catalogue) -> Result<Prompts, Invalid> {
+        self.check()?;
+        let prompts = Prompts::load(self.prompts.as_deref()).map_err(|error| Invalid(error.to_string()))?;
+        self.check_tools(&prompts, &self.switched_on(tools))?;
+        Ok(prompts)
+    }
+
     /// Refuses a database of a kind that is not known. Quotes nothing of its URL but the kind: the rest may hold a secret.
     pub fn check_database(&self) -> Result<(), Invalid> {
         let known = ["sqlite", "postgres", "postgresql"];

@@ -529,6 +529,26 @@ async fn d4_26_events_follow_shows_what_comes_and_goes_on_over_a_restart() {
     assert!(next().await.ends_with("reply: ok: after"));
 }
 
+// A server that stops refuses streams until it is gone: that ends nothing.
+#[tokio::test]
+async fn events_follow_asks_again_where_a_server_that_stops_refuses() {
+    let stub = Stub::start().await;
+    let app = App::start(Medium::sqlite(), &stub).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let refused = ("503 Service Unavailable", "");
+    let asked = tokio::spawn(async move {
+        for (status, body) in [("200 OK", "{\"items\":[],\"next\":null}"), refused, refused] {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0);
+            let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+            stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+        }
+    });
+    let _child = thinkd(&app, &["events", "--follow", "--url", &url]).spawn().unwrap();
+    within("another try", asked).await.unwrap();
+}
+
 #[tokio::test]
 async fn healthcheck_says_whether_the_configured_server_is_ready() {
     let stub = Stub::start().await;
@@ -608,6 +628,7 @@ async fn a_database_that_is_in_use_is_left_alone() {
         let refused = ended(command.env("DATABASE_URL", app.database()).env("THINKD_LISTEN", "127.0.0.1:0"), "").await;
         assert_eq!(refused.status.code(), Some(1), "{arguments:?}");
         assert!(err(&refused).contains("another thinkd has this database open"), "{arguments:?}: {}", err(&refused));
+        assert!(err(&refused).contains("stop that one, or give this one another database"), "{}", err(&refused));
     }
     app.tell("still there").await;
 }
@@ -680,5 +701,38 @@ async fn a_refusal_is_two_sentences_and_not_one_glued_of_them() {
         let refused = ended(&mut thinkd(&app, arguments), "").await;
         assert!(!refused.status.success());
         assert!(err(&refused).contains("Credentials are needed: the credentials are wrong"), "{}", err(&refused));
+    }
+}
+
+#[tokio::test]
+async fn help_is_a_command_as_well_as_a_flag() {
+    let stub = Stub::start().await;
+    let app = App::start(Medium::sqlite(), &stub).await;
+    for (command, flag) in [(&["help"][..], &["--help"][..]), (&["help", "mission"], &["mission", "--help"])] {
+        let [command, flag] = [ended(&mut thinkd(&app, command), "").await, ended(&mut thinkd(&app, flag), "").await];
+        assert_eq!(out(&command), out(&flag));
+    }
+}
+
+// What it prints is what the server would start with: what that refuses is refused here, too, and by the doctor.
+#[tokio::test]
+async fn a_configuration_that_the_server_refuses_is_printed_and_refused() {
+    let stub = Stub::start().await;
+    let app = App::start(Medium::sqlite(), &stub).await;
+    for (name, value, why) in [
+        ("THINKD_LIMITS__SPACE_SHARE", "2", "limits.space_share has to be above 0 and 1 at most"),
+        ("THINKD_TOOLS__CONVERSATION", "nope", "nope"),
+        ("THINKD_PROMPTS", "nowhere", "nowhere"),
+    ] {
+        let mut said = Vec::new();
+        for command in ["config", "serve", "doctor"] {
+            let mut command = thinkd(&app, &[command]);
+            said.push(ended(command.env(name, value).env("THINKD_LISTEN", "127.0.0.1:0"), "").await);
+        }
+        let [config, serve, doctor] = &said[..] else { unreachable!() };
+        assert_eq!((config.status.code(), serve.status.code()), (Some(2), Some(2)), "{name}: {}", err(serve));
+        assert!(err(config).contains(why) && err(serve).contains(why), "{}{}", err(config), err(serve));
+        assert!(String::from_utf8_lossy(&config.stdout).contains("[limits]"), "it is printed all the same");
+        assert!(!doctor.status.success() && String::from_utf8_lossy(&doctor.stdout).contains(why));
     }
 }

@@ -26,6 +26,16 @@ pub struct Flags {
     /// Set any key, for example turn.max_rounds=3; may be repeated
     #[arg(long, value_name = "KEY=VALUE", global = true)]
     set: Vec<String>,
+    /// Whether `listen` is where a replica listens.
+    #[arg(skip)]
+    is_replica: bool,
+}
+
+impl Flags {
+    /// The same for `thinkd replica`, which listens at an address of its own.
+    pub fn of_replica(self) -> Self {
+        Self { is_replica: true, ..self }
+    }
 }
 
 /// The environment, as far as it was given.
@@ -115,11 +125,12 @@ fn layers(flags: &Flags, environment: &Environment) -> Result<Vec<Layer>, Invali
     let named = named_file(flags, environment);
     let mut layers: Vec<Layer> = file(named.as_deref())?.into_iter().collect();
     layers.extend(variables(environment)?);
-    let flag = |name: &str, value: &Option<String>| {
-        value.as_ref().map(|value| Layer::key(format!("the flag --{name}"), name, read(name, value)))
+    let flag = |name: &str, key: &str, value: &Option<String>| {
+        value.as_ref().map(|value| Layer::key(format!("the flag --{name}"), key, read(key, value)))
     };
-    layers.extend(flag("listen", &flags.listen));
-    layers.extend(flag("database", &flags.database));
+    let listen = if flags.is_replica { "replica.listen" } else { "listen" };
+    layers.extend(flag("listen", listen, &flags.listen));
+    layers.extend(flag("database", "database", &flags.database));
     for assignment in &flags.set {
         let Some((key, value)) = assignment.split_once('=') else {
             return invalid("--set takes KEY=VALUE, for example --set turn.max_rounds=3");

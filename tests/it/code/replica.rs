@@ -107,3 +107,18 @@ fn a_replica_that_others_could_reach_does_not_start_without_a_token() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("set a token"), "{said}");
 }
+
+// Its flag is that of the server, and counts before what is configured.
+#[test]
+fn a_replica_listens_where_its_flag_says() {
+    let folder = Folder::new();
+    let mut child = command(&folder, "127.0.0.1:1", &[]).args(["--listen", "127.0.0.1:0"]).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(line.contains(" at 127.0.0.1:") && !line.ends_with(":1\n"), "it said {line:?}");
+    let wrong = command(&folder, "127.0.0.1:0", &[]).args(["--listen", "here"]).output().unwrap();
+    let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert!(wrong.status.code() == Some(2) && said.contains("--listen"), "{said}");
+}
