@@ -282,6 +282,7 @@ pub mod edge {
     pub mod keys;
     pub mod limits;
     pub mod media;
+    pub mod packed;
     mod problem;
     mod query;
     mod rate_limit;

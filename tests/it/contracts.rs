@@ -29,8 +29,9 @@ fn the_openapi_document_is_committed_and_fresh() {
 /// What the programs carry that users get.
 #[test]
 fn the_short_forms_of_both_documents_are_committed_and_fresh() {
-    generated::is_fresh("server/edge/docs/openapi.min.json", &openapi::value().to_string());
-    generated::is_fresh("server/edge/docs/asyncapi.min.json", &asyncapi::value().to_string());
+    generated::is_fresh_packed("server/edge/docs/openapi.min.json.z", &openapi::value().to_string());
+    generated::is_fresh_packed("server/edge/docs/asyncapi.min.json.z", &asyncapi::value().to_string());
+    generated::is_fresh_packed("server/edge/docs/asyncapi.yaml.z", &asyncapi::document());
 }
 
 /// The names of the types that are schemas: of two of one name, the document would have only one.

@@ -6,6 +6,8 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, Secur
 use utoipa::openapi::{Content, Header, ObjectBuilder, PathItem, Ref, RefOr, Response, ResponseBuilder, Type};
 
 use super::{OPEN, RESOURCES, bounds};
+#[cfg(not(debug_assertions))]
+use crate::edge::packed::unpacked;
 use crate::edge::problem::{Pointed, Problem};
 
 /// What a client shows.
@@ -73,7 +75,7 @@ fn problem(description: &str) -> ResponseBuilder {
 #[cfg(not(debug_assertions))]
 pub fn document() -> String {
     let committed: serde_json::Value =
-        serde_json::from_str(include_str!("../docs/openapi.min.json")).unwrap_or_default();
+        serde_json::from_str(&unpacked(include_bytes!("../docs/openapi.min.json.z"))).unwrap_or_default();
     text(&committed)
 }
 

@@ -10,6 +10,8 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::outgoing;
+#[cfg(not(debug_assertions))]
+use crate::edge::packed::unpacked;
 use crate::edge::{ack, frame};
 
 /// One type of frame.
@@ -254,7 +256,7 @@ before the refusal; at once after that pong where the refused frame had no `even
 #[cfg(not(debug_assertions))]
 pub fn value() -> Value {
     // It is what the same code wrote, and the tests hold it to be so.
-    serde_json::from_str(include_str!("../docs/asyncapi.min.json")).unwrap_or_default()
+    serde_json::from_str(&unpacked(include_bytes!("../docs/asyncapi.min.json.z"))).unwrap_or_default()
 }
 
 /// The document, from the types.
@@ -294,14 +296,10 @@ pub fn value() -> Value {
     })
 }
 
-/// As it was written last.
-#[cfg(not(debug_assertions))]
-const COMMITTED: &str = include_str!("../../../asyncapi.yaml");
-
 /// The document as YAML text, as it is committed.
 #[cfg(not(debug_assertions))]
 pub fn document() -> String {
-    COMMITTED.to_owned()
+    unpacked(include_bytes!("../docs/asyncapi.yaml.z"))
 }
 
 /// The document as YAML text, always the same bytes.
