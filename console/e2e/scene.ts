@@ -60,7 +60,10 @@ export async function scene(settings: Record<string, string> = {}): Promise<Thin
   const copy = join(server.folder, "scene.backup");
   writeFileSync(copy, gunzipSync(readFileSync(FILE)));
   server.run("restore", copy);
-  return server.start();
+  await server.start();
+  // Pictures show what the check of the log said: a fast machine would be there before.
+  await until(async () => (await server.call<{ checked: unknown }>("GET", "/readyz?full=true")).checked);
+  return server;
 }
 
 /** A picture: its name in docs/console, its address, what is to be seen in it, and how wide and in which theme. */
