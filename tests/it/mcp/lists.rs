@@ -127,17 +127,7 @@ on_both!(t1_01_a_changed_list_that_cannot_be_read_leaves_the_one_before, |medium
     assert_eq!(outside(&*stub.nth(1, decision).await), ["mcp__it__a"]);
     // It is read again without being told to.
     server.answers("tools/list", json!({ "tools": [tool("a", "A."), tool("b", "B.")] }));
-    within("the new list", async {
-        let mut turn = 2;
-        loop {
-            app.tell("more").await;
-            if outside(&*stub.nth(turn, decision).await) == ["mcp__it__a", "mcp__it__b"] {
-                return;
-            }
-            turn += 1;
-        }
-    })
-    .await;
+    offers_both(&app, &stub, 2).await;
     assert_eq!(app.get("/tools").await.expect(200)["servers"][0]["why"], Value::Null);
     assert_eq!(server.heard("initialize").len(), 1, "it is the same connection");
     assert!(app.output().contains("its list could not be read again"), "{}", app.output());
@@ -155,12 +145,7 @@ on_both!(t1_01_a_server_without_sessions_is_heard_when_its_list_changes, |medium
     assert_eq!(server.hears("GET", 1).await["session"], Value::Null);
     server.changes(vec![tool("a", "A."), tool("b", "B.")]);
     server.hears("tools/list", 2).await;
-    let mut turn = 1;
-    while outside(&*stub.nth(turn - 1, decision).await) != ["mcp__it__a", "mcp__it__b"] {
-        app.tell("more").await;
-        turn += 1;
-        assert!(turn < 50, "the new tool never came");
-    }
+    offers_both(&app, &stub, 1).await;
     let sessions = server.headers().iter().filter(|headers| headers.contains_key("mcp-session-id")).count();
     assert_eq!(sessions, 0, "it is told of no session");
 });
@@ -176,17 +161,7 @@ on_both!(t1_01_a_change_that_nothing_told_of_is_seen_while_the_server_is_used, |
     app.tell("one").await;
     assert_eq!(outside(&*stub.nth(0, decision).await), ["mcp__it__a"]);
     server.answers("tools/list", json!({ "tools": [tool("a", "A."), tool("b", "B.")] }));
-    within("the new list", async {
-        let mut turn = 1;
-        loop {
-            app.tell("more").await;
-            if outside(&*stub.nth(turn, decision).await) == ["mcp__it__a", "mcp__it__b"] {
-                return;
-            }
-            turn += 1;
-        }
-    })
-    .await;
+    offers_both(&app, &stub, 1).await;
     assert_eq!(server.heard("initialize").len(), 1, "it is the same connection");
 });
 
