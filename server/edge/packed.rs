@@ -1,4 +1,4 @@
-//! Documents that lie compressed (zlib) in the binary: they are asked for once or never, and would be a hundredth of it.
+//! The contracts lie compressed (zlib) in the binary, because they are seldom asked for and would be a hundredth of it.
 
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::decompress_to_vec_zlib;

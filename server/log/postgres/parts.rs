@@ -1,5 +1,5 @@
-//! Rows of projections as parts of one statement: rows of a table to which the same is done are one part, whose columns go as arrays.
-//! The statement around them is in `bulk.rs`.
+//! A part of a commit's statement writes the rows of one table to which the same is done; their columns go as arrays. The statement around
+//! the parts is in `bulk.rs`.
 
 use std::collections::BTreeMap;
 
@@ -60,8 +60,8 @@ impl Part {
     /// The text of a statement whose first argument has the number `first`. `only_if`: a `where` on which all of it depends, or nothing.
     pub fn text(&self, first: usize, only_if: &str) -> String {
         let Self { table, columns, .. } = self;
-        let kind = |column: &&&'static Column| if column.kind == Kind::Text { "text" } else { "bigint" };
-        let kinds = columns.iter().map(|it| kind(&it)).chain(self.words.as_ref().map(|_| "text"));
+        let kinds = columns.iter().map(|column| if column.kind == Kind::Text { "text" } else { "bigint" });
+        let kinds = kinds.chain(self.words.as_ref().map(|_| "text"));
         let arrays: Vec<String> = kinds.zip(first..).map(|(kind, at)| format!("${at}::{kind}[]")).collect();
         let mut names: Vec<&str> = columns.iter().map(|column| column.name).collect();
         let mut values: Vec<String> = names.iter().map(|name| format!("v.{name}")).collect();

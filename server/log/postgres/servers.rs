@@ -11,7 +11,8 @@ use crate::words::time::Timestamp;
 
 /// Says that this server is there. What is there and says the same is not touched: nothing is written.
 const HERE: &str = "here as (insert into servers (id, name, version, state, threads, leases, lost_us, since) \
-     select $1, $2, $3, $4, $5, $6, $7, 'epoch'::timestamptz + $9 * interval '1 microsecond' where not exists (select 1 from servers s where s.id = $1 and s.state = $4 \
+     select $1, $2, $3, $4, $5, $6, $7, 'epoch'::timestamptz + $9 * interval '1 microsecond' \
+     where not exists (select 1 from servers s where s.id = $1 and s.state = $4 \
      and (s.threads = 0) = ($5 = 0) and s.seen > clock_timestamp() - $8 * interval '1 microsecond') \
      on conflict (id) do update set seen = clock_timestamp(), state = excluded.state, threads = excluded.threads, \
      leases = excluded.leases, lost_us = excluded.lost_us), \
