@@ -41,11 +41,15 @@ const BLOCK: Duration = Duration::from_millis(1000);
 const BLOCKS: usize = 5;
 const WRITERS: usize = 64;
 /// As long as a short reply.
-const TEXT: &str =
-    "A reply of ordinary length, as a mind gives it: two sentences, some words each. This is the second one.";
+const TEXT: &str = "A reply of ordinary length, as a mind gives it: two sentences, some words each. This is the second one.";
 
 fn project(event: &Event, _: &Fact<'_>) -> ThreadChange {
-    ThreadChange { woken: event.wakes().then_some(event.seq), visible: 1, heard: 1, ..ThreadChange::default() }
+    ThreadChange {
+        woken: event.wakes().then_some(event.seq),
+        visible: 1,
+        heard: 1,
+        ..ThreadChange::default()
+    }
 }
 
 fn draft(thread: &str, tags: &[&str]) -> Draft {
@@ -54,7 +58,10 @@ fn draft(thread: &str, tags: &[&str]) -> Draft {
         thread: ThreadId::parse(thread).unwrap(),
         source: Source::Internal,
         modality: Modality::Text,
-        payload: Payload::from_iter([("text".to_owned(), json!(TEXT)), ("turn".to_owned(), json!(1))]),
+        payload: Payload::from_iter([
+            ("text".to_owned(), json!(TEXT)),
+            ("turn".to_owned(), json!(1)),
+        ]),
         tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
         conditions: Vec::new(),
     }
@@ -80,7 +87,11 @@ async fn main() {
     let folder = Folder(path);
     let sqlite = format!("sqlite://{}/thinkd.db", folder.0.display());
     append_sqlite(&sqlite, &folder.0).await;
-    pages(&format!("sqlite://{}/pages.db", folder.0.display()), "SQLite").await;
+    pages(
+        &format!("sqlite://{}/pages.db", folder.0.display()),
+        "SQLite",
+    )
+    .await;
     notes::sqlite(&folder.0, longest()).await;
     match std::env::var("BENCH_POSTGRES_URL") {
         Ok(url) => {
@@ -94,7 +105,10 @@ async fn main() {
 
 /// Appends of one event each from so many writers for a block: events a second.
 async fn grouped(store: &Arc<dyn Store>, writers: usize) -> f64 {
-    let (count, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let (count, stop) = (
+        Arc::new(AtomicU64::new(0)),
+        Arc::new(AtomicBool::new(false)),
+    );
     let start = Instant::now();
     let tasks: Vec<_> = (0..writers)
         .map(|writer| {
@@ -103,7 +117,10 @@ async fn grouped(store: &Arc<dyn Store>, writers: usize) -> f64 {
             tokio::spawn(async move {
                 while !stop.load(Ordering::Relaxed) {
                     let draft = draft(&thread, &["submodule:critic", "turn:1"]);
-                    store.append(Append::free(&Space::default(), vec![draft])).await.unwrap();
+                    store
+                        .append(Append::free(&Space::default(), vec![draft]))
+                        .await
+                        .unwrap();
                     count.fetch_add(1, Ordering::Relaxed);
                 }
             })
@@ -117,8 +134,7 @@ async fn grouped(store: &Arc<dyn Store>, writers: usize) -> f64 {
     count.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64()
 }
 
-const ROW: &str =
-    "insert into raw (event_id, ts, thread, source, modality, payload, tags) values ($1, $2, $3, $4, $5, $6, $7)";
+const ROW: &str = "insert into raw (event_id, ts, thread, source, modality, payload, tags) values ($1, $2, $3, $4, $5, $6, $7)";
 
 macro_rules! raw_row {
     ($connection:expr) => {
@@ -139,11 +155,17 @@ macro_rules! raw_row {
 async fn raw_sqlite(connection: &mut SqliteConnection, rows_a_commit: u64) -> f64 {
     let (start, mut rows) = (Instant::now(), 0);
     while start.elapsed() < BLOCK {
-        sqlx::query("begin immediate").execute(&mut *connection).await.unwrap();
+        sqlx::query("begin immediate")
+            .execute(&mut *connection)
+            .await
+            .unwrap();
         for _ in 0..rows_a_commit {
             raw_row!(&mut *connection);
         }
-        sqlx::query("commit").execute(&mut *connection).await.unwrap();
+        sqlx::query("commit")
+            .execute(&mut *connection)
+            .await
+            .unwrap();
         rows += rows_a_commit;
     }
     rows as f64 / start.elapsed().as_secs_f64()
@@ -173,7 +195,10 @@ async fn append_sqlite(url: &str, folder: &Path) {
     println!("SQLite, synchronous=FULL, events/s (median of {BLOCKS} blocks)");
     println!("  plain loop, one row a commit   {one:>9.0}");
     println!("  plain loop, 100 rows a commit  {hundred:>9.0}");
-    println!("  store, 1 writer                {single:>9.0}   {:.2} of one row a commit", single / one);
+    println!(
+        "  store, 1 writer                {single:>9.0}   {:.2} of one row a commit",
+        single / one
+    );
     println!(
         "  store, {WRITERS} writers              {many:>9.0}   {:.2} of 100 rows a commit (goal 0.6), {:.1} of one (goal 20)",
         many / hundred,
@@ -184,7 +209,11 @@ async fn append_sqlite(url: &str, folder: &Path) {
 
 async fn append_postgres(url: &str) {
     let store = store::open(url, Options::default(), project).await.unwrap();
-    let raw = PgPoolOptions::new().max_connections(WRITERS as u32).connect(url).await.unwrap();
+    let raw = PgPoolOptions::new()
+        .max_connections(WRITERS as u32)
+        .connect(url)
+        .await
+        .unwrap();
     let table = "create table raw (seq bigserial primary key, event_id uuid, ts bigint, thread text, source text, \
          modality text, payload text, tags text)";
     sqlx::query(table).execute(&raw).await.unwrap();
@@ -208,7 +237,10 @@ async fn append_postgres(url: &str) {
 }
 
 async fn raw_postgres(pool: &sqlx::PgPool) -> f64 {
-    let (count, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let (count, stop) = (
+        Arc::new(AtomicU64::new(0)),
+        Arc::new(AtomicBool::new(false)),
+    );
     let start = Instant::now();
     let tasks: Vec<_> = (0..WRITERS)
         .map(|_| {
@@ -233,29 +265,44 @@ async fn raw_postgres(pool: &sqlx::PgPool) -> f64 {
 /// What a busy log looks like: many threads, one of them half of it; a rare thread and a rare tag at its very beginning.
 fn filler(number: u64) -> Draft {
     let mut draft = match number % 8 {
-        0 => Draft { source: Source::User, ..draft("main", &["input", "type:message"]) },
+        0 => Draft {
+            source: Source::User,
+            ..draft("main", &["input", "type:message"])
+        },
         1..=2 => draft("main", &["submodule:critic"]),
         3 => draft("main", &["debug", "call:decision"]),
         4 => Draft {
             source: Source::Tool,
-            ..draft(&format!("t{}", number % 1000), &["response", "result", "tool:reply"])
+            ..draft(
+                &format!("t{}", number % 1000),
+                &["response", "result", "tool:reply"],
+            )
         },
         _ => draft(&format!("t{}", number % 1000), &["decision"]),
     };
     if number < 100 {
         draft = super_rare(number);
     }
-    draft.payload.insert("text".into(), json!(format!("{TEXT} number{number}")));
+    draft
+        .payload
+        .insert("text".into(), json!(format!("{TEXT} number{number}")));
     draft
 }
 
 fn super_rare(number: u64) -> Draft {
-    if number.is_multiple_of(2) { draft("rare.thread", &["input"]) } else { draft("main", &["rare"]) }
+    if number.is_multiple_of(2) {
+        draft("rare.thread", &["input"])
+    } else {
+        draft("main", &["rare"])
+    }
 }
 
 /// Events of the longest log, and notes.
 fn longest() -> u64 {
-    std::env::var("BENCH_EVENTS").ok().and_then(|n| n.parse().ok()).unwrap_or(100_000)
+    std::env::var("BENCH_EVENTS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(100_000)
 }
 
 async fn pages(url: &str, name: &str) {
@@ -267,14 +314,22 @@ async fn pages(url: &str, name: &str) {
     }
     println!("\n{name}, pages of 50: median µs (95th percentile)");
     let mut length = 0;
-    for size in [1_000, 10_000, 100_000, 1_000_000].into_iter().filter(|size| *size <= most) {
+    for size in [1_000, 10_000, 100_000, 1_000_000]
+        .into_iter()
+        .filter(|size| *size <= most)
+    {
         let start = Instant::now();
         while length < size {
-            let drafts = (length..size.min(length + 2000)).map(filler).collect::<Vec<_>>();
+            let drafts = (length..size.min(length + 2000))
+                .map(filler)
+                .collect::<Vec<_>>();
             length += drafts.len() as u64;
             store.append(Append::free(&space, drafts)).await.unwrap();
         }
-        println!(" {size} events (filled in {:.1} s)", start.elapsed().as_secs_f64());
+        println!(
+            " {size} events (filled in {:.1} s)",
+            start.elapsed().as_secs_f64()
+        );
         for (what, query) in questions(size as i64) {
             let (median, late) = ask(&store, &space, &query).await;
             println!("  {what:<34} {median:>8.0} ({late:.0})");
@@ -286,22 +341,108 @@ async fn pages(url: &str, name: &str) {
 fn questions(size: i64) -> Vec<(&'static str, Query)> {
     let thread = |id: &str| Some(ThreadId::parse(id).unwrap());
     let tags = |tags: &[&str]| tags.iter().map(|tag| (*tag).to_owned()).collect::<Vec<_>>();
-    let base = Query { limit: 50, ..Query::default() };
+    let base = Query {
+        limit: 50,
+        ..Query::default()
+    };
     vec![
         ("latest", base.clone()),
-        ("latest of a busy thread", Query { thread: thread("main"), ..base.clone() }),
-        ("latest of a rare thread", Query { thread: thread("rare.thread"), ..base.clone() }),
-        ("visible of a busy thread", Query { thread: thread("main"), show: Show::Visible, ..base.clone() }),
-        ("heard of a busy thread", Query { thread: thread("main"), show: Show::Heard, ..base.clone() }),
-        ("tags input, response", Query { tags: tags(&["input", "response"]), ..base.clone() }),
-        ("a rare tag", Query { tags: tags(&["rare"]), ..base.clone() }),
-        ("busy thread, rare tag", Query { thread: thread("main"), tags: tags(&["rare"]), ..base.clone() }),
-        ("below a rare thread", Query { thread: thread("rare"), subtree: true, ..base.clone() }),
-        ("source tool", Query { source: Some(Source::Tool), ..base.clone() }),
-        ("modality audio (none)", Query { modality: Some(Modality::Audio), ..base.clone() }),
-        ("from the middle on", Query { after: Some(size / 2), order: Order::Ascending, ..base.clone() }),
-        ("a rare word", Query { text: Some("number77".into()), ..base.clone() }),
-        ("a common word", Query { text: Some("reply".into()), ..base }),
+        (
+            "latest of a busy thread",
+            Query {
+                thread: thread("main"),
+                ..base.clone()
+            },
+        ),
+        (
+            "latest of a rare thread",
+            Query {
+                thread: thread("rare.thread"),
+                ..base.clone()
+            },
+        ),
+        (
+            "visible of a busy thread",
+            Query {
+                thread: thread("main"),
+                show: Show::Visible,
+                ..base.clone()
+            },
+        ),
+        (
+            "heard of a busy thread",
+            Query {
+                thread: thread("main"),
+                show: Show::Heard,
+                ..base.clone()
+            },
+        ),
+        (
+            "tags input, response",
+            Query {
+                tags: tags(&["input", "response"]),
+                ..base.clone()
+            },
+        ),
+        (
+            "a rare tag",
+            Query {
+                tags: tags(&["rare"]),
+                ..base.clone()
+            },
+        ),
+        (
+            "busy thread, rare tag",
+            Query {
+                thread: thread("main"),
+                tags: tags(&["rare"]),
+                ..base.clone()
+            },
+        ),
+        (
+            "below a rare thread",
+            Query {
+                thread: thread("rare"),
+                subtree: true,
+                ..base.clone()
+            },
+        ),
+        (
+            "source tool",
+            Query {
+                source: Some(Source::Tool),
+                ..base.clone()
+            },
+        ),
+        (
+            "modality audio (none)",
+            Query {
+                modality: Some(Modality::Audio),
+                ..base.clone()
+            },
+        ),
+        (
+            "from the middle on",
+            Query {
+                after: Some(size / 2),
+                order: Order::Ascending,
+                ..base.clone()
+            },
+        ),
+        (
+            "a rare word",
+            Query {
+                text: Some("number77".into()),
+                ..base.clone()
+            },
+        ),
+        (
+            "a common word",
+            Query {
+                text: Some("reply".into()),
+                ..base
+            },
+        ),
     ]
 }
 

@@ -33,12 +33,22 @@ pub fn run(_: &Arguments) {
 }
 
 fn pool() -> Pool {
-    Pool::new(Options { program: process::program(), ..code::Options::default().pool() })
+    Pool::new(Options {
+        program: process::program(),
+        ..code::Options::default().pool()
+    })
 }
 
 async fn sum(pool: &Pool, n: usize) {
-    let request = Request { language: Language::JavaScript, code: "input + 1".to_owned(), input: json!(n) };
-    assert_eq!(pool.run("bench", request).await.unwrap().outcome, Ok(json!(n + 1)));
+    let request = Request {
+        language: Language::JavaScript,
+        code: "input + 1".to_owned(),
+        input: json!(n),
+    };
+    assert_eq!(
+        pool.run("bench", request).await.unwrap().outcome,
+        Ok(json!(n + 1))
+    );
 }
 
 async fn workers() {
@@ -65,16 +75,31 @@ async fn workers() {
     );
     let begin = Instant::now();
     join_all((0..AT_ONCE).map(|n| sum(&pool, n))).await;
-    println!("{AT_ONCE} runs at once on two workers: {:.1} ms", since(begin));
-    let kib: Vec<f64> = children(std::process::id()).into_iter().map(|pid| Usage::of(pid).kib).collect();
-    println!("{} workers that wait: {:.1} MiB each", kib.len(), kib.iter().sum::<f64>() / kib.len() as f64 / 1024.0);
+    println!(
+        "{AT_ONCE} runs at once on two workers: {:.1} ms",
+        since(begin)
+    );
+    let kib: Vec<f64> = children(std::process::id())
+        .into_iter()
+        .map(|pid| Usage::of(pid).kib)
+        .collect();
+    println!(
+        "{} workers that wait: {:.1} MiB each",
+        kib.len(),
+        kib.iter().sum::<f64>() / kib.len() as f64 / 1024.0
+    );
 }
 
 fn children(parent: u32) -> Vec<u32> {
-    let pids = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let pids = std::fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     let is_child = |pid: &u32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)) == Some(&parent.to_string())
+        stat.rsplit(')')
+            .next()
+            .and_then(|rest| rest.split_whitespace().nth(1))
+            == Some(&parent.to_string())
     };
     pids.filter(is_child).collect()
 }
@@ -84,20 +109,33 @@ async fn acks(stub: &Stub) {
     let (mut alone, mut beside) = (Vec::new(), Vec::new());
     for _ in 0..SERVERS {
         let folder = Folder::new();
-        let settings = ["tools.code.time_ms=1000", "turn.max_rounds=1000", "limits.threads=1000000"];
+        let settings = [
+            "tools.code.time_ms=1000",
+            "turn.max_rounds=1000",
+            "limits.threads=1000000",
+        ];
         let server = Server::thinkd_asking(&folder.file("code.db"), &stub.url(), &settings).await;
         timed(&server, &mut alone).await;
         let http = process::http();
         for n in 0..HOSTILE {
             let url = server.url(&format!("/threads/loops-{n}/messages"));
-            assert!(http.post(url).json(&json!({ "text": "loop" })).send().await.unwrap().status().is_success());
+            assert!(
+                http.post(url)
+                    .json(&json!({ "text": "loop" }))
+                    .send()
+                    .await
+                    .unwrap()
+                    .status()
+                    .is_success()
+            );
         }
         while children(server.pid()).len() < 2 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         timed(&server, &mut beside).await;
     }
-    let [(p50, p99), (with50, with99)] = [&mut alone, &mut beside].map(|took| (at(took, 0.5), at(took, 0.99)));
+    let [(p50, p99), (with50, with99)] =
+        [&mut alone, &mut beside].map(|took| (at(took, 0.5), at(took, 0.99)));
     println!("ack alone: p50 {p50:.2} ms, p99 {p99:.2} ms");
     println!(
         "ack beside two endless loops: p50 {with50:.2} ms, p99 {with99:.2} ms; p99 {:.2} of it (goal 2)",
@@ -111,7 +149,9 @@ async fn timed(server: &Server, took: &mut Vec<f64>) {
         let begin = Instant::now();
         let said = json!({ "type": "message", "thread": "plain", "text": format!("hello {n}"), "id": format!("m{n}") });
         let said = tokio_tungstenite::tungstenite::Message::text(said.to_string());
-        futures_util::SinkExt::send(&mut socket, said).await.unwrap();
+        futures_util::SinkExt::send(&mut socket, said)
+            .await
+            .unwrap();
         until(&mut socket, r#""type":"ack""#).await;
         took.push(ms(begin.elapsed()));
         until(&mut socket, r#""response""#).await;

@@ -55,10 +55,20 @@ pub fn run(arguments: &Arguments) {
 
 /// The one figure that cannot be seen from outside: here the server is in this process, so that the clock starts at the commit.
 fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
-    let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let threads = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
     let url = format!("sqlite://{}", folder.file("inside.db").display());
     let (log, address) = threads.block_on(async {
-        let log = store::open(&url, thinkd::log::options::Options::default(), projection::project).await.unwrap();
+        let log = store::open(
+            &url,
+            thinkd::log::options::Options::default(),
+            projection::project,
+        )
+        .await
+        .unwrap();
         let prompts = Arc::new(prompt::Prompts::load(None).unwrap());
         let model = Arc::new(Offline::new());
         let options = options::Options::default();
@@ -72,16 +82,33 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
             recall: Arc::new(Recall::new(log.clone(), finder::Options::default(), 1.0)),
             code: Arc::default(),
         };
-        let tools = Arc::new(catalogue::built_in().tools(&supplies, &Chosen::default()).unwrap());
+        let tools = Arc::new(
+            catalogue::built_in()
+                .tools(&supplies, &Chosen::default())
+                .unwrap(),
+        );
         let ground = Ground::new(supplies, tools, model, history::Options::default(), options);
         let kinds = Kinds::new(&ground);
         let runtime = Runtime::start(ground, kinds.all());
         let metrics = telemetry::start_metrics().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let authority = Authority { keys: Arc::new(Keys::new(None, &[]).unwrap()), tokens: None };
-        let parts = Parts { sessions: Sessions::new(runtime, kinds, 1.0), authority, metrics, about: Vec::new() };
-        tokio::spawn(server::serve(listener, Options::default(), parts, CancellationToken::new()));
+        let authority = Authority {
+            keys: Arc::new(Keys::new(None, &[]).unwrap()),
+            tokens: None,
+        };
+        let parts = Parts {
+            sessions: Sessions::new(runtime, kinds, 1.0),
+            authority,
+            metrics,
+            about: Vec::new(),
+        };
+        tokio::spawn(server::serve(
+            listener,
+            Options::default(),
+            parts,
+            CancellationToken::new(),
+        ));
         (log, address)
     });
     let (mut ours, mut raw) = (Vec::new(), Vec::new());
@@ -94,7 +121,10 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
             for _ in 0..TIMES {
                 let append = log.clone();
                 let committed = threads.spawn(async move {
-                    append.append(Append::free(&Space::default(), vec![said()])).await.unwrap();
+                    append
+                        .append(Append::free(&Space::default(), vec![said()]))
+                        .await
+                        .unwrap();
                     Instant::now()
                 });
                 until(&mut socket, r#""type":"event""#).await;
@@ -102,7 +132,8 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
                 let committed = committed.await.unwrap();
                 // Less than nothing where the socket is served before the appender.
                 took.push(
-                    ms(arrived.saturating_duration_since(committed)) - ms(committed.saturating_duration_since(arrived)),
+                    ms(arrived.saturating_duration_since(committed))
+                        - ms(committed.saturating_duration_since(arrived)),
                 );
             }
             ours.push(median(took));
@@ -119,7 +150,13 @@ fn commit_to_socket(arguments: &Arguments, stub: &Stub, folder: &Folder) {
 
 fn said() -> Draft {
     let name = Name::parse("one").unwrap();
-    Draft::submodule_said(&ThreadId::default(), 1, &name, When::InTime, "what a voice has to say about the plan")
+    Draft::submodule_said(
+        &ThreadId::default(),
+        1,
+        &name,
+        When::InTime,
+        "what a voice has to say about the plan",
+    )
 }
 
 /// Frames there and back without waiting in between: ping and pong at thinkd, an echo beside it.
@@ -137,7 +174,11 @@ async fn row(arguments: &Arguments, stub: &Stub, server: &Server) {
         raw.push(echo(&mut plain, ROW).await);
     }
     let ratio = median(ours.iter().zip(&raw).map(|(a, b)| a / b));
-    println!("{ROW} frames in a row  {:.3} ms  (raw echo {:.3} ms; ratio {ratio:.2})", median(ours), median(raw));
+    println!(
+        "{ROW} frames in a row  {:.3} ms  (raw echo {:.3} ms; ratio {ratio:.2})",
+        median(ours),
+        median(raw)
+    );
 }
 
 async fn echo(socket: &mut Socket, depth: usize) -> f64 {
@@ -180,7 +221,8 @@ async fn fan(arguments: &Arguments, stub: &Stub, server: &Server) {
         let events = 50;
         let writers = (0..events).map(|event| change_one(server, round * events + event + 1));
         let write = futures_util::future::join_all(writers);
-        let heard = futures_util::future::join_all(ours.iter_mut().map(|socket| hear(socket, events)));
+        let heard =
+            futures_util::future::join_all(ours.iter_mut().map(|socket| hear(socket, events)));
         tokio::join!(write, heard);
         deliveries.push((events * FAN) as f64 / begin.elapsed().as_secs_f64());
         plain.push(fan_plain(&text, events, &mut raw).await);
@@ -195,7 +237,12 @@ async fn fan(arguments: &Arguments, stub: &Stub, server: &Server) {
 
 async fn change_one(server: &Server, number: usize) {
     let change = json!({ "prompt": format!("{number:>8} {}", "what a voice is told ".repeat(5)) });
-    let answer = http().patch(server.url("/submodules/one")).json(&change).send().await.unwrap();
+    let answer = http()
+        .patch(server.url("/submodules/one"))
+        .json(&change)
+        .send()
+        .await
+        .unwrap();
     assert!(answer.status().is_success());
 }
 
@@ -212,8 +259,9 @@ async fn change(server: &Server, number: usize, sockets: &mut [Socket]) -> usize
 async fn hear(socket: &mut Socket, events: usize) {
     let mut heard = 0;
     while heard < events {
-        let frame =
-            tokio::time::timeout(Duration::from_secs(60), socket.next()).await.expect("an event within a minute");
+        let frame = tokio::time::timeout(Duration::from_secs(60), socket.next())
+            .await
+            .expect("an event within a minute");
         heard += usize::from(frame.unwrap().unwrap().is_text());
     }
 }

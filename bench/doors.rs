@@ -14,7 +14,11 @@ pub fn run(arguments: &Arguments) {
     let folder = Folder::new();
     let client = client();
     for shape in [Shape::A, Shape::B] {
-        let server = client.block_on(Server::thinkd(&folder.file(&format!("{}.db", shape.name())), &stub, shape));
+        let server = client.block_on(Server::thinkd(
+            &folder.file(&format!("{}.db", shape.name())),
+            &stub,
+            shape,
+        ));
         client.block_on(compare(arguments, &server));
     }
 }
@@ -28,7 +32,13 @@ async fn compare(arguments: &Arguments, server: &Server) {
     for round in 0..=arguments.rounds {
         let before = Usage::of(server.pid()).cpu_ms;
         for turn in 0..TURNS {
-            server.turn(&mut socket, "talk", &format!("user message {turn}: what should I do next?")).await;
+            server
+                .turn(
+                    &mut socket,
+                    "talk",
+                    &format!("user message {turn}: what should I do next?"),
+                )
+                .await;
         }
         let between = Usage::quiet(server.pid()).await.cpu_ms;
         // Nobody listens beside: what a follower costs is no cost of this door.
@@ -36,7 +46,12 @@ async fn compare(arguments: &Arguments, server: &Server) {
         let begin = Usage::quiet(server.pid()).await.cpu_ms;
         for turn in 0..TURNS {
             let text = format!("user message {turn}: what should I do next?");
-            let answer = http.post(&address).json(&json!({ "text": text })).send().await.unwrap();
+            let answer = http
+                .post(&address)
+                .json(&json!({ "text": text }))
+                .send()
+                .await
+                .unwrap();
             assert_eq!(answer.status(), 200);
             assert!(answer.text().await.unwrap().contains("responses"));
         }
@@ -47,8 +62,15 @@ async fn compare(arguments: &Arguments, server: &Server) {
             by_wait.push((end - begin) / TURNS as f64);
         }
     }
-    let ratio = median(by_socket.iter().zip(&by_wait).map(|(socket, wait)| wait / socket));
+    let ratio = median(
+        by_socket
+            .iter()
+            .zip(&by_wait)
+            .map(|(socket, wait)| wait / socket),
+    );
     let (socket, wait) = (median(by_socket), median(by_wait));
     let name = server.shape.name();
-    println!("{name}  CPU a turn: over a socket {socket:.3} ms, by ?wait {wait:.3} ms, {ratio:.2} of it");
+    println!(
+        "{name}  CPU a turn: over a socket {socket:.3} ms, by ?wait {wait:.3} ms, {ratio:.2} of it"
+    );
 }

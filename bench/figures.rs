@@ -33,8 +33,11 @@ impl Arguments {
             let at = all.iter().position(|argument| argument == name);
             at.and_then(|at| all.get(at + 1))
         };
-        let number = |name: &str, default: f64| value(name).map_or(default, |text| text.parse().expect("a number"));
-        let is_value = |at: usize| at > 0 && all[at - 1].starts_with("--") && all[at - 1] != "--bench";
+        let number = |name: &str, default: f64| {
+            value(name).map_or(default, |text| text.parse().expect("a number"))
+        };
+        let is_value =
+            |at: usize| at > 0 && all[at - 1].starts_with("--") && all[at - 1] != "--bench";
         let parts = (0..all.len()).filter(|at| !all[*at].starts_with("--") && !is_value(*at));
         Self {
             case: value("--case").cloned(),
@@ -52,7 +55,10 @@ impl Arguments {
 
 /// A client's runtime: one thread, as a client has.
 pub fn client() -> Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
 }
 
 /// The middle one; NaN of nothing.
@@ -92,22 +98,39 @@ pub struct Usage {
 
 impl Usage {
     pub fn of(pid: u32) -> Self {
-        let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let read =
+            |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
         let (stat, status) = (read("stat"), read("status"));
         // Behind the name, which may have spaces: state, …, utime and stime in hundredths of a second.
-        let ticks: f64 = stat
-            .rsplit(')')
+        let ticks: f64 = stat.rsplit(')').next().map_or(0.0, |rest| {
+            rest.split_whitespace()
+                .skip(11)
+                .take(2)
+                .filter_map(|n| n.parse::<f64>().ok())
+                .sum()
+        });
+        let resident = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .unwrap_or_default();
+        let kib = resident
+            .split_whitespace()
             .next()
-            .map_or(0.0, |rest| rest.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<f64>().ok()).sum());
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
-        let kib = resident.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0.0);
+            .and_then(|n| n.parse().ok())
+            .unwrap_or(0.0);
         let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
-        Self { cpu_ms: ticks * 10.0, kib, descriptors }
+        Self {
+            cpu_ms: ticks * 10.0,
+            kib,
+            descriptors,
+        }
     }
 
     /// How long its threads have computed, in microseconds: finer than `cpu_ms`, and without those that have ended.
     pub fn computed_us(pid: u32) -> f64 {
-        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
+            .unwrap()
+            .flatten();
         let of = |path: std::path::PathBuf| -> Option<f64> {
             let text = std::fs::read_to_string(path.join("schedstat")).ok()?;
             text.split(' ').next()?.parse().ok()

@@ -12,10 +12,18 @@ pub fn run(arguments: &Arguments) {
         "seed  lowest, points  at the end, points  of good ones, points  never: uses  costs: uses, ended  good kept"
     );
     for (seed, it) in (1..).zip(&all) {
-        let of = |worth| it.planted.iter().filter(move |planted| planted.worth == worth);
+        let of = |worth| {
+            it.planted
+                .iter()
+                .filter(move |planted| planted.worth == worth)
+        };
         let most = |worth| of(worth).map(|planted| planted.uses).max().unwrap_or(0);
-        let ended = of(Worth::Costs).filter(|planted| planted.ended.is_some()).count();
-        let kept = of(Worth::Gains).filter(|planted| planted.ended.is_none()).count();
+        let ended = of(Worth::Costs)
+            .filter(|planted| planted.ended.is_some())
+            .count();
+        let kept = of(Worth::Gains)
+            .filter(|planted| planted.ended.is_none())
+            .count();
         println!(
             "{seed:>4}  {:>14.2}  {:>18.2}  {:>20.2}  {:>11}  {:>10}, {ended:>2} of 10  {kept:>6} of 20",
             points(it.lowest),
@@ -25,11 +33,23 @@ pub fn run(arguments: &Arguments) {
             most(Worth::Costs),
         );
     }
-    let of = |worth| all.iter().flat_map(|it| &it.planted).filter(move |planted| planted.worth == worth);
-    let unusable = of(Worth::Never).filter(|it| it.tally.standing() == Standing::Unusable && it.uses <= 5).count();
-    println!("never work: {unusable} of {} unusable within 5 uses", of(Worth::Never).count());
+    let of = |worth| {
+        all.iter()
+            .flat_map(|it| &it.planted)
+            .filter(move |planted| planted.worth == worth)
+    };
+    let unusable = of(Worth::Never)
+        .filter(|it| it.tally.standing() == Standing::Unusable && it.uses <= 5)
+        .count();
+    println!(
+        "never work: {unusable} of {} unusable within 5 uses",
+        of(Worth::Never).count()
+    );
     let quick = of(Worth::Costs).filter(|it| it.uses <= 30).count();
-    let (ended, count) = (of(Worth::Costs).filter(|it| it.ended.is_some()).count(), of(Worth::Costs).count());
+    let (ended, count) = (
+        of(Worth::Costs).filter(|it| it.ended.is_some()).count(),
+        of(Worth::Costs).count(),
+    );
     println!(
         "cost 20 points: {quick} of {count} used 30 times at most, {ended} dropped (the rest met too few like tasks)"
     );

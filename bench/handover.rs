@@ -32,7 +32,10 @@ pub fn run(arguments: &Arguments) {
         return;
     };
     let stub = Stub::start();
-    for (name, going, goal) in [("killed", Going::Killed, TAKE_OVER), ("drained", Going::Drained, HAND_OVER)] {
+    for (name, going, goal) in [
+        ("killed", Going::Killed, TAKE_OVER),
+        ("drained", Going::Drained, HAND_OVER),
+    ] {
         if arguments.case.as_ref().is_some_and(|case| case != name) {
             continue;
         }
@@ -61,8 +64,15 @@ async fn round(stub: &Stub, url: &str, going: Going) -> Vec<f64> {
     stub.forget_hung();
     let client = http();
     let said = (0..THREADS).map(|number| {
-        let message = client.post(goes.url(&format!("/threads/hang-{number}/messages"))).json(&json!({ "text": "go" }));
-        async { assert!(message.send().await.unwrap().status().is_success(), "a message was refused") }
+        let message = client
+            .post(goes.url(&format!("/threads/hang-{number}/messages")))
+            .json(&json!({ "text": "go" }));
+        async {
+            assert!(
+                message.send().await.unwrap().status().is_success(),
+                "a message was refused"
+            )
+        }
     });
     join_all(said).await;
     hung(stub, THREADS).await;
@@ -75,7 +85,12 @@ async fn round(stub: &Stub, url: &str, going: Going) -> Vec<f64> {
         Going::Drained => goes.stop(),
     }
     hung(stub, 2 * THREADS).await;
-    let took = stub.hung().iter().skip(THREADS).map(|at| ms(at.duration_since(begin))).collect();
+    let took = stub
+        .hung()
+        .iter()
+        .skip(THREADS)
+        .map(|at| ms(at.duration_since(begin)))
+        .collect();
     drop(stays);
     database.drop().await;
     took
@@ -85,7 +100,11 @@ async fn round(stub: &Stub, url: &str, going: Going) -> Vec<f64> {
 async fn hung(stub: &Stub, count: usize) {
     let begin = Instant::now();
     while stub.hung().len() < count {
-        assert!(begin.elapsed() < PATIENCE, "{} of {count} threads are run after a minute", stub.hung().len());
+        assert!(
+            begin.elapsed() < PATIENCE,
+            "{} of {count} threads are run after a minute",
+            stub.hung().len()
+        );
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }

@@ -47,11 +47,20 @@ pub fn run(arguments: &Arguments) {
         if first.is_nan() {
             first = page;
         } else {
-            println!("  to its own figure at 1000 events: ratio {:.2}", page / first);
+            println!(
+                "  to its own figure at 1000 events: ratio {:.2}",
+                page / first
+            );
         }
     }
     client.block_on(long_thread(arguments, &stub, &file));
-    starts(arguments, &stub, &format!("{filled} events"), &folder, Some((&file, &floor_file)));
+    starts(
+        arguments,
+        &stub,
+        &format!("{filled} events"),
+        &folder,
+        Some((&file, &floor_file)),
+    );
     let program = std::fs::metadata(process::program()).unwrap().len();
     println!("the program is {:.1} MB", program as f64 / 1e6);
 }
@@ -64,17 +73,35 @@ pub fn drafts(number: usize) -> Vec<Draft> {
     };
     let turn = (number / THREADS) as u64;
     let voice = |name: &str| {
-        let text = format!("turn {turn}: {name} thinks that the plan number {number} should be looked at once more");
-        Draft::submodule_said(&thread, turn, &Name::parse(name).unwrap(), When::InTime, &text)
+        let text = format!(
+            "turn {turn}: {name} thinks that the plan number {number} should be looked at once more"
+        );
+        Draft::submodule_said(
+            &thread,
+            turn,
+            &Name::parse(name).unwrap(),
+            When::InTime,
+            &text,
+        )
     };
-    let record =
-        Draft::call_record(&thread, turn, &Who::Decision, serde_json::json!({ "purpose": "decide", "round": 0 }));
+    let record = Draft::call_record(
+        &thread,
+        turn,
+        &Who::Decision,
+        serde_json::json!({ "purpose": "decide", "round": 0 }),
+    );
     vec![
         voice("one"),
         voice("two"),
         voice("three"),
         record,
-        Draft::reply(&thread, turn, "c0.0", &format!("here is what I think of plan number {number}"), false),
+        Draft::reply(
+            &thread,
+            turn,
+            "c0.0",
+            &format!("here is what I think of plan number {number}"),
+            false,
+        ),
         Draft::turn_ended(&thread, turn, TurnOutcome::Done, 0),
     ]
 }
@@ -85,7 +112,9 @@ async fn fill(file: &Path, range: std::ops::Range<usize>) {
     let all: Vec<usize> = (range.start / 6..range.end / 6).collect();
     for turns in all.chunks(FILL / 6) {
         let drafts = turns.iter().flat_map(|turn| drafts(*turn)).collect();
-        log.append(Append::free(&Space::default(), drafts)).await.unwrap();
+        log.append(Append::free(&Space::default(), drafts))
+            .await
+            .unwrap();
     }
     if range.start == 0 {
         one_thread(&log, "short", SHORT).await;
@@ -103,14 +132,22 @@ async fn one_thread(log: &std::sync::Arc<dyn Store>, thread: &str, events: usize
         draft
     };
     for turns in Vec::from_iter(0..events / 6).chunks(FILL / 6) {
-        let drafts = turns.iter().flat_map(|turn| drafts(*turn)).map(moved).collect();
-        log.append(Append::free(&Space::default(), drafts)).await.unwrap();
+        let drafts = turns
+            .iter()
+            .flat_map(|turn| drafts(*turn))
+            .map(moved)
+            .collect();
+        log.append(Append::free(&Space::default(), drafts))
+            .await
+            .unwrap();
     }
 }
 
 /// The floor's table, as the floor makes it.
 async fn fill_floor(file: &Path, events: usize) {
-    let options = SqliteConnectOptions::new().filename(file).create_if_missing(true);
+    let options = SqliteConnectOptions::new()
+        .filename(file)
+        .create_if_missing(true);
     let mut log = SqliteConnection::connect_with(&options).await.unwrap();
     let text = "pragma journal_mode = wal; pragma synchronous = off;
         create table if not exists events(seq integer primary key, event_id text not null, ts integer not null, thread text not null,
@@ -122,7 +159,10 @@ async fn fill_floor(file: &Path, events: usize) {
         "{text} {events}) insert into events select i, 'id-' || i, i, iif(i % {THREADS} = 0, 'main', 'thread-' || i % {THREADS}),
           'internal', 'text', 'turn ' || i || ': one thinks that the plan number should be looked at once more', '{{}}' from n"
     );
-    sqlx::raw_sql(sqlx::AssertSqlSafe(text)).execute(&mut log).await.unwrap();
+    sqlx::raw_sql(sqlx::AssertSqlSafe(text))
+        .execute(&mut log)
+        .await
+        .unwrap();
     log.close().await.unwrap();
 }
 
@@ -133,7 +173,11 @@ async fn pages(arguments: &Arguments, stub: &Stub, file: &Path, floor_file: &Pat
         Some(program) => Some(Server::floor(&program, floor_file, stub, Shape::A).await),
         None => None,
     };
-    let paths = ["/events?thread=main&limit=50", "/events?limit=50", "/events?tags=response&thread=main&limit=50"];
+    let paths = [
+        "/events?thread=main&limit=50",
+        "/events?limit=50",
+        "/events?tags=response&thread=main&limit=50",
+    ];
     let mut main = f64::NAN;
     for path in paths {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -149,7 +193,10 @@ async fn pages(arguments: &Arguments, stub: &Stub, file: &Path, floor_file: &Pat
             println!();
         } else {
             let ratio = median(ours.iter().zip(&theirs).map(|(a, b)| a / b));
-            println!("  (floor's latest 50 {:.3} ms; ratio {ratio:.2})", median(theirs));
+            println!(
+                "  (floor's latest 50 {:.3} ms; ratio {ratio:.2})",
+                median(theirs)
+            );
         }
         if main.is_nan() {
             main = p50;
@@ -180,9 +227,18 @@ async fn long_thread(arguments: &Arguments, stub: &Stub, file: &Path) {
     for round in 0..=arguments.rounds {
         let (mut of_long, mut of_short) = (Vec::new(), Vec::new());
         for time in 0..TIMES {
-            for (thread, socket, took) in [("long", &mut long, &mut of_long), ("short", &mut short, &mut of_short)] {
+            for (thread, socket, took) in [
+                ("long", &mut long, &mut of_long),
+                ("short", &mut short, &mut of_short),
+            ] {
                 let begin = Instant::now();
-                server.turn(socket, thread, &format!("message {round} {time}: what next?")).await;
+                server
+                    .turn(
+                        socket,
+                        thread,
+                        &format!("message {round} {time}: what next?"),
+                    )
+                    .await;
                 took.push(since(begin));
             }
         }
@@ -191,30 +247,54 @@ async fn long_thread(arguments: &Arguments, stub: &Stub, file: &Path) {
             ratios.push(median(of_long) / median(of_short));
         }
     }
-    println!("a turn (b) in a thread of {LONG} events to one of {SHORT}: ratio {:.2}", median(ratios));
+    println!(
+        "a turn (b) in a thread of {LONG} events to one of {SHORT}: ratio {:.2}",
+        median(ratios)
+    );
 }
 
 /// From the start of the process to ready, and to the first reply.
-fn starts(arguments: &Arguments, stub: &Stub, about: &str, folder: &Folder, files: Option<(&Path, &Path)>) {
+fn starts(
+    arguments: &Arguments,
+    stub: &Stub,
+    about: &str,
+    folder: &Folder,
+    files: Option<(&Path, &Path)>,
+) {
     let client = client();
     let fresh = |name: &str, round: usize| folder.file(&format!("{name}-{round}.db"));
     let (mut ready, mut ours, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..arguments.rounds.max(5) {
-        let file: PathBuf = files.map_or_else(|| fresh("start", round), |(file, _)| file.to_owned());
+        let file: PathBuf =
+            files.map_or_else(|| fresh("start", round), |(file, _)| file.to_owned());
         let (r, t) = client.block_on(start(|| Server::spawn_thinkd(&file, stub, Shape::A)));
         ready.push(r);
         ours.push(t);
         if let Some(program) = process::floor() {
-            let file = files.map_or_else(|| fresh("start-floor", round), |(_, file)| file.to_owned());
-            theirs.push(client.block_on(start(|| Server::spawn_floor(&program, &file, stub, Shape::A))).1);
+            let file =
+                files.map_or_else(|| fresh("start-floor", round), |(_, file)| file.to_owned());
+            theirs.push(
+                client
+                    .block_on(start(|| {
+                        Server::spawn_floor(&program, &file, stub, Shape::A)
+                    }))
+                    .1,
+            );
         }
     }
-    print!("start with {about}: ready after {:.0} ms, first reply after {:.0} ms", median(ready), median(ours.clone()));
+    print!(
+        "start with {about}: ready after {:.0} ms, first reply after {:.0} ms",
+        median(ready),
+        median(ours.clone())
+    );
     if theirs.is_empty() {
         println!();
     } else {
         let ratio = median(ours.iter().zip(&theirs).map(|(a, b)| a / b));
-        println!("  (floor's first reply {:.0} ms; ratio {ratio:.2})", median(theirs));
+        println!(
+            "  (floor's first reply {:.0} ms; ratio {ratio:.2})",
+            median(theirs)
+        );
     }
 }
 

@@ -72,16 +72,24 @@ fn main() {
         return tenants::attack(attack, address);
     }
     let arguments = Arguments::read();
-    if let Some(unknown) = arguments.parts.iter().find(|part| !PARTS.iter().any(|(name, _)| name == part)) {
+    if let Some(unknown) = arguments
+        .parts
+        .iter()
+        .find(|part| !PARTS.iter().any(|(name, _)| name == part))
+    {
         let known = PARTS.map(|(name, _)| name).join(", ");
         eprintln!("there is no part {unknown:?}; there are {known}");
         std::process::exit(2);
     }
     match process::floor() {
         Some(_) => {
-            println!("beside thinkd runs the floor in THINKD_YARDSTICK; ratios are medians of interleaved rounds")
+            println!(
+                "beside thinkd runs the floor in THINKD_YARDSTICK; ratios are medians of interleaved rounds"
+            )
         }
-        None => println!("THINKD_YARDSTICK names no folder with the floor: ratios are to plain loops in this program"),
+        None => println!(
+            "THINKD_YARDSTICK names no folder with the floor: ratios are to plain loops in this program"
+        ),
     }
     for (name, part) in PARTS {
         if arguments.parts.is_empty() || arguments.parts.iter().any(|wanted| wanted == name) {

@@ -30,7 +30,11 @@ pub fn run(arguments: &Arguments) {
 async fn idle(stub: &Stub, folder: &Folder) -> Usage {
     let server = Server::thinkd(&folder.file("idle.db"), stub, Shape::A).await;
     let idle = Usage::quiet(server.pid()).await;
-    println!("idle: {:.1} MiB, {} descriptors", idle.kib / 1024.0, idle.descriptors);
+    println!(
+        "idle: {:.1} MiB, {} descriptors",
+        idle.kib / 1024.0,
+        idle.descriptors
+    );
     let mut sockets = Vec::new();
     for _ in 0..SOCKETS {
         let mut socket = connect(&format!("ws://{}/ws", server.address)).await;
@@ -38,7 +42,10 @@ async fn idle(stub: &Stub, folder: &Folder) -> Usage {
         sockets.push(socket);
     }
     let with = Usage::quiet(server.pid()).await;
-    println!("an idle socket: {:.1} KiB ({SOCKETS} of them)", (with.kib - idle.kib) / SOCKETS as f64);
+    println!(
+        "an idle socket: {:.1} KiB ({SOCKETS} of them)",
+        (with.kib - idle.kib) / SOCKETS as f64
+    );
     idle
 }
 
@@ -62,10 +69,20 @@ async fn sleeping(arguments: &Arguments, stub: &Stub, folder: &Folder, idle: Usa
 async fn make_threads(file: &Path, threads: usize) {
     let log = process::log(file).await;
     let ended = |number: &usize| {
-        Draft::turn_ended(&ThreadId::parse(&format!("sleeper-{number}")).unwrap(), 1, TurnOutcome::Done, 0)
+        Draft::turn_ended(
+            &ThreadId::parse(&format!("sleeper-{number}")).unwrap(),
+            1,
+            TurnOutcome::Done,
+            0,
+        )
     };
     for numbers in Vec::from_iter(0..threads).chunks(2000) {
-        log.append(Append::free(&Space::default(), numbers.iter().map(ended).collect())).await.unwrap();
+        log.append(Append::free(
+            &Space::default(),
+            numbers.iter().map(ended).collect(),
+        ))
+        .await
+        .unwrap();
     }
     process::indexed(&log, "sleepers").await;
     log.close().await;
@@ -78,7 +95,12 @@ async fn many_turns(arguments: &Arguments, stub: &Stub, folder: &Folder) {
     let mut first = f64::NAN;
     for tenth in 1..=10 {
         let upto = arguments.turns * tenth / 10;
-        let talks = (0..TALKS).map(|slot| talk(&server, (taken..upto).filter(move |turn| turn % TALKS == slot)));
+        let talks = (0..TALKS).map(|slot| {
+            talk(
+                &server,
+                (taken..upto).filter(move |turn| turn % TALKS == slot),
+            )
+        });
         futures_util::future::join_all(talks).await;
         taken = upto;
         let now = Usage::quiet(server.pid()).await;
@@ -102,6 +124,8 @@ async fn talk(server: &Server, turns: impl Iterator<Item = usize>) {
     for turn in turns {
         let thread = format!("turn-{turn}");
         server.listen(&mut socket, &thread).await;
-        server.turn(&mut socket, &thread, &format!("message {turn}: what next?")).await;
+        server
+            .turn(&mut socket, &thread, &format!("message {turn}: what next?"))
+            .await;
     }
 }

@@ -52,18 +52,35 @@ impl Passes {
     fn of(worlds: &[Vec<bool>]) -> Self {
         let share = |part: usize, of: usize| 100.0 * part as f64 / of.max(1) as f64;
         let right = worlds.iter().flatten().filter(|right| **right).count();
-        let all = worlds.iter().filter(|runs| runs.iter().all(|right| *right)).count();
-        Self { one: share(right, worlds.iter().map(Vec::len).sum()), eight: share(all, worlds.len()) }
+        let all = worlds
+            .iter()
+            .filter(|runs| runs.iter().all(|right| *right))
+            .count();
+        Self {
+            one: share(right, worlds.iter().map(Vec::len).sum()),
+            eight: share(all, worlds.len()),
+        }
     }
 }
 
 /// A cell but for its world and its run.
 fn cell(steps: usize, chance: f64, judge_error: f64, repeat: f64) -> Planted {
-    Planted { steps, chance, judge_error, repeat, world: 0, run: 0 }
+    Planted {
+        steps,
+        chance,
+        judge_error,
+        repeat,
+        world: 0,
+        run: 0,
+    }
 }
 
 fn worlds(cell: Planted, count: u64) -> impl Iterator<Item = Vec<Planted>> {
-    (1..=count).map(move |world| (1..=RUNS).map(|run| Planted { world, run, ..cell }).collect())
+    (1..=count).map(move |world| {
+        (1..=RUNS)
+            .map(|run| Planted { world, run, ..cell })
+            .collect()
+    })
 }
 
 /// In how many worlds the server is tried: `seeds` where a mission has 20 steps, more where it has fewer, which take less.
@@ -72,11 +89,19 @@ fn ours(seeds: u64, steps: usize) -> u64 {
 }
 
 fn other(cell: Planted, way: Way) -> Passes {
-    Passes::of(&worlds(cell, WORLDS).map(|runs| runs.iter().map(way).collect()).collect::<Vec<_>>())
+    Passes::of(
+        &worlds(cell, WORLDS)
+            .map(|runs| runs.iter().map(way).collect())
+            .collect::<Vec<_>>(),
+    )
 }
 
 pub fn run(arguments: &Arguments) {
-    let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let threads = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
     let wants = |part: &str| arguments.case.as_deref().is_none_or(|case| case == part);
     if wants("costs") {
         threads.block_on(costs());
@@ -107,15 +132,31 @@ impl Missions {
             "mission.tokens=1000000000",
             "limits.threads=100000",
         ];
-        let server = Server::thinkd_asking(&folder.file("missions.db"), &door.model(), &settings).await;
-        Self { server, http: process::http(), door, _folder: folder }
+        let server =
+            Server::thinkd_asking(&folder.file("missions.db"), &door.model(), &settings).await;
+        Self {
+            server,
+            http: process::http(),
+            door,
+            _folder: folder,
+        }
     }
 
     async fn begin(&self, mission: &str, calls: u64) -> String {
-        let body = json!({ "kind": "mission", "mission": mission, "budget": { "model_calls": calls } });
-        let answer = self.http.post(self.server.url("/threads")).json(&body).send().await.unwrap();
+        let body =
+            json!({ "kind": "mission", "mission": mission, "budget": { "model_calls": calls } });
+        let answer = self
+            .http
+            .post(self.server.url("/threads"))
+            .json(&body)
+            .send()
+            .await
+            .unwrap();
         let thread: Value = answer.json().await.unwrap();
-        thread["id"].as_str().unwrap_or_else(|| panic!("no mission: {thread}")).to_owned()
+        thread["id"]
+            .as_str()
+            .unwrap_or_else(|| panic!("no mission: {thread}"))
+            .to_owned()
     }
 
     async fn get(&self, path: &str) -> Value {
@@ -133,14 +174,24 @@ impl Missions {
         let begin = Instant::now();
         loop {
             let thread = self.get(&format!("/threads/{mission}")).await;
-            if ["done", "failed", "stopped"].contains(&thread["status"].as_str().unwrap_or_default()) {
+            if ["done", "failed", "stopped"]
+                .contains(&thread["status"].as_str().unwrap_or_default())
+            {
                 break;
             }
-            assert!(begin.elapsed() < PATIENCE, "a mission without an end: {thread}");
+            assert!(
+                begin.elapsed() < PATIENCE,
+                "a mission without an end: {thread}"
+            );
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        let replies = self.get(&format!("/events?thread={mission}&tags=response&limit=1")).await;
-        replies["items"][0]["payload"]["text"].as_str().unwrap_or_default().to_owned()
+        let replies = self
+            .get(&format!("/events?thread={mission}&tags=response&limit=1"))
+            .await;
+        replies["items"][0]["payload"]["text"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
     }
 
     /// Which of these are answered right.
@@ -158,9 +209,15 @@ impl Missions {
 /// The rule beside the other ways, in many worlds.
 fn reach() {
     let (mut behind, mut ahead, mut crossings) = (Vec::new(), Vec::new(), Crossings::default());
-    println!("4n + 2 calls each; pass^1 / pass^8 in percent, of {WORLDS} worlds, {RUNS} times each; ours by its rule");
+    println!(
+        "4n + 2 calls each; pass^1 / pass^8 in percent, of {WORLDS} worlds, {RUNS} times each; ours by its rule"
+    );
     print!("chance steps   whole %  error");
-    OTHERS.iter().map(|it| it.0).chain(["ours"]).for_each(|name| print!("{name:>16}"));
+    OTHERS
+        .iter()
+        .map(|it| it.0)
+        .chain(["ours"])
+        .for_each(|name| print!("{name:>16}"));
     println!();
     for (row, chance) in CHANCES.into_iter().enumerate() {
         for steps in STEPS {
@@ -181,19 +238,31 @@ fn reach() {
         }
     }
     crossings.print();
-    let (most, at) = behind.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
+    let (most, at) = behind
+        .into_iter()
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .unwrap();
     println!("at most {most:.1} points behind the best of the others (goal {BEHIND}): {at}");
-    let (least, at) = ahead.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
+    let (least, at) = ahead
+        .into_iter()
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+        .unwrap();
     println!(
         "where less than 0.1 % of whole attempts succeed, {least:.1} points ahead of them at least (goal {AHEAD}): {at}"
     );
-    println!("\nwhere another try of a step repeats it, right or wrong, with this chance; no error of judges");
+    println!(
+        "\nwhere another try of a step repeats it, right or wrong, with this chance; no error of judges"
+    );
     for repeat in [0.1, 0.3] {
         for chance in [0.7, 0.95] {
             for steps in [3, 20, 80] {
                 let cell = cell(steps, chance, 0.0, repeat);
                 print!("{repeat:<4}");
-                print_cell(&cell, &OTHERS.map(|(_, way)| other(cell, way)), other(cell, Planted::by_rule));
+                print_cell(
+                    &cell,
+                    &OTHERS.map(|(_, way)| other(cell, way)),
+                    other(cell, Planted::by_rule),
+                );
             }
         }
     }
@@ -214,18 +283,36 @@ async fn server(seeds: u64) {
             let right = missions.right(&all).await;
             let by_rule: Vec<bool> = all.iter().map(Planted::by_rule).collect();
             let count = |of: &[bool]| of.iter().filter(|right| **right).count();
-            let same = right.iter().zip(&by_rule).filter(|(one, other)| one == other).count();
+            let same = right
+                .iter()
+                .zip(&by_rule)
+                .filter(|(one, other)| one == other)
+                .count();
             let (right, by_rule) = (count(&right), count(&by_rule));
-            println!("{chance:<6} {steps:>5} {right:>6} {by_rule:>6} {same:>6} of {}", all.len());
+            println!(
+                "{chance:<6} {steps:>5} {right:>6} {by_rule:>6} {same:>6} of {}",
+                all.len()
+            );
         }
     }
-    println!("judges were asked {} times (goal 0: then it is no matter how they err)", missions.door.count("judge"));
+    println!(
+        "judges were asked {} times (goal 0: then it is no matter how they err)",
+        missions.door.count("judge")
+    );
     println!("{:.0} s", begin.elapsed().as_secs_f64());
 }
 
 fn print_cell(cell: &Planted, others: &[Passes; 4], ours: Passes) {
-    let Planted { steps, chance, judge_error, .. } = cell;
-    print!("{chance:<6} {steps:>5} {:>9.3}  {judge_error:<5}", 100.0 * cell.whole());
+    let Planted {
+        steps,
+        chance,
+        judge_error,
+        ..
+    } = cell;
+    print!(
+        "{chance:<6} {steps:>5} {:>9.3}  {judge_error:<5}",
+        100.0 * cell.whole()
+    );
     for Passes { one, eight } in others.iter().chain([&ours]) {
         print!("{:>16}", format!("{one:.1} / {eight:.0}"));
     }
@@ -241,7 +328,11 @@ impl Crossings {
         let first = self.0.entry(at).or_default();
         for (first, other) in first.iter_mut().zip(others) {
             let is_ahead = other.one + BEHIND < ours.one;
-            *first = if is_ahead { first.or(Some(steps)) } else { None };
+            *first = if is_ahead {
+                first.or(Some(steps))
+            } else {
+                None
+            };
         }
     }
 
@@ -252,7 +343,12 @@ impl Crossings {
         println!();
         for ((chance, error), first) in &self.0 {
             print!("{:<6} {:<5}", CHANCES[*chance], ERRORS[*error]);
-            first.iter().for_each(|steps| print!("{:>16}", steps.map_or_else(|| "-".to_owned(), |it| it.to_string())));
+            first.iter().for_each(|steps| {
+                print!(
+                    "{:>16}",
+                    steps.map_or_else(|| "-".to_owned(), |it| it.to_string())
+                )
+            });
             println!();
         }
     }
@@ -284,7 +380,10 @@ async fn costs() {
         );
         walls.push(wall);
     }
-    println!("1,000 tasks take {:.1} times as long as 100 (goal 11)", walls[1] / walls[0]);
+    println!(
+        "1,000 tasks take {:.1} times as long as 100 (goal 11)",
+        walls[1] / walls[0]
+    );
     // The first ones bring along what the server then has for everybody: pages of the database, the newest events, the memory of its allocator.
     let mut asked = missions.door.count("solve");
     for which in 1..=HELD {

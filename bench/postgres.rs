@@ -60,13 +60,16 @@ async fn beside_sqlite(arguments: &Arguments, stub: &Stub, url: &str) {
                 file.push(block(&sqlite, conversations, arguments.secs).await);
                 server.push(block(&postgres, conversations, arguments.secs).await);
             }
-            let ratio =
-                |figure: fn(&Block) -> f64| median(server.iter().zip(&file).map(|(a, b)| figure(a) / figure(b)));
+            let ratio = |figure: fn(&Block) -> f64| {
+                median(server.iter().zip(&file).map(|(a, b)| figure(a) / figure(b)))
+            };
             let name = format!("{} {conversations:>3}", shape.name());
             println!("{name}  SQLite   {}", Block::median(&file));
             println!("{name}  Postgres {}", Block::median(&server));
             let (n, p50, cpu) = (ratio(|b| b.per_second), ratio(|b| b.p50), ratio(|b| b.cpu));
-            println!("{name}  ratio  turns/s {n:.2} (goal 0.5)  p50 {p50:.2} (goal 2 for one)  CPU of thinkd {cpu:.2}");
+            println!(
+                "{name}  ratio  turns/s {n:.2} (goal 0.5)  p50 {p50:.2} (goal 2 for one)  CPU of thinkd {cpu:.2}"
+            );
         }
         sqlite.stop();
         postgres.stop();
@@ -106,7 +109,9 @@ async fn as_it_grows(arguments: &Arguments, stub: &Stub, url: &str) {
                 now.push(Block::median(&blocks));
             }
             server.stop();
-            let [one, many] = now[..] else { unreachable!("two cases") };
+            let [one, many] = now[..] else {
+                unreachable!("two cases")
+            };
             let [one_first, many_first] = *first.get_or_insert([one, many]);
             let with = if statistics { "with" } else { "without" };
             println!("log of {events:>7} events, {with} statistics:  b   1 {one}");
@@ -138,7 +143,9 @@ async fn three_servers(arguments: &Arguments, stub: &Stub, url: &str) {
     }
     let (mut one, mut three, mut apart) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..=arguments.rounds {
-        let alone = block(&servers[0], TOGETHER, arguments.secs).await.per_second;
+        let alone = block(&servers[0], TOGETHER, arguments.secs)
+            .await
+            .per_second;
         let together = each(arguments, &servers).await;
         let separate = each(arguments, &strangers).await;
         // The first round is for every thread to get as long as it is ever shown.
@@ -168,7 +175,11 @@ async fn each(arguments: &Arguments, servers: &[Server]) -> f64 {
         let names = format!("of-{at}");
         async move { crate::turns::block_of(server, &names, TOGETHER / 3, arguments.secs).await }
     });
-    futures_util::future::join_all(each).await.iter().map(|block| block.per_second).sum()
+    futures_util::future::join_all(each)
+        .await
+        .iter()
+        .map(|block| block.per_second)
+        .sum()
 }
 
 /// A database of its own.
@@ -183,11 +194,21 @@ impl Database {
     pub async fn new(server: &str, statistics: bool) -> Self {
         let name = format!("bench_{}", thinkd::words::id::fresh().simple());
         let (address, _) = server.rsplit_once('/').expect("postgres://…/database");
-        let database = Self { server: server.to_owned(), url: format!("{address}/{name}"), name };
-        database.run_on_server(&format!("create database {}", database.name)).await;
+        let database = Self {
+            server: server.to_owned(),
+            url: format!("{address}/{name}"),
+            name,
+        };
+        database
+            .run_on_server(&format!("create database {}", database.name))
+            .await;
         if !statistics {
             // The tables are made here, so that they can be told to stay without.
-            store::open(&database.url, Options::default(), projection::project).await.unwrap().close().await;
+            store::open(&database.url, Options::default(), projection::project)
+                .await
+                .unwrap()
+                .close()
+                .await;
             let all = "do $$ declare t text; begin for t in select quote_ident(relname) from pg_class where relkind = 'r' \
                 and relnamespace = 'public'::regnamespace loop execute 'alter table ' || t || ' set (autovacuum_enabled = off)'; \
                 end loop; end $$";
@@ -208,23 +229,31 @@ impl Database {
         if range.is_empty() {
             return;
         }
-        let log = store::open(&self.url, Options::default(), projection::project).await.unwrap();
+        let log = store::open(&self.url, Options::default(), projection::project)
+            .await
+            .unwrap();
         let turns: Vec<usize> = (range.start / 6..range.end / 6).collect();
         for turns in turns.chunks(FILL) {
             let drafts = turns.iter().flat_map(|turn| drafts(*turn)).collect();
-            log.append(Append::free(&Space::default(), drafts)).await.unwrap();
+            log.append(Append::free(&Space::default(), drafts))
+                .await
+                .unwrap();
         }
         crate::process::indexed(&log, &format!("filled{}", range.end)).await;
         log.close().await;
     }
 
     pub async fn drop(self) {
-        self.run_on_server(&format!("drop database {} with (force)", self.name)).await;
+        self.run_on_server(&format!("drop database {} with (force)", self.name))
+            .await;
     }
 }
 
 async fn execute(url: &str, text: &str) {
     let mut connection = PgConnection::connect(url).await.unwrap();
-    sqlx::raw_sql(sqlx::AssertSqlSafe(text.to_owned())).execute(&mut connection).await.unwrap();
+    sqlx::raw_sql(sqlx::AssertSqlSafe(text.to_owned()))
+        .execute(&mut connection)
+        .await
+        .unwrap();
     connection.close().await.unwrap();
 }

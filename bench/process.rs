@@ -32,7 +32,8 @@ pub fn floor() -> Option<PathBuf> {
 
 /// The thinkd that is measured: this tree's, or the one that THINKD_BINARY names.
 pub fn program() -> PathBuf {
-    std::env::var_os("THINKD_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_thinkd").into(), PathBuf::from)
+    std::env::var_os("THINKD_BINARY")
+        .map_or_else(|| env!("CARGO_BIN_EXE_thinkd").into(), PathBuf::from)
 }
 
 /// A folder that goes when this does.
@@ -41,7 +42,8 @@ pub struct Folder(pub PathBuf);
 impl Folder {
     pub fn new() -> Self {
         // Beside the build, not in /tmp: that may be memory, and a commit is to reach a disk.
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{}", thinkd::words::id::fresh()));
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("bench-{}", thinkd::words::id::fresh()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }
@@ -107,7 +109,13 @@ const SETTINGS: [&str; 11] = [
 impl Server {
     /// Starts thinkd on a file, and returns at once.
     pub fn spawn_thinkd(file: &Path, stub: &Stub, shape: Shape) -> Self {
-        Self::spawn_on(&format!("sqlite://{}", file.display()), file.parent().unwrap(), &stub.url(), shape, &[])
+        Self::spawn_on(
+            &format!("sqlite://{}", file.display()),
+            file.parent().unwrap(),
+            &stub.url(),
+            shape,
+            &[],
+        )
     }
 
     /// thinkd on a file, ready, with a model elsewhere and settings of its own, and without voices.
@@ -119,13 +127,25 @@ impl Server {
     }
 
     /// Starts thinkd on a database, in a folder, and returns at once.
-    fn spawn_on(database: &str, folder: &Path, model: &str, shape: Shape, settings: &[&str]) -> Self {
+    fn spawn_on(
+        database: &str,
+        folder: &Path,
+        model: &str,
+        shape: Shape,
+        settings: &[&str],
+    ) -> Self {
         let address = free_address();
         let mut command = Command::new(program());
-        command.env_clear().env("OPENAI_BASE_URL", model).env("OPENAI_API_KEY", "stub");
+        command
+            .env_clear()
+            .env("OPENAI_BASE_URL", model)
+            .env("OPENAI_API_KEY", "stub");
         // A slower disk (slow_flush.c) is for both.
         let slow = ["LD_PRELOAD", "SLOW_FLUSH_US"];
-        command.envs(slow.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        command.envs(
+            slow.iter()
+                .filter_map(|name| Some((name, std::env::var_os(name)?))),
+        );
         command.current_dir(folder);
         command.args(["--listen", &address, "--database", database]);
         for setting in SETTINGS.iter().chain(settings) {
@@ -139,13 +159,32 @@ impl Server {
         let address = free_address();
         let port = address.rsplit(':').next().unwrap().to_owned();
         let mut command = Command::new(program);
-        command.args(["--port", &port, "--llm", &stub.url(), "--sync", "FULL", "--db"]).arg(file);
+        command
+            .args([
+                "--port",
+                &port,
+                "--llm",
+                &stub.url(),
+                "--sync",
+                "FULL",
+                "--db",
+            ])
+            .arg(file);
         Self::spawn(Kind::Floor, shape, address, command)
     }
 
     fn spawn(kind: Kind, shape: Shape, address: String, mut command: Command) -> Self {
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
-        Self { kind, shape, address, child }
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self {
+            kind,
+            shape,
+            address,
+            child,
+        }
     }
 
     /// thinkd, ready, with the voices of the shape.
@@ -170,7 +209,12 @@ impl Server {
     /// Waits until thinkd serves, and sees to the voices of the shape.
     async fn begin(&self) {
         self.ready().await;
-        if self.shape == Shape::B && self.get("/submodules").await["items"].as_array().unwrap().is_empty() {
+        if self.shape == Shape::B
+            && self.get("/submodules").await["items"]
+                .as_array()
+                .unwrap()
+                .is_empty()
+        {
             self.voices(&["one", "two", "three"]).await;
         }
     }
@@ -179,8 +223,17 @@ impl Server {
     pub async fn voices(&self, names: &[&str]) {
         for name in names {
             let voice = json!({ "name": name, "prompt": format!("You are submodule {name}. Say what matters.") });
-            let answer = http().post(self.url("/submodules")).json(&voice).send().await.unwrap();
-            assert!(answer.status().is_success(), "a voice was refused: {}", answer.text().await.unwrap());
+            let answer = http()
+                .post(self.url("/submodules"))
+                .json(&voice)
+                .send()
+                .await
+                .unwrap();
+            assert!(
+                answer.status().is_success(),
+                "a voice was refused: {}",
+                answer.text().await.unwrap()
+            );
         }
     }
 
@@ -194,10 +247,23 @@ impl Server {
     /// Waits until it serves.
     pub async fn ready(&self) {
         let begin = Instant::now();
-        let path = if self.kind == Kind::Thinkd { "/readyz" } else { "/history?thread=none" };
+        let path = if self.kind == Kind::Thinkd {
+            "/readyz"
+        } else {
+            "/history?thread=none"
+        };
         let client = http();
-        while !client.get(self.url(path)).send().await.is_ok_and(|answer| answer.status().is_success()) {
-            assert!(begin.elapsed() < Duration::from_secs(60), "{:?} is not ready after a minute", self.kind);
+        while !client
+            .get(self.url(path))
+            .send()
+            .await
+            .is_ok_and(|answer| answer.status().is_success())
+        {
+            assert!(
+                begin.elapsed() < Duration::from_secs(60),
+                "{:?} is not ready after a minute",
+                self.kind
+            );
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
@@ -211,7 +277,14 @@ impl Server {
     }
 
     pub async fn get(&self, path: &str) -> Value {
-        http().get(self.url(path)).send().await.unwrap().json().await.unwrap()
+        http()
+            .get(self.url(path))
+            .send()
+            .await
+            .unwrap()
+            .json()
+            .await
+            .unwrap()
     }
 
     /// A socket that takes turns in one thread. From thinkd it hears what the thread's chat shows, no more.
@@ -229,7 +302,8 @@ impl Server {
 
     /// From now on the socket hears the replies in this thread.
     pub async fn listen(&self, socket: &mut Socket, thread: &str) {
-        let frame = json!({ "type": "subscribe", "thread": thread, "tags": ["response"], "id": "s" });
+        let frame =
+            json!({ "type": "subscribe", "thread": thread, "tags": ["response"], "id": "s" });
         socket.send(Message::text(frame.to_string())).await.unwrap();
         until(socket, r#""id":"s""#).await;
     }
@@ -238,15 +312,24 @@ impl Server {
     pub async fn turn(&self, socket: &mut Socket, thread: &str, text: &str) {
         let frame = json!({ "type": "message", "thread": thread, "text": text });
         socket.send(Message::text(frame.to_string())).await.unwrap();
-        let reply = if self.kind == Kind::Thinkd { r#""type":"event""# } else { r#""type":"reply""# };
+        let reply = if self.kind == Kind::Thinkd {
+            r#""type":"event""#
+        } else {
+            r#""type":"reply""#
+        };
         until(socket, reply).await;
     }
 
     /// Stops it, and waits for its end.
     pub fn stop(mut self) {
-        drop(Command::new("sh").args(["-c", &format!("kill {}", self.pid())]).status());
+        drop(
+            Command::new("sh")
+                .args(["-c", &format!("kill {}", self.pid())])
+                .status(),
+        );
         let begin = Instant::now();
-        while begin.elapsed() < Duration::from_secs(20) && self.child.try_wait().unwrap().is_none() {
+        while begin.elapsed() < Duration::from_secs(20) && self.child.try_wait().unwrap().is_none()
+        {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -271,28 +354,48 @@ pub fn on(file: &Path) -> String {
 
 /// The log of a database.
 pub async fn log_at(url: &str) -> Arc<dyn Store> {
-    store::open(url, Options::default(), projection::project).await.unwrap()
+    store::open(url, Options::default(), projection::project)
+        .await
+        .unwrap()
 }
 
 /// Waits for the log's search index: appends a word that nobody else says, until it is found.
 pub async fn indexed(log: &Arc<dyn Store>, word: &str) {
     let said = Draft::reply(&ThreadId::default(), 1, "c0.0", word, false);
-    log.append(Append::free(&Space::default(), vec![said])).await.unwrap();
-    let query = Query { text: Some(word.to_owned()), limit: 1, ..Query::default() };
+    log.append(Append::free(&Space::default(), vec![said]))
+        .await
+        .unwrap();
+    let query = Query {
+        text: Some(word.to_owned()),
+        limit: 1,
+        ..Query::default()
+    };
     // A log that was filled in a hurry is indexed for a while; until then it asks to be asked again.
-    while log.events(&Space::default(), &query).await.map_or(true, |found| found.is_empty()) {}
+    while log
+        .events(&Space::default(), &query)
+        .await
+        .map_or(true, |found| found.is_empty())
+    {}
 }
 
 /// An HTTP client; `get` on the same one reuses its connection.
 pub fn http() -> reqwest::Client {
     // A server closes what was idle for ten seconds (limits.header_ms): a bench that was busy as long must not use it again.
     let kept = Duration::from_secs(5);
-    reqwest::Client::builder().no_proxy().tcp_nodelay(true).pool_idle_timeout(kept).build().unwrap()
+    reqwest::Client::builder()
+        .no_proxy()
+        .tcp_nodelay(true)
+        .pool_idle_timeout(kept)
+        .build()
+        .unwrap()
 }
 
 /// A socket to any of them.
 pub async fn connect(url: &str) -> Socket {
-    tokio_tungstenite::connect_async_with_config(url, None, true).await.unwrap().0
+    tokio_tungstenite::connect_async_with_config(url, None, true)
+        .await
+        .unwrap()
+        .0
 }
 
 /// Reads frames until one has these words.
@@ -308,7 +411,9 @@ pub async fn until(socket: &mut Socket, words: &str) -> String {
         }
         panic!("the socket was closed");
     };
-    tokio::time::timeout(Duration::from_secs(60), found).await.expect("an answer within a minute")
+    tokio::time::timeout(Duration::from_secs(60), found)
+        .await
+        .expect("an answer within a minute")
 }
 
 fn free_address() -> String {

@@ -22,9 +22,10 @@ const BLOCKS: [usize; 2] = [50, 150];
 const VOICES: [&str; 4] = ["understanding", "critic", "memory", "warmth"];
 /// Calls of a turn: the voices comment, the decision decides, the voices follow up.
 const CALLS: usize = 2 * VOICES.len() + 1;
-const WORDS: [&str; 8] = ["garden", "engine", "harbour", "violin", "glacier", "library", "kitchen", "orbit"];
-const LONG: &str =
-    "It seems to me that there is more to this than meets the eye, and that a careful answer would say so first.";
+const WORDS: [&str; 8] = [
+    "garden", "engine", "harbour", "violin", "glacier", "library", "kitchen", "orbit",
+];
+const LONG: &str = "It seems to me that there is more to this than meets the eye, and that a careful answer would say so first.";
 
 /// A request as it came.
 struct Sent {
@@ -45,7 +46,9 @@ pub fn run(_: &Arguments) {
 async fn measure(folder: &Folder, heard: &Heard) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let model = format!("http://{}/v1", listener.local_addr().unwrap());
-    let router = Router::new().route("/v1/chat/completions", post(answer)).with_state(heard.clone());
+    let router = Router::new()
+        .route("/v1/chat/completions", post(answer))
+        .with_state(heard.clone());
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
     let settings = ["turn.follow_up=true", "models.low.stream=false"];
     let server = Server::thinkd_asking(&folder.file("prompts.db"), &model, &settings).await;
@@ -56,7 +59,9 @@ async fn measure(folder: &Folder, heard: &Heard) {
         let before = sent.len();
         for turn in before / CALLS..before / CALLS + turns {
             let (one, other) = (WORDS[turn % 8], WORDS[turn * 3 % 8]);
-            let text = format!("Turn {turn}: tell me about the {one} that we saw near the {other} the other day.");
+            let text = format!(
+                "Turn {turn}: tell me about the {one} that we saw near the {other} the other day."
+            );
             server.turn(&mut socket, "talk", &text).await;
             // The follow-ups run beside.
             while sent.len() < (turn + 1) * CALLS {
@@ -65,20 +70,36 @@ async fn measure(folder: &Folder, heard: &Heard) {
             }
         }
         println!("turns {} to {}", before / CALLS + 1, before / CALLS + turns);
-        print("the decision", &sent, before, turns, |sent| sent.is_decision);
+        print("the decision", &sent, before, turns, |sent| {
+            sent.is_decision
+        });
         print("the voices", &sent, before, turns, |sent| !sent.is_decision);
         print("all", &sent, before, turns, |_| true);
     }
-    let lists: BTreeSet<(bool, usize)> = sent.iter().map(|sent| (sent.is_decision, sent.tools)).collect();
+    let lists: BTreeSet<(bool, usize)> = sent
+        .iter()
+        .map(|sent| (sent.is_decision, sent.tools))
+        .collect();
     for (is_decision, bytes) in lists {
-        println!("tools of {}: {bytes} bytes", if is_decision { "the decision" } else { "a voice" });
+        println!(
+            "tools of {}: {bytes} bytes",
+            if is_decision {
+                "the decision"
+            } else {
+                "a voice"
+            }
+        );
     }
 }
 
 /// A line of what was sent since `before`; what was sent earlier can be repeated, too.
 fn print(what: &str, sent: &[Sent], before: usize, turns: usize, is: fn(&Sent) -> bool) {
-    let prompts =
-        |sent: &[Sent]| sent.iter().filter(|sent| is(sent)).map(|sent| sent.prompt.clone()).collect::<Vec<_>>();
+    let prompts = |sent: &[Sent]| {
+        sent.iter()
+            .filter(|sent| is(sent))
+            .map(|sent| sent.prompt.clone())
+            .collect::<Vec<_>>()
+    };
     let (early, early_all) = repeated(&prompts(&sent[..before]));
     let (again, all) = repeated(&prompts(sent));
     let own: Vec<&Sent> = sent[before..].iter().filter(|sent| is(sent)).collect();
@@ -94,10 +115,19 @@ fn print(what: &str, sent: &[Sent], before: usize, turns: usize, is: fn(&Sent) -
 
 async fn answer(State(heard): State<Heard>, headers: HeaderMap, bytes: Bytes) -> Json<Value> {
     let body: Value = serde_json::from_slice(&bytes).unwrap();
-    let module = headers.get("x-thinkd-module").and_then(|module| module.to_str().ok()).unwrap_or_default();
+    let module = headers
+        .get("x-thinkd-module")
+        .and_then(|module| module.to_str().ok())
+        .unwrap_or_default();
     let messages = body["messages"].as_array().unwrap();
-    let last = messages.last().and_then(|message| message["content"].as_str()).unwrap();
-    let user = last.lines().rfind(|line| line.contains("] user: ")).and_then(|line| line.split_once("] user: "));
+    let last = messages
+        .last()
+        .and_then(|message| message["content"].as_str())
+        .unwrap();
+    let user = last
+        .lines()
+        .rfind(|line| line.contains("] user: "))
+        .and_then(|line| line.split_once("] user: "));
     let said = user.map_or("", |(_, said)| said);
     let is_decision = module == "decision";
     let message = if is_decision {
@@ -115,7 +145,10 @@ async fn answer(State(heard): State<Heard>, headers: HeaderMap, bytes: Bytes) ->
         prompt: messages.iter().map(ToString::to_string).collect(),
         tools: body["tools"].to_string().len(),
     };
-    heard.lock().unwrap_or_else(PoisonError::into_inner).push(sent);
+    heard
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(sent);
     let usage = json!({ "prompt_tokens": 10, "completion_tokens": 6, "total_tokens": 16 });
     let choice = json!({ "index": 0, "message": message, "finish_reason": "stop" });
     Json(json!({

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use thinkd::event::draft::Draft;
-use thinkd::event::statement::{Claim, Claimant, Derived, Instrument, Judged, Outcome, Source, Status, Triple, Valid};
+use thinkd::event::statement::{
+    Claim, Claimant, Derived, Instrument, Judged, Outcome, Source, Status, Triple, Valid,
+};
 use thinkd::event::trial::News;
 use thinkd::log::appended::Append;
 use thinkd::log::kernel::Store;
@@ -35,31 +37,61 @@ const CLAIMED: usize = 1000;
 const PAUSE: Duration = Duration::from_millis(10);
 
 pub fn run(_: &Arguments) {
-    let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let threads = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
     let (folder, stub) = (Folder::new(), Stub::start());
     for (count, goal) in SIZES {
         let url = process::on(&folder.file(&format!("{count}.db")));
-        threads.block_on(on(&url, &folder, &stub, (&format!("SQLite, {count}"), count, goal)));
+        threads.block_on(on(
+            &url,
+            &folder,
+            &stub,
+            (&format!("SQLite, {count}"), count, goal),
+        ));
     }
-    let Ok(server) = std::env::var("BENCH_POSTGRES_URL") else { return };
+    let Ok(server) = std::env::var("BENCH_POSTGRES_URL") else {
+        return;
+    };
     for (count, goal) in SIZES {
         threads.block_on(async {
             let database = Database::new(&server, true).await;
-            on(&database.url, &folder, &stub, (&format!("Postgres, {count}"), count, goal)).await;
+            on(
+                &database.url,
+                &folder,
+                &stub,
+                (&format!("Postgres, {count}"), count, goal),
+            )
+            .await;
             database.drop().await;
         });
     }
 }
 
 async fn on(url: &str, folder: &Folder, stub: &Stub, (what, count, goal): (&str, usize, f64)) {
-    let store = store::open(url, Options::default(), projection::project).await.unwrap();
+    let store = store::open(url, Options::default(), projection::project)
+        .await
+        .unwrap();
     let space = Space::default();
     let (said, questions) = world(1, count, ASKED);
     fill(&store, &space, &said).await;
-    let recall = Recall::new(store.clone(), finder::Options { bytes: 4 << 30, ..finder::Options::default() }, 1.0);
+    let recall = Recall::new(
+        store.clone(),
+        finder::Options {
+            bytes: 4 << 30,
+            ..finder::Options::default()
+        },
+        1.0,
+    );
     let ask = async |text: &str| {
         let begin = Instant::now();
-        let question = Question { text: text.to_owned(), limit: 8, ..Question::default() };
+        let question = Question {
+            text: text.to_owned(),
+            limit: 8,
+            ..Question::default()
+        };
         let found = recall.recall(&space, &question).await.unwrap();
         (begin.elapsed(), found.hits.len())
     };
@@ -74,7 +106,10 @@ async fn on(url: &str, folder: &Folder, stub: &Stub, (what, count, goal): (&str,
         plain.push(ms(scanned(&said, &question.text)));
     }
     let (half, most) = (at(&mut warm, 0.5), at(&mut warm, 0.99));
-    println!("  {what:<18} first {:>8.0} ms   warm p50 {half:>6.2} ms, p99 {most:>6.2} ms (goal {goal})", ms(first));
+    println!(
+        "  {what:<18} first {:>8.0} ms   warm p50 {half:>6.2} ms, p99 {most:>6.2} ms (goal {goal})",
+        ms(first)
+    );
     println!(
         "    {:.1} hits a question; a plain look for one word in all texts takes {:.2} ms",
         hits as f64 / ASKED as f64,
@@ -90,16 +125,31 @@ async fn on(url: &str, folder: &Folder, stub: &Stub, (what, count, goal): (&str,
 /// The same of a server: what the questions take over HTTP, and how soon claims and messages are acknowledged, in turn, each on a server that rests: what a
 /// message wakes, its turn, is more than what a claim wakes, and neither is to be in the other's way. Its trials rest, too: their calls are used up.
 async fn over_http(url: &str, folder: &Folder, stub: &Stub, questions: &[Planted], goal: f64) {
-    let settings = ["memory.calls_per_hour=1", "memory.waiting=2000", "memory.recall_bytes=4294967296"];
-    let (server, http) = (Server::thinkd_with(url, &folder.0, stub, &settings), process::http());
+    let settings = [
+        "memory.calls_per_hour=1",
+        "memory.waiting=2000",
+        "memory.recall_bytes=4294967296",
+    ];
+    let (server, http) = (
+        Server::thinkd_with(url, &folder.0, stub, &settings),
+        process::http(),
+    );
     server.ready().await;
     let before = Usage::quiet(server.pid()).await.kib;
     let mut warm = Vec::new();
     for (at, question) in questions.iter().enumerate() {
         let begin = Instant::now();
-        let answer =
-            http.get(server.url("/recall")).query(&[("q", &*question.text), ("limit", "8")]).send().await.unwrap();
-        assert!(answer.status().is_success(), "{}", answer.text().await.unwrap());
+        let answer = http
+            .get(server.url("/recall"))
+            .query(&[("q", &*question.text), ("limit", "8")])
+            .send()
+            .await
+            .unwrap();
+        assert!(
+            answer.status().is_success(),
+            "{}",
+            answer.text().await.unwrap()
+        );
         answer.bytes().await.unwrap();
         // The first one loads them all.
         warm.extend((at > 0).then(|| since(begin)));
@@ -111,7 +161,12 @@ async fn over_http(url: &str, folder: &Folder, stub: &Stub, questions: &[Planted
     );
     let acknowledged = async |path: &str, body: Value| {
         let begin = Instant::now();
-        let answer = http.post(server.url(path)).json(&body).send().await.unwrap();
+        let answer = http
+            .post(server.url(path))
+            .json(&body)
+            .send()
+            .await
+            .unwrap();
         let took = since(begin);
         assert_eq!(answer.status(), 202, "{}", answer.text().await.unwrap());
         tokio::time::sleep(PAUSE).await;
@@ -120,22 +175,38 @@ async fn over_http(url: &str, folder: &Folder, stub: &Stub, questions: &[Planted
     let (mut claims, mut messages) = (Vec::new(), Vec::new());
     for at in 0..CLAIMED {
         claims.push(
-            acknowledged("/world-model", json!({ "statement": format!("The stone number {at} is grey.") })).await,
+            acknowledged(
+                "/world-model",
+                json!({ "statement": format!("The stone number {at} is grey.") }),
+            )
+            .await,
         );
-        messages.push(acknowledged("/threads/talk/messages", json!({ "text": format!("message {at}") })).await);
+        messages.push(
+            acknowledged(
+                "/threads/talk/messages",
+                json!({ "text": format!("message {at}") }),
+            )
+            .await,
+        );
     }
     let (claim, message) = (at(&mut claims, 0.99), at(&mut messages, 0.99));
     let (half, other) = (at(&mut claims, 0.5), at(&mut messages, 0.5));
     println!(
         "    acknowledged       a claim p50 {half:.2} ms, p99 {claim:.2} ms; a message p50 {other:.2} ms, p99 {message:.2} ms"
     );
-    println!("    a claim's p99 is {:.2} of a message's (goal 2)", claim / message);
+    println!(
+        "    a claim's p99 is {:.2} of a message's (goal 2)",
+        claim / message
+    );
 }
 
 /// The least that could answer: a look through all texts for the longest word of a question.
 fn scanned(said: &[Said], question: &str) -> Duration {
     let begin = Instant::now();
-    let word = question.split(' ').max_by_key(|word| word.len()).unwrap_or_default();
+    let word = question
+        .split(' ')
+        .max_by_key(|word| word.len())
+        .unwrap_or_default();
     std::hint::black_box(said.iter().filter(|it| it.text.contains(word)).count());
     begin.elapsed()
 }
@@ -150,11 +221,29 @@ async fn fill(store: &Arc<dyn Store>, space: &Space, said: &[Said]) {
 
 fn drafts(said: &Said) -> Vec<Draft> {
     let (thread, statement) = (ThreadId::default(), id::fresh());
-    let source = Source { by: Claimant::User { name: None }, seqs: Vec::new(), quote: None };
-    let claim = Claim { text: said.text.clone(), source, premises: Vec::new() };
+    let source = Source {
+        by: Claimant::User { name: None },
+        seqs: Vec::new(),
+        quote: None,
+    };
+    let claim = Claim {
+        text: said.text.clone(),
+        source,
+        premises: Vec::new(),
+    };
     let [subject, relation, object] = said.edge.clone();
-    let triple = Some(Triple { subject, relation, object, single: true });
-    let derived = Derived { triple, valid: Valid::default(), predictions: Vec::new(), rejected: Vec::new() };
+    let triple = Some(Triple {
+        subject,
+        relation,
+        object,
+        single: true,
+    });
+    let derived = Derived {
+        triple,
+        valid: Valid::default(),
+        predictions: Vec::new(),
+        rejected: Vec::new(),
+    };
     let judged = Judged {
         outcome: Outcome::Is(Status::Surviving),
         reason: "it is well known".to_owned(),
@@ -174,6 +263,8 @@ fn drafts(said: &Said) -> Vec<Draft> {
     };
     let [claimed, _] = Draft::claimed(&thread, statement, claim);
     let news = [News::Derived(derived), News::Judged(judged)];
-    let news = news.into_iter().map(|news| Draft::statement(&thread, &statement.to_string(), news));
+    let news = news
+        .into_iter()
+        .map(|news| Draft::statement(&thread, &statement.to_string(), news));
     std::iter::once(claimed).chain(news).collect()
 }

@@ -37,13 +37,22 @@ pub struct Stub {
 
 impl Stub {
     pub fn start() -> Self {
-        let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let threads = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
         let delay = Arc::new(AtomicU64::new(0));
         let listener = threads.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let hung = Hung::default();
         threads.spawn(serve(listener, delay.clone(), hung.clone()));
-        Self { address, delay, hung, _threads: threads }
+        Self {
+            address,
+            delay,
+            hung,
+            _threads: threads,
+        }
     }
 
     /// The endpoint, as models are configured with.
@@ -75,7 +84,10 @@ async fn serve(listener: TcpListener, delay: Arc<AtomicU64>, hung: Hung) {
             if delay > 0 {
                 tokio::time::sleep(Duration::from_millis(delay)).await;
             }
-            let thread = headers.get("x-thinkd-thread").and_then(|thread| thread.to_str().ok()).unwrap_or_default();
+            let thread = headers
+                .get("x-thinkd-thread")
+                .and_then(|thread| thread.to_str().ok())
+                .unwrap_or_default();
             if thread.starts_with("hang-") {
                 hung.lock().unwrap().push(Instant::now());
                 std::future::pending::<()>().await;
@@ -90,7 +102,10 @@ async fn serve(listener: TcpListener, delay: Arc<AtomicU64>, hung: Hung) {
     };
     let router = Router::new()
         .route("/v1/chat/completions", post(chat))
-        .route("/echo", get(move |upgrade: WebSocketUpgrade| async move { small(upgrade).on_upgrade(echo) }))
+        .route(
+            "/echo",
+            get(move |upgrade: WebSocketUpgrade| async move { small(upgrade).on_upgrade(echo) }),
+        )
         .route("/fan", get(fan));
     let listener = axum::serve::ListenerExt::tap_io(listener, |io| io.set_nodelay(true).unwrap());
     axum::serve(listener, router).await.unwrap();
@@ -105,7 +120,11 @@ async fn echo(mut socket: WebSocket) {
 }
 
 /// What one says, all get.
-async fn pass_on(socket: WebSocket, all: broadcast::Sender<Utf8Bytes>, mut heard: broadcast::Receiver<Utf8Bytes>) {
+async fn pass_on(
+    socket: WebSocket,
+    all: broadcast::Sender<Utf8Bytes>,
+    mut heard: broadcast::Receiver<Utf8Bytes>,
+) {
     use futures_util::SinkExt as _;
     let (mut out, mut incoming) = socket.split();
     loop {
@@ -135,13 +154,20 @@ fn answer(thread: &str, body: &[u8]) -> Response {
     let Ok(asked) = serde_json::from_slice::<Asked>(body) else {
         return Response::builder().status(400).body(Body::empty()).unwrap();
     };
-    let calls = if asked.model.contains("tool") { calls(thread, body) } else { Vec::new() };
+    let calls = if asked.model.contains("tool") {
+        calls(thread, body)
+    } else {
+        Vec::new()
+    };
     let (kind, text) = match asked.stream {
         true => ("text/event-stream", streamed(&asked.model, &calls)),
         false => ("application/json", plain(&asked.model, &calls)),
     };
     let body = Body::from_stream(futures_util::stream::iter([Ok::<_, Infallible>(text)]));
-    Response::builder().header(CONTENT_TYPE, kind).body(body).unwrap()
+    Response::builder()
+        .header(CONTENT_TYPE, kind)
+        .body(body)
+        .unwrap()
 }
 
 type Call = (&'static str, String);
@@ -151,15 +177,28 @@ pub const PROPOSALS: usize = 50;
 
 /// What a thread of this name does.
 fn calls(thread: &str, body: &[u8]) -> Vec<Call> {
-    let wait = || ("wait", json!({ "from": null, "timeout_s": null }).to_string());
+    let wait = || {
+        (
+            "wait",
+            json!({ "from": null, "timeout_s": null }).to_string(),
+        )
+    };
     if thread.starts_with("ping-") {
-        return vec![("send", json!({ "to": ["peer"], "text": "your turn" }).to_string()), wait()];
+        return vec![
+            (
+                "send",
+                json!({ "to": ["peer"], "text": "your turn" }).to_string(),
+            ),
+            wait(),
+        ];
     }
     if thread.starts_with("talks-") {
         return vec![("reply", json!({ "text": TEXT }).to_string()), wait()];
     }
     if thread.starts_with("asks-") && !String::from_utf8_lossy(body).contains("approval pending") {
-        let put = |n: usize| json!({ "key": format!("k{n}"), "content": TEXT, "related_keys": [] }).to_string();
+        let put = |n: usize| {
+            json!({ "key": format!("k{n}"), "content": TEXT, "related_keys": [] }).to_string()
+        };
         return (0..PROPOSALS).map(|n| ("state_put", put(n))).collect();
     }
     if thread.starts_with("loops-") {
@@ -175,8 +214,14 @@ fn calls(thread: &str, body: &[u8]) -> Vec<Call> {
     if thread.starts_with("nest-") {
         // Its last entry says whether it has just made one.
         let body = String::from_utf8_lossy(body);
-        let made = body.rfind("thread-spawned").unwrap_or(0) > body.rfind("thread-ended").unwrap_or(0);
-        let spawn = || ("spawn_thread", json!({ "label": null, "prompt": null, "payload": "go" }).to_string());
+        let made =
+            body.rfind("thread-spawned").unwrap_or(0) > body.rfind("thread-ended").unwrap_or(0);
+        let spawn = || {
+            (
+                "spawn_thread",
+                json!({ "label": null, "prompt": null, "payload": "go" }).to_string(),
+            )
+        };
         return vec![if made { wait() } else { spawn() }];
     }
     vec![("reply", json!({ "text": TEXT }).to_string())]
@@ -192,7 +237,10 @@ fn plain(model: &str, calls: &[Call]) -> String {
         [] => (json!({ "role": "assistant", "content": TEXT }), "stop"),
         calls => {
             let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
-            (json!({ "role": "assistant", "content": null, "tool_calls": calls }), "tool_calls")
+            (
+                json!({ "role": "assistant", "content": null, "tool_calls": calls }),
+                "tool_calls",
+            )
         }
     };
     let choice = json!({ "index": 0, "message": message, "finish_reason": finish });
@@ -211,19 +259,27 @@ fn streamed(model: &str, calls: &[Call]) -> String {
         format!("data: {chunk}\n\n")
     };
     let delta = |delta: Value, finish: Option<&str>| {
-        chunk(json!([{ "index": 0, "delta": delta, "finish_reason": finish }]), Value::Null)
+        chunk(
+            json!([{ "index": 0, "delta": delta, "finish_reason": finish }]),
+            Value::Null,
+        )
     };
     let silent = !calls.is_empty();
-    let mut text = delta(json!({ "role": "assistant", "content": if silent { Value::Null } else { "".into() } }), None);
+    let mut text = delta(
+        json!({ "role": "assistant", "content": if silent { Value::Null } else { "".into() } }),
+        None,
+    );
     for (index, (name, arguments)) in calls.iter().enumerate() {
         let id = format!("call_{index}");
-        let head =
-            json!({ "index": index, "id": id, "type": "function", "function": { "name": name, "arguments": "" } });
+        let head = json!({ "index": index, "id": id, "type": "function", "function": { "name": name, "arguments": "" } });
         let tail = json!({ "index": index, "function": { "arguments": arguments } });
         text.extend([head, tail].map(|call| delta(json!({ "tool_calls": [call] }), None)));
     }
     if !silent {
-        text.extend(TEXT.split_inclusive(' ').map(|word| delta(json!({ "content": word }), None)));
+        text.extend(
+            TEXT.split_inclusive(' ')
+                .map(|word| delta(json!({ "content": word }), None)),
+        );
     }
     text += &delta(json!({}), Some(if silent { "tool_calls" } else { "stop" }));
     text += &chunk(json!([]), usage());

@@ -27,13 +27,19 @@ use crate::process::{self, Folder, Server, Socket};
 use crate::stub::Stub;
 
 /// What A can do to B; the last one is all of it at the same time.
-const ATTACKS: [&str; 7] = ["hang", "flood", "search", "upload", "spawn", "readers", "all"];
+const ATTACKS: [&str; 7] = [
+    "hang", "flood", "search", "upload", "spawn", "readers", "all",
+];
 const A: &str = "Bearer the-key-of-tenant-a";
 const B: &str = "Bearer the-key-of-tenant-b";
 const KEYS: &str = "[[keys]]\nkey = \"the-key-of-tenant-a\"\nspace = \"a\"\n\
     [[keys]]\nkey = \"the-key-of-tenant-b\"\nspace = \"b\"\n";
 /// The limits that are there by default, and fewer places for turns, so that those who hang could take them all.
-const SETTINGS: [&str; 3] = ["limits.frames_per_second=200", "limits.sockets=10000", "runtime.workers=16"];
+const SETTINGS: [&str; 3] = [
+    "limits.frames_per_second=200",
+    "limits.sockets=10000",
+    "runtime.workers=16",
+];
 /// The log of A before it begins: 5,000 events, 3 MB.
 const LOG: usize = 5000;
 const HANGING: usize = 64;
@@ -58,7 +64,10 @@ pub fn run(arguments: &Arguments) {
         println!("SQLite alone: BENCH_POSTGRES_URL names no server");
     }
     let wanted = |name: &str| arguments.case.as_ref().is_none_or(|case| case == name);
-    for url in [None, postgres.as_deref()].into_iter().take(1 + usize::from(postgres.is_some())) {
+    for url in [None, postgres.as_deref()]
+        .into_iter()
+        .take(1 + usize::from(postgres.is_some()))
+    {
         for attack in ATTACKS.into_iter().filter(|attack| wanted(attack)) {
             client.block_on(compare(arguments, &stub, url, attack));
         }
@@ -87,12 +96,25 @@ async fn compare(arguments: &Arguments, stub: &Stub, postgres: Option<&str>, att
     for _ in 0..arguments.rounds {
         rounds.push(round(arguments, stub, postgres, attack).await);
     }
-    let store = if postgres.is_some() { "Postgres" } else { "SQLite" };
-    for (name, of) in [("ack", (|waited| waited.ack) as fn(&Waited) -> [f64; 2]), ("reply", |waited| waited.reply)] {
+    let store = if postgres.is_some() {
+        "Postgres"
+    } else {
+        "SQLite"
+    };
+    for (name, of) in [
+        ("ack", (|waited| waited.ack) as fn(&Waited) -> [f64; 2]),
+        ("reply", |waited| waited.reply),
+    ] {
         for (at, share) in ["p50", "p99"].into_iter().enumerate() {
-            let waited = |which: fn(&Round) -> &Waited| median(rounds.iter().map(|round| of(which(round))[at]));
+            let waited = |which: fn(&Round) -> &Waited| {
+                median(rounds.iter().map(|round| of(which(round))[at]))
+            };
             let ratio = |which: fn(&Round) -> &Waited, to: fn(&Round) -> &Waited| {
-                median(rounds.iter().map(|round| of(which(round))[at] / of(to(round))[at]))
+                median(
+                    rounds
+                        .iter()
+                        .map(|round| of(which(round))[at] / of(to(round))[at]),
+                )
             };
             println!(
                 "{store:<8} {attack:<8} {name:<5} {share} {:7.2} ms alone, {:7.2} with A: {:5.2} (goal 2 of p99)   \
@@ -106,7 +128,10 @@ async fn compare(arguments: &Arguments, stub: &Stub, postgres: Option<&str>, att
             );
         }
     }
-    println!("{store:<8} {attack:<8} the server grew by {:.1} MiB", median(rounds.iter().map(|round| round.grown)));
+    println!(
+        "{store:<8} {attack:<8} the server grew by {:.1} MiB",
+        median(rounds.iter().map(|round| round.grown))
+    );
 }
 
 /// On servers of its own: what A leaves behind is not B's "alone" of the next round.
@@ -127,7 +152,12 @@ async fn round(arguments: &Arguments, stub: &Stub, postgres: Option<&str>, attac
     let grown = (Usage::of(home.server.pid()).kib - before) / 1024.0;
     drop((attacker, socket));
     home.close().await;
-    Round { alone, apart, beside, grown }
+    Round {
+        alone,
+        apart,
+        beside,
+        grown,
+    }
 }
 
 /// A server and its database, in which A has a log.
@@ -145,10 +175,16 @@ impl Home {
             None => None,
         };
         let file = format!("sqlite://{}", folder.file("tenants.db").display());
-        let url = database.as_ref().map_or(file.as_str(), |database| &database.url);
+        let url = database
+            .as_ref()
+            .map_or(file.as_str(), |database| &database.url);
         fill(url).await;
         let server = start(url, &folder.0, stub).await;
-        Self { server, database, _folder: folder }
+        Self {
+            server,
+            database,
+            _folder: folder,
+        }
     }
 
     async fn close(self) {
@@ -168,11 +204,29 @@ async fn start(database: &str, folder: &Path, stub: &Stub) -> Server {
 
 /// A's log: what is searched, and caught up with.
 async fn fill(url: &str) {
-    let log = store::open(url, Options::default(), projection::project).await.unwrap();
-    let (space, words) = (Space::parse("a").unwrap(), "this is what the plan says about it ".repeat(12));
+    let log = store::open(url, Options::default(), projection::project)
+        .await
+        .unwrap();
+    let (space, words) = (
+        Space::parse("a").unwrap(),
+        "this is what the plan says about it ".repeat(12),
+    );
     for part in 0..LOG / 250 {
-        let reply = |n: usize| Draft::reply(&ThreadId::default(), 1, &format!("c{n}"), &format!("{words}{n}"), false);
-        log.append(Append::free(&space, (part * 250..(part + 1) * 250).map(reply).collect())).await.unwrap();
+        let reply = |n: usize| {
+            Draft::reply(
+                &ThreadId::default(),
+                1,
+                &format!("c{n}"),
+                &format!("{words}{n}"),
+                false,
+            )
+        };
+        log.append(Append::free(
+            &space,
+            (part * 250..(part + 1) * 250).map(reply).collect(),
+        ))
+        .await
+        .unwrap();
     }
     log.close().await;
 }
@@ -186,8 +240,13 @@ async fn talk(server: &Server) -> Socket {
 
 async fn connect(address: &str, key: &str) -> Socket {
     let mut request = format!("ws://{address}/ws").into_client_request().unwrap();
-    request.headers_mut().insert("authorization", key.parse().unwrap());
-    tokio_tungstenite::connect_async_with_config(request, None, true).await.unwrap().0
+    request
+        .headers_mut()
+        .insert("authorization", key.parse().unwrap());
+    tokio_tungstenite::connect_async_with_config(request, None, true)
+        .await
+        .unwrap()
+        .0
 }
 
 /// B says something every now and then, for so many seconds: how long acks and replies take.
@@ -214,7 +273,10 @@ async fn block(socket: &mut Socket, secs: f64) -> Waited {
         next = (next + EVERY).max(Instant::now());
     }
     let of = |values: &mut Vec<f64>| [at(values, 0.5), at(values, 0.99)];
-    Waited { ack: of(&mut acks), reply: of(&mut replies) }
+    Waited {
+        ack: of(&mut acks),
+        reply: of(&mut replies),
+    }
 }
 
 /// A as a process of its own; it ends with this value.
@@ -224,10 +286,19 @@ impl Attacker {
     /// A begins; returns when it is in full swing.
     fn start(attack: &str, address: &str) -> Self {
         let mut command = Command::new("nice");
-        command.args(["-n", "19"]).arg(std::env::current_exe().unwrap()).args(["attack", attack, address]);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        command
+            .args(["-n", "19"])
+            .arg(std::env::current_exe().unwrap())
+            .args(["attack", attack, address]);
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
         assert_eq!(line, "ready\n", "A could not begin to {attack}");
         Self(child)
     }
@@ -251,17 +322,29 @@ pub fn attack(attack: &str, address: &str) {
         }
         for n in begin(NESTS, is("spawn")) {
             let label = format!("nest-{n}");
-            post(address, "/threads").json(&json!({ "label": label, "kind": "process" })).send().await.unwrap();
+            post(address, "/threads")
+                .json(&json!({ "label": label, "kind": "process" }))
+                .send()
+                .await
+                .unwrap();
             say(address, &label).await;
         }
-        let floods = begin(SOCKETS, is("flood")).map(|n| tokio::spawn(flood(address.to_owned(), n)));
-        let posts = begin(SOCKETS, is("flood")).map(|n| tokio::spawn(post_on(address.to_owned(), n)));
-        let searches = begin(SEARCHERS, is("search")).map(|n| tokio::spawn(search(address.to_owned(), n)));
-        let uploads = begin(UPLOADERS, is("upload")).map(|n| tokio::spawn(upload(address.to_owned(), n)));
+        let floods =
+            begin(SOCKETS, is("flood")).map(|n| tokio::spawn(flood(address.to_owned(), n)));
+        let posts =
+            begin(SOCKETS, is("flood")).map(|n| tokio::spawn(post_on(address.to_owned(), n)));
+        let searches =
+            begin(SEARCHERS, is("search")).map(|n| tokio::spawn(search(address.to_owned(), n)));
+        let uploads =
+            begin(UPLOADERS, is("upload")).map(|n| tokio::spawn(upload(address.to_owned(), n)));
         let tasks: Vec<_> = floods.chain(posts).chain(searches).chain(uploads).collect();
-        let readers = join_all(begin(READERS, is("readers")).map(|_| Reader::connect(address))).await;
+        let readers =
+            join_all(begin(READERS, is("readers")).map(|_| Reader::connect(address))).await;
         println!("ready");
-        let reading = readers.into_iter().enumerate().map(|(n, reader)| reader.read(address, n % 3 > 0));
+        let reading = readers
+            .into_iter()
+            .enumerate()
+            .map(|(n, reader)| reader.read(address, n % 3 > 0));
         join_all(reading).await;
         join_all(tasks).await;
         std::future::pending::<()>().await;
@@ -269,19 +352,29 @@ pub fn attack(attack: &str, address: &str) {
 }
 
 fn post(address: &str, path: &str) -> reqwest::RequestBuilder {
-    process::http().post(format!("http://{address}{path}")).header("authorization", A)
+    process::http()
+        .post(format!("http://{address}{path}"))
+        .header("authorization", A)
 }
 
 async fn say(address: &str, thread: &str) {
-    let answer = post(address, &format!("/threads/{thread}/messages")).json(&json!({ "text": "go" })).send().await;
-    assert!(answer.unwrap().status().is_success(), "A cannot speak in {thread}");
+    let answer = post(address, &format!("/threads/{thread}/messages"))
+        .json(&json!({ "text": "go" }))
+        .send()
+        .await;
+    assert!(
+        answer.unwrap().status().is_success(),
+        "A cannot speak in {thread}"
+    );
 }
 
 /// Messages over a socket, as fast as they are read.
 async fn flood(address: String, n: usize) {
     let socket = connect(&address, A).await;
     let (mut out, mut incoming) = socket.split();
-    let frame = json!({ "type": "message", "thread": format!("flood-{n}"), "text": "and another one" }).to_string();
+    let frame =
+        json!({ "type": "message", "thread": format!("flood-{n}"), "text": "and another one" })
+            .to_string();
     let send = async { while out.send(Message::text(frame.clone())).await.is_ok() {} };
     let read = async { while let Some(Ok(_)) = incoming.next().await {} };
     tokio::join!(send, read);
@@ -292,8 +385,12 @@ async fn post_on(address: String, n: usize) {
     let client = process::http();
     let url = format!("http://{address}/threads/post-{n}/messages");
     loop {
-        let sent =
-            client.post(&url).header("authorization", A).json(&json!({ "text": "and another one" })).send().await;
+        let sent = client
+            .post(&url)
+            .header("authorization", A)
+            .json(&json!({ "text": "and another one" }))
+            .send()
+            .await;
         if let Ok(answer) = sent {
             drop(answer.bytes().await);
         }
@@ -303,10 +400,18 @@ async fn post_on(address: String, n: usize) {
 /// Questions by word, by tag, and of notes, one after the other.
 async fn search(address: String, n: usize) {
     let client = process::http();
-    let questions = ["/events?limit=500&q=plan%20says", "/events?limit=500&tags=response&order=asc", "/state?q=plan"];
+    let questions = [
+        "/events?limit=500&q=plan%20says",
+        "/events?limit=500&tags=response&order=asc",
+        "/state?q=plan",
+    ];
     loop {
         for question in questions.iter().cycle().skip(n).take(questions.len()) {
-            let sent = client.get(format!("http://{address}{question}")).header("authorization", A).send().await;
+            let sent = client
+                .get(format!("http://{address}{question}"))
+                .header("authorization", A)
+                .send()
+                .await;
             if let Ok(answer) = sent {
                 drop(answer.bytes().await);
             }
@@ -321,8 +426,16 @@ async fn upload(address: String, n: usize) {
         let mut bytes = b"RIFF\0\0\0\0WAVEfmt ".to_vec();
         bytes.extend_from_slice(&(round * UPLOADERS as u64 + n as u64).to_le_bytes());
         bytes.resize(UPLOAD, 0);
-        let request = client.post(format!("http://{address}/blobs")).header("authorization", A);
-        drop(request.header("content-type", "audio/wav").body(bytes).send().await);
+        let request = client
+            .post(format!("http://{address}/blobs"))
+            .header("authorization", A);
+        drop(
+            request
+                .header("content-type", "audio/wav")
+                .body(bytes)
+                .send()
+                .await,
+        );
     }
 }
 
@@ -348,7 +461,9 @@ impl Reader {
         let mut bytes = vec![0; 64 << 10];
         loop {
             let count = self.0.read(&mut bytes).await.unwrap_or(0);
-            let is_over = bytes[..count].windows(last.len()).any(|window| window == last.as_bytes());
+            let is_over = bytes[..count]
+                .windows(last.len())
+                .any(|window| window == last.as_bytes());
             if count == 0 || is_over {
                 self = Self::connect(address).await;
             }

@@ -47,27 +47,43 @@ async fn long_thread(arguments: &Arguments, stub: &Stub, folder: &Folder) {
     let log = process::log(&file).await;
     for (thread, events) in [("talks-long", LONG), ("talks-short", SHORT)] {
         let thread = ThreadId::parse(thread).unwrap();
-        let said = |number: usize| Draft::decision_said(&thread, 1, &format!("thought {number} of a long life"));
+        let said = |number: usize| {
+            Draft::decision_said(&thread, 1, &format!("thought {number} of a long life"))
+        };
         let mut drafts = vec![Draft::created(&thread, &json!({ "kind": "process" }))];
         drafts.extend((0..events).map(said));
         let keep = [("kept_messages", json!(60))];
-        drafts.push(Draft::feedback(&thread, Some(1), Feedback::Cleared, &keep, ""));
+        drafts.push(Draft::feedback(
+            &thread,
+            Some(1),
+            Feedback::Cleared,
+            &keep,
+            "",
+        ));
         for drafts in drafts.chunks(2000) {
-            log.append(Append::free(&Space::default(), drafts.to_vec())).await.unwrap();
+            log.append(Append::free(&Space::default(), drafts.to_vec()))
+                .await
+                .unwrap();
         }
     }
     process::indexed(&log, "lives").await;
     log.close().await;
     drop(log);
     let server = Server::thinkd(&file, stub, Shape::A).await;
-    let (mut long, mut short) = (server.talk("talks-long").await, server.talk("talks-short").await);
+    let (mut long, mut short) = (
+        server.talk("talks-long").await,
+        server.talk("talks-short").await,
+    );
     let (mut of_long, mut of_short) = (Vec::new(), Vec::new());
     for time in 0..arguments.rounds * 40 {
-        for (thread, socket, took) in
-            [("talks-long", &mut long, &mut of_long), ("talks-short", &mut short, &mut of_short)]
-        {
+        for (thread, socket, took) in [
+            ("talks-long", &mut long, &mut of_long),
+            ("talks-short", &mut short, &mut of_short),
+        ] {
             let begin = Instant::now();
-            server.turn(socket, thread, &format!("message {time}: what next?")).await;
+            server
+                .turn(socket, thread, &format!("message {time}: what next?"))
+                .await;
             took.push(since(begin));
         }
     }
@@ -83,13 +99,19 @@ async fn messages(arguments: &Arguments, stub: &Stub, folder: &Folder, pairs: us
     let log = process::log(&file).await;
     let thread = |pair: usize, side: &str| ThreadId::parse(&format!("ping-{pair}-{side}")).unwrap();
     for pair in 0..pairs {
-        let drafts = [("a", "b"), ("b", "a")].into_iter().flat_map(|(side, peer)| {
-            let (side, contact) =
-                (thread(pair, side), json!({ "thread": thread(pair, peer), "description": "the other" }));
-            let created = Draft::created(&side, &json!({ "kind": "process" }));
-            [created, Draft::changed(&side, "contact", "peer", contact)]
-        });
-        log.append(Append::free(&Space::default(), drafts.collect())).await.unwrap();
+        let drafts = [("a", "b"), ("b", "a")]
+            .into_iter()
+            .flat_map(|(side, peer)| {
+                let (side, contact) = (
+                    thread(pair, side),
+                    json!({ "thread": thread(pair, peer), "description": "the other" }),
+                );
+                let created = Draft::created(&side, &json!({ "kind": "process" }));
+                [created, Draft::changed(&side, "contact", "peer", contact)]
+            });
+        log.append(Append::free(&Space::default(), drafts.collect()))
+            .await
+            .unwrap();
     }
     log.close().await;
     drop(log);
@@ -101,7 +123,9 @@ async fn messages(arguments: &Arguments, stub: &Stub, folder: &Folder, pairs: us
         let mut taken = 0;
         for pair in 0..pairs {
             for side in ["a", "b"] {
-                taken += server.get(&format!("/threads/ping-{pair}-{side}")).await["turn"].as_u64().unwrap();
+                taken += server.get(&format!("/threads/ping-{pair}-{side}")).await["turn"]
+                    .as_u64()
+                    .unwrap();
             }
         }
         taken
@@ -129,7 +153,9 @@ async fn subthreads(arguments: &Arguments, stub: &Stub, folder: &Folder, nests: 
         let mut turns = 0;
         for nest in 0..nests {
             // A turn hears of one's end and makes the next.
-            turns += server.get(&format!("/threads/nest-{nest}")).await["turn"].as_u64().unwrap();
+            turns += server.get(&format!("/threads/nest-{nest}")).await["turn"]
+                .as_u64()
+                .unwrap();
         }
         turns
     };
@@ -181,7 +207,13 @@ async fn schedules(stub: &Stub, folder: &Folder) {
     let mut cpu = [0.0; 2];
     for (cpu, paused) in cpu.iter_mut().zip([false, true]) {
         let file = folder.file(&format!("idle-{paused}.db"));
-        set_schedules(&process::on(&file), 10 * DUE, time::now().micros() + 86_400_000_000, paused).await;
+        set_schedules(
+            &process::on(&file),
+            10 * DUE,
+            time::now().micros() + 86_400_000_000,
+            paused,
+        )
+        .await;
         let server = Server::thinkd(&file, stub, Shape::A).await;
         server.ready().await;
         // What a start does, such as reading all of the log, is over.
@@ -200,7 +232,9 @@ async fn schedules(stub: &Stub, folder: &Folder) {
         let url = process::on(&folder.file(&format!("schedules-{places}.db")));
         fire(stub, folder, "SQLite", &url, places).await;
     }
-    let Ok(server) = std::env::var("BENCH_POSTGRES_URL") else { return };
+    let Ok(server) = std::env::var("BENCH_POSTGRES_URL") else {
+        return;
+    };
     let database = Database::new(&server, true).await;
     fire(stub, folder, "Postgres", &database.url, 4).await;
     database.drop().await;
@@ -209,7 +243,12 @@ async fn schedules(stub: &Stub, folder: &Folder) {
 async fn fire(stub: &Stub, folder: &Folder, kind: &str, url: &str, places: usize) {
     let first = time::now().micros() + 10_000_000;
     set_schedules(url, DUE, first, false).await;
-    let server = Server::thinkd_with(url, &folder.0, stub, &[&format!("runtime.workers={places}")]);
+    let server = Server::thinkd_with(
+        url,
+        &folder.0,
+        stub,
+        &[&format!("runtime.workers={places}")],
+    );
     server.ready().await;
     let last = first + SECONDS as i64 * 1_000_000;
     while time::now().micros() < last + 1_000_000 {
@@ -230,8 +269,12 @@ async fn fire(stub: &Stub, folder: &Folder, kind: &str, url: &str, places: usize
 /// Milliseconds from each due time of a run to when its event was stored.
 fn late_by(event: &Value) -> Vec<f64> {
     let stored = moment(event, &event["ts"]);
-    let due = event["payload"]["schedule"]["due"].as_array().into_iter().flatten();
-    due.map(|due| (stored - moment(event, due)) as f64 / 1000.0).collect()
+    let due = event["payload"]["schedule"]["due"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    due.map(|due| (stored - moment(event, due)) as f64 / 1000.0)
+        .collect()
 }
 
 /// A log of schedules with a thread each, every second from `first` on, a thousand a second.
@@ -244,17 +287,29 @@ async fn set_schedules(url: &str, schedules: usize, first: i64, paused: bool) {
             "when": { "kind": "every", "seconds": 1.0, "start": due }, "overlap": "skip", "catch_up_s": 86_400.0,
             "note": "", "paused": paused, "due": if paused { None } else { Some(due) },
         });
-        Draft::changed(&ThreadId::default(), "schedule", &format!("s{number}"), change)
+        Draft::changed(
+            &ThreadId::default(),
+            "schedule",
+            &format!("s{number}"),
+            change,
+        )
     };
     for numbers in Vec::from_iter(0..schedules).chunks(2000) {
-        log.append(Append::free(&Space::default(), numbers.iter().map(set).collect())).await.unwrap();
+        log.append(Append::free(
+            &Space::default(),
+            numbers.iter().map(set).collect(),
+        ))
+        .await
+        .unwrap();
     }
     process::indexed(&log, "schedules").await;
     log.close().await;
 }
 
 fn moment(event: &Value, at: &Value) -> i64 {
-    Timestamp::parse(at.as_str().unwrap_or_default()).unwrap_or_else(|| panic!("no time in {event}")).micros()
+    Timestamp::parse(at.as_str().unwrap_or_default())
+        .unwrap_or_else(|| panic!("no time in {event}"))
+        .micros()
 }
 
 /// Milliseconds from when a timer was due to when its event was stored.
@@ -266,7 +321,9 @@ fn lateness(event: &Value) -> f64 {
 async fn all(server: &Server, tag: &str, most: usize) -> Vec<Value> {
     let (mut items, mut cursor) = (Vec::new(), String::new());
     while items.len() < most {
-        let page = server.get(&format!("/events?tags={tag}&limit=500{cursor}")).await;
+        let page = server
+            .get(&format!("/events?tags={tag}&limit=500{cursor}"))
+            .await;
         items.extend(page["items"].as_array().unwrap().iter().cloned());
         match page["next"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
@@ -282,12 +339,21 @@ async fn set_timers(file: &Path, threads: usize, first: i64) {
     let set = |number: &usize| {
         let thread = ThreadId::parse(&format!("timed-{number}")).unwrap();
         let soon = first + (*number as i64) * 1_000_000 / DUE as i64;
-        let due = if *number < DUE * SECONDS { soon } else { first + 86_400_000_000 };
+        let due = if *number < DUE * SECONDS {
+            soon
+        } else {
+            first + 86_400_000_000
+        };
         let change = json!({ "due": Timestamp::from_micros(due), "note": "wake up" });
         Draft::changed(&thread, "timer", "t1", change)
     };
     for numbers in Vec::from_iter(0..threads).chunks(2000) {
-        log.append(Append::free(&Space::default(), numbers.iter().map(set).collect())).await.unwrap();
+        log.append(Append::free(
+            &Space::default(),
+            numbers.iter().map(set).collect(),
+        ))
+        .await
+        .unwrap();
     }
     process::indexed(&log, "timers").await;
     log.close().await;
@@ -295,12 +361,30 @@ async fn set_timers(file: &Path, threads: usize, first: i64) {
 
 async fn create(server: &Server, label: &str, contacts: Value) {
     let thread = json!({ "label": label, "kind": "process", "contacts": contacts });
-    let answer = http().post(server.url("/threads")).json(&thread).send().await.unwrap();
-    assert!(answer.status().is_success(), "a thread was refused: {}", answer.text().await.unwrap());
+    let answer = http()
+        .post(server.url("/threads"))
+        .json(&thread)
+        .send()
+        .await
+        .unwrap();
+    assert!(
+        answer.status().is_success(),
+        "a thread was refused: {}",
+        answer.text().await.unwrap()
+    );
 }
 
 async fn say(server: &Server, thread: &str) {
     let path = format!("/threads/{thread}/messages");
-    let answer = http().post(server.url(&path)).json(&json!({ "text": "begin" })).send().await.unwrap();
-    assert!(answer.status().is_success(), "a message was refused: {}", answer.text().await.unwrap());
+    let answer = http()
+        .post(server.url(&path))
+        .json(&json!({ "text": "begin" }))
+        .send()
+        .await
+        .unwrap();
+    assert!(
+        answer.status().is_success(),
+        "a message was refused: {}",
+        answer.text().await.unwrap()
+    );
 }

@@ -30,7 +30,11 @@ const EVERY: Duration = Duration::from_millis(5);
 pub fn run(arguments: &Arguments) {
     // `--secs` above a minute would be another promise.
     let share = (arguments.secs / BLOCK.as_secs_f64()).min(1.0);
-    let share = if std::env::args().any(|argument| argument == "--secs") { share } else { 1.0 };
+    let share = if std::env::args().any(|argument| argument == "--secs") {
+        share
+    } else {
+        1.0
+    };
     // It has threads of its own, which cannot start inside of others.
     let stub = Stub::start();
     client().block_on(measure(&stub, STRANGE as f64 * share, BLOCK.mul_f64(share)));
@@ -43,25 +47,35 @@ fn encoded(bytes: impl AsRef<[u8]>) -> String {
 /// What is signed of a token of an hour.
 fn unsigned(issuer: &str, kid: &str) -> String {
     #[expect(clippy::disallowed_methods, reason = "a token has a date")]
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
-    let claims =
-        json!({ "iss": issuer, "aud": "bench", "exp": now + 3600, "sub": "ada", "space": "default", "role": "admin" });
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap()
+        .as_secs();
+    let claims = json!({ "iss": issuer, "aud": "bench", "exp": now + 3600, "sub": "ada", "space": "default", "role": "admin" });
     let header = json!({ "alg": "EdDSA", "kid": kid });
-    format!("{}.{}", encoded(header.to_string()), encoded(claims.to_string()))
+    format!(
+        "{}.{}",
+        encoded(header.to_string()),
+        encoded(claims.to_string())
+    )
 }
 
 async fn measure(stub: &Stub, strange: f64, block: Duration) {
     let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
     let pair = Ed25519KeyPair::from_pkcs8(document.as_ref()).unwrap();
-    let jwk = json!({ "kty": "OKP", "crv": "Ed25519", "kid": "one", "x": encoded(pair.public_key()) });
+    let jwk =
+        json!({ "kty": "OKP", "crv": "Ed25519", "kid": "one", "x": encoded(pair.public_key()) });
     let fetches = Arc::new(AtomicUsize::new(0));
     let issuer = issuer(jwk, fetches.clone()).await;
     let signed = unsigned(&issuer, "one");
     let good = format!("{signed}.{}", encoded(pair.sign(signed.as_bytes())));
 
     let folder = Folder::new();
-    let settings =
-        [format!("jwt.issuer={issuer}"), "jwt.audience=bench".to_owned(), format!("jwt.jwks_url={issuer}/jwks")];
+    let settings = [
+        format!("jwt.issuer={issuer}"),
+        "jwt.audience=bench".to_owned(),
+        format!("jwt.jwks_url={issuer}/jwks"),
+    ];
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
     let server = Server::thinkd_asking(&folder.file("tokens.db"), &stub.url(), &settings).await;
     assert_eq!(server.shape, Shape::A);
@@ -70,21 +84,38 @@ async fn measure(stub: &Stub, strange: f64, block: Duration) {
     ask(&url, &good, block.min(Duration::from_secs(2))).await;
     let mut alone = ask(&url, &good, block / 3).await;
     let wrong = |_: usize| "a-wrong-key".to_owned();
-    let (mut beside_wrong, wrongs) = tokio::join!(ask(&url, &good, block), strangers(&url, wrong, strange, block));
+    let (mut beside_wrong, wrongs) = tokio::join!(
+        ask(&url, &good, block),
+        strangers(&url, wrong, strange, block)
+    );
     let fetched = fetches.load(Ordering::SeqCst);
     let (random, signature) = (thinkd::words::id::fresh(), encoded([7; 64]));
-    let made_up = |n: usize| format!("{}.{signature}", unsigned(&issuer, &format!("{random}-{n}")));
-    let (mut beside, unknown) = tokio::join!(ask(&url, &good, block), strangers(&url, made_up, strange, block));
+    let made_up = |n: usize| {
+        format!(
+            "{}.{signature}",
+            unsigned(&issuer, &format!("{random}-{n}"))
+        )
+    };
+    let (mut beside, unknown) = tokio::join!(
+        ask(&url, &good, block),
+        strangers(&url, made_up, strange, block)
+    );
     let fetched = fetches.load(Ordering::SeqCst) - fetched;
 
     let say = |what: &str, waited: &mut Vec<f64>| {
         let (p50, p99) = (at(waited, 0.5), at(waited, 0.99));
-        println!("a good token {what}: p50 {p50:.2} ms, p99 {p99:.2} ms ({} requests)", waited.len());
+        println!(
+            "a good token {what}: p50 {p50:.2} ms, p99 {p99:.2} ms ({} requests)",
+            waited.len()
+        );
         p99
     };
     say("alone", &mut alone);
     let control = say(&format!("beside {wrongs} wrong keys"), &mut beside_wrong);
-    let p99 = say(&format!("beside {unknown} tokens of as many keys that there are not"), &mut beside);
+    let p99 = say(
+        &format!("beside {unknown} tokens of as many keys that there are not"),
+        &mut beside,
+    );
     println!(
         "p99 {:.2} of the control's; {fetched} fetches of the issuer's keys in {:.0} s (the goal is 7 a minute at most)",
         p99 / control,
@@ -99,7 +130,9 @@ async fn issuer(jwk: Value, fetches: Arc<AtomicUsize>) -> String {
         fetches.fetch_add(1, Ordering::SeqCst);
         axum::Json(json!({ "keys": [jwk] }))
     };
-    tokio::spawn(async move { axum::serve(listener, Router::new().route("/jwks", get(answer))).await });
+    tokio::spawn(
+        async move { axum::serve(listener, Router::new().route("/jwks", get(answer))).await },
+    );
     url
 }
 
@@ -119,7 +152,12 @@ async fn ask(url: &str, token: &str, time: Duration) -> Vec<f64> {
 }
 
 /// Sends what opens nothing, at an even pace; says how many were refused.
-async fn strangers(url: &str, token: impl Fn(usize) -> String, count: f64, time: Duration) -> usize {
+async fn strangers(
+    url: &str,
+    token: impl Fn(usize) -> String,
+    count: f64,
+    time: Duration,
+) -> usize {
     let each = time.mul_f64(CLIENTS as f64 / count);
     let begin = Instant::now();
     let one = async |number: usize| {

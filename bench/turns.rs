@@ -38,14 +38,27 @@ impl Block {
     /// The median of every figure.
     pub fn median(blocks: &[Self]) -> Self {
         let of = |figure: fn(&Self) -> f64| median(blocks.iter().map(figure));
-        Self { per_second: of(|b| b.per_second), p50: of(|b| b.p50), p99: of(|b| b.p99), cpu: of(|b| b.cpu) }
+        Self {
+            per_second: of(|b| b.per_second),
+            p50: of(|b| b.p50),
+            p99: of(|b| b.p99),
+            cpu: of(|b| b.cpu),
+        }
     }
 }
 
 impl std::fmt::Display for Block {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { per_second, p50, p99, cpu } = self;
-        write!(f, "{per_second:7.1}/s  p50 {p50:7.2} ms  p99 {p99:7.2} ms  CPU {cpu:6.3} ms")
+        let Self {
+            per_second,
+            p50,
+            p99,
+            cpu,
+        } = self;
+        write!(
+            f,
+            "{per_second:7.1}/s  p50 {p50:7.2} ms  p99 {p99:7.2} ms  CPU {cpu:6.3} ms"
+        )
     }
 }
 
@@ -61,14 +74,24 @@ pub fn run(arguments: &Arguments) {
         if !CASES.iter().any(wanted) {
             continue;
         }
-        let thinkd = client.block_on(Server::thinkd(&folder.file(&format!("{}.db", shape.name())), &stub, shape));
+        let thinkd = client.block_on(Server::thinkd(
+            &folder.file(&format!("{}.db", shape.name())),
+            &stub,
+            shape,
+        ));
         let floor = process::floor().map(|program| {
             let file = folder.file(&format!("floor-{}.db", shape.name()));
             client.block_on(Server::floor(&program, &file, &stub, shape))
         });
         for (_, conversations, delay) in CASES.into_iter().filter(wanted) {
             stub.delay(delay);
-            client.block_on(case(arguments, &stub, (&thinkd, floor.as_ref()), conversations, delay));
+            client.block_on(case(
+                arguments,
+                &stub,
+                (&thinkd, floor.as_ref()),
+                conversations,
+                delay,
+            ));
         }
         stub.delay(0);
     }
@@ -101,13 +124,18 @@ async fn case(
     println!("{name}  thinkd {our}");
     let model = median(alone);
     if !model.is_nan() {
-        println!("{name}  the model alone {model:.2} ms; thinkd adds {:.2} ms", our.p50 - model);
+        println!(
+            "{name}  the model alone {model:.2} ms; thinkd adds {:.2} ms",
+            our.p50 - model
+        );
     }
     if theirs.is_empty() {
         return;
     }
     println!("{name}  floor  {their}");
-    let ratio = |figure: fn(&Block) -> f64| median(ours.iter().zip(&theirs).map(|(a, b)| figure(a) / figure(b)));
+    let ratio = |figure: fn(&Block) -> f64| {
+        median(ours.iter().zip(&theirs).map(|(a, b)| figure(a) / figure(b)))
+    };
     let (n, p50, cpu) = (ratio(|b| b.per_second), ratio(|b| b.p50), ratio(|b| b.cpu));
     print!("{name}  ratio  turns/s {n:.2}  p50 {p50:.2}  CPU {cpu:.2}");
     if model.is_nan() {
@@ -136,7 +164,10 @@ pub async fn block_of(server: &Server, names: &str, conversations: usize, secs: 
     let talks = sockets.into_iter().map(|(mut socket, thread)| async move {
         let mut took = Vec::new();
         while Instant::now() < end {
-            let text = format!("user message {} in {thread}: what should I do next about the plan?", took.len());
+            let text = format!(
+                "user message {} in {thread}: what should I do next about the plan?",
+                took.len()
+            );
             let begin = Instant::now();
             server.turn(&mut socket, &thread, &text).await;
             took.push(since(begin));
@@ -147,7 +178,12 @@ pub async fn block_of(server: &Server, names: &str, conversations: usize, secs: 
     let elapsed = begin.elapsed().as_secs_f64();
     let turns = took.len() as f64;
     let cpu = (Usage::quiet(server.pid()).await.cpu_ms - before) / turns;
-    Block { per_second: turns / elapsed, p50: at(&mut took, 0.5), p99: at(&mut took, 0.99), cpu }
+    Block {
+        per_second: turns / elapsed,
+        p50: at(&mut took, 0.5),
+        p99: at(&mut took, 0.99),
+        cpu,
+    }
 }
 
 /// What the calls of a turn take when nobody keeps anything: the median.
@@ -156,7 +192,12 @@ async fn model_alone(stub: &Stub, shape: Shape, secs: f64) -> f64 {
     let call = || async {
         let message = json!({ "role": "user", "content": "what should I do next about the plan?" });
         let body = json!({ "model": "stub-text", "messages": [message] });
-        let answer = http.post(format!("{}/chat/completions", stub.url())).json(&body).send().await.unwrap();
+        let answer = http
+            .post(format!("{}/chat/completions", stub.url()))
+            .json(&body)
+            .send()
+            .await
+            .unwrap();
         assert!(!answer.bytes().await.unwrap().is_empty());
     };
     let end = Instant::now() + Duration::from_secs_f64(secs);

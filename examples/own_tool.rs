@@ -25,13 +25,17 @@ struct Input {
 impl Typed for WhereIs {
     type Input = Input;
     const NAME: &'static str = "where_is";
-    const PROMPT: &'static str = "Look up where a thing is kept.\n\n## thing\nOne word, in the singular.";
+    const PROMPT: &'static str =
+        "Look up where a thing is kept.\n\n## thing\nOne word, in the singular.";
     const EFFECT: Effect = Effect::Repeatable;
 
     async fn call(&self, input: Input, _: &CallSite) -> Result<Output, Failure> {
         match self.places.get(input.thing.as_str()) {
             Some(place) => Ok(Output::value(json!({ "place": place }))),
-            None => Err(Failure::new(FailureKind::Tool, format!("nobody knows where the {} is", input.thing))),
+            None => Err(Failure::new(
+                FailureKind::Tool,
+                format!("nobody knows where the {} is", input.thing),
+            )),
         }
     }
 }
@@ -39,7 +43,9 @@ impl Typed for WhereIs {
 /// The tools of the server, and one more.
 pub fn tools() -> Catalogue {
     let places = BTreeMap::from([("lamp", "attic"), ("ladder", "shed")]);
-    catalogue::built_in().with(DECISIONS, move |_| WhereIs { places: places.clone() })
+    catalogue::built_in().with(DECISIONS, move |_| WhereIs {
+        places: places.clone(),
+    })
 }
 
 fn main() -> std::process::ExitCode {

@@ -5,5 +5,8 @@
 static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
-    thinkd::program::command::run(thinkd::pipelines::registry::built_in(), thinkd::tools::catalogue::built_in())
+    thinkd::program::command::run(
+        thinkd::pipelines::registry::built_in(),
+        thinkd::tools::catalogue::built_in(),
+    )
 }

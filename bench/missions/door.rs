@@ -38,9 +38,16 @@ impl Door {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let counts = Counts::default();
-        let router = Router::new().route("/v1/chat/completions", post(spoken)).with_state(counts.clone());
-        let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() }).abort_handle();
-        Self { address, counts, serving }
+        let router = Router::new()
+            .route("/v1/chat/completions", post(spoken))
+            .with_state(counts.clone());
+        let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() })
+            .abort_handle();
+        Self {
+            address,
+            counts,
+            serving,
+        }
     }
 
     /// Where the model is.
@@ -61,15 +68,28 @@ pub fn plain(tasks: usize, held: bool) -> String {
 }
 
 async fn spoken(State(counts): State<Counts>, headers: HeaderMap, body: Bytes) -> Response {
-    let module = headers.get("x-thinkd-module").and_then(|module| module.to_str().ok()).unwrap_or_default().to_owned();
-    *counts.lock().unwrap_or_else(PoisonError::into_inner).entry(module.clone()).or_default() += 1;
+    let module = headers
+        .get("x-thinkd-module")
+        .and_then(|module| module.to_str().ok())
+        .unwrap_or_default()
+        .to_owned();
+    *counts
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .entry(module.clone())
+        .or_default() += 1;
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let last = body["messages"].as_array().and_then(|all| all.last()).and_then(|last| last["content"].as_str());
+    let last = body["messages"]
+        .as_array()
+        .and_then(|all| all.last())
+        .and_then(|last| last["content"].as_str());
     let last = last.unwrap_or_default();
     if module == "mission:solve" && last.contains("held=true") {
         std::future::pending::<()>().await;
     }
-    let Some((tool, arguments)) = Planted::said(&module, last).or_else(|| said_plainly(&module, last)) else {
+    let Some((tool, arguments)) =
+        Planted::said(&module, last).or_else(|| said_plainly(&module, last))
+    else {
         return StatusCode::BAD_REQUEST.into_response();
     };
     called(&body, tool, &arguments)
@@ -82,7 +102,10 @@ fn said_plainly(module: &str, last: &str) -> Option<(&'static str, Value)> {
             let end = count.find(|it: char| !it.is_ascii_digit())?;
             let count: usize = count[..end].parse().ok()?;
             let part = |n| json!({ "name": format!("part {n}"), "description": format!("do part {n}"), "requires": [], "value": null, "brought_by": [], "exact": false });
-            ("decompose", json!({ "tasks": (1..=count).map(part).collect::<Vec<_>>() }))
+            (
+                "decompose",
+                json!({ "tasks": (1..=count).map(part).collect::<Vec<_>>() }),
+            )
         }
         "consider" => {
             let route = json!({ "name": "straight", "how": "do it", "estimate": 0.9 });
@@ -92,8 +115,14 @@ fn said_plainly(module: &str, last: &str) -> Option<(&'static str, Value)> {
             });
             ("consider", considered)
         }
-        "solve" => ("solve", json!({ "thought": "it is so", "answer": "done", "program": null })),
-        "judge" => ("judge", json!({ "passes": true, "why": "nothing is missing" })),
+        "solve" => (
+            "solve",
+            json!({ "thought": "it is so", "answer": "done", "program": null }),
+        ),
+        "judge" => (
+            "judge",
+            json!({ "passes": true, "why": "nothing is missing" }),
+        ),
         "answer" => ("answer", json!({ "answer": "all is done" })),
         _ => return None,
     })

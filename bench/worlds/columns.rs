@@ -9,8 +9,19 @@ use crate::planted_worlds::run::{Asked, holds};
 use crate::planted_worlds::{Claim, FIRST_YEAR, Fact, RELATIONS, Truth, World, model};
 
 /// Names of the columns.
-pub const NAMES: [&str; 11] =
-    ["precision", "recall", "current", "stale", "lost", "dupl.", "as-of", "2 hops", "3 hops", "abstains", "calls"];
+pub const NAMES: [&str; 11] = [
+    "precision",
+    "recall",
+    "current",
+    "stale",
+    "lost",
+    "dupl.",
+    "as-of",
+    "2 hops",
+    "3 hops",
+    "abstains",
+    "calls",
+];
 /// Chains of single-valued relations.
 const CHAINS: [&[&str]; 4] = [
     &["works for", "based in"],
@@ -42,7 +53,10 @@ impl Columns {
 
     /// As a line of the table.
     pub fn line(&self) -> String {
-        self.0.iter().map(|(part, whole)| format!("{:>10.4}", part / whole)).collect()
+        self.0
+            .iter()
+            .map(|(part, whole)| format!("{:>10.4}", part / whole))
+            .collect()
     }
 }
 
@@ -63,7 +77,11 @@ impl Answers<'_> {
         };
         let encoded = |text: &str| text.replace(' ', "%20");
         let (entity, name) = (encoded(subject), encoded(RELATIONS[relation].name));
-        let rows = server.get(&format!("/world-model?entity={entity}&relation={name}&at={year}-12-31T00:00:00Z")).await;
+        let rows = server
+            .get(&format!(
+                "/world-model?entity={entity}&relation={name}&at={year}-12-31T00:00:00Z"
+            ))
+            .await;
         let is_subject = |row: &&Value| row["triple"]["subject"] == subject;
         let objects: BTreeSet<&str> = rows["items"]
             .as_array()
@@ -72,14 +90,27 @@ impl Answers<'_> {
             .filter(is_subject)
             .filter_map(|it| it["triple"]["object"].as_str())
             .collect();
-        objects.first().filter(|_| objects.len() == 1).map(|it| (*it).to_owned())
+        objects
+            .first()
+            .filter(|_| objects.len() == 1)
+            .map(|it| (*it).to_owned())
     }
 }
 
 /// What a server holds, as the memories do.
 pub fn held(rows: &[Value]) -> Vec<Held> {
-    let claim = |row: &&Value| Some(Held { claim: model::claimed(row["text"].as_str()?)?, to: None });
-    rows.iter().filter(|row| holds(row)).collect::<Vec<_>>().iter().filter_map(claim).collect()
+    let claim = |row: &&Value| {
+        Some(Held {
+            claim: model::claimed(row["text"].as_str()?)?,
+            to: None,
+        })
+    };
+    rows.iter()
+        .filter(|row| holds(row))
+        .collect::<Vec<_>>()
+        .iter()
+        .filter_map(claim)
+        .collect()
 }
 
 /// What was said in a world, each once, and the last year of it.
@@ -92,8 +123,15 @@ struct Heard<'a> {
 impl Heard<'_> {
     /// Whether an object of a fact was said, by the subject's own name.
     fn knows(&self, fact: &Fact, (from, object): &(u32, String)) -> bool {
-        let Fact { subject, relation, .. } = fact.clone();
-        self.said.contains(&Claim { subject, relation, object: object.clone(), from: *from })
+        let Fact {
+            subject, relation, ..
+        } = fact.clone();
+        self.said.contains(&Claim {
+            subject,
+            relation,
+            object: object.clone(),
+            from: *from,
+        })
     }
 
     fn current<'a>(&self, fact: &'a Fact) -> Option<&'a (u32, String)> {
@@ -102,20 +140,41 @@ impl Heard<'_> {
 }
 
 /// The columns of what is held of a world.
-pub async fn columns(world: &World, held: &[Held], lost: usize, answers: &Answers<'_>, calls: f64) -> Columns {
+pub async fn columns(
+    world: &World,
+    held: &[Held],
+    lost: usize,
+    answers: &Answers<'_>,
+    calls: f64,
+) -> Columns {
     let all = || world.years.iter().flatten();
     let said: BTreeSet<Claim> = all().filter_map(|it| it.claim.clone()).collect();
-    let heard = Heard { world, said, now: FIRST_YEAR + u32::try_from(world.years.len()).unwrap() - 1 };
+    let heard = Heard {
+        world,
+        said,
+        now: FIRST_YEAR + u32::try_from(world.years.len()).unwrap() - 1,
+    };
     let mut columns = Columns::default();
-    let canonical = |claim: &Claim| Claim { subject: world.whose(&claim.subject).to_owned(), ..claim.clone() };
+    let canonical = |claim: &Claim| Claim {
+        subject: world.whose(&claim.subject).to_owned(),
+        ..claim.clone()
+    };
     let kept: BTreeSet<&Claim> = held.iter().map(|it| &it.claim).collect();
     for claim in &kept {
         columns.count("precision", world.truth(claim, heard.now) != Truth::Not);
     }
-    for claim in heard.said.iter().filter(|it| world.truth(it, heard.now) == Truth::So) {
+    for claim in heard
+        .said
+        .iter()
+        .filter(|it| world.truth(it, heard.now) == Truth::So)
+    {
         columns.count("recall", kept.contains(claim));
     }
-    let distinct = kept.iter().map(|it| canonical(it)).collect::<BTreeSet<_>>().len();
+    let distinct = kept
+        .iter()
+        .map(|it| canonical(it))
+        .collect::<BTreeSet<_>>()
+        .len();
     columns.weigh("dupl.", held.len() as f64, distinct as f64);
     columns.weigh("lost", lost as f64, kept.len() as f64);
     columns.weigh("calls", calls, all().count() as f64);
@@ -126,18 +185,35 @@ pub async fn columns(world: &World, held: &[Held], lost: usize, answers: &Answer
 
 /// Questions for one value: now, before a change, and where nothing true was said.
 async fn values(columns: &mut Columns, heard: &Heard<'_>, answers: &Answers<'_>) {
-    for fact in heard.world.facts.values().filter(|it| RELATIONS[it.relation].single) {
-        let Some(current) = heard.current(fact) else { continue };
+    for fact in heard
+        .world
+        .facts
+        .values()
+        .filter(|it| RELATIONS[it.relation].single)
+    {
+        let Some(current) = heard.current(fact) else {
+            continue;
+        };
         let answer = answers.ask(&fact.subject, fact.relation, heard.now).await;
         let is = |object: &String| answer.as_ref() == Some(object);
         if heard.knows(fact, current) {
             columns.count("current", is(&current.1));
-            columns.count("stale", fact.values.iter().any(|(from, object)| *from < current.0 && is(object)));
+            columns.count(
+                "stale",
+                fact.values
+                    .iter()
+                    .any(|(from, object)| *from < current.0 && is(object)),
+            );
         } else if fact.values.iter().all(|value| !heard.knows(fact, value)) {
             columns.count("abstains", answer.is_none());
         }
-        if fact.values.len() > 1 && current.0 > fact.values[0].0 && heard.knows(fact, &fact.values[0]) {
-            let before = answers.ask(&fact.subject, fact.relation, current.0 - 1).await;
+        if fact.values.len() > 1
+            && current.0 > fact.values[0].0
+            && heard.knows(fact, &fact.values[0])
+        {
+            let before = answers
+                .ask(&fact.subject, fact.relation, current.0 - 1)
+                .await;
             columns.count("as-of", before.as_ref() == Some(&fact.values[0].1));
         }
     }
@@ -146,20 +222,39 @@ async fn values(columns: &mut Columns, heard: &Heard<'_>, answers: &Answers<'_>)
 /// Questions over two and three facts whose current values were all said.
 async fn hops(columns: &mut Columns, heard: &Heard<'_>, answers: &Answers<'_>) {
     for chain in CHAINS {
-        let relations: Vec<usize> =
-            chain.iter().map(|name| RELATIONS.iter().position(|it| it.name == *name).unwrap()).collect();
-        for (begin, _) in heard.world.facts.keys().filter(|(_, relation)| *relation == relations[0]) {
-            let truth = relations.iter().try_fold(begin.clone(), |subject, relation| {
-                let fact = heard.world.facts.get(&(subject, *relation))?;
-                heard.current(fact).filter(|it| heard.knows(fact, it)).map(|(_, object)| object.clone())
-            });
+        let relations: Vec<usize> = chain
+            .iter()
+            .map(|name| RELATIONS.iter().position(|it| it.name == *name).unwrap())
+            .collect();
+        for (begin, _) in heard
+            .world
+            .facts
+            .keys()
+            .filter(|(_, relation)| *relation == relations[0])
+        {
+            let truth = relations
+                .iter()
+                .try_fold(begin.clone(), |subject, relation| {
+                    let fact = heard.world.facts.get(&(subject, *relation))?;
+                    heard
+                        .current(fact)
+                        .filter(|it| heard.knows(fact, it))
+                        .map(|(_, object)| object.clone())
+                });
             let Some(truth) = truth else { continue };
             let mut answer = Some(begin.clone());
             for relation in &relations {
                 let Some(subject) = answer else { break };
                 answer = answers.ask(&subject, *relation, heard.now).await;
             }
-            columns.count(if relations.len() == 2 { "2 hops" } else { "3 hops" }, answer == Some(truth));
+            columns.count(
+                if relations.len() == 2 {
+                    "2 hops"
+                } else {
+                    "3 hops"
+                },
+                answer == Some(truth),
+            );
         }
     }
 }

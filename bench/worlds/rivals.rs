@@ -66,21 +66,32 @@ impl Memory {
                     };
                 }
             }
-            let is_lost = |it: &&Held| world.truth(&it.claim, now) == Truth::So && !memory.held.contains(it);
+            let is_lost =
+                |it: &&Held| world.truth(&it.claim, now) == Truth::So && !memory.held.contains(it);
             memory.lost += before.iter().filter(is_lost).count();
         }
         memory
     }
 
-    fn hear(&mut self, rival: Rival, said: &Said, world: &World, votes: &mut BTreeMap<Claim, usize>) {
+    fn hear(
+        &mut self,
+        rival: Rival,
+        said: &Said,
+        world: &World,
+        votes: &mut BTreeMap<Claim, usize>,
+    ) {
         // An order with a claim in its first line is that claim; one without is nothing.
-        let Some(claim) = model::claimed(&said.text) else { return };
+        let Some(claim) = model::claimed(&said.text) else {
+            return;
+        };
         let is_single = RELATIONS[claim.relation].single;
         let is_known = |held: &[Held]| held.iter().any(|it| it.claim == claim);
         match rival {
             Rival::KeepAll => {}
             Rival::LastWrite if is_single => {
-                self.held.retain(|it| (&it.claim.subject, it.claim.relation) != (&claim.subject, claim.relation));
+                self.held.retain(|it| {
+                    (&it.claim.subject, it.claim.relation) != (&claim.subject, claim.relation)
+                });
             }
             Rival::LastWrite => self.held.retain(|it| it.claim != claim),
             Rival::Majority => {
@@ -90,13 +101,15 @@ impl Memory {
             Rival::Similarity => {
                 let letters = trigrams(&claim);
                 let is_alike = |it: &Held| {
-                    it.claim.relation == claim.relation && likeness(&letters, &trigrams(&it.claim)) >= ALIKE
+                    it.claim.relation == claim.relation
+                        && likeness(&letters, &trigrams(&it.claim)) >= ALIKE
                 };
                 self.held.retain(|it| !is_alike(it));
             }
             Rival::Oracle if is_known(&self.held) => return,
             Rival::Oracle => {
-                let last = crate::planted_worlds::FIRST_YEAR + u32::try_from(world.years.len()).unwrap();
+                let last =
+                    crate::planted_worlds::FIRST_YEAR + u32::try_from(world.years.len()).unwrap();
                 if world.truth(&claim, last) == Truth::Not {
                     return;
                 }
@@ -109,7 +122,12 @@ impl Memory {
     pub fn answer(&self, subject: &str, relation: usize, at: u32) -> Option<String> {
         let is_it = |it: &&Held| it.claim.subject == subject && it.claim.relation == relation;
         let is_then = |it: &&Held| it.claim.from <= at && it.to.is_none_or(|to| at < to);
-        let last = self.held.iter().filter(is_it).filter(is_then).max_by_key(|it| it.claim.from);
+        let last = self
+            .held
+            .iter()
+            .filter(is_it)
+            .filter(is_then)
+            .max_by_key(|it| it.claim.from);
         last.map(|it| it.claim.object.clone())
     }
 }
@@ -118,21 +136,46 @@ impl Memory {
 fn elected(votes: &BTreeMap<Claim, usize>) -> Vec<Held> {
     let mut of: BTreeMap<(&str, usize), Vec<(&Claim, usize)>> = BTreeMap::new();
     for (claim, count) in votes {
-        of.entry((&claim.subject, claim.relation)).or_default().push((claim, *count));
+        of.entry((&claim.subject, claim.relation))
+            .or_default()
+            .push((claim, *count));
     }
     let elect = |((_, relation), all): ((&str, usize), Vec<(&Claim, usize)>)| {
         let most = all.iter().map(|(_, count)| *count).max().unwrap_or(0);
-        let need = if RELATIONS[relation].single { most } else { most.div_ceil(2) };
-        let take = if RELATIONS[relation].single { 1 } else { all.len() };
-        let elected = all.into_iter().filter(move |(_, count)| *count >= need).take(take);
-        elected.map(|(claim, _)| Held { claim: claim.clone(), to: None }).collect::<Vec<_>>()
+        let need = if RELATIONS[relation].single {
+            most
+        } else {
+            most.div_ceil(2)
+        };
+        let take = if RELATIONS[relation].single {
+            1
+        } else {
+            all.len()
+        };
+        let elected = all
+            .into_iter()
+            .filter(move |(_, count)| *count >= need)
+            .take(take);
+        elected
+            .map(|(claim, _)| Held {
+                claim: claim.clone(),
+                to: None,
+            })
+            .collect::<Vec<_>>()
     };
     of.into_iter().flat_map(elect).collect()
 }
 
 fn trigrams(claim: &Claim) -> BTreeSet<[u8; 3]> {
-    let text = format!("{} {} {}", claim.subject, RELATIONS[claim.relation].name, claim.object).to_lowercase();
-    text.as_bytes().windows(3).map(|it| [it[0], it[1], it[2]]).collect()
+    let text = format!(
+        "{} {} {}",
+        claim.subject, RELATIONS[claim.relation].name, claim.object
+    )
+    .to_lowercase();
+    text.as_bytes()
+        .windows(3)
+        .map(|it| [it[0], it[1], it[2]])
+        .collect()
 }
 
 fn likeness(one: &BTreeSet<[u8; 3]>, other: &BTreeSet<[u8; 3]>) -> f64 {

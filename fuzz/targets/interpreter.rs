@@ -9,7 +9,12 @@ fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
     let reading = read(&text, "researcher");
     assert!(reading.calls.len() <= CALLS_MAX && reading.unreadable.len() <= UNREADABLE_MAX);
-    assert!(reading.unreadable.iter().all(|said| !said.is_empty() && said.len() < 2_000));
+    assert!(
+        reading
+            .unreadable
+            .iter()
+            .all(|said| !said.is_empty() && said.len() < 2_000)
+    );
     let mut size = 0;
     for call in &reading.calls {
         assert!(!call.name.is_empty());

@@ -23,7 +23,13 @@ pub struct Arguments {
 impl Arguments {
     /// Reads the attributes of an element.
     pub fn read(element: &'static Element, attributes: &[Attribute<'_>]) -> Self {
-        let mut it = Self { element, values: Map::new(), wrong: Vec::new(), refused: false, unreadable: Vec::new() };
+        let mut it = Self {
+            element,
+            values: Map::new(),
+            wrong: Vec::new(),
+            refused: false,
+            unreadable: Vec::new(),
+        };
         for (name, value) in attributes.iter().filter(|(name, _)| !is_namespace(name)) {
             it.attribute(name, *value);
         }
@@ -31,7 +37,8 @@ impl Arguments {
     }
 
     fn attribute(&mut self, name: &str, value: Option<&str>) {
-        let written = |argument: &&Argument| argument.written.iter().any(|written| same(written, name));
+        let written =
+            |argument: &&Argument| argument.written.iter().any(|written| same(written, name));
         let Some(argument) = self.element.arguments.iter().find(written) else {
             return self.say(format!("it has no attribute `{name}`; that was left out."));
         };
@@ -73,7 +80,10 @@ impl Arguments {
     /// Whether a call can be made without any more words.
     pub fn complete(&self) -> bool {
         let given = |argument: &Argument| self.values.contains_key(argument.name);
-        self.element.arguments.iter().all(|argument| argument.missing != Missing::Refuse || given(argument))
+        self.element
+            .arguments
+            .iter()
+            .all(|argument| argument.missing != Missing::Refuse || given(argument))
     }
 
     /// The arguments as JSON, unless the call cannot be made; and what could not be read.
@@ -92,7 +102,10 @@ impl Arguments {
         match argument.missing {
             Missing::Refuse => {
                 if !self.wrong.contains(&argument.name) {
-                    self.say(format!("`{}` is missing.", argument.written.first().unwrap_or(&argument.name)));
+                    self.say(format!(
+                        "`{}` is missing.",
+                        argument.written.first().unwrap_or(&argument.name)
+                    ));
                 }
                 self.refused = true;
                 Value::Null
@@ -117,7 +130,12 @@ pub fn step(text: String, done: Option<Option<&str>>) -> (Value, Option<String>)
         Some(Ok(flag)) => (flag == Value::Bool(true), None),
         Some(Err(rule)) => {
             let given = short(done.flatten().unwrap_or_default());
-            (false, Some(format!("`done` of a step is “{given}”; {rule}. It was taken as not done.")))
+            (
+                false,
+                Some(format!(
+                    "`done` of a step is “{given}”; {rule}. It was taken as not done."
+                )),
+            )
         }
     };
     (serde_json::json!({ "text": text, "done": done }), wrong)
@@ -126,13 +144,18 @@ pub fn step(text: String, done: Option<Option<&str>>) -> (Value, Option<String>)
 /// Names of namespaces and of XML itself say nothing to us.
 pub fn is_namespace(attribute: &str) -> bool {
     let prefix = attribute.split(':').next().unwrap_or_default();
-    prefix.eq_ignore_ascii_case("xmlns") || (attribute.contains(':') && prefix.eq_ignore_ascii_case("xml"))
+    prefix.eq_ignore_ascii_case("xmlns")
+        || (attribute.contains(':') && prefix.eq_ignore_ascii_case("xml"))
 }
 
 /// The value of an attribute; null if it is empty. An error is the rule.
 fn parse(kind: Kind, written: Option<&str>) -> Result<Value, &'static str> {
     let Some(written) = written else {
-        return if kind == Kind::Flag { Ok(true.into()) } else { Err("it needs a value") };
+        return if kind == Kind::Flag {
+            Ok(true.into())
+        } else {
+            Err("it needs a value")
+        };
     };
     let text = decode(written.trim());
     if text.is_empty() {
@@ -141,21 +164,41 @@ fn parse(kind: Kind, written: Option<&str>) -> Result<Value, &'static str> {
     match kind {
         Kind::Text => Ok(text.into()),
         Kind::Names => Ok(names(&text)),
-        Kind::Whole => text.parse::<u64>().map(Value::from).map_err(|_| "it has to be a whole number from 0 up"),
+        Kind::Whole => text
+            .parse::<u64>()
+            .map(Value::from)
+            .map_err(|_| "it has to be a whole number from 0 up"),
         Kind::Seconds => seconds(&text).ok_or("it has to be a number of seconds from 0 up"),
-        Kind::Flag => flag(&text).map(Value::from).ok_or("it has to be true or false"),
+        Kind::Flag => flag(&text)
+            .map(Value::from)
+            .ok_or("it has to be true or false"),
     }
 }
 
 fn names(text: &str) -> Value {
-    let names: Vec<Value> = text.split([',', ';']).map(str::trim).filter(|n| !n.is_empty()).map(Value::from).collect();
-    if names.is_empty() { Value::Null } else { names.into() }
+    let names: Vec<Value> = text
+        .split([',', ';'])
+        .map(str::trim)
+        .filter(|n| !n.is_empty())
+        .map(Value::from)
+        .collect();
+    if names.is_empty() {
+        Value::Null
+    } else {
+        names.into()
+    }
 }
 
 fn seconds(text: &str) -> Option<Value> {
     let number = text.trim_end_matches(['s', 'S']).trim_end();
     let whole = number.parse::<u64>().ok().map(Value::from);
-    let fraction = || number.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0).map(Value::from);
+    let fraction = || {
+        number
+            .parse::<f64>()
+            .ok()
+            .filter(|n| n.is_finite() && *n >= 0.0)
+            .map(Value::from)
+    };
     whole.or_else(fraction)
 }
 
@@ -193,7 +236,10 @@ fn decode(text: &str) -> Cow<'_, str> {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('&') {
         decoded.push_str(before);
-        let length = after.bytes().take(REFERENCE_MAX).position(|byte| byte == b';');
+        let length = after
+            .bytes()
+            .take(REFERENCE_MAX)
+            .position(|byte| byte == b';');
         match length.and_then(|length| Some((reference(&after[..length])?, length))) {
             Some((letter, length)) => {
                 decoded.push(letter);
@@ -210,7 +256,11 @@ fn decode(text: &str) -> Cow<'_, str> {
 }
 
 fn reference(name: &str) -> Option<char> {
-    let number = |digits: &str, radix| u32::from_str_radix(digits, radix).ok().and_then(char::from_u32);
+    let number = |digits: &str, radix| {
+        u32::from_str_radix(digits, radix)
+            .ok()
+            .and_then(char::from_u32)
+    };
     match name {
         "lt" => Some('<'),
         "gt" => Some('>'),
@@ -232,7 +282,13 @@ fn reference(name: &str) -> Option<char> {
 /// The beginning of a text on one line.
 pub fn short(text: &str) -> String {
     const MOST: usize = 40;
-    let mut words = text.chars().take(4 * MOST).collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut words = text
+        .chars()
+        .take(4 * MOST)
+        .collect::<String>()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     if words.chars().count() > MOST {
         words = words.chars().take(MOST).chain(['…']).collect();
     }

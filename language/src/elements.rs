@@ -84,23 +84,48 @@ use Content::{List, Nothing, Remark, Verbatim, Words};
 use Kind::{Flag, Names, Seconds, Text, Whole};
 
 const fn must(name: &'static str, kind: Kind, written: &'static [&'static str]) -> Argument {
-    Argument { name, kind, missing: Missing::Refuse, written }
+    Argument {
+        name,
+        kind,
+        missing: Missing::Refuse,
+        written,
+    }
 }
 
 const fn may(name: &'static str, kind: Kind, written: &'static [&'static str]) -> Argument {
-    Argument { name, kind, missing: Missing::Null, written }
+    Argument {
+        name,
+        kind,
+        missing: Missing::Null,
+        written,
+    }
 }
 
 const fn or(name: &'static str, words: &'static str, written: &'static [&'static str]) -> Argument {
-    Argument { name, kind: Text, missing: Missing::Words(words), written }
+    Argument {
+        name,
+        kind: Text,
+        missing: Missing::Words(words),
+        written,
+    }
 }
 
 const fn flag(name: &'static str, otherwise: bool, written: &'static [&'static str]) -> Argument {
-    Argument { name, kind: Flag, missing: Missing::Flag(otherwise), written }
+    Argument {
+        name,
+        kind: Flag,
+        missing: Missing::Flag(otherwise),
+        written,
+    }
 }
 
 const fn names(name: &'static str, written: &'static [&'static str]) -> Argument {
-    Argument { name, kind: Names, missing: Missing::NoNames, written }
+    Argument {
+        name,
+        kind: Names,
+        missing: Missing::NoNames,
+        written,
+    }
 }
 
 macro_rules! elements {
@@ -185,8 +210,11 @@ pub const ELEMENTS: &[Element] = elements! {
 };
 
 /// Elements that mean something inside others only, and what they are inside of.
-const INNER: &[(&str, &str)] =
-    &[("step", "<todo-until> or <sequence>"), ("item", "<fan-out>"), ("initial-payload", "<spawn-thread>")];
+const INNER: &[(&str, &str)] = &[
+    ("step", "<todo-until> or <sequence>"),
+    ("item", "<fan-out>"),
+    ("initial-payload", "<spawn-thread>"),
+];
 
 /// A known name: which element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,8 +236,15 @@ impl Name {
         if written.is_empty() {
             return None;
         }
-        let element = ELEMENTS.iter().position(|element| element.names.iter().any(|name| same(name, written)));
-        let inner = || INNER.iter().position(|(name, _)| same(name, written)).map(Self::Inner);
+        let element = ELEMENTS
+            .iter()
+            .position(|element| element.names.iter().any(|name| same(name, written)));
+        let inner = || {
+            INNER
+                .iter()
+                .position(|(name, _)| same(name, written))
+                .map(Self::Inner)
+        };
         let own = || same(own, written).then_some(Self::Own);
         element.map(Self::Element).or_else(inner).or_else(own)
     }
@@ -234,12 +269,26 @@ impl Name {
 
     /// What an inner element is inside of.
     pub fn outer(self) -> Option<&'static str> {
-        if let Self::Inner(index) = self { INNER.get(index).map(|(_, outer)| *outer) } else { None }
+        if let Self::Inner(index) = self {
+            INNER.get(index).map(|(_, outer)| *outer)
+        } else {
+            None
+        }
     }
 }
 
 /// Whether two names are the same.
 pub fn same(one: &str, other: &str) -> bool {
-    let plain = |byte: u8| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
-    one.len() == other.len() && one.bytes().zip(other.bytes()).all(|(a, b)| plain(a) == plain(b))
+    let plain = |byte: u8| {
+        if byte == b'_' {
+            b'-'
+        } else {
+            byte.to_ascii_lowercase()
+        }
+    };
+    one.len() == other.len()
+        && one
+            .bytes()
+            .zip(other.bytes())
+            .all(|(a, b)| plain(a) == plain(b))
 }

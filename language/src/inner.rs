@@ -11,14 +11,28 @@ use crate::{Extent, Reader};
 
 impl<'t> Reader<'t> {
     /// The text inside an inner element, if there is one.
-    pub fn payload(&self, index: usize, inner: &str, extent: &Extent, arguments: &mut Arguments) -> Option<&'t str> {
+    pub fn payload(
+        &self,
+        index: usize,
+        inner: &str,
+        extent: &Extent,
+        arguments: &mut Arguments,
+    ) -> Option<&'t str> {
         let found = self.inner(index, inner, extent, arguments);
         if found.len() > 1 {
-            arguments.say(format!("there is more than one <{inner}>; only the first was used."));
+            arguments.say(format!(
+                "there is more than one <{inner}>; only the first was used."
+            ));
         }
         let (inner, content) = found.into_iter().next()?;
-        for (name, _) in self.attributes(inner).iter().filter(|(name, _)| !is_namespace(name)) {
-            arguments.say(format!("its inner element has no attribute `{name}`; that was left out."));
+        for (name, _) in self
+            .attributes(inner)
+            .iter()
+            .filter(|(name, _)| !is_namespace(name))
+        {
+            arguments.say(format!(
+                "its inner element has no attribute `{name}`; that was left out."
+            ));
         }
         Some(&self.text[content])
     }
@@ -40,7 +54,9 @@ impl<'t> Reader<'t> {
                     _ if done && same(name, "done") => mark = Some(value),
                     Some(value) if same(name, "text") && text.is_empty() => text = plain(value),
                     _ if is_namespace(name) => {}
-                    _ => arguments.say(format!("a <{inner}> has no attribute `{name}`; that was left out.")),
+                    _ => arguments.say(format!(
+                        "a <{inner}> has no attribute `{name}`; that was left out."
+                    )),
                 }
             }
             if text.is_empty() {
@@ -64,7 +80,10 @@ impl<'t> Reader<'t> {
         extent: &Extent,
         arguments: &mut Arguments,
     ) -> Vec<(usize, Range<usize>)> {
-        let Range { start: mut done, end: limit } = extent.content;
+        let Range {
+            start: mut done,
+            end: limit,
+        } = extent.content;
         let mut found: Vec<(usize, Range<usize>)> = Vec::new();
         let mut beside = None;
         let mut at = index + 1;
@@ -76,21 +95,27 @@ impl<'t> Reader<'t> {
             let part = self.part(at, inner, limit);
             beside = beside.or_else(|| words(&self.text[done..tag.range.start]));
             if !part.closed {
-                arguments.say(format!("a <{inner}> is not closed; it was read up to the next."));
+                arguments.say(format!(
+                    "a <{inner}> is not closed; it was read up to the next."
+                ));
             }
             found.push((at, part.content));
             (done, at) = (part.end, part.next);
         }
         beside = beside.or_else(|| words(&self.text[done..limit]).filter(|_| !found.is_empty()));
         if let Some(words) = beside {
-            arguments.say(format!("“{}” stands beside its <{inner}>; that was left out.", short(words)));
+            arguments.say(format!(
+                "“{}” stands beside its <{inner}>; that was left out.",
+                short(words)
+            ));
         }
         found
     }
 
     fn is_inner(&self, index: usize, inner: &str) -> bool {
         let tag = &self.tags[index];
-        matches!(tag.shape, Shape::Open(_) | Shape::Alone(_)) && Name::find(inner, "") == Some(tag.name)
+        matches!(tag.shape, Shape::Open(_) | Shape::Alone(_))
+            && Name::find(inner, "") == Some(tag.name)
     }
 
     /// One inner element: to its end tag, or to the next of its kind.
@@ -98,16 +123,36 @@ impl<'t> Reader<'t> {
         let tag = &self.tags[index];
         let begin = tag.range.end;
         if matches!(tag.shape, Shape::Alone(_)) {
-            return Extent { content: begin..begin, closed: true, end: begin, next: index + 1 };
+            return Extent {
+                content: begin..begin,
+                closed: true,
+                end: begin,
+                next: index + 1,
+            };
         }
-        if let Some(partner) = tag.partner.filter(|partner| self.tags[*partner].range.start < limit) {
+        if let Some(partner) = tag
+            .partner
+            .filter(|partner| self.tags[*partner].range.start < limit)
+        {
             let last = &self.tags[partner].range;
-            return Extent { content: begin..last.start, closed: true, end: last.end, next: partner + 1 };
+            return Extent {
+                content: begin..last.start,
+                closed: true,
+                end: last.end,
+                next: partner + 1,
+            };
         }
         let inside = |index: &usize| self.tags[*index].range.start < limit;
-        let next = (index + 1..self.tags.len()).take_while(inside).find(|index| self.is_inner(*index, inner));
+        let next = (index + 1..self.tags.len())
+            .take_while(inside)
+            .find(|index| self.is_inner(*index, inner));
         let end = next.map_or(limit, |next| self.tags[next].range.start);
-        Extent { content: begin..end, closed: false, end, next: next.unwrap_or(self.tags.len()) }
+        Extent {
+            content: begin..end,
+            closed: false,
+            end,
+            next: next.unwrap_or(self.tags.len()),
+        }
     }
 }
 

@@ -48,7 +48,9 @@ pub fn read(text: &str, own: &str) -> Reading {
     let scan = scan::scan(whole, own);
     let mut reader = Reader::new(whole, scan.tags);
     if whole.len() < text.len() {
-        reader.say(format!("The text is longer than {TEXT_MAX} bytes: what comes after that was not read."));
+        reader.say(format!(
+            "The text is longer than {TEXT_MAX} bytes: what comes after that was not read."
+        ));
     }
     if scan.fenced {
         reader.say(
@@ -57,7 +59,10 @@ pub fn read(text: &str, own: &str) -> Reading {
         );
     } else if let Some(unclosed) = scan.unclosed {
         let near = short(&whole[unclosed.at..]);
-        reader.say(format!("Near “{near}”: {} is not closed, so all that follows was taken as text.", unclosed.what));
+        reader.say(format!(
+            "Near “{near}”: {} is not closed, so all that follows was taken as text.",
+            unclosed.what
+        ));
     }
     reader.read();
     reader.reading
@@ -86,7 +91,14 @@ struct Extent {
 impl<'t> Reader<'t> {
     fn new(text: &'t str, tags: Vec<Tag<'t>>) -> Self {
         let ended = vec![false; tags.len()];
-        Self { text, tags, ended, done: 0, thought: None, reading: Reading::default() }
+        Self {
+            text,
+            tags,
+            ended,
+            done: 0,
+            thought: None,
+            reading: Reading::default(),
+        }
     }
 
     fn read(&mut self) {
@@ -94,7 +106,9 @@ impl<'t> Reader<'t> {
         while next < self.tags.len() {
             if self.reading.calls.len() == CALLS_MAX && self.begins(next) {
                 let near = short(&self.text[self.tags[next].range.start..]);
-                self.say(format!("There are more than {CALLS_MAX} elements: from “{near}” on nothing was read."));
+                self.say(format!(
+                    "There are more than {CALLS_MAX} elements: from “{near}” on nothing was read."
+                ));
                 return;
             }
             next = self.tag(next);
@@ -107,7 +121,11 @@ impl<'t> Reader<'t> {
         let Range { start, end } = self.tags[index].range;
         self.thought = self.thought.filter(|thought| start < *thought);
         self.pass(start);
-        let Some(element) = self.tags[index].name.element().filter(|_| self.begins(index)) else {
+        let Some(element) = self.tags[index]
+            .name
+            .element()
+            .filter(|_| self.begins(index))
+        else {
             self.odd(index);
             self.done = self.done.max(end);
             return index + 1;
@@ -118,7 +136,11 @@ impl<'t> Reader<'t> {
             self.done = self.done.max(extent.end);
             return extent.next;
         }
-        if self.tags[index].name == Name::Own { self.own(index, extent) } else { self.element(index, element, extent) }
+        if self.tags[index].name == Name::Own {
+            self.own(index, extent)
+        } else {
+            self.element(index, element, extent)
+        }
     }
 
     /// Free text up to here.
@@ -130,17 +152,26 @@ impl<'t> Reader<'t> {
     /// Whether this is the beginning of an element that is no part of another.
     fn begins(&self, index: usize) -> bool {
         let tag = &self.tags[index];
-        let own = tag.name == Name::Own && self.thought.is_some_and(|thought| tag.range.start < thought);
-        matches!(tag.shape, Shape::Open(_) | Shape::Alone(_)) && tag.name.element().is_some() && !own
+        let own = tag.name == Name::Own
+            && self
+                .thought
+                .is_some_and(|thought| tag.range.start < thought);
+        matches!(tag.shape, Shape::Open(_) | Shape::Alone(_))
+            && tag.name.element().is_some()
+            && !own
     }
 
     /// A tag that begins nothing.
     fn odd(&mut self, index: usize) {
         let tag = &self.tags[index];
         match tag.shape {
-            Shape::Close if self.ended[index] || (tag.name == Name::Own && self.thought.is_some()) => {}
+            Shape::Close
+                if self.ended[index] || (tag.name == Name::Own && self.thought.is_some()) => {}
             Shape::Close => self.tell(index, "it ends something that does not begin."),
-            Shape::Broken => self.tell(index, "the tag is not finished, or its quotation marks are not closed."),
+            Shape::Broken => self.tell(
+                index,
+                "the tag is not finished, or its quotation marks are not closed.",
+            ),
             Shape::Open(_) | Shape::Alone(_) => {
                 if let Some(outer) = tag.name.outer() {
                     self.tell(index, &format!("it means something inside {outer} only."));
@@ -154,22 +185,52 @@ impl<'t> Reader<'t> {
         let begin = tag.range.end;
         let limit = self.thought.unwrap_or(self.text.len());
         // What follows an element without content is no part of it, whether or not an end tag comes.
-        let empty = tag.name.element().is_some_and(|element| matches!(element.content, Content::Nothing));
+        let empty = tag
+            .name
+            .element()
+            .is_some_and(|element| matches!(element.content, Content::Nothing));
         if empty || matches!(tag.shape, Shape::Alone(_)) {
-            return Extent { content: begin..begin, closed: true, end: begin, next: index + 1 };
+            return Extent {
+                content: begin..begin,
+                closed: true,
+                end: begin,
+                next: index + 1,
+            };
         }
-        if let Some(partner) = tag.partner.filter(|partner| self.tags[*partner].range.start < limit) {
+        if let Some(partner) = tag
+            .partner
+            .filter(|partner| self.tags[*partner].range.start < limit)
+        {
             let last = &self.tags[partner].range;
-            return Extent { content: begin..last.start, closed: true, end: last.end, next: partner + 1 };
+            return Extent {
+                content: begin..last.start,
+                closed: true,
+                end: last.end,
+                next: partner + 1,
+            };
         }
         // Not closed: up to the next element, or an end tag that must have been meant for this one.
-        let stops = |index: &usize| self.tags[*index].range.start >= limit || self.begins(*index) || self.stray(*index);
-        let next = (index + 1..self.tags.len()).find(stops).unwrap_or(self.tags.len());
+        let stops = |index: &usize| {
+            self.tags[*index].range.start >= limit || self.begins(*index) || self.stray(*index)
+        };
+        let next = (index + 1..self.tags.len())
+            .find(stops)
+            .unwrap_or(self.tags.len());
         let stop = self.tags.get(next).filter(|tag| tag.range.start < limit);
         let content = begin..stop.map_or(limit, |tag| tag.range.start);
         match stop.filter(|_| self.stray(next)) {
-            Some(tag) => Extent { content, closed: false, end: tag.range.end, next: next + 1 },
-            None => Extent { end: content.end, content, closed: false, next },
+            Some(tag) => Extent {
+                content,
+                closed: false,
+                end: tag.range.end,
+                next: next + 1,
+            },
+            None => Extent {
+                end: content.end,
+                content,
+                closed: false,
+                next,
+            },
         }
     }
 
@@ -228,7 +289,11 @@ impl<'t> Reader<'t> {
                 let payload = self.payload(index, inner, extent, &mut arguments);
                 arguments.words(argument, payload.unwrap_or(inside));
             }
-            Content::List { inner, argument, done } => {
+            Content::List {
+                inner,
+                argument,
+                done,
+            } => {
                 let items = self.list(index, inner, done, extent, &mut arguments);
                 arguments.list(argument, inner, items);
             }
@@ -239,7 +304,10 @@ impl<'t> Reader<'t> {
         }
         let (call, unreadable) = arguments.end();
         if let Some(arguments) = call {
-            self.reading.calls.push(Call { name: element.tool.to_owned(), arguments });
+            self.reading.calls.push(Call {
+                name: element.tool.to_owned(),
+                arguments,
+            });
         }
         unreadable.iter().for_each(|what| self.tell(index, what));
     }
@@ -259,7 +327,9 @@ impl<'t> Reader<'t> {
         let tag = &self.tags[index];
         let near = short(&self.text[tag.range.start..]);
         let how = match (tag.name, tag.name.element()) {
-            (Name::Element(_), Some(element)) => format!(" Write it like this: {}", element.example),
+            (Name::Element(_), Some(element)) => {
+                format!(" Write it like this: {}", element.example)
+            }
             _ => String::new(),
         };
         self.say(format!("Near “{near}”: {what}{how}"));
@@ -270,7 +340,9 @@ impl<'t> Reader<'t> {
         if said + 1 < UNREADABLE_MAX {
             self.reading.unreadable.push(sentence);
         } else if said + 1 == UNREADABLE_MAX {
-            self.reading.unreadable.push("There is more that could not be read.".into());
+            self.reading
+                .unreadable
+                .push("There is more that could not be read.".into());
         }
     }
 }

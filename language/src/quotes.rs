@@ -51,12 +51,17 @@ pub fn find(text: &str, tags: &[Tag<'_>]) -> Quotes {
         while tags.get(next).is_some_and(|tag| tag.range.start < at) {
             next += 1;
         }
-        if let Some(tag) = tags.get(next).filter(|tag| tag.range.start == at && tag.shape != Shape::Broken) {
+        if let Some(tag) = tags
+            .get(next)
+            .filter(|tag| tag.range.start == at && tag.shape != Shape::Broken)
+        {
             at = tag.range.end;
             finder.passes(tag);
             continue;
         }
-        let quote = finder.quote(at, first).filter(|quote| quote.firm || finder.hides(at, quote));
+        let quote = finder
+            .quote(at, first)
+            .filter(|quote| quote.firm || finder.hides(at, quote));
         let Some(quote) = quote else {
             at += finder.length(at, first);
             continue;
@@ -104,17 +109,33 @@ const MARKS: &[(char, &[char])] = &[
 ];
 
 /// Marks around an element itself, where lines do not matter and single ones count too.
-const AROUND: &[(char, &[char])] =
-    &[('\'', &['\'']), ('‘', &['’', '‘']), ('‚', &['‘', '’']), ('‹', &['›']), ('”', &['”'])];
+const AROUND: &[(char, &[char])] = &[
+    ('\'', &['\'']),
+    ('‘', &['’', '‘']),
+    ('‚', &['‘', '’']),
+    ('‹', &['›']),
+    ('”', &['”']),
+];
 
 /// Comments and CDATA: what opens, what closes, what it is called.
-const SECTIONS: [(&str, &str, &str); 2] = [("<!--", "-->", "a comment"), ("<![CDATA[", "]]>", "a CDATA section")];
+const SECTIONS: [(&str, &str, &str); 2] = [
+    ("<!--", "-->", "a comment"),
+    ("<![CDATA[", "]]>", "a CDATA section"),
+];
 
 /// Whether quotation marks are directly around this part of a text.
 pub fn around(text: &str, part: &Range<usize>) -> bool {
-    let (before, after) = (text[..part.start].chars().next_back(), text[part.end..].chars().next());
-    let (Some(before), Some(after)) = (before, after) else { return false };
-    MARKS.iter().chain(AROUND).any(|(opens, closes)| *opens == before && closes.contains(&after))
+    let (before, after) = (
+        text[..part.start].chars().next_back(),
+        text[part.end..].chars().next(),
+    );
+    let (Some(before), Some(after)) = (before, after) else {
+        return false;
+    };
+    MARKS
+        .iter()
+        .chain(AROUND)
+        .any(|(opens, closes)| *opens == before && closes.contains(&after))
 }
 
 /// A run of backticks or tildes.
@@ -134,10 +155,19 @@ fn runs(text: &str) -> Vec<Run> {
     let mut at = 0;
     while let Some(found) = text[at..].find(['`', '~']) {
         at += found;
-        let length = bytes[at..].iter().take_while(|byte| **byte == bytes[at]).count();
+        let length = bytes[at..]
+            .iter()
+            .take_while(|byte| **byte == bytes[at])
+            .count();
         let rest = text[at + length..].trim_start_matches([' ', '\t', '\r']);
         let last = rest.is_empty() || rest.starts_with(['\n', '<']);
-        runs.push(Run { at, length, mark: bytes[at], first: begins_line(text, at), last });
+        runs.push(Run {
+            at,
+            length,
+            mark: bytes[at],
+            first: begins_line(text, at),
+            last,
+        });
         at += length;
     }
     runs
@@ -153,7 +183,9 @@ fn quoted(line: &str) -> bool {
 }
 
 fn line_end(text: &str, at: usize) -> usize {
-    text[at..].find('\n').map_or(text.len(), |length| at + length)
+    text[at..]
+        .find('\n')
+        .map_or(text.len(), |length| at + length)
 }
 
 struct Finder<'a, 't> {
@@ -186,31 +218,57 @@ impl Finder<'_, '_> {
 
     /// How much to skip of what is no quote.
     fn length(&self, at: usize, first: char) -> usize {
-        if matches!(first, '`' | '~') { self.runs[self.run(at)].length } else { first.len_utf8() }
+        if matches!(first, '`' | '~') {
+            self.runs[self.run(at)].length
+        } else {
+            first.len_utf8()
+        }
     }
 
     fn run(&self, at: usize) -> usize {
-        self.runs.partition_point(|run| run.at < at).min(self.runs.len() - 1)
+        self.runs
+            .partition_point(|run| run.at < at)
+            .min(self.runs.len() - 1)
     }
 
     /// Lines that begin with `>`.
     fn lines(&mut self, at: usize) -> Quote {
         while self.lines <= at || quoted(&self.text[self.lines..]) {
-            self.lines = self.text.len().min(line_end(self.text, at.max(self.lines)) + 1);
+            self.lines = self
+                .text
+                .len()
+                .min(line_end(self.text, at.max(self.lines)) + 1);
         }
-        Quote { end: self.lines, ..Quote::default() }
+        Quote {
+            end: self.lines,
+            ..Quote::default()
+        }
     }
 
     /// A comment, or CDATA.
     fn section(&mut self, at: usize) -> Option<Quote> {
         let rest = &self.text[at..];
-        let index = SECTIONS.iter().position(|(open, _, _)| rest.starts_with(open))?;
+        let index = SECTIONS
+            .iter()
+            .position(|(open, _, _)| rest.starts_with(open))?;
         let (open, close, what) = SECTIONS[index];
-        let length = if self.sections[index] { None } else { rest[open.len()..].find(close) };
+        let length = if self.sections[index] {
+            None
+        } else {
+            rest[open.len()..].find(close)
+        };
         self.sections[index] = length.is_none();
         Some(match length {
-            Some(length) => Quote { end: at + open.len() + length + close.len(), firm: true, ..Quote::default() },
-            None => Quote { end: self.text.len(), unclosed: Some(what), ..Quote::default() },
+            Some(length) => Quote {
+                end: at + open.len() + length + close.len(),
+                firm: true,
+                ..Quote::default()
+            },
+            None => Quote {
+                end: self.text.len(),
+                unclosed: Some(what),
+                ..Quote::default()
+            },
         })
     }
 
@@ -228,8 +286,16 @@ impl Finder<'_, '_> {
         }
         let (length, end) = (run.length, self.paragraph_end(at));
         let closing = |next: &&Run| next.mark == b'`' && next.length == length;
-        let next = self.runs[index + 1..].iter().take(LOOKS).take_while(|next| next.at < end).find(closing)?;
-        Some(Quote { end: next.at + next.length, single: true, ..Quote::default() })
+        let next = self.runs[index + 1..]
+            .iter()
+            .take(LOOKS)
+            .take_while(|next| next.at < end)
+            .find(closing)?;
+        Some(Quote {
+            end: next.at + next.length,
+            single: true,
+            ..Quote::default()
+        })
     }
 
     fn fence(&self, index: usize) -> Quote {
@@ -239,15 +305,28 @@ impl Finder<'_, '_> {
             next.mark == run.mark && (last || (!run.first && next.length == run.length))
         };
         match self.runs[index + 1..].iter().take(LOOKS).find(closing) {
-            Some(next) => Quote { end: next.at + next.length, fence: true, ..Quote::default() },
-            None => Quote { end: self.text.len(), fence: true, unclosed: Some("a code fence"), ..Quote::default() },
+            Some(next) => Quote {
+                end: next.at + next.length,
+                fence: true,
+                ..Quote::default()
+            },
+            None => Quote {
+                end: self.text.len(),
+                fence: true,
+                unclosed: Some("a code fence"),
+                ..Quote::default()
+            },
         }
     }
 
     /// The end of the paragraph: before the next empty line.
     fn paragraph_end(&mut self, at: usize) -> usize {
         if self.paragraph <= at {
-            let empty = |end: &usize| self.text[end + 1..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
+            let empty = |end: &usize| {
+                self.text[end + 1..]
+                    .trim_start_matches([' ', '\t', '\r'])
+                    .starts_with('\n')
+            };
             let ends = self.text[at..].match_indices('\n').map(|(end, _)| at + end);
             self.paragraph = ends.into_iter().find(empty).unwrap_or(self.text.len());
         }
@@ -273,7 +352,11 @@ impl Finder<'_, '_> {
             Some(end) => self.ended[index] = end,
             None => self.unended[index] = line,
         }
-        Some(Quote { end: end?, single: true, ..Quote::default() })
+        Some(Quote {
+            end: end?,
+            single: true,
+            ..Quote::default()
+        })
     }
 
     /// Whether a straight mark begins something: not one after a number or inside a word, and words or a tag come after it.
@@ -286,7 +369,9 @@ impl Finder<'_, '_> {
 
     /// The tags that begin in a part of the text.
     fn inside(&self, part: &Range<usize>) -> &[Tag<'_>] {
-        let first = self.tags.partition_point(|tag| tag.range.start < part.start);
+        let first = self
+            .tags
+            .partition_point(|tag| tag.range.start < part.start);
         let length = self.tags[first..].partition_point(|tag| tag.range.start < part.end);
         &self.tags[first..first + length]
     }
@@ -307,8 +392,14 @@ impl Finder<'_, '_> {
         if let ([tag], true) = (tags, quote.single)
             && tag.range.end <= quote.end
         {
-            let around = [&self.text[at..tag.range.start], &self.text[tag.range.end..quote.end]];
-            if around.iter().all(|text| text.len() <= LOOKS && !text.contains(char::is_alphanumeric)) {
+            let around = [
+                &self.text[at..tag.range.start],
+                &self.text[tag.range.end..quote.end],
+            ];
+            if around
+                .iter()
+                .all(|text| text.len() <= LOOKS && !text.contains(char::is_alphanumeric))
+            {
                 return true;
             }
         }

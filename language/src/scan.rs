@@ -23,11 +23,20 @@ pub fn scan<'t>(text: &'t str, own: &str) -> Scan<'t> {
     let fenced = quotes.fenced;
     let mut regions = quotes.regions.iter().peekable();
     tags.retain(|tag| {
-        while regions.next_if(|region| region.end <= tag.range.start).is_some() {}
-        regions.peek().is_none_or(|region| tag.range.start < region.start)
+        while regions
+            .next_if(|region| region.end <= tag.range.start)
+            .is_some()
+        {}
+        regions
+            .peek()
+            .is_none_or(|region| tag.range.start < region.start)
     });
     pair(&mut tags);
-    Scan { tags, unclosed: quotes.unclosed, fenced }
+    Scan {
+        tags,
+        unclosed: quotes.unclosed,
+        fenced,
+    }
 }
 
 /// All tags, quoted or not.
@@ -40,7 +49,11 @@ fn tags<'t>(text: &'t str, own: &str) -> Vec<Tag<'t>> {
             continue;
         };
         // Inside a broken tag there may be whole ones: it is looked at a second time, never a third.
-        at = if tag.shape == Shape::Broken && start < examined { seen } else { tag.range.end };
+        at = if tag.shape == Shape::Broken && start < examined {
+            seen
+        } else {
+            tag.range.end
+        };
         examined = examined.max(seen);
         tags.push(tag);
     }
@@ -62,7 +75,12 @@ fn tag<'t>(text: &'t str, start: usize, own: &str) -> Option<(Tag<'t>, usize)> {
     if !follows.is_none_or(|c| c.is_whitespace() || matches!(c, '/' | '>' | '<')) {
         return None;
     }
-    let tag = |end, shape| Tag { name, range: start..end, shape, partner: None };
+    let tag = |end, shape| Tag {
+        name,
+        range: start..end,
+        shape,
+        partner: None,
+    };
     if closes {
         return close(text, at).map(|end| (tag(end, Shape::Close), end));
     }
@@ -90,7 +108,8 @@ const ATTRIBUTES_MAX: usize = 32;
 fn attributes(text: &str, mut at: usize) -> Result<(Vec<Attribute<'_>>, usize, bool), usize> {
     let mut found = Vec::new();
     loop {
-        let rest = text[at..].trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';'));
+        let rest =
+            text[at..].trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';'));
         at = text.len() - rest.len();
         if rest.starts_with('>') {
             return Ok((found, at + 1, false));
@@ -116,7 +135,9 @@ fn value(text: &str, at: usize) -> Result<(Option<&str>, usize), usize> {
     }
     let start = equals + 1 + blank(&text[equals + 1..]);
     let first = text[start..].chars().next().ok_or(start)?;
-    let Some(closers) = closers(first) else { return Ok(bare(text, start)) };
+    let Some(closers) = closers(first) else {
+        return Ok(bare(text, start));
+    };
     let inside = start + first.len_utf8();
     // Not closed anywhere: no later value has these quotes, so this is not looked for again.
     let length = text[inside..].find(closers).ok_or(inside)?;
@@ -139,7 +160,9 @@ fn closers(first: char) -> Option<&'static [char]> {
 /// A value without quotation marks.
 fn bare(text: &str, start: usize) -> (Option<&str>, usize) {
     let rest = &text[start..];
-    let length = rest.find(|c: char| c.is_whitespace() || matches!(c, '>' | '<')).unwrap_or(rest.len());
+    let length = rest
+        .find(|c: char| c.is_whitespace() || matches!(c, '>' | '<'))
+        .unwrap_or(rest.len());
     let alone = rest[length..].starts_with('>') && rest[..length].ends_with('/');
     let end = start + length - usize::from(alone);
     (Some(&text[start..end]), end)
@@ -148,13 +171,22 @@ fn bare(text: &str, start: usize) -> (Option<&str>, usize) {
 /// Here, if what follows is not grown together with what came before.
 fn separated(text: &str, at: usize) -> Result<usize, usize> {
     let apart = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '/' | '>');
-    if text[at..].chars().next().is_none_or(apart) { Ok(at) } else { Err(at) }
+    if text[at..].chars().next().is_none_or(apart) {
+        Ok(at)
+    } else {
+        Err(at)
+    }
 }
 
 /// The name at the beginning of a text, at most so long.
 fn word(text: &str, most: usize) -> &str {
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b':' | b'.');
-    &text[..text.bytes().take(most).take_while(|byte| is_name(byte)).count()]
+    let is_name =
+        |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b':' | b'.');
+    &text[..text
+        .bytes()
+        .take(most)
+        .take_while(|byte| is_name(byte))
+        .count()]
 }
 
 /// How many bytes of white space a text begins with.

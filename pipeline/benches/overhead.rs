@@ -2,7 +2,12 @@
 //!
 //! Each pair is measured in turns within one run, and the medians are compared: on a shared machine only ratios mean
 //! anything.
-#![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints figures")]
+#![allow(
+    missing_docs,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a program that prints figures"
+)]
 
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -23,7 +28,11 @@ use unhurried::{Config, Context, Manager, Replica, ReplicaServer, node, replica}
 const ROUNDS: usize = 101;
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(async {
         chain().await;
         fan_out().await;
@@ -35,14 +44,24 @@ fn main() {
 }
 
 /// Runs both in turns, and prints the medians per operation and their ratio.
-async fn compare(title: &str, goal: &str, per: usize, ours: impl AsyncFn(), theirs: (&str, impl AsyncFn())) -> f64 {
+async fn compare(
+    title: &str,
+    goal: &str,
+    per: usize,
+    ours: impl AsyncFn(),
+    theirs: (&str, impl AsyncFn()),
+) -> f64 {
     let (mut a, mut b) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         a.push(timed(&ours).await);
         b.push(timed(&theirs.1).await);
     }
     let (a, b) = (median(a) / per as f64, median(b) / per as f64);
-    println!("{title}: {a:.0} ns, {}: {b:.0} ns, ratio {:.2} ({goal})", theirs.0, a / b);
+    println!(
+        "{title}: {a:.0} ns, {}: {b:.0} ns, ratio {:.2} ({goal})",
+        theirs.0,
+        a / b
+    );
     a / b
 }
 
@@ -70,7 +89,15 @@ fn chain_of(n: usize) -> Context<u64> {
 async fn chain() {
     const NODES: usize = 1000;
     // Spawned, as a pipeline would be: the benchmark's own thread is no worker.
-    let read = async || assert_eq!(tokio::spawn(async { chain_of(NODES).await }).await.unwrap().unwrap(), NODES as u64);
+    let read = async || {
+        assert_eq!(
+            tokio::spawn(async { chain_of(NODES).await })
+                .await
+                .unwrap()
+                .unwrap(),
+            NODES as u64
+        )
+    };
     let spawn = async || {
         let spawned = async {
             for n in 0..NODES {
@@ -79,8 +106,14 @@ async fn chain() {
         };
         tokio::spawn(spawned).await.unwrap();
     };
-    compare("ready chain, call and read, per node", "goal below 1000 ns", NODES, read, ("a tokio task each", spawn))
-        .await;
+    compare(
+        "ready chain, call and read, per node",
+        "goal below 1000 ns",
+        NODES,
+        read,
+        ("a tokio task each", spawn),
+    )
+    .await;
     let switch = async || {
         let switched = async {
             for _ in 0..NODES {
@@ -90,7 +123,14 @@ async fn chain() {
         tokio::spawn(switched).await.unwrap();
     };
     let build = async || drop(black_box(chain_of(NODES)));
-    compare("  of which calling and dropping", "no goal", NODES, build, ("a tokio task switch", switch)).await;
+    compare(
+        "  of which calling and dropping",
+        "no goal",
+        NODES,
+        build,
+        ("a tokio task switch", switch),
+    )
+    .await;
 }
 
 /// Some fifty microseconds of a processor.
@@ -127,11 +167,21 @@ async fn fan_out() {
         let fanned = async {
             let branches = (0..WIDTH).map(|seed| tokio::spawn(async move { work(1 + seed) }));
             let done = join_all(branches.collect::<Vec<_>>()).await;
-            done.into_iter().map(Result::unwrap).reduce(|a, b| a ^ b).unwrap()
+            done.into_iter()
+                .map(Result::unwrap)
+                .reduce(|a, b| a ^ b)
+                .unwrap()
         };
         black_box(tokio::spawn(fanned).await.unwrap());
     };
-    compare("fan-out, 64 wide, per branch", "goal 1.3", WIDTH as usize, ours, ("join_all by hand", by_hand)).await;
+    compare(
+        "fan-out, 64 wide, per branch",
+        "goal 1.3",
+        WIDTH as usize,
+        ours,
+        ("join_all by hand", by_hand),
+    )
+    .await;
 }
 
 #[node]
@@ -142,26 +192,47 @@ async fn reduce(values: &[u64]) -> u64 {
 /// A thousand branches and what comes of them: of some fifty microseconds each, and of nothing, where there is only overhead.
 async fn fan_in() {
     const WIDTH: u64 = 1000;
-    for (each, heavy) in [("of 50 µs, per branch", true), ("of nothing, per branch", false)] {
+    for (each, heavy) in [
+        ("of 50 µs, per branch", true),
+        ("of nothing, per branch", false),
+    ] {
         let ours = async || {
             let gathered = async move {
                 let root = Context::new(1);
-                let branches = (0..WIDTH).map(|seed| if heavy { branch(&root, seed) } else { add(&root, seed) });
+                let branches = (0..WIDTH).map(|seed| {
+                    if heavy {
+                        branch(&root, seed)
+                    } else {
+                        add(&root, seed)
+                    }
+                });
                 reduce(branches.collect::<Vec<_>>()).await.unwrap()
             };
             black_box(tokio::spawn(gathered).await.unwrap());
         };
         let by_hand = async || {
             let gathered = async move {
-                let branches =
-                    (0..WIDTH).map(|seed| async move { if heavy { work(1 + seed) } else { black_box(1 + seed) } });
+                let branches = (0..WIDTH).map(|seed| async move {
+                    if heavy {
+                        work(1 + seed)
+                    } else {
+                        black_box(1 + seed)
+                    }
+                });
                 let done = join_all(branches.map(tokio::spawn).collect::<Vec<_>>()).await;
                 done.into_iter().map(Result::unwrap).fold(0, |a, b| a ^ b)
             };
             black_box(tokio::spawn(gathered).await.unwrap());
         };
         let goal = if heavy { "goal 1.3" } else { "no goal" };
-        compare(&format!("fan-in of 1000 {each}"), goal, WIDTH as usize, ours, ("join_all by hand", by_hand)).await;
+        compare(
+            &format!("fan-in of 1000 {each}"),
+            goal,
+            WIDTH as usize,
+            ours,
+            ("join_all by hand", by_hand),
+        )
+        .await;
     }
 }
 
@@ -195,7 +266,12 @@ async fn long_loop() {
 /// The memory of this process, where the system says it in a file.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    status.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
+    status
+        .split(' ')
+        .nth(1)
+        .and_then(|pages| pages.parse::<u64>().ok())
+        .unwrap_or(0)
+        * 4096
 }
 
 static BENCH: Manager = Manager::new();
@@ -230,7 +306,14 @@ async fn local_call() {
             black_box(plain.answer(black_box("why?")).await);
         }
     };
-    compare("local replica call", "goal 2", CALLS, ours, ("plain method call", direct)).await;
+    compare(
+        "local replica call",
+        "goal 2",
+        CALLS,
+        ours,
+        ("plain method call", direct),
+    )
+    .await;
     Tool::shutdown().await.unwrap();
 }
 
@@ -239,7 +322,9 @@ async fn grpc_call() {
     let server = ReplicaServer::of(&BENCH).bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", server.address());
     tokio::spawn(server.serve(std::future::pending()));
-    BENCH.configure(Config::new("grpc").option("url", url)).unwrap();
+    BENCH
+        .configure(Config::new("grpc").option("url", url))
+        .unwrap();
     let proxy = Arc::new(Tool::get().await.unwrap());
     let text = "x".repeat(1000);
 
@@ -272,7 +357,11 @@ async fn grpc_call() {
 }
 
 /// Calls in as many tasks as there are to be at once.
-async fn each<F: Future<Output = ()> + Send + 'static>(at_once: usize, calls: usize, call: impl Fn() -> F) {
+async fn each<F: Future<Output = ()> + Send + 'static>(
+    at_once: usize,
+    calls: usize,
+    call: impl Fn() -> F,
+) {
     let tasks = (0..at_once).map(|_| {
         let calls = (0..calls / at_once).map(|_| call()).collect::<Vec<_>>();
         tokio::spawn(async move {
@@ -298,7 +387,9 @@ async fn bare_server() -> Channel {
     let address = listener.local_addr().unwrap();
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     tokio::spawn(tonic::transport::Server::builder().serve_with_incoming(Echo, incoming));
-    Endpoint::from_shared(format!("http://{address}")).unwrap().connect_lazy()
+    Endpoint::from_shared(format!("http://{address}"))
+        .unwrap()
+        .connect_lazy()
 }
 
 #[derive(Clone)]

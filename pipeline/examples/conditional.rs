@@ -7,7 +7,10 @@ use unhurried::{Context, NodeExecutionError, node};
 
 #[node]
 async fn retrieve(documents: usize) -> Vec<String> {
-    (0..documents).rev().map(|i| format!("document {i}")).collect()
+    (0..documents)
+        .rev()
+        .map(|i| format!("document {i}"))
+        .collect()
 }
 
 #[node]
@@ -18,10 +21,15 @@ async fn rerank(mut documents: Vec<String>) -> Vec<String> {
 
 #[node]
 async fn generate(documents: &[String]) -> Result<String, String> {
-    documents.first().map(|first| format!("from {first}")).ok_or("no document".to_owned())
+    documents
+        .first()
+        .map(|first| format!("from {first}"))
+        .ok_or("no document".to_owned())
 }
 
-pub async fn maybe_rerank(documents: Context<usize>) -> Result<Context<String>, NodeExecutionError> {
+pub async fn maybe_rerank(
+    documents: Context<usize>,
+) -> Result<Context<String>, NodeExecutionError> {
     let mut documents = retrieve(documents);
     if documents.data().await?.len() > 3 {
         documents = rerank(documents);
@@ -32,7 +40,10 @@ pub async fn maybe_rerank(documents: Context<usize>) -> Result<Context<String>, 
 #[tokio::main]
 async fn main() -> Result<(), NodeExecutionError> {
     for found in [3, 5] {
-        println!("{found} found, answered {}", maybe_rerank(Context::new(found)).await?.await?);
+        println!(
+            "{found} found, answered {}",
+            maybe_rerank(Context::new(found)).await?.await?
+        );
     }
     Ok(())
 }

@@ -41,10 +41,17 @@ async fn main() -> Result<(), NodeExecutionError> {
     let (text, graph) = run
         .scope(async {
             let review = review(Context::new("trees".to_owned()));
-            review.data().await.map(|text| (text, review.graph().to_mermaid()))
+            review
+                .data()
+                .await
+                .map(|text| (text, review.graph().to_mermaid()))
         })
         .await?;
     println!("{text}\n\n{graph}");
-    println!("fetched {} time(s), in {} ms", stats.node("fetch").executions, begun.elapsed().as_millis());
+    println!(
+        "fetched {} time(s), in {} ms",
+        stats.node("fetch").executions,
+        begun.elapsed().as_millis()
+    );
     Ok(())
 }

@@ -14,7 +14,9 @@ pub struct State {
 
 #[node]
 async fn retrieve(state: State) -> State {
-    let documents = ["an old", "a new"].map(|age| format!("{age} text on {}", state.query)).to_vec();
+    let documents = ["an old", "a new"]
+        .map(|age| format!("{age} text on {}", state.query))
+        .to_vec();
     State { documents, ..state }
 }
 
@@ -26,7 +28,10 @@ async fn rerank(mut state: State) -> State {
 
 #[node]
 async fn generate(state: State) -> State {
-    State { answer: format!("According to {}: yes.", state.documents[0]), ..state }
+    State {
+        answer: format!("According to {}: yes.", state.documents[0]),
+        ..state
+    }
 }
 
 pub fn rag(state: Context<State>) -> Context<State> {
@@ -34,7 +39,10 @@ pub fn rag(state: Context<State>) -> Context<State> {
 }
 
 fn main() -> Result<(), NodeExecutionError> {
-    let question = State { query: "laziness".to_owned(), ..State::default() };
+    let question = State {
+        query: "laziness".to_owned(),
+        ..State::default()
+    };
     let state = rag(Context::new(question));
     println!("to be run: {:?}", state.pending());
     println!("{}", state.blocking_data()?.answer);

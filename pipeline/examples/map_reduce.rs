@@ -26,15 +26,22 @@ async fn merge(summaries: &[String]) -> String {
 
 /// The first page that fails fails it.
 pub fn report(addresses: &[&str]) -> Context<String> {
-    let summaries = addresses.iter().map(|address| summarize(fetch(Context::new(address.to_string()))));
+    let summaries = addresses
+        .iter()
+        .map(|address| summarize(fetch(Context::new(address.to_string()))));
     merge(at_once(3).all(summaries))
 }
 
 /// What could be had, and how many pages could not.
 pub async fn report_of_the_rest(addresses: &[&str]) -> Result<(String, usize), NodeExecutionError> {
-    let summaries = addresses.iter().map(|address| summarize(fetch(Context::new(address.to_string()))));
-    let (found, failed): (Vec<_>, Vec<_>) =
-        at_once(3).outcomes(summaries).await?.into_iter().partition(|outcome| outcome.is_ok());
+    let summaries = addresses
+        .iter()
+        .map(|address| summarize(fetch(Context::new(address.to_string()))));
+    let (found, failed): (Vec<_>, Vec<_>) = at_once(3)
+        .outcomes(summaries)
+        .await?
+        .into_iter()
+        .partition(|outcome| outcome.is_ok());
     let found = found.into_iter().flatten().collect::<Vec<_>>();
     Ok((merge(Context::new(found)).await?, failed.len()))
 }
@@ -45,6 +52,9 @@ async fn main() -> Result<(), NodeExecutionError> {
     if let Err(failure) = report(&["trees", "broken"]).await {
         println!("{failure}");
     }
-    println!("{:?}", report_of_the_rest(&["trees", "broken", "hills"]).await?);
+    println!(
+        "{:?}",
+        report_of_the_rest(&["trees", "broken", "hills"]).await?
+    );
     Ok(())
 }

@@ -9,7 +9,8 @@ use std::error::Error;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use unhurried::{
-    Config, Context, Manager, NodeExecutionError, Replica, ReplicaError, ReplicaServer, node, replica, runtime,
+    Config, Context, Manager, NodeExecutionError, Replica, ReplicaError, ReplicaServer, node,
+    replica, runtime,
 };
 
 pub struct Tooling {
@@ -19,13 +20,18 @@ pub struct Tooling {
 #[replica(n = 2)]
 impl Tooling {
     pub fn new() -> Self {
-        Tooling { calls: AtomicUsize::new(0) }
+        Tooling {
+            calls: AtomicUsize::new(0),
+        }
     }
 
     /// Answers, and says which call of this instance it was.
     pub async fn invoke(&self, prompt: &str) -> String {
         let call = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
-        format!("{prompt}? Done (call {call}, process {})", std::process::id())
+        format!(
+            "{prompt}? Done (call {call}, process {})",
+            std::process::id()
+        )
     }
 }
 
@@ -46,7 +52,9 @@ pub async fn ask_three_times(prompt: &str) -> Result<Vec<String>, NodeExecutionE
 async fn main() -> Result<(), Box<dyn Error>> {
     let argument = std::env::args().nth(1);
     if argument.as_deref() == Some("serve") {
-        let server = ReplicaServer::of(Manager::standard()).bind("127.0.0.1:7433").await?;
+        let server = ReplicaServer::of(Manager::standard())
+            .bind("127.0.0.1:7433")
+            .await?;
         println!("serving on {}", server.address());
         return Ok(server.serve(std::future::pending()).await?);
     }

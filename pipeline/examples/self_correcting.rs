@@ -13,20 +13,31 @@ pub struct Draft {
 
 #[node]
 async fn initial(topic: String) -> Draft {
-    Draft { text: topic, quality: 0.0 }
+    Draft {
+        text: topic,
+        quality: 0.0,
+    }
 }
 
 #[node]
 async fn refine(draft: Draft) -> Draft {
-    Draft { text: draft.text + "!", ..draft }
+    Draft {
+        text: draft.text + "!",
+        ..draft
+    }
 }
 
 #[node]
 async fn evaluate(draft: Draft) -> Draft {
-    Draft { quality: draft.text.matches('!').count() as f64 * 0.3, ..draft }
+    Draft {
+        quality: draft.text.matches('!').count() as f64 * 0.3,
+        ..draft
+    }
 }
 
-pub async fn refine_until_good(topic: Context<String>) -> Result<Context<Draft>, NodeExecutionError> {
+pub async fn refine_until_good(
+    topic: Context<String>,
+) -> Result<Context<Draft>, NodeExecutionError> {
     let mut draft = initial(topic);
     while draft.data().await?.quality < 0.85 {
         draft = evaluate(refine(draft));
@@ -35,7 +46,9 @@ pub async fn refine_until_good(topic: Context<String>) -> Result<Context<Draft>,
 }
 
 /// The same, and never more than ten times.
-pub async fn refine_ten_times_at_most(topic: Context<String>) -> Result<Context<Draft>, NodeExecutionError> {
+pub async fn refine_ten_times_at_most(
+    topic: Context<String>,
+) -> Result<Context<Draft>, NodeExecutionError> {
     let better = |draft| evaluate(refine(draft));
     repeat_until(initial(topic), better, |draft| draft.quality >= 0.85, 10).await
 }
@@ -43,7 +56,17 @@ pub async fn refine_ten_times_at_most(topic: Context<String>) -> Result<Context<
 #[tokio::main]
 async fn main() -> Result<(), NodeExecutionError> {
     let draft = refine_until_good(Context::new("Hello".to_owned())).await?;
-    println!("{} after {} nodes", draft.data().await?.text, draft.graph().nodes.len() - 1);
-    println!("{}", refine_ten_times_at_most(Context::new("Hi".to_owned())).await?.await?.text);
+    println!(
+        "{} after {} nodes",
+        draft.data().await?.text,
+        draft.graph().nodes.len() - 1
+    );
+    println!(
+        "{}",
+        refine_ten_times_at_most(Context::new("Hi".to_owned()))
+            .await?
+            .await?
+            .text
+    );
     Ok(())
 }

@@ -39,7 +39,9 @@ const OWN_THREADS: usize = 1 << 14;
 /// assert_eq!(unhurried::block_on(pipeline).unwrap().unwrap(), 20);
 /// ```
 pub fn block_on<F: Future>(future: F) -> Result<F::Output, Refusal> {
-    let Ok(around) = Handle::try_current() else { return Ok(own_runtime()?.block_on(future)) };
+    let Ok(around) = Handle::try_current() else {
+        return Ok(own_runtime()?.block_on(future));
+    };
     match (worker_index(), around.runtime_flavor()) {
         (None, _) => Ok(wait(own_runtime()?, future)),
         (Some(_), RuntimeFlavor::MultiThread) => {
@@ -52,7 +54,10 @@ pub fn block_on<F: Future>(future: F) -> Result<F::Output, Refusal> {
 
 /// A worker that blocks leaves its tasks, timers and sockets to another thread of its runtime. If there is none, all of them
 /// stand still, perhaps also what this waits for.
-async fn unless_all_stand_still<F: Future>(runtime: &Handle, future: F) -> Result<F::Output, Refusal> {
+async fn unless_all_stand_still<F: Future>(
+    runtime: &Handle,
+    future: F,
+) -> Result<F::Output, Refusal> {
     let mut future = pin!(future);
     let relieved = pin!(async {
         // Either shows it: a worker that works, or a free thread, for whoever waits for one is served in turn.
@@ -71,7 +76,10 @@ fn wait<F: Future>(runtime: &Runtime, future: F) -> F::Output {
     let _entered = runtime.enter();
     // Nobody refills the budget of a task that does not return.
     let mut future = pin!(task::unconstrained(future));
-    let woken = Arc::new(Woken { thread: thread::current(), since: AtomicBool::new(false) });
+    let woken = Arc::new(Woken {
+        thread: thread::current(),
+        since: AtomicBool::new(false),
+    });
     let waker = Waker::from(woken.clone());
     loop {
         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
@@ -101,7 +109,15 @@ fn own_runtime() -> Result<&'static Runtime, Refusal> {
     static RUNTIME: OnceLock<Option<Runtime>> = OnceLock::new();
     let start = || {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
-        builder.enable_all().thread_name("unhurried").max_blocking_threads(OWN_THREADS).build().ok()
+        builder
+            .enable_all()
+            .thread_name("unhurried")
+            .max_blocking_threads(OWN_THREADS)
+            .build()
+            .ok()
     };
-    RUNTIME.get_or_init(start).as_ref().ok_or(Refusal::NoRuntime)
+    RUNTIME
+        .get_or_init(start)
+        .as_ref()
+        .ok_or(Refusal::NoRuntime)
 }

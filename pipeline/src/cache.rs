@@ -56,12 +56,19 @@ impl Cache {
     /// A cache of the values of these nodes. It keeps ten thousand; the oldest goes first.
     pub fn of<N: Into<String>>(nodes: impl IntoIterator<Item = N>) -> Self {
         let nodes = nodes.into_iter().map(Into::into).collect();
-        Cache { nodes: Arc::new(nodes), at_most: AT_MOST, kept: Arc::new(Mutex::new(Kept::default())) }
+        Cache {
+            nodes: Arc::new(nodes),
+            at_most: AT_MOST,
+            kept: Arc::new(Mutex::new(Kept::default())),
+        }
     }
 
     /// Keeps this many values instead.
     pub fn at_most(self, values: usize) -> Self {
-        Cache { at_most: values, ..self }
+        Cache {
+            at_most: values,
+            ..self
+        }
     }
 
     fn keep(&self, key: Key, output: &Output) {
@@ -72,7 +79,9 @@ impl Cache {
             }
             let too_many = kept.order.len().saturating_sub(self.at_most);
             let gone = kept.order.drain(..too_many).collect::<Vec<_>>();
-            gone.iter().filter_map(|key| kept.values.remove(key)).collect::<Vec<_>>()
+            gone.iter()
+                .filter_map(|key| kept.values.remove(key))
+                .collect::<Vec<_>>()
         });
     }
 }
@@ -83,7 +92,9 @@ impl Hook for Cache {
         if !self.nodes.contains(call.node()) {
             return next.run().await;
         }
-        let arguments = call.arguments().map_err(|error| Arc::new(error) as crate::Cause)?;
+        let arguments = call
+            .arguments()
+            .map_err(|error| Arc::new(error) as crate::Cause)?;
         let key = (call.node().to_owned(), call.version(), arguments);
         let known = self.kept.with(|kept| kept.values.get(&key).cloned());
         // Another node may have the same name.

@@ -18,7 +18,10 @@ use crate::{Value, run};
 impl Call {
     /// A call of the node of this name.
     pub fn new(name: impl Into<Cow<'static, str>>) -> Self {
-        Call { name: name.into(), parents: Few::new() }
+        Call {
+            name: name.into(),
+            parents: Few::new(),
+        }
     }
 
     /// The pending value of this call: `run` of what was `given`, and of the parents; `gather` says the same arguments as
@@ -33,12 +36,20 @@ impl Call {
         self.pending_by(kind, Called { given, run, gather })
     }
 
-    pub(crate) fn pending_by<T: Value>(self, kind: Kind, function: impl Function + 'static) -> Context<T> {
+    pub(crate) fn pending_by<T: Value>(
+        self,
+        kind: Kind,
+        function: impl Function + 'static,
+    ) -> Context<T> {
         Context::of(Arc::new(Node {
             past: Past::of(self.name, false),
             kind: Some(kind),
             birth: run::birth(&self.parents),
-            once: Once::pending(Arc::new(Recipe { parents: Parents(self.parents), saying: OnceLock::new(), function })),
+            once: Once::pending(Arc::new(Recipe {
+                parents: Parents(self.parents),
+                saying: OnceLock::new(),
+                function,
+            })),
         }))
     }
 }
@@ -70,13 +81,18 @@ where
 
 /// What a node's body returned, on its way out.
 pub fn outcome<T: Value, E: Into<Box<dyn Error + Send + Sync>>>(result: Result<T, E>) -> Outcome {
-    result.map(Output::new).map_err(|error| Arc::from(error.into()))
+    result
+        .map(Output::new)
+        .map_err(|error| Arc::from(error.into()))
 }
 
 impl Kind {
     /// Not to be recorded, though perhaps it could.
     pub fn transient(self) -> Self {
-        Kind { transient: true, ..self }
+        Kind {
+            transient: true,
+            ..self
+        }
     }
 
     /// Of this version of the node's body.
@@ -110,7 +126,11 @@ where
     F: Fn(A) -> R + Send + Sync + 'static,
     R: Future<Output = Result<T, E>> + Send + 'static,
 {
-    Wrapped { name: name.into(), function: Arc::new(function), argument: PhantomData }
+    Wrapped {
+        name: name.into(),
+        function: Arc::new(function),
+        argument: PhantomData,
+    }
 }
 
 impl<F, A: Value> Wrapped<F, A> {
@@ -131,7 +151,10 @@ impl<F, A: Value> Wrapped<F, A> {
             Kind::of::<T>(None).transient(),
             given,
             |(function, argument), parents| {
-                let (argument, function) = (Arc::unwrap_or_clone(argument.value(parents)), function.clone());
+                let (argument, function) = (
+                    Arc::unwrap_or_clone(argument.value(parents)),
+                    function.clone(),
+                );
                 Box::pin(async move { outcome(function(argument).await) })
             },
             // The type is not known to be data where a closure is wrapped.

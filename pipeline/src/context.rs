@@ -109,7 +109,11 @@ impl<T: Value> Context<T> {
     }
 
     pub(crate) fn of(node: Arc<Node>) -> Self {
-        Context { node, value: PhantomData, _await_it_before_returning: AwaitItBeforeReturning(PhantomPinned) }
+        Context {
+            node,
+            value: PhantomData,
+            _await_it_before_returning: AwaitItBeforeReturning(PhantomPinned),
+        }
     }
 
     /// Runs what is pending, and returns this context, which then is not.
@@ -133,9 +137,17 @@ impl<T: Value> Context<T> {
         self.blocking(self.data())
     }
 
-    fn blocking<R>(&self, read: impl Future<Output = Result<R, NodeExecutionError>>) -> Result<R, NodeExecutionError> {
-        blocking::block_on(read)
-            .unwrap_or_else(|refused| Err(NodeExecutionError::of(self.name(), Vec::new(), Arc::new(refused))))
+    fn blocking<R>(
+        &self,
+        read: impl Future<Output = Result<R, NodeExecutionError>>,
+    ) -> Result<R, NodeExecutionError> {
+        blocking::block_on(read).unwrap_or_else(|refused| {
+            Err(NodeExecutionError::of(
+                self.name(),
+                Vec::new(),
+                Arc::new(refused),
+            ))
+        })
     }
 }
 
@@ -157,7 +169,11 @@ impl<T> Context<T> {
 
     /// The names of what reading it would run, parents first. Runs nothing.
     pub fn pending(&self) -> Vec<String> {
-        executor::pending(&self.node).order.iter().map(|node| node.name().to_owned()).collect()
+        executor::pending(&self.node)
+            .order
+            .iter()
+            .map(|node| node.name().to_owned())
+            .collect()
     }
 
     /// How many nodes reading it would run. Runs nothing.
@@ -173,14 +189,20 @@ impl<T> Context<T> {
 
 impl<T> Clone for Context<T> {
     fn clone(&self) -> Self {
-        Context { node: self.node.clone(), ..*self }
+        Context {
+            node: self.node.clone(),
+            ..*self
+        }
     }
 }
 
 /// Says what it is and runs nothing: a log line must not start work.
 impl<T> fmt::Debug for Context<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("node", &self.node.name()).field("pending", &self.pending()).finish()
+        f.debug_struct("Context")
+            .field("node", &self.node.name())
+            .field("pending", &self.pending())
+            .finish()
     }
 }
 

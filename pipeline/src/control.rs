@@ -34,5 +34,9 @@ pub async fn repeat_until<T: Value>(
     if done(&context.data().await?) {
         return Ok(context);
     }
-    Err(NodeExecutionError::of("repeat_until", Vec::new(), Arc::new(Refusal::LimitReached(at_most))))
+    Err(NodeExecutionError::of(
+        "repeat_until",
+        Vec::new(),
+        Arc::new(Refusal::LimitReached(at_most)),
+    ))
 }

@@ -19,7 +19,9 @@ pub struct Arguments(BTreeMap<String, String>);
 #[non_exhaustive]
 pub enum ArgumentError {
     /// The argument's type has no form as data.
-    #[error("its argument `{0}` is not data: derive Serialize for its type, or leave it out by #[node(ignore({0}))]")]
+    #[error(
+        "its argument `{0}` is not data: derive Serialize for its type, or leave it out by #[node(ignore({0}))]"
+    )]
     NotData(String),
     /// This value of it has none.
     #[error("its argument `{name}` cannot be written as data: {source}")]
@@ -35,8 +37,13 @@ impl Arguments {
     /// The names of the arguments in which these two differ, or that only one of them has.
     pub fn differing<'a>(&'a self, other: &'a Arguments) -> Vec<&'a str> {
         let differs = |name: &&String| self.0.get(*name) != other.0.get(*name);
-        let names: std::collections::BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
-        names.into_iter().filter(differs).map(String::as_str).collect()
+        let names: std::collections::BTreeSet<&String> =
+            self.0.keys().chain(other.0.keys()).collect();
+        names
+            .into_iter()
+            .filter(differs)
+            .map(String::as_str)
+            .collect()
     }
 }
 
@@ -69,7 +76,10 @@ impl Gathering {
 fn hash(mut data: Json) -> String {
     data.sort_all_objects();
     let hash = Sha256::digest(data.to_string());
-    hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hash.iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// A value as JSON, if nothing of it is lost: as JSON, infinity and what is not a number are `null`.
@@ -141,7 +151,11 @@ impl<S: ser::SerializeMap> ser::SerializeMap for Finite<S> {
 }
 
 fn finite<E: ser::Error>(float: f64) -> Result<(), E> {
-    if float.is_finite() { Ok(()) } else { Err(E::custom(format!("JSON has no form for the float {float}"))) }
+    if float.is_finite() {
+        Ok(())
+    } else {
+        Err(E::custom(format!("JSON has no form for the float {float}")))
+    }
 }
 
 impl<S: Serializer> Serializer for Finite<S> {
@@ -195,11 +209,20 @@ impl<S: Serializer> Serializer for Finite<S> {
         self.0.serialize_unit()
     }
 
-    fn serialize_unit_variant(self, of: &'static str, i: u32, variant: &'static str) -> Result<S::Ok, S::Error> {
+    fn serialize_unit_variant(
+        self,
+        of: &'static str,
+        i: u32,
+        variant: &'static str,
+    ) -> Result<S::Ok, S::Error> {
         self.0.serialize_unit_variant(of, i, variant)
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, value: &T) -> Result<S::Ok, S::Error> {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<S::Ok, S::Error> {
         self.0.serialize_newtype_struct(name, &Within(value))
     }
 
@@ -210,7 +233,8 @@ impl<S: Serializer> Serializer for Finite<S> {
         variant: &'static str,
         value: &T,
     ) -> Result<S::Ok, S::Error> {
-        self.0.serialize_newtype_variant(of, i, variant, &Within(value))
+        self.0
+            .serialize_newtype_variant(of, i, variant, &Within(value))
     }
 
     fn serialize_seq(self, length: Option<usize>) -> Result<Self::SerializeSeq, S::Error> {
@@ -221,7 +245,11 @@ impl<S: Serializer> Serializer for Finite<S> {
         self.0.serialize_tuple(length).map(Finite)
     }
 
-    fn serialize_tuple_struct(self, name: &'static str, length: usize) -> Result<Self::SerializeTupleStruct, S::Error> {
+    fn serialize_tuple_struct(
+        self,
+        name: &'static str,
+        length: usize,
+    ) -> Result<Self::SerializeTupleStruct, S::Error> {
         self.0.serialize_tuple_struct(name, length).map(Finite)
     }
 
@@ -232,14 +260,20 @@ impl<S: Serializer> Serializer for Finite<S> {
         variant: &'static str,
         length: usize,
     ) -> Result<Self::SerializeTupleVariant, S::Error> {
-        self.0.serialize_tuple_variant(of, i, variant, length).map(Finite)
+        self.0
+            .serialize_tuple_variant(of, i, variant, length)
+            .map(Finite)
     }
 
     fn serialize_map(self, length: Option<usize>) -> Result<Self::SerializeMap, S::Error> {
         self.0.serialize_map(length).map(Finite)
     }
 
-    fn serialize_struct(self, name: &'static str, length: usize) -> Result<Self::SerializeStruct, S::Error> {
+    fn serialize_struct(
+        self,
+        name: &'static str,
+        length: usize,
+    ) -> Result<Self::SerializeStruct, S::Error> {
         self.0.serialize_struct(name, length).map(Finite)
     }
 
@@ -250,7 +284,9 @@ impl<S: Serializer> Serializer for Finite<S> {
         variant: &'static str,
         length: usize,
     ) -> Result<Self::SerializeStructVariant, S::Error> {
-        self.0.serialize_struct_variant(of, i, variant, length).map(Finite)
+        self.0
+            .serialize_struct_variant(of, i, variant, length)
+            .map(Finite)
     }
 
     fn collect_str<T: fmt::Display + ?Sized>(self, value: &T) -> Result<S::Ok, S::Error> {

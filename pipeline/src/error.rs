@@ -37,7 +37,11 @@ impl NodeExecutionError {
     pub(crate) fn of(node: &str, completed: Vec<String>, cause: Cause) -> Self {
         match cause.downcast_ref::<Self>() {
             Some(inner) => inner.clone(),
-            None => NodeExecutionError(Arc::new(Parts { node: node.to_owned(), completed, cause })),
+            None => NodeExecutionError(Arc::new(Parts {
+                node: node.to_owned(),
+                completed,
+                cause,
+            })),
         }
     }
 
@@ -103,7 +107,9 @@ pub enum Refusal {
     )]
     NoThread,
     /// No runtime to run on.
-    #[error("there is no tokio runtime here: read with `blocking_data()`, or start one with `#[tokio::main]`")]
+    #[error(
+        "there is no tokio runtime here: read with `blocking_data()`, or start one with `#[tokio::main]`"
+    )]
     NoRuntime,
     /// A body took longer than its node says it may.
     #[error("it took longer than the {} ms that `time_ms` gives it", .0.as_millis())]
@@ -118,6 +124,9 @@ pub enum Refusal {
 
 /// The text of a panic.
 pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> Refusal {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or(panic.downcast_ref::<&str>().copied());
     Refusal::Panicked(text.unwrap_or("no text").to_owned())
 }

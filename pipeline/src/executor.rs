@@ -43,14 +43,20 @@ pub(crate) async fn materialise(target: &Arc<Node>) -> Result<Output, NodeExecut
 
 /// A fan-in that reads its branches itself: a read with all of them for targets.
 pub(crate) async fn gather(parents: Vec<Arc<Node>>, branches: Branches) -> Outcome {
-    let read = Read::of(Here::now(), &parents, branches.at_once, branches.to_the_end).run().await;
+    let read = Read::of(Here::now(), &parents, branches.at_once, branches.to_the_end)
+        .run()
+        .await;
     let results = read.map(|read| parents.iter().map(|parent| read.result(parent)).collect());
-    results.and_then(branches.gather).map_err(|failure| Arc::new(failure) as Cause)
+    results
+        .and_then(branches.gather)
+        .map_err(|failure| Arc::new(failure) as Cause)
 }
 
 /// The pending nodes beneath and with `target`, every parent before its children, arguments in their order.
 pub(crate) fn pending(target: &Arc<Node>) -> Walk<Arc<Node>> {
-    Walk::of(std::slice::from_ref(target), |node, parents| node.parents(|parent| parents.push(parent.clone())))
+    Walk::of(std::slice::from_ref(target), |node, parents| {
+        node.parents(|parent| parents.push(parent.clone()))
+    })
 }
 
 /// One materialisation: a plan and how far it has come.
@@ -92,24 +98,45 @@ struct Edge {
 
 impl Read {
     fn of(here: Here, targets: &[Arc<Node>], at_once: usize, to_the_end: bool) -> Self {
-        let Walk { order, places } =
-            Walk::of(targets, |node, parents| node.awaited(|parent| parents.push(parent.clone())));
+        let Walk { order, places } = Walk::of(targets, |node, parents| {
+            node.awaited(|parent| parents.push(parent.clone()))
+        });
         let mut steps = Vec::<Step>::with_capacity(order.len());
         let mut edges = Vec::with_capacity(order.len());
         for (child, node) in order.into_iter().enumerate() {
             let mut waiting = 0;
             node.awaited(|parent| {
                 // A parent without a place was done when the plan was made.
-                let Some(parent) = places.get(&parent.key()) else { return };
+                let Some(parent) = places.get(&parent.key()) else {
+                    return;
+                };
                 let before = steps[*parent].edge.replace(edges.len());
                 edges.push(Edge { child, before });
                 waiting += 1;
             });
-            steps.push(Step { node: Planned::Pending(node), waiting, edge: None });
+            steps.push(Step {
+                node: Planned::Pending(node),
+                waiting,
+                edge: None,
+            });
         }
-        let ready = (0..steps.len()).rev().filter(|i| steps[*i].waiting == 0).collect();
+        let ready = (0..steps.len())
+            .rev()
+            .filter(|i| steps[*i].waiting == 0)
+            .collect();
         let (completed, failed, failure) = (Vec::new(), HashMap::new(), None);
-        Read { here, at_once, to_the_end, steps, edges, places, ready, completed, failed, failure }
+        Read {
+            here,
+            at_once,
+            to_the_end,
+            steps,
+            edges,
+            places,
+            ready,
+            completed,
+            failed,
+            failure,
+        }
     }
 
     /// Runs the plan: this read as it is in the end, or why it failed.
@@ -119,13 +146,21 @@ impl Read {
             while tasks.len() < self.at_once
                 && let Some(i) = self.ready.pop()
             {
-                let Planned::Pending(node) = &self.steps[i].node else { continue };
+                let Planned::Pending(node) = &self.steps[i].node else {
+                    continue;
+                };
                 if self.ready.is_empty() && tasks.is_empty() && self.here.depth < DEPTH_MAX {
                     coop::consume_budget().await; // a chain of ready values must let others run, too
                     let outcome = execute(node, &self.here).await;
                     self.note(i, outcome);
                 } else {
-                    let (node, here) = (node.clone(), Here { depth: 0, ..self.here.clone() });
+                    let (node, here) = (
+                        node.clone(),
+                        Here {
+                            depth: 0,
+                            ..self.here.clone()
+                        },
+                    );
                     tasks.spawn(async move { (i, execute(&node, &here).await) }.in_current_span());
                 }
             }
@@ -135,9 +170,15 @@ impl Read {
                 None => break,
             }
         }
-        let Some((i, cause)) = self.failure else { return Ok(self) };
+        let Some((i, cause)) = self.failure else {
+            return Ok(self);
+        };
         let name = |i: usize| self.steps[i].node.name().to_owned();
-        Err(NodeExecutionError::of(&name(i), self.completed.iter().map(|i| name(*i)).collect(), cause))
+        Err(NodeExecutionError::of(
+            &name(i),
+            self.completed.iter().map(|i| name(*i)).collect(),
+            cause,
+        ))
     }
 
     fn note(&mut self, i: usize, outcome: Outcome) {
@@ -149,9 +190,10 @@ impl Read {
                     self.release_children(i);
                 }
             }
-            Err(cause) if self.to_the_end => {
-                self.lose(i, NodeExecutionError::of(self.steps[i].node.name(), Vec::new(), cause))
-            }
+            Err(cause) if self.to_the_end => self.lose(
+                i,
+                NodeExecutionError::of(self.steps[i].node.name(), Vec::new(), cause),
+            ),
             Err(cause) => self.fail(i, cause),
         }
     }
@@ -189,7 +231,11 @@ impl Read {
     /// What became of a target, in the end.
     fn result(&self, target: &Arc<Node>) -> Branch {
         target.once.get().ok_or_else(|| {
-            let failure = self.places.get(&target.key()).and_then(|i| self.failed.get(i)).cloned();
+            let failure = self
+                .places
+                .get(&target.key())
+                .and_then(|i| self.failed.get(i))
+                .cloned();
             failure.unwrap_or_else(|| unreachable!("all that was pending completed or failed"))
         })
     }
@@ -231,17 +277,41 @@ pub(crate) struct Attempt {
 }
 
 fn attempt(node: &Arc<Node>, reader: &Here) -> TaskLocalFuture<Here, Attempt> {
-    let scope = node.birth.as_ref().map(|birth| &birth.scope).or(reader.scope.as_ref()).cloned();
-    let here = Here { scope: None, depth: reader.depth + 1, held: reader.held.clone(), node: Some(node.clone()) };
-    HERE.scope(here, Attempt { node: node.clone(), scope, work: None, is_done: false })
+    let scope = node
+        .birth
+        .as_ref()
+        .map(|birth| &birth.scope)
+        .or(reader.scope.as_ref())
+        .cloned();
+    let here = Here {
+        scope: None,
+        depth: reader.depth + 1,
+        held: reader.held.clone(),
+        node: Some(node.clone()),
+    };
+    HERE.scope(
+        here,
+        Attempt {
+            node: node.clone(),
+            scope,
+            work: None,
+            is_done: false,
+        },
+    )
 }
 
 impl Future for Attempt {
     type Output = Outcome;
 
     fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Outcome> {
-        let Attempt { node, scope, work, .. } = &mut *self;
-        let step = || work.get_or_insert_with(|| begin(node, scope.take())).as_mut().poll(task);
+        let Attempt {
+            node, scope, work, ..
+        } = &mut *self;
+        let step = || {
+            work.get_or_insert_with(|| begin(node, scope.take()))
+                .as_mut()
+                .poll(task)
+        };
         // A panic is a failure of the node it happened in, and of nothing else.
         let outcome = match catch_unwind(AssertUnwindSafe(step)) {
             Ok(outcome) => ready!(outcome),
@@ -276,14 +346,40 @@ async fn in_run(node: Arc<Node>, scope: Arc<Scope>) -> Outcome {
     let place = node.birth.as_ref().and_then(Birth::place);
     let within = scope.within(&node, place.clone());
     let mut parents = Vec::new();
-    node.parents(|parent| parents.push(Parent { past: parent.past.clone(), birth: parent.birth.clone() }));
-    let call = Call { run: scope.run.id().clone(), node, parents, place };
-    HERE.scope(Here { scope: Some(within), ..Here::now() }, through_hooks(call, scope)).await
+    node.parents(|parent| {
+        parents.push(Parent {
+            past: parent.past.clone(),
+            birth: parent.birth.clone(),
+        })
+    });
+    let call = Call {
+        run: scope.run.id().clone(),
+        node,
+        parents,
+        place,
+    };
+    HERE.scope(
+        Here {
+            scope: Some(within),
+            ..Here::now()
+        },
+        through_hooks(call, scope),
+    )
+    .await
 }
 
 async fn through_hooks(call: Call, scope: Arc<Scope>) -> Outcome {
-    let output = Next { hooks: scope.run.hooks(), call: &call }.run().await?;
-    if call.node.accepts(&output) { Ok(output) } else { Err(Arc::new(Refusal::WrongAnswer)) }
+    let output = Next {
+        hooks: scope.run.hooks(),
+        call: &call,
+    }
+    .run()
+    .await?;
+    if call.node.accepts(&output) {
+        Ok(output)
+    } else {
+        Err(Arc::new(Refusal::WrongAnswer))
+    }
 }
 
 /// Runs the body, within the limits of its node.
@@ -295,16 +391,31 @@ pub(crate) async fn run_body(node: Arc<Node>) -> Outcome {
 }
 
 async fn try_body(node: &Node) -> Outcome {
-    match HERE.try_with(|here| here.scope.as_ref().map(|scope| scope.again())).ok().flatten() {
+    match HERE
+        .try_with(|here| here.scope.as_ref().map(|scope| scope.again()))
+        .ok()
+        .flatten()
+    {
         None => guarded(node).await,
-        scope => HERE.scope(Here { scope, ..Here::now() }, guarded(node)).await,
+        scope => {
+            HERE.scope(
+                Here {
+                    scope,
+                    ..Here::now()
+                },
+                guarded(node),
+            )
+            .await
+        }
     }
 }
 
 /// A body that panics has failed, and may be tried again.
 async fn guarded(node: &Node) -> Outcome {
     let body = AssertUnwindSafe(async { node.body().await });
-    body.catch_unwind().await.unwrap_or_else(|panic| Err(Arc::new(panicked(&*panic))))
+    body.catch_unwind()
+        .await
+        .unwrap_or_else(|panic| Err(Arc::new(panicked(&*panic))))
 }
 
 fn refused(target: &Node, refusal: Refusal) -> NodeExecutionError {

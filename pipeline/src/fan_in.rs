@@ -105,7 +105,9 @@ impl AtOnce {
     #[must_use = "a context does nothing until it is read"]
     pub fn all<T: Value>(self, contexts: impl IntoIterator<Item = Context<T>>) -> Context<Vec<T>> {
         self.read("all", contexts, false, |results| {
-            let values = results.into_iter().map(|result| result.map(|output| output.value::<T>()));
+            let values = results
+                .into_iter()
+                .map(|result| result.map(|output| output.value::<T>()));
             values.collect::<Result<Vec<T>, _>>().map(Output::new)
         })
     }
@@ -117,7 +119,9 @@ impl AtOnce {
         contexts: impl IntoIterator<Item = Context<T>>,
     ) -> Context<Vec<Result<T, NodeExecutionError>>> {
         self.read("outcomes", contexts, true, |results| {
-            let outcomes = results.into_iter().map(|result| result.map(|output| output.value::<T>()));
+            let outcomes = results
+                .into_iter()
+                .map(|result| result.map(|output| output.value::<T>()));
             Ok(Output::new(outcomes.collect::<Vec<_>>()))
         })
     }
@@ -131,15 +135,23 @@ impl AtOnce {
     ) -> Context<U> {
         let mut call = Call::new(name);
         let _ = many(contexts, &mut call);
-        let branches = Branches { at_once: self.0, to_the_end, gather };
+        let branches = Branches {
+            at_once: self.0,
+            to_the_end,
+            gather,
+        };
         call.pending_by(Kind::of::<U>(None).transient(), branches)
     }
 }
 
 /// Takes contexts as parents of a call, in their order.
-fn many<T: Value>(contexts: impl IntoIterator<Item = Context<T>>, call: &mut Call) -> Given<Vec<T>> {
+fn many<T: Value>(
+    contexts: impl IntoIterator<Item = Context<T>>,
+    call: &mut Call,
+) -> Given<Vec<T>> {
     let first = call.parents.len();
-    call.parents.extend(contexts.into_iter().map(|context| context.node));
+    call.parents
+        .extend(contexts.into_iter().map(|context| context.node));
     Given::Parents(first..call.parents.len(), gather)
 }
 

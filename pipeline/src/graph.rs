@@ -67,15 +67,29 @@ impl Graph {
         let found = RefCell::new(HashMap::new());
         let before = |seen: &Seen, parents: &mut Vec<Seen>| {
             seen.parents(parents);
-            found.borrow_mut().insert(seen.key(), parents.iter().map(Seen::key).collect::<Vec<_>>());
+            found.borrow_mut().insert(
+                seen.key(),
+                parents.iter().map(Seen::key).collect::<Vec<_>>(),
+            );
             true
         };
         let Walk { order, places } = Walk::of(&[Seen::Node(target.clone())], before);
         let parents = found.into_inner();
-        let edges = |(id, seen): (usize, &Seen)| parents[&seen.key()].iter().map(move |parent| (*parent, id));
+        let edges = |(id, seen): (usize, &Seen)| {
+            parents[&seen.key()].iter().map(move |parent| (*parent, id))
+        };
         Graph {
-            nodes: order.iter().enumerate().map(|(id, seen)| seen.drawn(id)).collect(),
-            edges: order.iter().enumerate().flat_map(edges).map(|(parent, id)| (places[&parent], id)).collect(),
+            nodes: order
+                .iter()
+                .enumerate()
+                .map(|(id, seen)| seen.drawn(id))
+                .collect(),
+            edges: order
+                .iter()
+                .enumerate()
+                .flat_map(edges)
+                .map(|(parent, id)| (places[&parent], id))
+                .collect(),
         }
     }
 
@@ -88,7 +102,11 @@ impl Graph {
     pub fn to_dot(&self) -> String {
         let mut dot = "digraph pipeline {\n".to_owned();
         for GraphNode { id, name, state } in &self.nodes {
-            let style = if *state == NodeState::Pending { ", style=dashed" } else { "" };
+            let style = if *state == NodeState::Pending {
+                ", style=dashed"
+            } else {
+                ""
+            };
             let name = name.replace('\\', "\\\\").replace('"', "\\\"");
             let _ = writeln!(dot, "    {id} [label=\"{name}\"{style}];"); // writing to a String cannot fail
         }
@@ -102,7 +120,11 @@ impl Graph {
     pub fn to_mermaid(&self) -> String {
         let mut mermaid = "flowchart TD\n".to_owned();
         for GraphNode { id, name, state } in &self.nodes {
-            let (open, close) = if *state == NodeState::Given { ("[", "]") } else { ("([", "])") };
+            let (open, close) = if *state == NodeState::Given {
+                ("[", "]")
+            } else {
+                ("([", "])")
+            };
             let name = name.replace('#', "#35;").replace('"', "#quot;");
             let _ = writeln!(mermaid, "    {id}{open}\"{name}\"{close}");
         }
@@ -144,7 +166,11 @@ impl Seen {
     }
 
     fn drawn(&self, id: usize) -> GraphNode {
-        GraphNode { id, name: self.past().name.to_string(), state: self.state() }
+        GraphNode {
+            id,
+            name: self.past().name.to_string(),
+            state: self.state(),
+        }
     }
 
     fn state(&self) -> NodeState {

@@ -117,8 +117,13 @@ impl Call {
     /// What the code around has read and went by is not known here: that is no argument.
     pub fn needs(&self) -> impl Iterator<Item = String> {
         let mut seen = HashSet::new();
-        let births = self.parents.iter().filter_map(|parent| parent.birth.as_ref());
-        let places = births.filter(|birth| *birth.scope.run.id() == self.run).filter_map(Birth::place);
+        let births = self
+            .parents
+            .iter()
+            .filter_map(|parent| parent.birth.as_ref());
+        let places = births
+            .filter(|birth| *birth.scope.run.id() == self.run)
+            .filter_map(Birth::place);
         places.filter(move |place| seen.insert(place.clone()))
     }
 
@@ -168,7 +173,13 @@ impl<'a> Next<'a> {
     /// Runs the node, or the hooks further in. Again, if it is called again.
     pub fn run(&self) -> BoxFuture<'a, Outcome> {
         match self.hooks.split_first() {
-            Some((hook, hooks)) => hook.around(self.call, Next { hooks, call: self.call }),
+            Some((hook, hooks)) => hook.around(
+                self.call,
+                Next {
+                    hooks,
+                    call: self.call,
+                },
+            ),
             None => executor::run_body(self.call.node.clone()).boxed(),
         }
     }

@@ -126,7 +126,9 @@ pub enum JournalError {
         node: String,
     },
     /// The type has no form as data.
-    #[error("its value cannot be recorded: derive Serialize and Deserialize for it, or say #[node(transient)]")]
+    #[error(
+        "its value cannot be recorded: derive Serialize and Deserialize for it, or say #[node(transient)]"
+    )]
     NotData,
     /// An argument has no form as data.
     #[error("the call cannot be recorded: {0}")]
@@ -156,7 +158,9 @@ pub enum JournalError {
         arguments: Vec<String>,
     },
     /// The node's body means something else since, as its author says.
-    #[error("at {place} `{node}` is recorded in version {recorded}, and now it is of version {now}")]
+    #[error(
+        "at {place} `{node}` is recorded in version {recorded}, and now it is of version {now}"
+    )]
     OtherVersion {
         /// Where.
         place: String,
@@ -205,7 +209,9 @@ struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     fn of(call: &'a Call) -> Result<Self, JournalError> {
-        let (Some(place), Some(birth)) = (call.place(), call.birth()) else { return Err(JournalError::OutsideTheRun) };
+        let (Some(place), Some(birth)) = (call.place(), call.birth()) else {
+            return Err(JournalError::OutsideTheRun);
+        };
         let number = birth.number.ok_or(JournalError::OutsideTheRun)?;
         let (place, node) = (place.to_owned(), call.node().to_owned());
         if birth.raced {
@@ -215,12 +221,27 @@ impl<'a> Entry<'a> {
             return Err(JournalError::NotData);
         }
         let (arguments, version) = (Some(call.arguments()?), call.version());
-        let record = Record { place, node, arguments, version, value: Json::Null, abandoned: true };
-        Ok(Entry { call, birth, number, record })
+        let record = Record {
+            place,
+            node,
+            arguments,
+            version,
+            value: Json::Null,
+            abandoned: true,
+        };
+        Ok(Entry {
+            call,
+            birth,
+            number,
+            record,
+        })
     }
 
     fn unfit(&self, source: serde_json::Error) -> JournalError {
-        JournalError::Data { place: self.record.place.clone(), source }
+        JournalError::Data {
+            place: self.record.place.clone(),
+            source,
+        }
     }
 
     fn value(&self, data: Json) -> Result<crate::Output, JournalError> {
@@ -233,7 +254,11 @@ impl<'a> Entry<'a> {
         let value = data.map_err(|source| self.unfit(source))?;
         // What could not be read again fails now, not when the run is taken up.
         self.value(value.clone())?;
-        Ok(Record { value, abandoned: false, ..self.record.clone() })
+        Ok(Record {
+            value,
+            abandoned: false,
+            ..self.record.clone()
+        })
     }
 }
 
@@ -242,20 +267,33 @@ impl Record {
     fn check(&self, now: &Record) -> Result<(), JournalError> {
         let (place, node) = (now.place.clone(), now.node.clone());
         if self.node != node {
-            return Err(JournalError::AnotherWay { place, recorded: self.node.clone(), now: node });
+            return Err(JournalError::AnotherWay {
+                place,
+                recorded: self.node.clone(),
+                now: node,
+            });
         }
         let (Some(arguments), Some(others)) = (&self.arguments, &now.arguments) else {
             return Err(JournalError::OldForm { place, node });
         };
         let recorded = self.version;
         if !self.abandoned && recorded != now.version {
-            return Err(JournalError::OtherVersion { place, node, recorded, now: now.version });
+            return Err(JournalError::OtherVersion {
+                place,
+                node,
+                recorded,
+                now: now.version,
+            });
         }
         match arguments.differing(others) {
             names if names.is_empty() => Ok(()),
             names => {
                 let arguments = names.into_iter().map(str::to_owned).collect();
-                Err(JournalError::OtherArguments { place, node, arguments })
+                Err(JournalError::OtherArguments {
+                    place,
+                    node,
+                    arguments,
+                })
             }
         }
     }
@@ -270,9 +308,15 @@ impl<S: JournalStore> Journal<S> {
     async fn answer(&self, entry: &Entry<'_>) -> Result<Option<crate::Output>, JournalError> {
         let record = self.0.find(entry.call.run(), &entry.record.place).await?;
         goes_on(entry.birth)?;
-        let Some(record) = record else { return Ok(None) };
+        let Some(record) = record else {
+            return Ok(None);
+        };
         record.check(&entry.record)?;
-        if record.abandoned { Ok(None) } else { entry.value(record.value).map(Some) }
+        if record.abandoned {
+            Ok(None)
+        } else {
+            entry.value(record.value).map(Some)
+        }
     }
 
     async fn record(&self, entry: &Entry<'_>, output: &crate::Output) -> Result<(), JournalError> {
@@ -342,7 +386,14 @@ impl JournalError {
     /// Whether it is about which call this is.
     fn is_another_way(&self) -> bool {
         use JournalError::{AnotherWay, NoName, OldForm, OtherArguments, OtherVersion};
-        matches!(self, AnotherWay { .. } | NoName { .. } | OldForm { .. } | OtherArguments { .. } | OtherVersion { .. })
+        matches!(
+            self,
+            AnotherWay { .. }
+                | NoName { .. }
+                | OldForm { .. }
+                | OtherArguments { .. }
+                | OtherVersion { .. }
+        )
     }
 }
 

@@ -291,8 +291,8 @@ pub mod support {
     pub use crate::limits::Limits;
     pub use crate::node::{Kind, Output};
     pub use crate::probe::{
-        Immovable, Infallibly, Movable, NoContext, NotPending, Probe, Recordable, Returned, Unrecordable, Unwritten,
-        Written, written_out,
+        Immovable, Infallibly, Movable, NoContext, NotPending, Probe, Recordable, Returned,
+        Unrecordable, Unwritten, Written, written_out,
     };
     pub use crate::replica::backend::{answer, arguments, unknown_method};
     pub use crate::replica::failed;

@@ -81,7 +81,10 @@ impl Function for Branches {
 impl Parents {
     /// The value of one of them, once they are done.
     pub(crate) fn value(&self, place: usize) -> Output {
-        self.0[place].once.get().unwrap_or_else(|| unreachable!("a node is run after its parents"))
+        self.0[place]
+            .once
+            .get()
+            .unwrap_or_else(|| unreachable!("a node is run after its parents"))
     }
 }
 
@@ -103,7 +106,9 @@ impl Output {
 
     pub(crate) fn shared<T: Send + Sync + 'static>(self) -> Arc<T> {
         // A context's type is its node's; an answer from a hook is checked before it becomes a value.
-        self.0.downcast().unwrap_or_else(|_| unreachable!("a node holds another type than its context says"))
+        self.0
+            .downcast()
+            .unwrap_or_else(|_| unreachable!("a node holds another type than its context says"))
     }
 }
 
@@ -145,20 +150,36 @@ pub struct Codec {
 
 impl Kind {
     pub(crate) fn of<T: Send + Sync + 'static>(codec: Option<Codec>) -> Self {
-        Kind { is: |output| output.get::<T>().is_some(), codec, transient: false, version: 1, limits: None }
+        Kind {
+            is: |output| output.get::<T>().is_some(),
+            codec,
+            transient: false,
+            version: 1,
+            limits: None,
+        }
     }
 }
 
 impl Node {
     pub(crate) fn root(value: Output) -> Arc<Self> {
-        Arc::new(Node { past: Past::of("value".into(), true), kind: None, once: Once::full(value), birth: run::home() })
+        Arc::new(Node {
+            past: Past::of("value".into(), true),
+            kind: None,
+            once: Once::full(value),
+            birth: run::home(),
+        })
     }
 
     /// A given value that comes from another node's.
     pub(crate) fn taken(value: Output, from: &Arc<Node>) -> Arc<Self> {
         let past = Past::of("value".into(), true);
         past.remember(std::slice::from_ref(from));
-        Arc::new(Node { past, kind: None, once: Once::full(value), birth: from.birth.clone() })
+        Arc::new(Node {
+            past,
+            kind: None,
+            once: Once::full(value),
+            birth: from.birth.clone(),
+        })
     }
 
     pub(crate) fn is_pending(&self) -> bool {
@@ -181,12 +202,16 @@ impl Node {
 
     /// Like [`Self::awaited`], with the branches that it reads itself.
     pub(crate) fn parents(&self, see: impl FnMut(&Arc<Node>)) -> bool {
-        self.once.recipe(|recipe| recipe.parents.0.iter().for_each(see)).is_some()
+        self.once
+            .recipe(|recipe| recipe.parents.0.iter().for_each(see))
+            .is_some()
     }
 
     /// The computation. Nothing of it runs until it is polled.
     pub(crate) fn body(&self) -> BoxFuture<'static, Outcome> {
-        let recipe = self.recipe().unwrap_or_else(|| unreachable!("only what is pending is run"));
+        let recipe = self
+            .recipe()
+            .unwrap_or_else(|| unreachable!("only what is pending is run"));
         if let Some(saying) = recipe.saying.get() {
             pieces::begin(saying);
         }
@@ -200,7 +225,8 @@ impl Node {
 
     /// Where its pieces are said, until the value is there.
     pub(crate) fn saying(&self) -> Option<Saying> {
-        self.once.recipe(|recipe| recipe.saying.get_or_init(pieces::nothing).clone())
+        self.once
+            .recipe(|recipe| recipe.saying.get_or_init(pieces::nothing).clone())
     }
 
     /// Says that there is no computation of it any more.
@@ -222,7 +248,8 @@ impl Node {
 
     /// Writes down what it was made of. To be done while that is still known.
     pub(crate) fn remember(&self) {
-        self.once.recipe(|recipe| self.past.remember(&recipe.parents.0));
+        self.once
+            .recipe(|recipe| self.past.remember(&recipe.parents.0));
     }
 
     pub(crate) fn limits(&self) -> Option<&'static Limits> {
@@ -256,7 +283,9 @@ pub(crate) struct Spread(u64);
 
 impl Hasher for Spread {
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_usize(usize::from(*byte)));
+        bytes
+            .iter()
+            .for_each(|byte| self.write_usize(usize::from(*byte)));
     }
 
     fn write_usize(&mut self, n: usize) {
@@ -277,9 +306,16 @@ impl Walked for Arc<Node> {
 impl<N: Walked> Walk<N> {
     /// Goes back from the `targets`. `before` adds what comes before a node, and says whether the node is wanted.
     pub(crate) fn of(targets: &[N], before: impl Fn(&N, &mut Vec<N>) -> bool) -> Self {
-        let mut walk = Walk { order: Vec::new(), places: HashMap::default() };
+        let mut walk = Walk {
+            order: Vec::new(),
+            places: HashMap::default(),
+        };
         // By hand, for chains longer than a stack is deep: a node is met before its parents and once more after them.
-        let mut stack = targets.iter().rev().map(|target| (target.clone(), false)).collect::<Vec<_>>();
+        let mut stack = targets
+            .iter()
+            .rev()
+            .map(|target| (target.clone(), false))
+            .collect::<Vec<_>>();
         let mut parents = Vec::new();
         while let Some((node, parents_done)) = stack.pop() {
             if parents_done {
@@ -312,8 +348,9 @@ impl Drop for Node {
 impl Node {
     fn let_go(&self) -> Few<Arc<Node>> {
         // Nobody else has the recipe: who has it has the node.
-        let recipe =
-            |recipe: &mut Arc<Recipe>| Arc::get_mut(recipe).map(|recipe| std::mem::take(&mut recipe.parents.0));
+        let recipe = |recipe: &mut Arc<Recipe>| {
+            Arc::get_mut(recipe).map(|recipe| std::mem::take(&mut recipe.parents.0))
+        };
         self.once.recipe(recipe).flatten().unwrap_or_default()
     }
 }

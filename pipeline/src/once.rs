@@ -32,12 +32,19 @@ enum State<R, T, F: Future> {
 impl<R, T: Clone, E: Clone, F: Future<Output = Result<T, E>>> Once<R, T, F> {
     /// A cell to be computed from this.
     pub fn pending(recipe: R) -> Self {
-        Once { state: Mutex::new(State::Pending { recipe, attempt: None }) }
+        Once {
+            state: Mutex::new(State::Pending {
+                recipe,
+                attempt: None,
+            }),
+        }
     }
 
     /// A cell that needs no computation.
     pub fn full(value: T) -> Self {
-        Once { state: Mutex::new(State::Full(value)) }
+        Once {
+            state: Mutex::new(State::Full(value)),
+        }
     }
 
     /// The value, if it is there.
@@ -88,13 +95,14 @@ impl<R, T: Clone, E: Clone, F: Future<Output = Result<T, E>>> Once<R, T, F> {
     fn join(&self, compute: impl FnOnce() -> F) -> Result<T, Shared<F>> {
         self.state.with(|state| match state {
             State::Full(value) => Ok(value.clone()),
-            State::Pending { attempt, .. } => {
-                Err(attempt.as_ref().and_then(WeakShared::upgrade).unwrap_or_else(|| {
+            State::Pending { attempt, .. } => Err(attempt
+                .as_ref()
+                .and_then(WeakShared::upgrade)
+                .unwrap_or_else(|| {
                     let begun = compute().shared();
                     *attempt = begun.downgrade();
                     begun
-                }))
-            }
+                })),
         })
     }
 
@@ -102,12 +110,23 @@ impl<R, T: Clone, E: Clone, F: Future<Output = Result<T, E>>> Once<R, T, F> {
     fn settle(&self, attempt: &Shared<F>, result: &Result<T, E>) {
         // Dropped outside of the lock, both: whose drop that is, is not ours to know.
         let _done_with = self.state.with(|state| {
-            let State::Pending { attempt: current, .. } = state else { return (None, None) };
+            let State::Pending {
+                attempt: current, ..
+            } = state
+            else {
+                return (None, None);
+            };
             match result {
-                Ok(value) => (Some(std::mem::replace(state, State::Full(value.clone()))), None),
+                Ok(value) => (
+                    Some(std::mem::replace(state, State::Full(value.clone()))),
+                    None,
+                ),
                 Err(_) => {
                     let under_way = current.as_ref().and_then(WeakShared::upgrade);
-                    if under_way.as_ref().is_some_and(|under_way| under_way.ptr_eq(attempt)) {
+                    if under_way
+                        .as_ref()
+                        .is_some_and(|under_way| under_way.ptr_eq(attempt))
+                    {
                         *current = None;
                     }
                     (None, under_way)

@@ -25,7 +25,11 @@ struct Made {
 
 impl Past {
     pub(crate) fn of(name: Cow<'static, str>, is_given: bool) -> Arc<Self> {
-        Arc::new(Past { name, is_given, made: OnceLock::new() })
+        Arc::new(Past {
+            name,
+            is_given,
+            made: OnceLock::new(),
+        })
     }
 
     /// Whether the value was made.
@@ -40,11 +44,20 @@ impl Past {
 
     pub(crate) fn remember(&self, parents: &[Arc<Node>]) {
         self.made.get_or_init(|| {
-            let before = parents.iter().filter_map(|parent| Some(parent.past.made.get()?.length)).max();
+            let before = parents
+                .iter()
+                .filter_map(|parent| Some(parent.past.made.get()?.length))
+                .max();
             let length = before.unwrap_or(0) + parents.len();
             match length {
-                0..=PAST_MAX => Made { of: parents.iter().map(|parent| parent.past.clone()).collect(), length },
-                _ => Made { of: Few::new(), length: 0 },
+                0..=PAST_MAX => Made {
+                    of: parents.iter().map(|parent| parent.past.clone()).collect(),
+                    length,
+                },
+                _ => Made {
+                    of: Few::new(),
+                    length: 0,
+                },
             }
         });
     }

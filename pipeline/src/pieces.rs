@@ -19,7 +19,11 @@ pub(crate) struct Said {
 pub(crate) type Saying = watch::Sender<Said>;
 
 pub(crate) fn nothing() -> Saying {
-    watch::Sender::new(Said { attempt: 0, is_over: false, pieces: Vec::new() })
+    watch::Sender::new(Said {
+        attempt: 0,
+        is_over: false,
+        pieces: Vec::new(),
+    })
 }
 
 /// Says a piece of the value that the node's body around is making, to whoever [looks](crate::Context::pieces). Nobody has to; outside
@@ -60,7 +64,10 @@ pub(crate) fn nothing() -> Saying {
 /// # }
 /// ```
 pub fn say<P: Value>(piece: P) {
-    let saying = HERE.try_with(|here| here.node.as_ref()?.saying()).ok().flatten();
+    let saying = HERE
+        .try_with(|here| here.node.as_ref()?.saying())
+        .ok()
+        .flatten();
     if let Some(saying) = saying {
         saying.send_modify(|said| {
             said.attempt = said.attempt.max(1);
@@ -71,13 +78,23 @@ pub fn say<P: Value>(piece: P) {
 
 /// A try begins: what an earlier one said does not count.
 pub(crate) fn begin(saying: &Saying) {
-    saying.send_modify(|said| *said = Said { attempt: said.attempt + 1, is_over: false, pieces: Vec::new() });
+    saying.send_modify(|said| {
+        *said = Said {
+            attempt: said.attempt + 1,
+            is_over: false,
+            pieces: Vec::new(),
+        }
+    });
 }
 
 /// Nobody computes the value any more, and it is not there.
 pub(crate) fn end(saying: &Saying) {
     saying.send_modify(|said| {
-        *said = Said { attempt: said.attempt.max(1), is_over: true, pieces: std::mem::take(&mut said.pieces) }
+        *said = Said {
+            attempt: said.attempt.max(1),
+            is_over: true,
+            pieces: std::mem::take(&mut said.pieces),
+        }
     });
 }
 
@@ -106,9 +123,18 @@ impl<P: Value> Pieces<P> {
         // What was over before is not looked for, but what comes next.
         let attempt = said.as_ref().map_or(0, |said| {
             let said = said.borrow();
-            if said.is_over { said.attempt + 1 } else { said.attempt.max(1) }
+            if said.is_over {
+                said.attempt + 1
+            } else {
+                said.attempt.max(1)
+            }
         });
-        Pieces { said, attempt, seen: 0, piece: PhantomData }
+        Pieces {
+            said,
+            attempt,
+            seen: 0,
+            piece: PhantomData,
+        }
     }
 
     /// The next piece of this type, as soon as it is said; none when the value is there, or its computation has failed or was
@@ -116,8 +142,14 @@ impl<P: Value> Pieces<P> {
     pub async fn next(&mut self) -> Option<Piece<P>> {
         loop {
             let (attempt, seen) = (self.attempt, self.seen);
-            let is_new = |said: &Said| said.attempt == attempt && (said.pieces.len() > seen || said.is_over);
-            let said = self.said.as_mut()?.wait_for(|said| said.attempt > attempt || is_new(said)).await.ok()?;
+            let is_new =
+                |said: &Said| said.attempt == attempt && (said.pieces.len() > seen || said.is_over);
+            let said = self
+                .said
+                .as_mut()?
+                .wait_for(|said| said.attempt > attempt || is_new(said))
+                .await
+                .ok()?;
             if said.attempt > attempt {
                 (self.attempt, self.seen) = (said.attempt, 0);
                 if seen > 0 {

@@ -105,7 +105,10 @@ pub trait Recordable {
 impl<T: Value + Serialize + DeserializeOwned> Recordable for Probe<T> {
     fn kind(&self) -> Kind {
         let encode = |output: &Output| data::of(&*output.clone().shared::<T>());
-        Kind::of::<T>(Some(Codec { encode, decode: |data| serde_json::from_value::<T>(data).map(Output::new) }))
+        Kind::of::<T>(Some(Codec {
+            encode,
+            decode: |data| serde_json::from_value::<T>(data).map(Output::new),
+        }))
     }
 }
 

@@ -72,8 +72,10 @@ pub trait Replica: Instance + Sized {
         let data = backend::packed(spec.name, "new", &arguments);
         async move {
             let instances = config.open()?.scale(spec, &data?, Vec::new(), 1).await?;
-            let instance =
-                instances.into_iter().next().ok_or_else(|| ReplicaError::NotDeployed(spec.name.to_owned()))?;
+            let instance = instances
+                .into_iter()
+                .next()
+                .ok_or_else(|| ReplicaError::NotDeployed(spec.name.to_owned()))?;
             Ok(Proxy::of(Self::pool(), instance).into())
         }
     }
@@ -110,7 +112,11 @@ impl<R: Instance> Proxy<R> {
     }
 
     /// Calls a method by name, wherever the instance is. `arguments` is a tuple, or a list, of the method's parameters.
-    pub async fn call<T: DeserializeOwned>(&self, method: &str, arguments: &impl Serialize) -> Result<T, ReplicaError> {
+    pub async fn call<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        arguments: &impl Serialize,
+    ) -> Result<T, ReplicaError> {
         if method.starts_with('_') {
             return Err(ReplicaError::Private(method.to_owned()));
         }
@@ -118,7 +124,14 @@ impl<R: Instance> Proxy<R> {
         let arguments = backend::packed(replica, method, arguments)?;
         tell_hooks(self.pool, method);
         let answer = match &self.reach {
-            Reach::Here(here) => guarded(here.clone().call(method.to_owned(), arguments), replica, method).await?,
+            Reach::Here(here) => {
+                guarded(
+                    here.clone().call(method.to_owned(), arguments),
+                    replica,
+                    method,
+                )
+                .await?
+            }
             Reach::There(there) => there.clone().call(method.to_owned(), arguments).await?,
         };
         answer.read().map_err(|error| ReplicaError::Answer {
@@ -148,7 +161,11 @@ impl<R: Instance> Proxy<R> {
 
     /// A method's own error.
     #[doc(hidden)]
-    pub fn failed(&self, method: &str, error: impl Into<Box<dyn Error + Send + Sync>>) -> ReplicaError {
+    pub fn failed(
+        &self,
+        method: &str,
+        error: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> ReplicaError {
         failed(self.pool.spec().name, method, error)
     }
 }
@@ -165,10 +182,19 @@ fn tell_hooks(pool: &Pool, method: &str) {
 
 /// A method's own error, with where it comes from.
 #[doc(hidden)]
-pub fn failed(replica: &str, method: &str, error: impl Into<Box<dyn Error + Send + Sync>>) -> ReplicaError {
+pub fn failed(
+    replica: &str,
+    method: &str,
+    error: impl Into<Box<dyn Error + Send + Sync>>,
+) -> ReplicaError {
     let error: crate::Cause = Arc::from(error.into());
     let text = error.to_string();
-    ReplicaError::Failed { replica: replica.to_owned(), method: method.to_owned(), text, source: Some(OwnError(error)) }
+    ReplicaError::Failed {
+        replica: replica.to_owned(),
+        method: method.to_owned(),
+        text,
+        source: Some(OwnError(error)),
+    }
 }
 
 /// A panic is a failure of the method it happened in, and of nothing else.
@@ -179,8 +205,13 @@ pub(crate) async fn guarded<T>(
 ) -> Result<T, ReplicaError> {
     let mut work = pin!(work);
     let step = |task: &mut Context<'_>| {
-        let panicked =
-            |panic: Box<dyn Any + Send>| Poll::Ready(Err(failed(replica, method, crate::error::panicked(&*panic))));
+        let panicked = |panic: Box<dyn Any + Send>| {
+            Poll::Ready(Err(failed(
+                replica,
+                method,
+                crate::error::panicked(&*panic),
+            )))
+        };
         catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(task))).unwrap_or_else(panicked)
     };
     poll_fn(step).await

@@ -55,7 +55,11 @@ pub struct Run {
 impl Run {
     /// A run under this id. A journal finds what it recorded by it.
     pub fn new(id: impl Into<Arc<str>>) -> Self {
-        Run { id: id.into(), hooks: Vec::new(), astray: OnceLock::new() }
+        Run {
+            id: id.into(),
+            hooks: Vec::new(),
+            astray: OnceLock::new(),
+        }
     }
 
     /// One more hook, inside of those that are there.
@@ -67,7 +71,14 @@ impl Run {
     /// Runs `pipeline` in this run.
     pub async fn scope<F: Future>(self, pipeline: F) -> F::Output {
         let scope = Scope::new(Arc::new(self), None, Some(String::new()), false);
-        HERE.scope(Here { scope: Some(Arc::new(scope)), ..Here::now() }, pipeline).await
+        HERE.scope(
+            Here {
+                scope: Some(Arc::new(scope)),
+                ..Here::now()
+            },
+            pipeline,
+        )
+        .await
     }
 
     /// A flow of the run that is here, under a name of its own: what it calls is numbered by itself, so that flows side
@@ -100,11 +111,18 @@ impl Run {
     /// ```
     pub fn branch<F: Future>(name: impl Display, flow: F) -> Branch<F> {
         let here = Here::now();
-        let (scope, taken) = match here.scope.clone().map(|scope| scope.branch(&name.to_string())) {
+        let (scope, taken) = match here
+            .scope
+            .clone()
+            .map(|scope| scope.branch(&name.to_string()))
+        {
             Some((scope, taken)) => (Some(Arc::new(scope)), Some(taken)),
             None => (None, None),
         };
-        Branch { flow: Box::pin(HERE.scope(Here { scope, ..here }, flow)), taken }
+        Branch {
+            flow: Box::pin(HERE.scope(Here { scope, ..here }, flow)),
+            taken,
+        }
     }
 
     /// A [branch](Self::branch) on a task of its own: what `tokio::spawn` does, inside of the run. What nobody waits for
@@ -209,33 +227,69 @@ impl Birth {
 
 impl Scope {
     fn new(run: Arc<Run>, node: Option<Arc<str>>, place: Option<String>, raced: bool) -> Self {
-        let (next, reading, branches) = (AtomicUsize::new(1), AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
-        Scope { run, node, place, raced, next, reading, branches, abandoned: Abandoned::default() }
+        let (next, reading, branches) = (
+            AtomicUsize::new(1),
+            AtomicUsize::new(0),
+            Mutex::new(BTreeMap::new()),
+        );
+        Scope {
+            run,
+            node,
+            place,
+            raced,
+            next,
+            reading,
+            branches,
+            abandoned: Abandoned::default(),
+        }
     }
 
     /// The same body, run again: its calls have the same places.
     pub(crate) fn again(&self) -> Arc<Scope> {
-        Arc::new(Scope::new(self.run.clone(), self.node.clone(), self.place.clone(), self.raced))
+        Arc::new(Scope::new(
+            self.run.clone(),
+            self.node.clone(),
+            self.place.clone(),
+            self.raced,
+        ))
     }
 
     /// The body of a node in this scope's run.
     pub(crate) fn within(&self, node: &Node, place: Option<String>) -> Arc<Scope> {
         let raced = node.birth.as_ref().is_some_and(|birth| birth.raced);
-        Arc::new(Scope::new(self.run.clone(), Some(node.name().into()), place, raced))
+        Arc::new(Scope::new(
+            self.run.clone(),
+            Some(node.name().into()),
+            place,
+            raced,
+        ))
     }
 
     fn branch(self: Arc<Self>, name: &str) -> (Scope, Taken) {
         let name = written(name);
         let (ever, now) = self.branches.with(|branches| {
             let uses = branches.entry(name.clone()).or_default();
-            *uses = Uses { ever: uses.ever + 1, now: uses.now + 1 };
+            *uses = Uses {
+                ever: uses.ever + 1,
+                now: uses.now + 1,
+            };
             (uses.ever, uses.now)
         });
         // Which of two is the first of their name would be timing's to say.
         let raced = self.raced || now > 1 || (ever > 1 && self.is_reading());
-        let again = if ever > 1 { format!("~{ever}") } else { String::new() };
-        let place = self.place.as_ref().map(|place| format!("{place}/{name}{again}"));
-        (Scope::new(self.run.clone(), self.node.clone(), place, raced), Taken { scope: self, name })
+        let again = if ever > 1 {
+            format!("~{ever}")
+        } else {
+            String::new()
+        };
+        let place = self
+            .place
+            .as_ref()
+            .map(|place| format!("{place}/{name}{again}"));
+        (
+            Scope::new(self.run.clone(), self.node.clone(), place, raced),
+            Taken { scope: self, name },
+        )
     }
 
     /// The number of the call that is made next.
@@ -322,19 +376,35 @@ pub(crate) fn birth(parents: &[Arc<Node>]) -> Option<Birth> {
         let scope = here.scope.clone()?;
         let number = Some(scope.next.fetch_add(1, Ordering::Relaxed));
         let raced = scope.raced || scope.is_reading();
-        Some(Birth { scope, number, raced })
+        Some(Birth {
+            scope,
+            number,
+            raced,
+        })
     });
-    let theirs = || parents.iter().find_map(|parent| parent.birth.as_ref()).map(|birth| birth.scope.clone());
+    let theirs = || {
+        parents
+            .iter()
+            .find_map(|parent| parent.birth.as_ref())
+            .map(|birth| birth.scope.clone())
+    };
     here.ok().flatten().or_else(|| theirs().map(Birth::astray))
 }
 
 /// The run that a given value belongs to, if it was given in one.
 pub(crate) fn home() -> Option<Birth> {
-    HERE.try_with(|here| here.scope.clone()).ok().flatten().map(Birth::astray)
+    HERE.try_with(|here| here.scope.clone())
+        .ok()
+        .flatten()
+        .map(Birth::astray)
 }
 
 impl Birth {
     fn astray(scope: Arc<Scope>) -> Self {
-        Birth { scope, number: None, raced: false }
+        Birth {
+            scope,
+            number: None,
+            raced: false,
+        }
     }
 }

@@ -19,7 +19,12 @@ pub struct Spans;
 #[async_trait]
 impl Hook for Spans {
     async fn around(&self, call: &Call, next: Next<'_>) -> Outcome {
-        let span = tracing::info_span!("node", name = call.node(), run = call.run(), place = call.place());
+        let span = tracing::info_span!(
+            "node",
+            name = call.node(),
+            run = call.run(),
+            place = call.place()
+        );
         async {
             let started = std::time::Instant::now();
             let outcome = next.run().await;

@@ -38,14 +38,19 @@ impl NodeStats {
     /// Calls of this replica per execution.
     pub fn average_calls(&self, replica: &str) -> f64 {
         let calls = self.replica_calls.get(replica).copied().unwrap_or(0);
-        if self.executions == 0 { 0.0 } else { calls as f64 / self.executions as f64 }
+        if self.executions == 0 {
+            0.0
+        } else {
+            calls as f64 / self.executions as f64
+        }
     }
 }
 
 impl Stats {
     /// The nodes of this name.
     pub fn node(&self, name: &str) -> NodeStats {
-        self.0.with(|counts| counts.nodes.get(name).cloned().unwrap_or_default())
+        self.0
+            .with(|counts| counts.nodes.get(name).cloned().unwrap_or_default())
     }
 
     /// All nodes, by name.
@@ -56,7 +61,10 @@ impl Stats {
     /// Which replicas each node called: what depends on what.
     pub fn dependencies(&self) -> BTreeMap<String, Vec<String>> {
         let replicas = |node: NodeStats| node.replica_calls.into_keys().collect();
-        self.nodes().into_iter().map(|(name, node)| (name, replicas(node))).collect()
+        self.nodes()
+            .into_iter()
+            .map(|(name, node)| (name, replicas(node)))
+            .collect()
     }
 
     /// Calls of each replica from outside of any node.
@@ -70,7 +78,8 @@ impl Stats {
     }
 
     fn change(&self, node: &str, change: impl FnOnce(&mut NodeStats)) {
-        self.0.with(|counts| change(counts.nodes.entry(node.to_owned()).or_default()));
+        self.0
+            .with(|counts| change(counts.nodes.entry(node.to_owned()).or_default()));
     }
 }
 
@@ -95,8 +104,12 @@ impl Hook for Stats {
 
     fn replica_called(&self, replica: &str, _: &str, node: Option<&str>) {
         match node {
-            Some(node) => self.change(node, |node| *node.replica_calls.entry(replica.to_owned()).or_default() += 1),
-            None => self.0.with(|counts| *counts.external.entry(replica.to_owned()).or_default() += 1),
+            Some(node) => self.change(node, |node| {
+                *node.replica_calls.entry(replica.to_owned()).or_default() += 1
+            }),
+            None => self
+                .0
+                .with(|counts| *counts.external.entry(replica.to_owned()).or_default() += 1),
         }
     }
 }

@@ -9,6 +9,11 @@ impl<T> Mutex<T> {
     }
 
     pub(crate) fn with<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
-        change(&mut self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+        change(
+            &mut self
+                .0
+                .lock()
+                .unwrap_or_else(|poisoned| poisoned.into_inner()),
+        )
     }
 }

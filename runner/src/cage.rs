@@ -26,7 +26,10 @@ pub fn enter(limits: &Limits) -> Vec<String> {
         // The server goes first where both want to compute. Idle before nice: nobody becomes less nice again.
         #[cfg(target_os = "linux")]
         give_up("its turn before the server's", linux::idle());
-        give_up("priority", nice(19).map(drop).map_err(|error| error.to_string()));
+        give_up(
+            "priority",
+            nice(19).map(drop).map_err(|error| error.to_string()),
+        );
     }
     give_up("memory", limit(Resource::As, address_space(limits)));
     give_up("the size of files", limit(Resource::Fsize, 0));
@@ -39,26 +42,48 @@ pub fn enter(limits: &Limits) -> Vec<String> {
     #[cfg(target_os = "linux")]
     give_up("system calls", linux::filter());
     #[cfg(not(target_os = "linux"))]
-    give_up("system calls", Err("there is a filter for them on Linux only".to_owned()));
+    give_up(
+        "system calls",
+        Err("there is a filter for them on Linux only".to_owned()),
+    );
     kept
 }
 
 /// Lets the kernel end this process where it computes for longer than a run may, also if nobody is left who would kill it.
 pub(crate) fn compute_until(limits: &Limits) {
     // Whole seconds, and those begun on both sides; the worker's own watch and the server are earlier.
-    let until = computed().saturating_add(limits.time).as_secs().saturating_add(3);
+    let until = computed()
+        .saturating_add(limits.time)
+        .as_secs()
+        .saturating_add(3);
     // Where it cannot be set the others still watch.
-    let _ = setrlimit(Resource::Cpu, Rlimit { current: Some(until), maximum: None });
+    let _ = setrlimit(
+        Resource::Cpu,
+        Rlimit {
+            current: Some(until),
+            maximum: None,
+        },
+    );
 }
 
 /// How long this process has computed: a busy machine takes nothing from a run's time.
 pub(crate) fn computed() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
 }
 
 fn limit(resource: Resource, most: u64) -> Result<(), String> {
-    setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) }).map_err(|error| error.to_string())
+    setrlimit(
+        resource,
+        Rlimit {
+            current: Some(most),
+            maximum: Some(most),
+        },
+    )
+    .map_err(|error| error.to_string())
 }
 
 /// What the process has mapped already, which is mostly the program, and what is to come.
@@ -66,8 +91,13 @@ fn address_space(limits: &Limits) -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").ok();
     let pages = pages.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
     // Elsewhere than on Linux nobody says what is mapped.
-    let mapped = pages.map_or(1 << 40, |pages| pages.saturating_mul(rustix::param::page_size() as u64));
-    mapped.saturating_add(limits.memory_bytes).saturating_add(OWN_BYTES).saturating_add(limits.output_bytes)
+    let mapped = pages.map_or(1 << 40, |pages| {
+        pages.saturating_mul(rustix::param::page_size() as u64)
+    });
+    mapped
+        .saturating_add(limits.memory_bytes)
+        .saturating_add(OWN_BYTES)
+        .saturating_add(limits.output_bytes)
 }
 
 #[cfg(target_os = "linux")]
@@ -76,11 +106,12 @@ mod linux {
 
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
     use seccompiler::{
-        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+        SeccompRule,
     };
     use thread_priority::{
-        NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
-        thread_native_id, thread_schedule_policy,
+        NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy,
+        set_thread_priority_and_policy, thread_native_id, thread_schedule_policy,
     };
 
     /// Lets everything else go first, at once: one that is only nicer computes on for some milliseconds when another one wakes.
@@ -98,19 +129,34 @@ mod linux {
     pub(super) fn before_files_go(give_up: &mut impl FnMut(&str, Result<(), String>)) {
         // Where the machine runs out of memory the kernel ends a worker, not the server.
         let first = std::fs::write("/proc/self/oom_score_adj", "1000");
-        give_up("going first where memory ends", first.map_err(|error| error.to_string()));
+        give_up(
+            "going first where memory ends",
+            first.map_err(|error| error.to_string()),
+        );
         // No other process of this user may look into it or attach to it.
         let hidden = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-        give_up("being looked into", hidden.map_err(|error| error.to_string()));
+        give_up(
+            "being looked into",
+            hidden.map_err(|error| error.to_string()),
+        );
     }
 
     /// Lets only these system calls through; any other kills the process.
     pub(super) fn filter() -> Result<(), String> {
-        let architecture = std::env::consts::ARCH.try_into().map_err(|error| format!("{error}"))?;
+        let architecture = std::env::consts::ARCH
+            .try_into()
+            .map_err(|error| format!("{error}"))?;
         let filter = rules().and_then(|rules| {
-            SeccompFilter::new(rules, SeccompAction::KillProcess, SeccompAction::Allow, architecture)
+            SeccompFilter::new(
+                rules,
+                SeccompAction::KillProcess,
+                SeccompAction::Allow,
+                architecture,
+            )
         });
-        let program: BpfProgram = filter.and_then(TryInto::try_into).map_err(|error| error.to_string())?;
+        let program: BpfProgram = filter
+            .and_then(TryInto::try_into)
+            .map_err(|error| error.to_string())?;
         seccompiler::apply_filter(&program).map_err(|error| error.to_string())
     }
 
@@ -154,13 +200,18 @@ mod linux {
         let name = u64::from(libc::PR_SET_VMA.cast_unsigned());
         rules.insert(libc::SYS_prctl, vec![rule(&[(0, Eq, name)])?]);
         // Its own limit of computing, run by run.
-        rules.insert(libc::SYS_prlimit64, vec![rule(&[(0, Eq, 0), (1, Eq, u64::from(libc::RLIMIT_CPU))])?]);
+        rules.insert(
+            libc::SYS_prlimit64,
+            vec![rule(&[(0, Eq, 0), (1, Eq, u64::from(libc::RLIMIT_CPU))])?],
+        );
         Ok(rules)
     }
 
     use SeccompCmpOp::{Eq, MaskedEq};
 
-    fn rule(arguments: &[(u8, SeccompCmpOp, u64)]) -> Result<SeccompRule, seccompiler::BackendError> {
+    fn rule(
+        arguments: &[(u8, SeccompCmpOp, u64)],
+    ) -> Result<SeccompRule, seccompiler::BackendError> {
         let condition = |(index, operator, value): &(u8, SeccompCmpOp, u64)| {
             SeccompCondition::new(*index, SeccompCmpArgLen::Dword, operator.clone(), *value)
         };

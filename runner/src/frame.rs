@@ -30,7 +30,11 @@ pub(crate) enum FromWorker {
     /// It ended with an error of its own.
     Thrown { thrown: Thrown, printed: String },
     /// It was stopped by the worker itself, which ends now.
-    Stopped { reason: Reason, detail: String, printed: String },
+    Stopped {
+        reason: Reason,
+        detail: String,
+        printed: String,
+    },
 }
 
 /// Reads one frame, as the worker does.
@@ -49,7 +53,10 @@ pub(crate) fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result
 }
 
 /// Reads one frame of at most so many bytes, as the server does.
-pub(crate) async fn receive<T: DeserializeOwned>(from: &mut (impl AsyncRead + Unpin), most: usize) -> io::Result<T> {
+pub(crate) async fn receive<T: DeserializeOwned>(
+    from: &mut (impl AsyncRead + Unpin),
+    most: usize,
+) -> io::Result<T> {
     let mut length = [0; 4];
     from.read_exact(&mut length).await?;
     let mut bytes = vec![0; checked(length, most)?];
@@ -58,7 +65,10 @@ pub(crate) async fn receive<T: DeserializeOwned>(from: &mut (impl AsyncRead + Un
 }
 
 /// Writes one frame, as the server does.
-pub(crate) async fn send(to: &mut (impl AsyncWrite + Unpin), message: &impl Serialize) -> io::Result<()> {
+pub(crate) async fn send(
+    to: &mut (impl AsyncWrite + Unpin),
+    message: &impl Serialize,
+) -> io::Result<()> {
     to.write_all(&encoded(message)?).await?;
     to.flush().await
 }
@@ -66,7 +76,8 @@ pub(crate) async fn send(to: &mut (impl AsyncWrite + Unpin), message: &impl Seri
 fn encoded(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; 4];
     serde_json::to_writer(&mut bytes, message)?;
-    let length = u32::try_from(bytes.len() - 4).map_err(|_| io::Error::other("a frame of more than 4 GiB"))?;
+    let length = u32::try_from(bytes.len() - 4)
+        .map_err(|_| io::Error::other("a frame of more than 4 GiB"))?;
     bytes[..4].copy_from_slice(&length.to_be_bytes());
     Ok(bytes)
 }
@@ -74,7 +85,9 @@ fn encoded(message: &impl Serialize) -> io::Result<Vec<u8>> {
 fn checked(length: [u8; 4], most: usize) -> io::Result<usize> {
     let length = u32::from_be_bytes(length) as usize;
     if length > most {
-        return Err(io::Error::other(format!("a frame of {length} bytes, of at most {most}")));
+        return Err(io::Error::other(format!(
+            "a frame of {length} bytes, of at most {most}"
+        )));
     }
     Ok(length)
 }

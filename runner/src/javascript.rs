@@ -8,7 +8,8 @@ use std::time::Duration;
 use rquickjs::context::EvalOptions;
 use rquickjs::function::Rest;
 use rquickjs::{
-    CatchResultExt as _, CaughtError, Coerced, Context, Ctx, Error, Function, Object, Promise, Runtime, Value,
+    CatchResultExt as _, CaughtError, Coerced, Context, Ctx, Error, Function, Object, Promise,
+    Runtime, Value,
 };
 use serde_json::Value as Json;
 
@@ -40,15 +41,28 @@ pub(crate) fn run(code: &str, input: &Json, limits: &Limits) -> (FromWorker, Opt
     }
     drop(engine);
     // On one line with the first of the code: the lines of errors stay.
-    attempt(&format!("(async function () {{{code}\n}}).call(globalThis)"), input, limits, deadline)
+    attempt(
+        &format!("(async function () {{{code}\n}}).call(globalThis)"),
+        input,
+        limits,
+        deadline,
+    )
 }
 
 /// What the engine says of a `return` outside of any function, before it runs anything.
 const RETURNS: &str = "SyntaxError: return not in a function";
 
-fn attempt(code: &str, input: &Json, limits: &Limits, deadline: Duration) -> (FromWorker, Option<Runtime>) {
+fn attempt(
+    code: &str,
+    input: &Json,
+    limits: &Limits,
+    deadline: Duration,
+) -> (FromWorker, Option<Runtime>) {
     let watch = Rc::new(Watch::default());
-    let (Ok(runtime), most) = (Runtime::new(), usize::try_from(limits.memory_bytes).unwrap_or(usize::MAX)) else {
+    let (Ok(runtime), most) = (
+        Runtime::new(),
+        usize::try_from(limits.memory_bytes).unwrap_or(usize::MAX),
+    ) else {
         return (stopped(Reason::Memory, &watch, limits), None);
     };
     runtime.set_memory_limit(most);
@@ -70,9 +84,17 @@ fn attempt(code: &str, input: &Json, limits: &Limits, deadline: Duration) -> (Fr
     let printed = || watch.printed.take();
     let answer = match (watch.stopped.get(), outcome) {
         (Some(reason), _) => stopped(reason, &watch, limits),
-        (None, Ok(value)) if value.len() as u64 > limits.output_bytes => stopped(Reason::Output, &watch, limits),
-        (None, Ok(value)) => FromWorker::Done { value: well_formed(value), printed: printed() },
-        (None, Err(thrown)) => FromWorker::Thrown { thrown, printed: printed() },
+        (None, Ok(value)) if value.len() as u64 > limits.output_bytes => {
+            stopped(Reason::Output, &watch, limits)
+        }
+        (None, Ok(value)) => FromWorker::Done {
+            value: well_formed(value),
+            printed: printed(),
+        },
+        (None, Err(thrown)) => FromWorker::Thrown {
+            thrown,
+            printed: printed(),
+        },
     };
     (answer, Some(runtime))
 }
@@ -80,11 +102,21 @@ fn attempt(code: &str, input: &Json, limits: &Limits, deadline: Duration) -> (Fr
 fn stopped(reason: Reason, watch: &Watch, limits: &Limits) -> FromWorker {
     let detail = match reason {
         Reason::Time => format!("it computed for more than {} ms", limits.time.as_millis()),
-        Reason::Memory => format!("it wanted more than {} bytes of memory, or threw null", limits.memory_bytes),
-        Reason::Output => format!("it printed or returned more than {} bytes", limits.output_bytes),
+        Reason::Memory => format!(
+            "it wanted more than {} bytes of memory, or threw null",
+            limits.memory_bytes
+        ),
+        Reason::Output => format!(
+            "it printed or returned more than {} bytes",
+            limits.output_bytes
+        ),
         Reason::Crash => "its worker broke".to_owned(),
     };
-    FromWorker::Stopped { reason, detail, printed: watch.printed.take() }
+    FromWorker::Stopped {
+        reason,
+        detail,
+        printed: watch.printed.take(),
+    }
 }
 
 /// The value of the code as JSON, after all that it left to be done later.
@@ -100,7 +132,9 @@ fn evaluated<'js>(
     (options.strict, options.promise, options.backtrace_barrier) = (false, true, true);
     options.filename = Some(FILE.to_owned());
     // With `await` allowed, the engine wraps the value of the last expression.
-    let wrapped = ctx.eval_with_options::<Promise<'js>, _>(code, options)?.finish::<Object<'js>>()?;
+    let wrapped = ctx
+        .eval_with_options::<Promise<'js>, _>(code, options)?
+        .finish::<Object<'js>>()?;
     let mut value: Value<'js> = wrapped.get("value")?;
     if let Some(promise) = value.as_promise() {
         value = promise.finish()?;
@@ -114,16 +148,22 @@ fn evaluated<'js>(
 }
 
 /// Gives the code what it finds, and takes the fine clock away.
-fn prepare<'js>(ctx: &Ctx<'js>, input: &Json, limits: &Limits, watch: &Rc<Watch>) -> Result<(), Error> {
+fn prepare<'js>(
+    ctx: &Ctx<'js>,
+    input: &Json,
+    limits: &Limits,
+    watch: &Rc<Watch>,
+) -> Result<(), Error> {
     let globals = ctx.globals();
     globals.remove("performance")?;
     globals.set("input", ctx.json_parse(input.to_string())?)?;
     // Larger integers come back as text instead of as an error.
     ctx.eval::<(), _>("BigInt.prototype.toJSON = function () { return this.toString() }")?;
     let (watch, most) = (watch.clone(), limits.output_bytes);
-    let print = Function::new(ctx.clone(), move |ctx: Ctx<'js>, values: Rest<Value<'js>>| {
-        print(&ctx, &values.0, &watch, most)
-    })?;
+    let print = Function::new(
+        ctx.clone(),
+        move |ctx: Ctx<'js>, values: Rest<Value<'js>>| print(&ctx, &values.0, &watch, most),
+    )?;
     let console = Object::new(ctx.clone())?;
     for name in ["log", "info", "warn", "error", "debug"] {
         console.set(name, print.clone())?;
@@ -132,7 +172,12 @@ fn prepare<'js>(ctx: &Ctx<'js>, input: &Json, limits: &Limits, watch: &Rc<Watch>
     globals.set("print", print)
 }
 
-fn print<'js>(ctx: &Ctx<'js>, values: &[Value<'js>], watch: &Watch, most: u64) -> Result<(), Error> {
+fn print<'js>(
+    ctx: &Ctx<'js>,
+    values: &[Value<'js>],
+    watch: &Watch,
+    most: u64,
+) -> Result<(), Error> {
     for (index, value) in values.iter().enumerate() {
         let text = shown(ctx, value)?;
         let mut printed = watch.printed.borrow_mut();
@@ -153,7 +198,13 @@ fn print<'js>(ctx: &Ctx<'js>, values: &[Value<'js>], watch: &Watch, most: u64) -
 /// A value as it is printed: a text as it is, an error with its trace, an object as JSON, anything else as its text.
 fn shown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<String, Error> {
     if let Some(exception) = value.as_exception() {
-        return Ok(format!("{}\n{}", named(exception), exception.stack().unwrap_or_default()).trim_end().to_owned());
+        return Ok(format!(
+            "{}\n{}",
+            named(exception),
+            exception.stack().unwrap_or_default()
+        )
+        .trim_end()
+        .to_owned());
     }
     if value.is_object()
         && !value.is_function()
@@ -164,9 +215,9 @@ fn shown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<String, Error> {
     match value.get::<Coerced<String>>() {
         Ok(text) => Ok(text.0),
         // Half a character, which is no text elsewhere: its escape is.
-        Err(Error::Utf8(_)) => {
-            Ok(ctx.json_stringify(value.clone())?.map_or(Ok(String::new()), |json| json.to_string())?)
-        }
+        Err(Error::Utf8(_)) => Ok(ctx
+            .json_stringify(value.clone())?
+            .map_or(Ok(String::new()), |json| json.to_string())?),
         Err(error) => Err(error),
     }
 }
@@ -174,12 +225,18 @@ fn shown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<String, Error> {
 /// What an uncaught error says. One that only says that memory ended is the end of the run.
 fn failed(error: CaughtError<'_>, watch: &Watch) -> Thrown {
     let (message, line) = match &error {
-        CaughtError::Exception(exception) => (named(exception), exception.stack().as_deref().and_then(line_of)),
+        CaughtError::Exception(exception) => (
+            named(exception),
+            exception.stack().as_deref().and_then(line_of),
+        ),
         CaughtError::Value(value) => {
             let text = shown(value.ctx(), value).unwrap_or_else(|_| value.type_of().to_string());
             (text, None)
         }
-        CaughtError::Error(Error::WouldBlock) => ("the code waits for something that never comes".to_owned(), None),
+        CaughtError::Error(Error::WouldBlock) => (
+            "the code waits for something that never comes".to_owned(),
+            None,
+        ),
         CaughtError::Error(error) => (error.to_string(), None),
     };
     // Where not even an error fits into memory any more, the engine throws null. Code that does so is told of both.
@@ -191,15 +248,21 @@ fn failed(error: CaughtError<'_>, watch: &Watch) -> Thrown {
 }
 
 fn named(exception: &rquickjs::Exception<'_>) -> String {
-    let name =
-        exception.get::<_, Option<Coerced<String>>>("name").ok().flatten().map_or("Error".to_owned(), |name| name.0);
+    let name = exception
+        .get::<_, Option<Coerced<String>>>("name")
+        .ok()
+        .flatten()
+        .map_or("Error".to_owned(), |name| name.0);
     format!("{name}: {}", exception.message().unwrap_or_default())
 }
 
 /// The line of the innermost frame of the code in a trace such as `at f (code:3:7)`.
 fn line_of(stack: &str) -> Option<u32> {
     let (_, from) = stack.split_once(&format!("{FILE}:"))?;
-    from.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    from.split(|c: char| !c.is_ascii_digit())
+        .next()?
+        .parse()
+        .ok()
 }
 
 /// JSON whose texts are texts everywhere: the engine escapes half a surrogate pair as `\udxxx`, which stands for no character.
@@ -211,7 +274,10 @@ fn well_formed(json: String) -> String {
     let mut whole = String::with_capacity(json.len());
     while let Some(at) = rest.find('\\') {
         let escape = &rest.as_bytes()[at..];
-        let is_half = escape.starts_with(b"\\ud") && escape.get(3).is_some_and(|digit| b"89abcdef".contains(digit));
+        let is_half = escape.starts_with(b"\\ud")
+            && escape
+                .get(3)
+                .is_some_and(|digit| b"89abcdef".contains(digit));
         // An escape is two bytes at least: what it escapes may be a backslash.
         let end = at + if is_half { 6 } else { 2 };
         whole.push_str(if is_half { &rest[..at] } else { &rest[..end] });

@@ -43,7 +43,11 @@ impl Options {
     /// The program that runs, also after its file was replaced by another version: that would be another worker.
     pub fn this_program() -> PathBuf {
         let own = PathBuf::from("/proc/self/exe");
-        if own.exists() { own } else { std::env::current_exe().unwrap_or(own) }
+        if own.exists() {
+            own
+        } else {
+            std::env::current_exe().unwrap_or(own)
+        }
     }
 }
 
@@ -72,7 +76,13 @@ impl Pool {
     pub fn new(options: Options) -> Self {
         let places = Semaphore::new(options.workers.max(1));
         let (is_swept, is_warned) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self(Arc::new(Inner { options, places, idle: Mutex::default(), is_swept, is_warned }))
+        Self(Arc::new(Inner {
+            options,
+            places,
+            idle: Mutex::default(),
+            is_swept,
+            is_warned,
+        }))
     }
 
     /// Runs it as soon as a worker is free. A worker is used again only for the same tenant, and only after runs that ended by themselves.
@@ -85,7 +95,11 @@ impl Pool {
         };
         let mut worker = self.worker(tenant).await?;
         let answer = worker.run(request, &self.0.options.limits).await?;
-        self.keep(Idle { worker, tenant: tenant.to_owned(), since: Instant::now() });
+        self.keep(Idle {
+            worker,
+            tenant: tenant.to_owned(),
+            since: Instant::now(),
+        });
         Ok(answer)
     }
 
@@ -111,7 +125,10 @@ impl Pool {
         }
         let (worker, kept) = Worker::start(&self.0.options).await?;
         if !kept.is_empty() && !self.0.is_warned.swap(true, Ordering::Relaxed) {
-            tracing::warn!(kept = kept.join(", "), "code runs with less protection than there is elsewhere");
+            tracing::warn!(
+                kept = kept.join(", "),
+                "code runs with less protection than there is elsewhere"
+            );
         }
         Ok(worker)
     }
@@ -168,25 +185,41 @@ impl Worker {
     async fn start(options: &Options) -> Result<(Self, Vec<String>), Error> {
         let started = timeout(START, Self::started(options)).await;
         let unavailable = |error: io::Error| Error::Unavailable(error.to_string());
-        started.unwrap_or_else(|_| Err(io::Error::other("it did not start in time"))).map_err(unavailable)
+        started
+            .unwrap_or_else(|_| Err(io::Error::other("it did not start in time")))
+            .map_err(unavailable)
     }
 
     async fn started(options: &Options) -> io::Result<(Self, Vec<String>)> {
         let mut command = Command::new(&options.program);
         // Where the server runs, and by which clock it lives, is not for the code to know.
-        command.args(&options.arguments).env_clear().env("TZ", "UTC0").current_dir("/").kill_on_drop(true);
+        command
+            .args(&options.arguments)
+            .env_clear()
+            .env("TZ", "UTC0")
+            .current_dir("/")
+            .kill_on_drop(true);
         // Where the program's allocator is mimalloc: what it sets aside at the start would count as mapped, and escape the limit of memory.
         command.env("MIMALLOC_ARENA_RESERVE", "4MiB");
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         #[cfg(unix)]
         // Its own group: what a terminal sends to the server is the server's to pass on.
         command.arg0("thinkd: code").process_group(0);
         // Starting a process copies what the server has mapped, some milliseconds in which no other task may have to wait.
-        let mut child = spawn_blocking(move || command.spawn()).await.map_err(io::Error::other)??;
+        let mut child = spawn_blocking(move || command.spawn())
+            .await
+            .map_err(io::Error::other)??;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("a worker without pipes"));
         };
-        let mut worker = Self { child, input, output };
+        let mut worker = Self {
+            child,
+            input,
+            output,
+        };
         frame::send(&mut worker.input, &ToWorker::Limits(options.limits)).await?;
         let kept = worker.is_ready().await?;
         Ok((worker, kept))
@@ -201,8 +234,16 @@ impl Worker {
     }
 
     async fn run(&mut self, request: Request, limits: &Limits) -> Result<Answer, Error> {
-        if request.code.len().saturating_add(request.input.to_string().len()) > REQUEST_MAX / 2 {
-            return Ok(Answer { outcome: Err(thrown("the code and its input are too long")), printed: String::new() });
+        if request
+            .code
+            .len()
+            .saturating_add(request.input.to_string().len())
+            > REQUEST_MAX / 2
+        {
+            return Ok(Answer {
+                outcome: Err(thrown("the code and its input are too long")),
+                printed: String::new(),
+            });
         }
         let until = limits.time.saturating_mul(2).saturating_add(GRACE);
         let language = request.language;
@@ -211,7 +252,11 @@ impl Worker {
             Ok(Err(error)) => Err(self.fallen(&error, language, limits).await),
             Err(_) => {
                 let detail = format!("it did not end within {} ms", until.as_millis());
-                Err(Error::Stopped { reason: Reason::Time, detail, printed: String::new() })
+                Err(Error::Stopped {
+                    reason: Reason::Time,
+                    detail,
+                    printed: String::new(),
+                })
             }
         }
     }
@@ -219,8 +264,10 @@ impl Worker {
     async fn exchange(&mut self, request: Request, limits: &Limits) -> io::Result<FromWorker> {
         frame::send(&mut self.input, &ToWorker::Run(request)).await?;
         // What is printed and the value, each character escaped.
-        let most =
-            usize::try_from(limits.output_bytes).unwrap_or(usize::MAX).saturating_mul(14).saturating_add(64 << 10);
+        let most = usize::try_from(limits.output_bytes)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(14)
+            .saturating_add(64 << 10);
         frame::receive(&mut self.output, most).await
     }
 
@@ -236,13 +283,21 @@ impl Worker {
             // Nobody here sent it: the kernel does where memory ends.
             Some(KILL) => (Reason::Memory, "the machine has no memory left".to_owned()),
             // Rust ends a process that way to which the kernel gives no memory any more.
-            Some(ABORT) if language == Language::Python => {
-                (Reason::Memory, format!("it wanted more than about {} bytes of memory", limits.memory_bytes))
-            }
+            Some(ABORT) if language == Language::Python => (
+                Reason::Memory,
+                format!(
+                    "it wanted more than about {} bytes of memory",
+                    limits.memory_bytes
+                ),
+            ),
             Some(COMPUTED_TOO_LONG) => (Reason::Time, "it computed for too long".to_owned()),
             _ => (Reason::Crash, format!("its worker broke: {status}")),
         };
-        Error::Stopped { reason, detail, printed: String::new() }
+        Error::Stopped {
+            reason,
+            detail,
+            printed: String::new(),
+        }
     }
 }
 
@@ -261,15 +316,31 @@ fn signal_of(status: ExitStatus) -> Option<i32> {
 fn answered(answer: FromWorker) -> Result<Answer, Error> {
     match answer {
         FromWorker::Done { value, printed } => {
-            let outcome = serde_json::from_str(&value)
-                .map_err(|error| thrown(&format!("the value cannot be handed on as JSON: {error}")));
+            let outcome = serde_json::from_str(&value).map_err(|error| {
+                thrown(&format!("the value cannot be handed on as JSON: {error}"))
+            });
             Ok(Answer { outcome, printed })
         }
-        FromWorker::Thrown { thrown, printed } => Ok(Answer { outcome: Err(thrown), printed }),
-        FromWorker::Stopped { reason, detail, printed } => Err(Error::Stopped { reason, detail, printed }),
+        FromWorker::Thrown { thrown, printed } => Ok(Answer {
+            outcome: Err(thrown),
+            printed,
+        }),
+        FromWorker::Stopped {
+            reason,
+            detail,
+            printed,
+        } => Err(Error::Stopped {
+            reason,
+            detail,
+            printed,
+        }),
         FromWorker::Ready { .. } => {
             let detail = "its worker said nothing of it".to_owned();
-            Err(Error::Stopped { reason: Reason::Crash, detail, printed: String::new() })
+            Err(Error::Stopped {
+                reason: Reason::Crash,
+                detail,
+                printed: String::new(),
+            })
         }
     }
 }

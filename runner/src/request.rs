@@ -62,7 +62,10 @@ const MESSAGE_MAX: usize = 2000;
 impl Thrown {
     /// An error with as much of its message as is kept.
     pub(crate) fn new(message: &str, line: Option<u32>) -> Self {
-        Self { message: message[..message.floor_char_boundary(MESSAGE_MAX)].to_owned(), line }
+        Self {
+            message: message[..message.floor_char_boundary(MESSAGE_MAX)].to_owned(),
+            line,
+        }
     }
 }
 

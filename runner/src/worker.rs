@@ -17,16 +17,26 @@ pub fn main() -> io::Result<()> {
         return Err(io::Error::other("a worker wants its limits first"));
     };
     // The C library looks for its time zone once, in a file: while there are files. Nobody wants the answer.
-    drop(javascript::run("new Date(0).getHours()", &serde_json::Value::Null, &limits));
+    drop(javascript::run(
+        "new Date(0).getHours()",
+        &serde_json::Value::Null,
+        &limits,
+    ));
     // So does the library of regular expressions for the number of processors.
     #[cfg(feature = "python")]
-    drop(python("import re\nre.match('a', 'a')", &serde_json::Value::Null, &limits));
+    drop(python(
+        "import re\nre.match('a', 'a')",
+        &serde_json::Value::Null,
+        &limits,
+    ));
     let kept = cage::enter(&limits);
     loop {
         frame::write(&mut stdout(), &FromWorker::Ready { kept: kept.clone() })?;
         let request = match frame::read(&mut stdin()) {
             Ok(ToWorker::Run(request)) => request,
-            Ok(ToWorker::Limits(_)) => return Err(io::Error::other("a worker has its limits already")),
+            Ok(ToWorker::Limits(_)) => {
+                return Err(io::Error::other("a worker has its limits already"));
+            }
             // The server has no more work, or is gone.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
             Err(error) => return Err(error),
@@ -39,7 +49,14 @@ pub fn main() -> io::Result<()> {
 }
 
 /// Runs it and writes the answer; whether this was the last one.
-fn run(Request { language, code, input }: Request, limits: &Limits) -> io::Result<bool> {
+fn run(
+    Request {
+        language,
+        code,
+        input,
+    }: Request,
+    limits: &Limits,
+) -> io::Result<bool> {
     let (answer, engine) = match language {
         Language::JavaScript => javascript::run(&code, &input, limits),
         Language::Python => (python(&code, &input, limits), None),
@@ -58,6 +75,12 @@ use crate::python::run as python;
 
 #[cfg(not(feature = "python"))]
 fn python(_: &str, _: &serde_json::Value, _: &Limits) -> FromWorker {
-    let thrown = crate::request::Thrown::new("the program that runs code here was built without Python", None);
-    FromWorker::Thrown { thrown, printed: String::new() }
+    let thrown = crate::request::Thrown::new(
+        "the program that runs code here was built without Python",
+        None,
+    );
+    FromWorker::Thrown {
+        thrown,
+        printed: String::new(),
+    }
 }

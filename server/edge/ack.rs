@@ -50,20 +50,32 @@ pub enum AckStatus {
 impl Ack {
     /// Taken, and no event of it.
     pub fn ok(id: Option<String>) -> Self {
-        Self { id, events: Vec::new(), status: AckStatus::Ok }
+        Self {
+            id,
+            events: Vec::new(),
+            status: AckStatus::Ok,
+        }
     }
 
     /// An input was stored.
     pub fn stored(id: Option<String>, received: Received, placed: &[Placed]) -> Self {
         let place = |placed: &Placed| {
             let event = &placed.shown.event;
-            Placement { event_id: event.event_id, thread: event.thread.clone(), seq: event.seq }
+            Placement {
+                event_id: event.event_id,
+                thread: event.thread.clone(),
+                seq: event.seq,
+            }
         };
         let status = match received {
             Received::Started => AckStatus::Started,
             Received::Queued => AckStatus::Queued,
             Received::Duplicate => AckStatus::Duplicate,
         };
-        Self { id, events: placed.iter().map(place).collect(), status }
+        Self {
+            id,
+            events: placed.iter().map(place).collect(),
+            status,
+        }
     }
 }

@@ -23,7 +23,10 @@ pub struct AllowedHosts {
 impl AllowedHosts {
     /// What is configured: host names (a port is not part of a name) and whole origins, of any scheme.
     pub fn new(entries: &[String]) -> Result<Self, String> {
-        let mut hosts = Self { names: Vec::new(), origins: Vec::new() };
+        let mut hosts = Self {
+            names: Vec::new(),
+            origins: Vec::new(),
+        };
         for entry in entries {
             hosts.add(entry)?;
         }
@@ -56,9 +59,14 @@ impl AllowedHosts {
     }
 
     fn knows(&self, host: &str, Local(local): Local) -> bool {
-        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        let address = host
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .parse::<IpAddr>();
         match address.map(|address| address.to_canonical()) {
-            Ok(address) => address.is_loopback() || address == local.to_canonical() || self.has(host),
+            Ok(address) => {
+                address.is_loopback() || address == local.to_canonical() || self.has(host)
+            }
             // Names below localhost are this machine, whatever a DNS says (RFC 6761).
             Err(_) => host == "localhost" || host.ends_with(".localhost") || self.has(host),
         }
@@ -70,26 +78,39 @@ impl AllowedHosts {
 
     /// Whether a page of this origin may speak to this server.
     pub fn knows_origin(&self, origin: &[u8], local: Local) -> bool {
-        let Some(origin) = std::str::from_utf8(origin).ok().and_then(Origin::parse) else { return false };
+        let Some(origin) = std::str::from_utf8(origin).ok().and_then(Origin::parse) else {
+            return false;
+        };
         // One that is configured whole stands for itself, a name for all ports of its host.
-        self.origins.iter().any(|known| known.text == origin.text) || (origin.web && self.knows(&origin.host, local))
+        self.origins.iter().any(|known| known.text == origin.text)
+            || (origin.web && self.knows(&origin.host, local))
     }
 
     /// Whether this is a name of this server. Who is reached by a web address is spoken to by the name in it.
     fn answers_to(&self, host: &str, local: Local) -> bool {
-        self.knows(host, local) || self.origins.iter().any(|origin| origin.web && origin.host == host)
+        self.knows(host, local)
+            || self
+                .origins
+                .iter()
+                .any(|origin| origin.web && origin.host == host)
     }
 
     /// Refuses a request to another name or from a page of another site.
     pub fn check(&self, uri: &Uri, headers: &HeaderMap, local: Local) -> Result<(), Problem> {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
-            return Err(Problem::new(Slug::InvalidParameter, "a request has exactly one Host header"));
+            return Err(Problem::new(
+                Slug::InvalidParameter,
+                "a request has exactly one Host header",
+            ));
         };
         let named = host.to_str().ok().and_then(host_of);
         let known = |host: &str| self.answers_to(host, local);
-        if !named.is_some_and(|host| known(&host)) || !uri.host().is_none_or(|host| known(&host.to_lowercase())) {
-            let detail = "this server does not answer to that name; its operator can add it to `hosts`";
+        if !named.is_some_and(|host| known(&host))
+            || !uri.host().is_none_or(|host| known(&host.to_lowercase()))
+        {
+            let detail =
+                "this server does not answer to that name; its operator can add it to `hosts`";
             return Err(Problem::new(Slug::MisdirectedRequest, detail));
         }
         let mut origins = headers.get_all(header::ORIGIN).iter();
@@ -109,8 +130,12 @@ impl AllowedHosts {
 /// The host of `host[:port]`, in lower case; none where there is more or less than that.
 fn host_of(text: &str) -> Option<String> {
     let authority: Authority = text.parse().ok()?;
-    let host = authority.host().strip_suffix('.').unwrap_or(authority.host());
-    let port_is_one = authority.as_str().len() == authority.host().len() || authority.port_u16().is_some();
+    let host = authority
+        .host()
+        .strip_suffix('.')
+        .unwrap_or(authority.host());
+    let port_is_one =
+        authority.as_str().len() == authority.host().len() || authority.port_u16().is_some();
     let plain = !text.contains('@') && !host.is_empty() && port_is_one;
     plain.then(|| host.to_ascii_lowercase())
 }
@@ -130,13 +155,21 @@ impl Origin {
         let (scheme, authority) = text.split_once("://")?;
         let scheme = scheme.to_ascii_lowercase();
         let mut letters = scheme.chars();
-        let named = letters.next().is_some_and(|first| first.is_ascii_lowercase())
-            && letters.all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | '.'));
+        let named = letters
+            .next()
+            .is_some_and(|first| first.is_ascii_lowercase())
+            && letters
+                .all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | '.'));
         let host = host_of(authority).filter(|_| named)?;
         let port = authority.parse::<Authority>().ok()?.port_u16();
-        let port = port.filter(|port| !matches!((scheme.as_str(), port), ("http", 80) | ("https", 443)));
+        let port =
+            port.filter(|port| !matches!((scheme.as_str(), port), ("http", 80) | ("https", 443)));
         let port = port.map_or(String::new(), |port| format!(":{port}"));
         let web = matches!(scheme.as_str(), "http" | "https");
-        Some(Self { text: format!("{scheme}://{host}{port}"), web, host })
+        Some(Self {
+            text: format!("{scheme}://{host}{port}"),
+            web,
+            host,
+        })
     }
 }

@@ -66,7 +66,14 @@ impl From<Denied> for Problem {
                 "the token cannot be verified now: the keys of its issuer cannot be had; try again later".to_owned()
             }
         };
-        Problem::new(if denied == Denied::Away { Slug::Unavailable } else { Slug::Unauthenticated }, detail)
+        Problem::new(
+            if denied == Denied::Away {
+                Slug::Unavailable
+            } else {
+                Slug::Unauthenticated
+            },
+            detail,
+        )
     }
 }
 
@@ -75,8 +82,14 @@ impl Denied {
     pub fn closing(&self) -> (u16, &'static str) {
         match self {
             Self::Unfit(unfit) => (4401, unfit.reason()),
-            Self::Away => (1001, "the keys of the token's issuer cannot be had now; connect again"),
-            _ => (4401, "unauthenticated: send an auth frame or <user>:<token> first"),
+            Self::Away => (
+                1001,
+                "the keys of the token's issuer cannot be had now; connect again",
+            ),
+            _ => (
+                4401,
+                "unauthenticated: send an auth frame or <user>:<token> first",
+            ),
         }
     }
 }
@@ -92,11 +105,19 @@ impl<'a> Shown<'a> {
     /// What the `Authorization` header shows.
     pub fn in_headers(headers: &'a HeaderMap) -> Self {
         let mut values = headers.get_all(header::AUTHORIZATION).iter();
-        let Some(value) = values.next() else { return Self::Nothing };
-        let text = std::str::from_utf8(value.as_bytes()).ok().filter(|_| values.next().is_none());
-        let Some(text) = text.map(str::trim) else { return Self::Malformed };
+        let Some(value) = values.next() else {
+            return Self::Nothing;
+        };
+        let text = std::str::from_utf8(value.as_bytes())
+            .ok()
+            .filter(|_| values.next().is_none());
+        let Some(text) = text.map(str::trim) else {
+            return Self::Malformed;
+        };
         match text.split_once(' ') {
-            Some((scheme, secret)) if scheme.eq_ignore_ascii_case("bearer") && !secret.trim().is_empty() => {
+            Some((scheme, secret))
+                if scheme.eq_ignore_ascii_case("bearer") && !secret.trim().is_empty() =>
+            {
                 Self::Secret(secret.trim())
             }
             _ => Self::in_text(text),
@@ -105,7 +126,9 @@ impl<'a> Shown<'a> {
 
     /// What the plain text `<user>:<token>` shows.
     pub fn in_text(text: &'a str) -> Self {
-        let Some((user, secret)) = text.split_once(':') else { return Self::Malformed };
+        let Some((user, secret)) = text.split_once(':') else {
+            return Self::Malformed;
+        };
         match user_name(user) {
             Some(user) if !secret.is_empty() => Self::Named(user, secret),
             _ => Self::Malformed,
@@ -134,19 +157,37 @@ impl Authority {
             _ => None,
         };
         if self.is_open() {
-            return Ok(Principal { space: Space::default(), user, credential: Credential::Open, role: Role::Admin });
+            return Ok(Principal {
+                space: Space::default(),
+                user,
+                credential: Credential::Open,
+                role: Role::Admin,
+            });
         }
         let secret = match shown {
             Shown::Nothing => return Err(Denied::Missing),
             Shown::Malformed => return Err(Denied::Malformed),
             Shown::Secret(secret) | Shown::Named(_, secret) => secret,
         };
-        if let Some(Found { number, space, role }) = self.keys.find(secret) {
-            return Ok(Principal { space, user, credential: Credential::Key(number), role });
+        if let Some(Found {
+            number,
+            space,
+            role,
+        }) = self.keys.find(secret)
+        {
+            return Ok(Principal {
+                space,
+                user,
+                credential: Credential::Key(number),
+                role,
+            });
         }
         match &self.tokens {
             // The name that somebody gives itself beside a token does not count: the token says who it is.
-            Some(tokens) if is_token(secret) => tokens.identify(secret, time::now()).await.map_err(Denied::from),
+            Some(tokens) if is_token(secret) => tokens
+                .identify(secret, time::now())
+                .await
+                .map_err(Denied::from),
             _ => Err(Denied::Wrong),
         }
     }

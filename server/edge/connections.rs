@@ -40,9 +40,14 @@ impl Connections {
     /// As many as the limits say; a space has at most `share` of them.
     pub fn new(limits: &Limits, share: f64) -> Arc<Self> {
         // A stream has a permit and a connection.
-        let all = u32::try_from(limits.sockets.saturating_add(limits.connections)).unwrap_or(u32::MAX);
+        let all =
+            u32::try_from(limits.sockets.saturating_add(limits.connections)).unwrap_or(u32::MAX);
         let places = Places::new("connections", all, share);
-        Arc::new(Self { places, strangers: limits.unauthenticated, waiting: Mutex::default() })
+        Arc::new(Self {
+            places,
+            strangers: limits.unauthenticated,
+            waiting: Mutex::default(),
+        })
     }
 
     /// Another one, of nobody yet.
@@ -59,7 +64,12 @@ impl Connections {
         let number = waiting.came;
         waiting.strangers.insert(number, superseded.clone());
         drop(waiting);
-        Arc::new(Connection { of: self.clone(), number, superseded, owner: Mutex::default() })
+        Arc::new(Connection {
+            of: self.clone(),
+            number,
+            superseded,
+            owner: Mutex::default(),
+        })
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {

@@ -40,8 +40,20 @@ struct File {
 static FILES: LazyLock<HashMap<&'static str, File>> = LazyLock::new(|| {
     let file = |(name, bytes, is_gzip): &Source| {
         let digest = Sha256::digest(bytes);
-        let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        (*name, File { kind: kind(name), bytes, is_gzip: *is_gzip, tag: format!("\"{hex}\"") })
+        let hex: String = digest
+            .iter()
+            .take(16)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        (
+            *name,
+            File {
+                kind: kind(name),
+                bytes,
+                is_gzip: *is_gzip,
+                tag: format!("\"{hex}\""),
+            },
+        )
     };
     files::FILES.iter().map(file).collect()
 });
@@ -64,7 +76,11 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
 
 fn answer(name: &str, headers: &HeaderMap) -> Response {
     let Some(file) = FILES.get(name) else {
-        return Problem::new(Slug::NotFound, "the console has no such file; it begins at /console/").into_response();
+        return Problem::new(
+            Slug::NotFound,
+            "the console has no such file; it begins at /console/",
+        )
+        .into_response();
     };
     let mut response = if knows(headers, &file.tag) {
         StatusCode::NOT_MODIFIED.into_response()
@@ -72,9 +88,18 @@ fn answer(name: &str, headers: &HeaderMap) -> Response {
         ([(header::CONTENT_TYPE, file.kind)], file.bytes).into_response()
     };
     let answers = response.headers_mut();
-    answers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    answers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    answers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
+    answers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(POLICY),
+    );
+    answers.insert(
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("no-referrer"),
+    );
+    answers.insert(
+        "cross-origin-opener-policy",
+        HeaderValue::from_static("same-origin"),
+    );
     // Names stay from version to version: a browser asks each time, and is told that it has the bytes already.
     answers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     if let Ok(tag) = HeaderValue::from_str(&file.tag) {
@@ -88,7 +113,10 @@ fn answer(name: &str, headers: &HeaderMap) -> Response {
 
 /// Whether a browser has what has this tag.
 fn knows(headers: &HeaderMap, tag: &str) -> bool {
-    let values = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let values = headers
+        .get_all(header::IF_NONE_MATCH)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
     values
         .flat_map(|value| value.split(','))
         .any(|word| word.trim() == "*" || word.trim().trim_start_matches("W/") == tag)

@@ -58,9 +58,15 @@ impl Options {
     /// How much of what spaces share one of them may hold: all of it where there is no other.
     pub fn space_share(&self) -> f64 {
         let default = self.token.as_ref().map(|_| Space::default());
-        let spaces: BTreeSet<Space> =
-            default.into_iter().chain(self.keys.iter().map(|key| key.space.clone())).collect();
-        if spaces.len() > 1 || self.keys_may_come || self.jwt.is_on() { self.limits.space_share } else { 1.0 }
+        let spaces: BTreeSet<Space> = default
+            .into_iter()
+            .chain(self.keys.iter().map(|key| key.space.clone()))
+            .collect();
+        if spaces.len() > 1 || self.keys_may_come || self.jwt.is_on() {
+            self.limits.space_share
+        } else {
+            1.0
+        }
     }
 }
 
@@ -131,7 +137,10 @@ impl Edge {
     /// Refuses what would begin only to be ended: the server is going away.
     pub fn stays(&self) -> Result<(), Problem> {
         match self.drain.is_cancelled() {
-            true => Err(Problem::new(Slug::Unavailable, "the server is going away; connect again")),
+            true => Err(Problem::new(
+                Slug::Unavailable,
+                "the server is going away; connect again",
+            )),
             false => Ok(()),
         }
     }
@@ -147,9 +156,15 @@ impl Edge {
     }
 
     /// Lets a request of this client through when it is due, on a connection that counts for its space.
-    pub async fn admit(&self, session: &Session, connection: Option<&Connection>) -> Result<(), Problem> {
+    pub async fn admit(
+        &self,
+        session: &Session,
+        connection: Option<&Connection>,
+    ) -> Result<(), Problem> {
         connection.map_or(Ok(()), |connection| connection.belongs(session.space()))?;
-        self.rate_limits.pass(session.principal().credential.holder()).await?;
+        self.rate_limits
+            .pass(session.principal().credential.holder())
+            .await?;
         Ok(session.open_space().await?)
     }
 

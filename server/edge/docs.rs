@@ -23,14 +23,26 @@ const STYLE: &str = "text/css; charset=utf-8";
 
 const SMALL: [Asset; 4] = [
     ("openapi.js", JAVASCRIPT, include_bytes!("docs/openapi.js")),
-    ("asyncapi.js", JAVASCRIPT, include_bytes!("docs/asyncapi.js")),
+    (
+        "asyncapi.js",
+        JAVASCRIPT,
+        include_bytes!("docs/asyncapi.js"),
+    ),
     ("asyncapi.css", STYLE, include_bytes!("docs/asyncapi.css")),
     ("page.css", STYLE, include_bytes!("docs/page.css")),
 ];
 
 const COMPRESSED: [Asset; 2] = [
-    ("swagger-ui.js", JAVASCRIPT, include_bytes!("docs/swagger-ui.js.gz")),
-    ("swagger-ui.css", STYLE, include_bytes!("docs/swagger-ui.css.gz")),
+    (
+        "swagger-ui.js",
+        JAVASCRIPT,
+        include_bytes!("docs/swagger-ui.js.gz"),
+    ),
+    (
+        "swagger-ui.css",
+        STYLE,
+        include_bytes!("docs/swagger-ui.css.gz"),
+    ),
 ];
 
 /// The contracts, written when somebody first asks for them: it took a quarter of a start.
@@ -42,23 +54,57 @@ static ASYNCAPI_JSON: LazyLock<String> = LazyLock::new(|| asyncapi::value().to_s
 /// The documents, the pages and what they load.
 pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let mut router = Router::new()
-        .route("/openapi.json", get(|| async { ([(header::CONTENT_TYPE, "application/json")], OPENAPI.as_str()) }))
-        .route("/asyncapi.yaml", get(|| async { ([(header::CONTENT_TYPE, "application/yaml")], ASYNCAPI.as_str()) }))
-        .route("/docs", get(|| async { page(include_str!("docs/openapi.html")) }))
-        .route("/docs/asyncapi", get(|| async { page(include_str!("docs/asyncapi.html")) }))
-        .route("/docs/assets/asyncapi.json", get(|| async { file("application/json", ASYNCAPI_JSON.as_str()) }));
+        .route(
+            "/openapi.json",
+            get(|| async {
+                (
+                    [(header::CONTENT_TYPE, "application/json")],
+                    OPENAPI.as_str(),
+                )
+            }),
+        )
+        .route(
+            "/asyncapi.yaml",
+            get(|| async {
+                (
+                    [(header::CONTENT_TYPE, "application/yaml")],
+                    ASYNCAPI.as_str(),
+                )
+            }),
+        )
+        .route(
+            "/docs",
+            get(|| async { page(include_str!("docs/openapi.html")) }),
+        )
+        .route(
+            "/docs/asyncapi",
+            get(|| async { page(include_str!("docs/asyncapi.html")) }),
+        )
+        .route(
+            "/docs/assets/asyncapi.json",
+            get(|| async { file("application/json", ASYNCAPI_JSON.as_str()) }),
+        );
     for (name, kind, bytes) in SMALL {
-        router = router.route(&format!("/docs/assets/{name}"), get(move || async move { file(kind, bytes) }));
+        router = router.route(
+            &format!("/docs/assets/{name}"),
+            get(move || async move { file(kind, bytes) }),
+        );
     }
     for (name, kind, bytes) in COMPRESSED {
-        let answer = move || async move { ([(header::CONTENT_ENCODING, "gzip")], file(kind, bytes)).into_response() };
+        let answer = move || async move {
+            ([(header::CONTENT_ENCODING, "gzip")], file(kind, bytes)).into_response()
+        };
         router = router.route(&format!("/docs/assets/{name}"), get(answer));
     }
     router
 }
 
 fn page(html: &'static str) -> Response {
-    ([(header::CONTENT_SECURITY_POLICY, POLICY)], file("text/html; charset=utf-8", html)).into_response()
+    (
+        [(header::CONTENT_SECURITY_POLICY, POLICY)],
+        file("text/html; charset=utf-8", html),
+    )
+        .into_response()
 }
 
 fn file(kind: &'static str, body: impl IntoResponse) -> Response {

@@ -220,15 +220,22 @@ pub fn read(text: &str, limits: &Limits) -> Framed {
     let mut wrongs = Wrongs::default();
     match json::members(text, limits, &mut wrongs) {
         Ok(members) => from_members(members, wrongs),
-        Err(problem) => Framed { id: None, frame: Err(problem) },
+        Err(problem) => Framed {
+            id: None,
+            frame: Err(problem),
+        },
     }
 }
 
 /// Reads a frame from its members (a request body is one too), and what is wrong with their text.
 pub fn from_members(mut members: Map<String, Value>, mut wrongs: Wrongs) -> Framed {
     let id = take_id(&mut members, &mut wrongs);
-    let frame = take_type(&mut members, &mut wrongs).and_then(|kind| of_type(&kind, members, &mut wrongs));
-    Framed { id, frame: wrongs.or(frame) }
+    let frame =
+        take_type(&mut members, &mut wrongs).and_then(|kind| of_type(&kind, members, &mut wrongs));
+    Framed {
+        id,
+        frame: wrongs.or(frame),
+    }
 }
 
 fn take_id(members: &mut Map<String, Value>, wrongs: &mut Wrongs) -> Option<String> {
@@ -236,7 +243,11 @@ fn take_id(members: &mut Map<String, Value>, wrongs: &mut Wrongs) -> Option<Stri
         None | Some(Value::Null) => None,
         Some(Value::String(id)) if id.len() <= ID_MAX => Some(id),
         Some(_) => {
-            wrongs.add(Slug::InvalidFrame, "/id", format!("id is a text of at most {ID_MAX} bytes"));
+            wrongs.add(
+                Slug::InvalidFrame,
+                "/id",
+                format!("id is a text of at most {ID_MAX} bytes"),
+            );
             None
         }
     }
@@ -273,7 +284,8 @@ fn of_type(kind: &str, members: Map<String, Value>, wrongs: &mut Wrongs) -> Opti
         "auth" => ClientFrame::Auth(json::body(members, wrongs)?),
         other => {
             let other: String = other.chars().take(40).collect();
-            let detail = format!("{other:?} is no type of frame; see /asyncapi.yaml for those there are");
+            let detail =
+                format!("{other:?} is no type of frame; see /asyncapi.yaml for those there are");
             wrongs.add(Slug::UnknownType, "/type", detail);
             return None;
         }
@@ -283,7 +295,13 @@ fn of_type(kind: &str, members: Map<String, Value>, wrongs: &mut Wrongs) -> Opti
 /// A cursor that is none is a problem of its own.
 fn cursor(slug: Slug, wrong: Pointed) -> (Slug, Pointed) {
     match wrong.pointer.as_str() {
-        "/after" => (Slug::InvalidCursor, Pointed { detail: ids::CURSOR.to_owned(), ..wrong }),
+        "/after" => (
+            Slug::InvalidCursor,
+            Pointed {
+                detail: ids::CURSOR.to_owned(),
+                ..wrong
+            },
+        ),
         _ => (slug, wrong),
     }
 }
@@ -291,14 +309,25 @@ fn cursor(slug: Slug, wrong: Pointed) -> (Slug, Pointed) {
 impl Body for Said {
     fn check(&self, wrongs: &mut Wrongs) {
         ids::check_place(self.thread.as_deref(), self.event_id.as_deref(), wrongs);
-        let is_empty = self.text.as_deref().is_none_or(|text| text.trim().is_empty());
+        let is_empty = self
+            .text
+            .as_deref()
+            .is_none_or(|text| text.trim().is_empty());
         if is_empty && self.images.is_empty() && self.audio.is_empty() {
-            wrongs.add(Slug::EmptyInput, "", "at least one of text, images and audio is needed");
+            wrongs.add(
+                Slug::EmptyInput,
+                "",
+                "at least one of text, images and audio is needed",
+            );
         }
         for (member, items) in [("images", &self.images), ("audio", &self.audio)] {
             for (index, item) in items.iter().enumerate() {
                 if item.data.is_some() == item.blob.is_some() {
-                    wrongs.add(Slug::InvalidFrame, format!("/{member}/{index}"), "give either data or blob");
+                    wrongs.add(
+                        Slug::InvalidFrame,
+                        format!("/{member}/{index}"),
+                        "give either data or blob",
+                    );
                 }
             }
         }
@@ -309,7 +338,11 @@ impl Body for Trigger {
     fn check(&self, wrongs: &mut Wrongs) {
         ids::check_place(self.thread.as_deref(), self.event_id.as_deref(), wrongs);
         wrongs.note("/event", Name::parse(&self.event));
-        if self.payload.get("text").is_some_and(|text| !text.is_string()) {
+        if self
+            .payload
+            .get("text")
+            .is_some_and(|text| !text.is_string())
+        {
             wrongs.add(Slug::InvalidFrame, "/payload/text", "text is a text");
         }
     }

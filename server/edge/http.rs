@@ -111,7 +111,9 @@ const ROUTES: [fn() -> Router<Arc<Edge>>; RESOURCES.len()] = {
 
 /// What needs credentials where any are configured.
 pub(super) fn router() -> Router<Arc<Edge>> {
-    ROUTES.iter().fold(Router::new(), |router, routes| router.merge(routes()))
+    ROUTES
+        .iter()
+        .fold(Router::new(), |router, routes| router.merge(routes()))
 }
 
 /// What anybody may see.
@@ -151,10 +153,20 @@ impl<T: Body> FromRequest<Arc<Edge>> for Json<T> {
 }
 
 /// The members of a JSON body, and what is wrong with their text.
-pub async fn json_body(request: Request, edge: &Edge) -> Result<(serde_json::Map<String, Value>, Wrongs), Problem> {
+pub async fn json_body(
+    request: Request,
+    edge: &Edge,
+) -> Result<(serde_json::Map<String, Value>, Wrongs), Problem> {
     check_json(request.headers())?;
-    let bytes = body(request, edge.limits.body_bytes, edge.limits.body_ms, edge.limits.body_ms).await?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| Problem::new(Slug::MalformedJson, "not JSON: not UTF-8"))?;
+    let bytes = body(
+        request,
+        edge.limits.body_bytes,
+        edge.limits.body_ms,
+        edge.limits.body_ms,
+    )
+    .await?;
+    let text = std::str::from_utf8(&bytes)
+        .map_err(|_| Problem::new(Slug::MalformedJson, "not JSON: not UTF-8"))?;
     let mut wrongs = Wrongs::default();
     let members = json::members(text, &edge.limits, &mut wrongs)?;
     Ok((members, wrongs))
@@ -162,44 +174,77 @@ pub async fn json_body(request: Request, edge: &Edge) -> Result<(serde_json::Map
 
 fn check_json(headers: &HeaderMap) -> Result<(), Problem> {
     plain_encoding(headers)?;
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or_default();
     let mut words = kind.split(';').map(|word| word.trim().to_ascii_lowercase());
-    let is_json = words.next().is_some_and(|essence| essence == "application/json");
-    if is_json && words.all(|word| matches!(word.as_str(), "" | "charset=utf-8" | "charset=\"utf-8\"")) {
+    let is_json = words
+        .next()
+        .is_some_and(|essence| essence == "application/json");
+    if is_json
+        && words.all(|word| matches!(word.as_str(), "" | "charset=utf-8" | "charset=\"utf-8\""))
+    {
         return Ok(());
     }
-    Err(Problem::new(Slug::UnsupportedMediaType, "send the body as Content-Type: application/json, in UTF-8"))
+    Err(Problem::new(
+        Slug::UnsupportedMediaType,
+        "send the body as Content-Type: application/json, in UTF-8",
+    ))
 }
 
 /// Refuses bodies that are compressed.
 pub fn plain_encoding(headers: &HeaderMap) -> Result<(), Problem> {
     match headers.get(header::CONTENT_ENCODING) {
-        Some(encoding) if encoding != "identity" => {
-            Err(Problem::new(Slug::UnsupportedMediaType, "send the body without Content-Encoding"))
-        }
+        Some(encoding) if encoding != "identity" => Err(Problem::new(
+            Slug::UnsupportedMediaType,
+            "send the body without Content-Encoding",
+        )),
         _ => Ok(()),
     }
 }
 
 /// A body of at most `limit` bytes that arrives within `limit_ms`, and of which something arrives every `stall_ms`.
-pub async fn body(request: Request, limit: usize, limit_ms: u64, stall_ms: u64) -> Result<Bytes, Problem> {
+pub async fn body(
+    request: Request,
+    limit: usize,
+    limit_ms: u64,
+    stall_ms: u64,
+) -> Result<Bytes, Problem> {
     let too_large = || {
         metrics::counter!("thinkd_limit_total", "limit" => "body_bytes").increment(1);
-        Problem::new(Slug::TooLarge, format!("a body has at most {limit} bytes here"))
+        Problem::new(
+            Slug::TooLarge,
+            format!("a body has at most {limit} bytes here"),
+        )
     };
-    let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    let declared = request
+        .headers()
+        .get(header::CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok());
     let declared = declared.and_then(|length| length.parse::<u64>().ok());
     if declared.is_some_and(|length| length > limit as u64) {
         return Err(too_large());
     }
     // Room that is not written to takes no memory; a body that outgrows its room takes three times its size for a moment.
-    let room = declared.and_then(|length| usize::try_from(length).ok()).unwrap_or(0);
+    let room = declared
+        .and_then(|length| usize::try_from(length).ok())
+        .unwrap_or(0);
     let mut stream = request.into_body().into_data_stream();
     let read = async {
         let mut bytes = Vec::with_capacity(room);
-        let stalled = |_| Problem::new(Slug::RequestTimeout, format!("nothing of the body arrived for {stall_ms} ms"));
-        while let Some(chunk) = tokio::time::timeout(ms(stall_ms), stream.next()).await.map_err(stalled)? {
-            let chunk = chunk.map_err(|_| Problem::new(Slug::InvalidParameter, "the body broke off"))?;
+        let stalled = |_| {
+            Problem::new(
+                Slug::RequestTimeout,
+                format!("nothing of the body arrived for {stall_ms} ms"),
+            )
+        };
+        while let Some(chunk) = tokio::time::timeout(ms(stall_ms), stream.next())
+            .await
+            .map_err(stalled)?
+        {
+            let chunk =
+                chunk.map_err(|_| Problem::new(Slug::InvalidParameter, "the body broke off"))?;
             if bytes.len() + chunk.len() > limit {
                 return Err(too_large());
             }
@@ -207,6 +252,13 @@ pub async fn body(request: Request, limit: usize, limit_ms: u64, stall_ms: u64) 
         }
         Ok(Bytes::from(bytes))
     };
-    let late = |_| Problem::new(Slug::RequestTimeout, format!("the body did not arrive within {limit_ms} ms"));
-    tokio::time::timeout(ms(limit_ms), read).await.map_err(late)?
+    let late = |_| {
+        Problem::new(
+            Slug::RequestTimeout,
+            format!("the body did not arrive within {limit_ms} ms"),
+        )
+    };
+    tokio::time::timeout(ms(limit_ms), read)
+        .await
+        .map_err(late)?
 }

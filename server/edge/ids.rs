@@ -7,7 +7,10 @@ use crate::words::id::{InvalidId, Key, ThreadId};
 
 /// The thread of a frame; `main` when none is named.
 pub fn thread(text: Option<&str>) -> Result<ThreadId, Problem> {
-    text.map_or_else(|| Ok(ThreadId::default()), |text| ThreadId::parse(text).map_err(at("/thread")))
+    text.map_or_else(
+        || Ok(ThreadId::default()),
+        |text| ThreadId::parse(text).map_err(at("/thread")),
+    )
 }
 
 /// An invalid id, at a place.
@@ -19,7 +22,11 @@ pub fn at(pointer: &'static str) -> impl Fn(InvalidId) -> Problem {
 pub fn uuid(text: &str, pointer: &str) -> Result<Uuid, Problem> {
     let usual = text.len() == 36;
     Uuid::try_parse(text).ok().filter(|_| usual).ok_or_else(|| {
-        Problem::at(Slug::InvalidId, pointer, "this is not a UUID like 0193b6c2-7c2e-7aaa-8000-0123456789ab")
+        Problem::at(
+            Slug::InvalidId,
+            pointer,
+            "this is not a UUID like 0193b6c2-7c2e-7aaa-8000-0123456789ab",
+        )
     })
 }
 
@@ -38,7 +45,9 @@ pub fn check_place(thread: Option<&str>, event_id: Option<&str>, wrongs: &mut Wr
 
 /// A client's idempotency key: the id of the event to come.
 pub fn key(text: Option<&str>) -> Result<Option<Key>, Problem> {
-    let Some(id) = text.map(|text| uuid(text, "/event_id")).transpose()? else { return Ok(None) };
+    let Some(id) = text.map(|text| uuid(text, "/event_id")).transpose()? else {
+        return Ok(None);
+    };
     let taken = || {
         Problem::at(
             Slug::EventConflict,

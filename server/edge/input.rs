@@ -25,7 +25,10 @@ pub async fn submit_said(
     let words = said.text.filter(|text| !text.trim().is_empty());
     let mut parts: Vec<Part> = words.into_iter().map(Part::Text).collect();
     let mut wrongs = Wrongs::default();
-    for (is, name, items) in [(Modality::Image, "images", said.images), (Modality::Audio, "audio", said.audio)] {
+    for (is, name, items) in [
+        (Modality::Image, "images", said.images),
+        (Modality::Audio, "audio", said.audio),
+    ] {
         for (index, item) in items.into_iter().enumerate() {
             let at = format!("/{name}/{index}");
             match media::part(session, item, is, &at, limits.image_pixels).await {
@@ -37,16 +40,36 @@ pub async fn submit_said(
     }
     match wrongs.take() {
         Some(problem) => Err(problem),
-        None => submit(session, id, thread, event_id, InputContent::Parts(kind, parts)).await,
+        None => {
+            submit(
+                session,
+                id,
+                thread,
+                event_id,
+                InputContent::Parts(kind, parts),
+            )
+            .await
+        }
     }
 }
 
 /// Stores a trigger.
-pub async fn submit_trigger(session: &Session, id: Option<String>, trigger: Trigger) -> Result<Ack, Problem> {
+pub async fn submit_trigger(
+    session: &Session,
+    id: Option<String>,
+    trigger: Trigger,
+) -> Result<Ack, Problem> {
     let thread = ids::thread(trigger.thread.as_deref())?;
     let event_id = ids::key(trigger.event_id.as_deref())?;
     let name = Name::parse(&trigger.event).map_err(ids::at("/event"))?;
-    submit(session, id, thread, event_id, InputContent::Trigger(name, trigger.payload)).await
+    submit(
+        session,
+        id,
+        thread,
+        event_id,
+        InputContent::Trigger(name, trigger.payload),
+    )
+    .await
 }
 
 async fn submit(

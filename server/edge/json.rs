@@ -3,7 +3,10 @@
 
 use std::fmt;
 
-use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
+    Visitor,
+};
 use serde_json::{Map, Value};
 
 use super::limits::Limits;
@@ -18,13 +21,28 @@ pub trait Body: DeserializeOwned {
 }
 
 /// The members of a JSON text that is an object. What is wrong in it is named, and read over; none where nothing can be read.
-pub fn members(text: &str, limits: &Limits, wrongs: &mut Wrongs) -> Result<Map<String, Value>, Problem> {
-    let mut reader = Reader { limits, path: String::new(), depth: 0, wrongs };
+pub fn members(
+    text: &str,
+    limits: &Limits,
+    wrongs: &mut Wrongs,
+) -> Result<Map<String, Value>, Problem> {
+    let mut reader = Reader {
+        limits,
+        path: String::new(),
+        depth: 0,
+        wrongs,
+    };
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = (&mut reader).deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+    let value = (&mut reader)
+        .deserialize(&mut deserializer)
+        .and_then(|value| deserializer.end().map(|()| value));
     match value {
         Ok(Value::Object(members)) => Ok(members),
-        Ok(_) => Err(Problem::at(Slug::InvalidFrame, "", "a JSON object is expected")),
+        Ok(_) => Err(Problem::at(
+            Slug::InvalidFrame,
+            "",
+            "a JSON object is expected",
+        )),
         Err(error) if reader.depth > limits.json_depth => {
             Err(reader.wrongs.take().unwrap_or_else(|| malformed(&error)))
         }
@@ -41,7 +59,11 @@ pub fn body<T: Body>(members: Map<String, Value>, wrongs: &mut Wrongs) -> Option
     let mut unfit = Vec::new();
     let body = decode::decode_on::<T>(Value::Object(members), &mut unfit);
     for wrong in unfit {
-        let slug = if wrong.fault == Fault::Unknown { Slug::UnknownMember } else { Slug::InvalidFrame };
+        let slug = if wrong.fault == Fault::Unknown {
+            Slug::UnknownMember
+        } else {
+            Slug::InvalidFrame
+        };
         wrongs.add(slug, wrong.pointer(), wrong.detail);
     }
     if let Some(body) = &body {
@@ -87,14 +109,19 @@ impl Reader<'_> {
     /// Media are as long as a frame may be; every other text has a limit of its own.
     fn is_media(&self) -> bool {
         let mut steps = self.path.split('/').skip(1);
-        matches!(steps.next(), Some("images" | "audio")) && steps.nth(1) == Some("data") && steps.next().is_none()
+        matches!(steps.next(), Some("images" | "audio"))
+            && steps.nth(1) == Some("data")
+            && steps.next().is_none()
     }
 
     /// Whether the text can be taken.
     fn is_fit(&mut self, text: &str) -> bool {
         let (bytes, limit) = (text.len(), self.limits.text_bytes);
         if bytes > limit && !self.is_media() {
-            self.wrong(Slug::TextTooLarge, format!("a text has at most {limit} bytes; this one has {bytes}"));
+            self.wrong(
+                Slug::TextTooLarge,
+                format!("a text has at most {limit} bytes; this one has {bytes}"),
+            );
             return false;
         }
         if text.contains('\0') {
@@ -105,8 +132,14 @@ impl Reader<'_> {
     }
 
     fn number(&mut self, value: Value) -> Value {
-        if value.as_f64().is_some_and(|number| number.abs() > INTEGER_MAX as f64) {
-            self.wrong(Slug::InvalidFrame, format!("a number beyond ±{INTEGER_MAX}"));
+        if value
+            .as_f64()
+            .is_some_and(|number| number.abs() > INTEGER_MAX as f64)
+        {
+            self.wrong(
+                Slug::InvalidFrame,
+                format!("a number beyond ±{INTEGER_MAX}"),
+            );
             return Value::from(0);
         }
         value
@@ -148,16 +181,25 @@ impl<'de> Visitor<'de> for &mut Reader<'_> {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Value, E> {
-        Ok(Value::String(if self.is_fit(text) { text.to_owned() } else { String::new() }))
+        Ok(Value::String(if self.is_fit(text) {
+            text.to_owned()
+        } else {
+            String::new()
+        }))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         self.enter()?;
         let limit = self.limits.array_items;
         let mut items = Vec::new();
-        while let Some(item) = self.below(&items.len().to_string(), |below| seq.next_element_seed(below))? {
+        while let Some(item) = self.below(&items.len().to_string(), |below| {
+            seq.next_element_seed(below)
+        })? {
             if items.len() == limit {
-                self.wrong(Slug::InvalidFrame, format!("an array has at most {limit} items"));
+                self.wrong(
+                    Slug::InvalidFrame,
+                    format!("an array has at most {limit} items"),
+                );
                 while seq.next_element::<IgnoredAny>()?.is_some() {}
                 break;
             }
@@ -178,7 +220,10 @@ impl<'de> Visitor<'de> for &mut Reader<'_> {
             let twice = members.contains_key(&key);
             let value = self.below(&key, |below| {
                 if twice {
-                    below.wrong(Slug::InvalidFrame, "this member stands here twice".to_owned());
+                    below.wrong(
+                        Slug::InvalidFrame,
+                        "this member stands here twice".to_owned(),
+                    );
                 }
                 map.next_value_seed(below)
             })?;

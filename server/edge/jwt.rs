@@ -72,7 +72,9 @@ impl Tokens {
     /// The tokens of a configuration; none: it takes none. The keys are still to come (`keep`).
     pub fn new(options: &JwtOptions) -> Result<Option<Self>, String> {
         options.check()?;
-        let (Some(issuer), Some(audience)) = (&options.issuer, &options.audience) else { return Ok(None) };
+        let (Some(issuer), Some(audience)) = (&options.issuer, &options.audience) else {
+            return Ok(None);
+        };
         signature::install();
         let mut validation = Validation::default();
         validation.set_required_spec_claims(&["exp", "iss", "aud"]);
@@ -107,7 +109,8 @@ impl Tokens {
                 tracing::debug!(reason, "a token was refused that the issuer has not signed");
             }
             Err(Refused::Unfit(unfit)) => {
-                metrics::counter!("thinkd_jwt_refused_total", "reason" => unfit.label()).increment(1);
+                metrics::counter!("thinkd_jwt_refused_total", "reason" => unfit.label())
+                    .increment(1);
                 // An end is nothing to look into; the others are a mistake in what is configured, here or at the issuer.
                 if *unfit == Unfit::Expired || !self.may_warn() {
                     tracing::debug!(why = %unfit, "a token of the issuer was refused");
@@ -136,15 +139,21 @@ impl Tokens {
         if token.len() > TOKEN_MAX {
             return Err(Refused::Forged("too_long"));
         }
-        let header = jsonwebtoken::decode_header(token).map_err(|error| Refused::Forged(unread(&error)))?;
+        let header =
+            jsonwebtoken::decode_header(token).map_err(|error| Refused::Forged(unread(&error)))?;
         // What a header says that must be understood is not understood here.
         if header.crit.is_some() {
             return Err(Refused::Forged("critical"));
         }
         let key = self.key(header.kid.as_deref()).await?;
-        let decoded = jsonwebtoken::decode::<Claims>(token, &key.decoding, &key.validation).map_err(refused)?;
+        let decoded = jsonwebtoken::decode::<Claims>(token, &key.decoding, &key.validation)
+            .map_err(refused)?;
         // Of several issuers the library takes any.
-        if !decoded.claims.get("iss").is_some_and(serde_json::Value::is_string) {
+        if !decoded
+            .claims
+            .get("iss")
+            .is_some_and(serde_json::Value::is_string)
+        {
             return Err(Refused::Unfit(Unfit::Issuer));
         }
         claims::principal(&self.options, &decoded.claims, key.number, now).map_err(Refused::Unfit)
@@ -152,11 +161,16 @@ impl Tokens {
 
     /// Cancelled as soon as who came in by this key has to go: the issuer has withdrawn it.
     pub fn withdrawn(&self, key: u32) -> CancellationToken {
-        self.keys().numbered(key).map_or_else(cancelled, |key| key.gone.clone())
+        self.keys()
+            .numbered(key)
+            .map_or_else(cancelled, |key| key.gone.clone())
     }
 
     fn keys(&self) -> Arc<KeySet> {
-        self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.keys
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -201,7 +215,9 @@ impl Tokens {
         if let Some(key) = self.counting(&before).find(kid) {
             return Ok(key.clone());
         }
-        let is_due = before.begun.is_none_or(|begun| begun + ms(self.options.refetch_ms) <= Instant::now());
+        let is_due = before
+            .begun
+            .is_none_or(|begun| begun + ms(self.options.refetch_ms) <= Instant::now());
         if is_due {
             self.wanted.notify_one();
         }
@@ -222,7 +238,9 @@ impl Tokens {
 
     /// The keys, unless they are too old to count.
     fn counting(&self, fetches: &Fetches) -> Arc<KeySet> {
-        let counts = fetches.succeeded.is_some_and(|at| at.elapsed() < ms(self.options.stale_ms));
+        let counts = fetches
+            .succeeded
+            .is_some_and(|at| at.elapsed() < ms(self.options.stale_ms));
         if counts { self.keys() } else { Arc::default() }
     }
 
@@ -235,13 +253,21 @@ impl Tokens {
     pub async fn keep<F: Future<Output = Result<Bytes, String>>>(&self, fetch: impl Fn() -> F) {
         loop {
             let begun = Instant::now();
-            self.fetches.send_modify(|it| (it.begun, it.running) = (Some(begun), true));
+            self.fetches
+                .send_modify(|it| (it.begun, it.running) = (Some(begun), true));
             let fetched = timeout(ms(self.options.fetch_ms), fetch()).await;
             let late = |_| format!("no whole answer came within {} ms", self.options.fetch_ms);
-            let taken = fetched.map_err(late).flatten().and_then(|document| self.take(&document));
+            let taken = fetched
+                .map_err(late)
+                .flatten()
+                .and_then(|document| self.take(&document));
             self.fetches.send_modify(|it| {
                 (it.running, it.failed, it.ended) = (false, taken.is_err(), it.ended + 1);
-                it.succeeded = if taken.is_ok() { Some(begun) } else { it.succeeded };
+                it.succeeded = if taken.is_ok() {
+                    Some(begun)
+                } else {
+                    it.succeeded
+                };
             });
             self.tell(taken);
             self.due(begun).await;
@@ -277,8 +303,11 @@ impl Tokens {
     /// Waits until the keys are to be fetched again: after a while, soon where it failed, or when somebody wants another key.
     async fn due(&self, begun: Instant) {
         let soonest = begun + ms(self.options.refetch_ms);
-        let refresh =
-            if self.fetches.borrow().failed { soonest } else { soonest.max(begun + ms(self.options.refresh_ms)) };
+        let refresh = if self.fetches.borrow().failed {
+            soonest
+        } else {
+            soonest.max(begun + ms(self.options.refresh_ms))
+        };
         let wanted = async {
             loop {
                 self.wanted.notified().await;

@@ -22,10 +22,18 @@ const SHOWN: usize = 12;
 #[serde(deny_unknown_fields)]
 pub struct Key {
     /// The secret itself. A key has this or `sha256`.
-    #[serde(default, serialize_with = "redacted_some", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        serialize_with = "redacted_some",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub key: Option<SecretString>,
     /// The SHA-256 of the secret, as 64 hex digits: whoever reads the configuration cannot use it. `thinkd key new` makes both.
-    #[serde(default, serialize_with = "shortened", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        serialize_with = "shortened",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub sha256: Option<String>,
     /// The space that it opens.
     #[serde(default)]
@@ -40,7 +48,10 @@ pub struct Key {
     pub file: Option<PathBuf>,
 }
 
-fn redacted_some<S: Serializer>(secret: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
+fn redacted_some<S: Serializer>(
+    secret: &Option<SecretString>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     match secret {
         Some(secret) => redacted(secret, serializer),
         None => serializer.serialize_none(),
@@ -50,12 +61,19 @@ fn redacted_some<S: Serializer>(secret: &Option<SecretString>, serializer: S) ->
 /// The beginning of a hash: that of a weak secret could be found out.
 fn shortened<S: Serializer>(sha256: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
     let sha256 = sha256.as_deref().unwrap_or_default();
-    serializer.collect_str(&format_args!("{}…", sha256.chars().take(SHOWN).collect::<String>()))
+    serializer.collect_str(&format_args!(
+        "{}…",
+        sha256.chars().take(SHOWN).collect::<String>()
+    ))
 }
 
 /// Writes a secret as what is not one: for printing a configuration.
 pub fn redacted<S: Serializer>(secret: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(if secret.expose_secret().is_empty() { "" } else { "(redacted)" })
+    serializer.serialize_str(if secret.expose_secret().is_empty() {
+        ""
+    } else {
+        "(redacted)"
+    })
 }
 
 /// The SHA-256 of a secret.
@@ -128,13 +146,20 @@ impl Keys {
     pub fn new(token: Option<SecretString>, keys: &[Key]) -> Result<Self, String> {
         let grants = grants(token.as_ref(), keys)?;
         let table = RwLock::new(Arc::new(Table::default().with(grants)));
-        Ok(Self { token, beside_tokens: false, table })
+        Ok(Self {
+            token,
+            beside_tokens: false,
+            table,
+        })
     }
 
     /// The same keys of a server that also takes tokens: then it may be left without any.
     #[must_use]
     pub fn beside_tokens(self, tokens: bool) -> Self {
-        Self { beside_tokens: tokens, ..self }
+        Self {
+            beside_tokens: tokens,
+            ..self
+        }
     }
 
     /// Puts these keys in the place of those there are; the token stays. Whoever came in by a key that is gone, or opens something else
@@ -151,13 +176,23 @@ impl Keys {
         let after = Arc::new(table.with(grants));
         let before = std::mem::replace(&mut *table, after.clone());
         drop(table);
-        for gone in before.entries.iter().filter(|entry| after.entry(entry.number).is_none()) {
+        for gone in before
+            .entries
+            .iter()
+            .filter(|entry| after.entry(entry.number).is_none())
+        {
             gone.removed.cancel();
         }
         if !after.entries.is_empty() {
             before.open.cancel();
         }
-        let numbers = |table: &Table| table.entries.iter().map(|entry| entry.number).collect::<BTreeSet<_>>();
+        let numbers = |table: &Table| {
+            table
+                .entries
+                .iter()
+                .map(|entry| entry.number)
+                .collect::<BTreeSet<_>>()
+        };
         Ok(numbers(&before) != numbers(&after))
     }
 
@@ -174,21 +209,30 @@ impl Keys {
             found.conditional_assign(&index, entry.grant.hash.ct_eq(&given));
         }
         let Entry { grant, number, .. } = table.entries.get(found as usize)?;
-        Some(Found { number: *number, space: grant.space.clone(), role: grant.role })
+        Some(Found {
+            number: *number,
+            space: grant.space.clone(),
+            role: grant.role,
+        })
     }
 
     /// Cancelled as soon as who came in by this key (none: where none was needed) has to go.
     pub fn removed(&self, key: Option<u32>) -> CancellationToken {
         let table = self.table();
         match key {
-            Some(number) => table.entry(number).map_or_else(cancelled, |entry| entry.removed.clone()),
+            Some(number) => table
+                .entry(number)
+                .map_or_else(cancelled, |entry| entry.removed.clone()),
             None if table.entries.is_empty() => table.open.clone(),
             None => cancelled(),
         }
     }
 
     fn table(&self) -> Arc<Table> {
-        self.table.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.table
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -204,16 +248,32 @@ impl Table {
     fn with(&self, grants: Vec<Grant>) -> Self {
         let mut next = self.next;
         let entry = |grant: Grant| {
-            let kept = self.entries.iter().find(|entry| entry.grant == grant).cloned();
+            let kept = self
+                .entries
+                .iter()
+                .find(|entry| entry.grant == grant)
+                .cloned();
             kept.unwrap_or_else(|| {
                 next += 1;
-                Entry { grant, number: next - 1, removed: CancellationToken::new() }
+                Entry {
+                    grant,
+                    number: next - 1,
+                    removed: CancellationToken::new(),
+                }
             })
         };
         let entries: Vec<Entry> = grants.into_iter().map(entry).collect();
         // Who came in while no key was needed stays until one is.
-        let open = if entries.is_empty() { self.open.clone() } else { CancellationToken::new() };
-        Self { entries, next, open }
+        let open = if entries.is_empty() {
+            self.open.clone()
+        } else {
+            CancellationToken::new()
+        };
+        Self {
+            entries,
+            next,
+            open,
+        }
     }
 
     fn entry(&self, number: u32) -> Option<&Entry> {
@@ -224,11 +284,26 @@ impl Table {
 /// What a configuration grants, or what is wrong with it, in a sentence for the operator. A secret itself is never said.
 fn grants(token: Option<&SecretString>, keys: &[Key]) -> Result<Vec<Grant>, String> {
     // Where nobody else can be the admin, the token is.
-    let role = if keys.is_empty() { Role::Admin } else { Role::Operator };
-    let token =
-        token.map(|token| Key { key: Some(token.clone()), sha256: None, space: Space::default(), role, file: None });
-    let named = keys.iter().enumerate().map(|(at, key)| (name(keys, at), key));
-    let all = token.iter().map(|token| ("token (THINKD_TOKEN)".to_owned(), token)).chain(named);
+    let role = if keys.is_empty() {
+        Role::Admin
+    } else {
+        Role::Operator
+    };
+    let token = token.map(|token| Key {
+        key: Some(token.clone()),
+        sha256: None,
+        space: Space::default(),
+        role,
+        file: None,
+    });
+    let named = keys
+        .iter()
+        .enumerate()
+        .map(|(at, key)| (name(keys, at), key));
+    let all = token
+        .iter()
+        .map(|token| ("token (THINKD_TOKEN)".to_owned(), token))
+        .chain(named);
     let mut grants: Vec<(String, Grant)> = Vec::new();
     for (which, key) in all {
         let hash = key.hash().map_err(|wrong| format!("{which} {wrong}"))?;
@@ -237,7 +312,14 @@ fn grants(token: Option<&SecretString>, keys: &[Key]) -> Result<Vec<Grant>, Stri
                 "{first} and {which} hold the same secret: nobody could say who shows it; give one of them another"
             ));
         }
-        grants.push((which, Grant { hash, space: key.space.clone(), role: key.role }));
+        grants.push((
+            which,
+            Grant {
+                hash,
+                space: key.space.clone(),
+                role: key.role,
+            },
+        ));
     }
     Ok(grants.into_iter().map(|(_, grant)| grant).collect())
 }
@@ -247,7 +329,10 @@ fn name(keys: &[Key], at: usize) -> String {
     let Key { file, space, .. } = &keys[at];
     let number = keys[..=at].iter().filter(|key| key.file == *file).count();
     match file {
-        Some(file) => format!("entry {number} of [[keys]] in {} (space {space})", file.display()),
+        Some(file) => format!(
+            "entry {number} of [[keys]] in {} (space {space})",
+            file.display()
+        ),
         None => format!("entry {number} of [[keys]] (space {space})"),
     }
 }
@@ -257,7 +342,9 @@ impl Key {
     fn hash(&self) -> Result<[u8; 32], &'static str> {
         let secret = match (&self.key, &self.sha256) {
             (Some(secret), None) => secret.expose_secret(),
-            (None, Some(hex)) => return from_hex(hex).ok_or("has a sha256 that is not 64 hexadecimal digits"),
+            (None, Some(hex)) => {
+                return from_hex(hex).ok_or("has a sha256 that is not 64 hexadecimal digits");
+            }
             (Some(_), Some(_)) => return Err("has both key and sha256: leave one of them"),
             (None, None) => return Err("has neither key nor sha256; thinkd key new prints both"),
         };
@@ -265,7 +352,9 @@ impl Key {
             return Err("is empty: give it a value or leave it out");
         }
         if secret.trim() != secret {
-            return Err("begins or ends with a blank, which a header does not keep: remove the blank");
+            return Err(
+                "begins or ends with a blank, which a header does not keep: remove the blank",
+            );
         }
         Ok(hash(secret))
     }

@@ -133,7 +133,11 @@ impl Limits {
     pub fn check(&self) -> Result<(), String> {
         let at_least = [
             ("frame_bytes", self.frame_bytes, 1024),
-            ("unauthenticated_frame_bytes", self.unauthenticated_frame_bytes, 1024),
+            (
+                "unauthenticated_frame_bytes",
+                self.unauthenticated_frame_bytes,
+                1024,
+            ),
             ("text_bytes", self.text_bytes, 1),
             ("json_depth", self.json_depth, 4),
             ("array_items", self.array_items, 1),
@@ -146,19 +150,35 @@ impl Limits {
             ("sockets", self.sockets, 1),
             ("connections", self.connections, 1),
             ("unauthenticated", self.unauthenticated, 1),
-            ("threads", usize::try_from(self.threads).unwrap_or(usize::MAX), 1),
-            ("read_ms", usize::try_from(self.read_ms).unwrap_or(usize::MAX), 1),
-            ("ping_ms", usize::try_from(self.ping_ms).unwrap_or(usize::MAX), 1),
+            (
+                "threads",
+                usize::try_from(self.threads).unwrap_or(usize::MAX),
+                1,
+            ),
+            (
+                "read_ms",
+                usize::try_from(self.read_ms).unwrap_or(usize::MAX),
+                1,
+            ),
+            (
+                "ping_ms",
+                usize::try_from(self.ping_ms).unwrap_or(usize::MAX),
+                1,
+            ),
             ("unanswered_pings", self.unanswered_pings as usize, 1),
         ];
         match at_least.iter().find(|(_, given, least)| given < least) {
-            Some((name, given, least)) => Err(format!("limits.{name} is {given}; it has to be {least} or more")),
+            Some((name, given, least)) => Err(format!(
+                "limits.{name} is {given}; it has to be {least} or more"
+            )),
             None if !(self.space_share > 0.0 && self.space_share <= 1.0) => {
                 Err("limits.space_share has to be above 0 and 1 at most".into())
             }
             None if self.json_depth > 100 => Err("limits.json_depth has to be 100 or less".into()),
             // SQLite puts 500 runs of marks together in one statement, and a tag has up to four.
-            None if self.filter_tags > 100 => Err("limits.filter_tags has to be 100 or less".into()),
+            None if self.filter_tags > 100 => {
+                Err("limits.filter_tags has to be 100 or less".into())
+            }
             None => Ok(()),
         }
     }

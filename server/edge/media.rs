@@ -17,14 +17,20 @@ mod size;
 
 /// The type that bytes look like, among those that are taken.
 pub fn sniff(bytes: &[u8]) -> Option<&'static str> {
-    let at = |offset: usize, mark: &[u8]| bytes.get(offset..).is_some_and(|rest| rest.starts_with(mark));
+    let at = |offset: usize, mark: &[u8]| {
+        bytes
+            .get(offset..)
+            .is_some_and(|rest| rest.starts_with(mark))
+    };
     Some(match () {
         () if at(0, b"\x89PNG\r\n\x1a\n") => "image/png",
         () if at(0, b"\xff\xd8\xff") => "image/jpeg",
         () if at(0, b"GIF87a") || at(0, b"GIF89a") => "image/gif",
         () if at(0, b"RIFF") && at(8, b"WEBP") => "image/webp",
         () if at(0, b"RIFF") && at(8, b"WAVE") => "audio/wav",
-        () if at(0, b"ID3") || matches!(bytes, [0xff, second, ..] if second & 0xe6 == 0xe2) => "audio/mpeg",
+        () if at(0, b"ID3") || matches!(bytes, [0xff, second, ..] if second & 0xe6 == 0xe2) => {
+            "audio/mpeg"
+        }
         () if at(0, b"OggS") => "audio/ogg",
         () if at(0, b"fLaC") => "audio/flac",
         () if at(0, b"\x1a\x45\xdf\xa3") => "audio/webm",
@@ -35,7 +41,12 @@ pub fn sniff(bytes: &[u8]) -> Option<&'static str> {
 
 /// The one name of a type that goes by several.
 fn canonical(mime: &str) -> Option<&'static str> {
-    let essence = mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let essence = mime
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
     Some(match essence.as_str() {
         "image/png" => "image/png",
         "image/jpeg" | "image/jpg" => "image/jpeg",
@@ -53,7 +64,12 @@ fn canonical(mime: &str) -> Option<&'static str> {
 
 /// The type of a blob: what it is declared to be, when its bytes look like that; what they look like, when nothing is.
 /// An image whose header claims more than `pixels` is refused, and one whose header does not say how many it has.
-pub fn check(declared: Option<&str>, bytes: &[u8], pointer: &str, pixels: u64) -> Result<&'static str, Problem> {
+pub fn check(
+    declared: Option<&str>,
+    bytes: &[u8],
+    pointer: &str,
+    pixels: u64,
+) -> Result<&'static str, Problem> {
     let mime = known(declared, bytes, pointer)?;
     if !mime.starts_with("image/") {
         return Ok(mime);
@@ -81,56 +97,111 @@ fn known(declared: Option<&str>, bytes: &[u8], pointer: &str) -> Result<&'static
         None => None,
         Some(mime) => Some(canonical(mime).ok_or_else(|| {
             let mime: String = mime.chars().take(60).collect();
-            Problem::at(Slug::UnsupportedMediaType, pointer, format!("{mime:?} is not taken; taken are {known}"))
+            Problem::at(
+                Slug::UnsupportedMediaType,
+                pointer,
+                format!("{mime:?} is not taken; taken are {known}"),
+            )
         })?),
     };
     match (sniff(bytes), declared) {
         (Some(found), None) => Ok(found),
         (Some(found), Some(declared)) if found == declared => Ok(found),
-        (None, None) => Err(Problem::at(Slug::UnsupportedMediaType, pointer, format!("taken are {known}"))),
-        (_, Some(declared)) => Err(Problem::at(Slug::InvalidMedia, pointer, format!("these bytes are no {declared}"))),
+        (None, None) => Err(Problem::at(
+            Slug::UnsupportedMediaType,
+            pointer,
+            format!("taken are {known}"),
+        )),
+        (_, Some(declared)) => Err(Problem::at(
+            Slug::InvalidMedia,
+            pointer,
+            format!("these bytes are no {declared}"),
+        )),
     }
 }
 
 /// Whether the text is a blob's id.
 pub fn is_sha256(text: &str) -> bool {
-    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    text.len() == 64
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Media of an input as parts of it: data are stored as a blob, a blob is looked up.
-pub async fn part(session: &Session, media: Media, is: Modality, at: &str, pixels: u64) -> Result<Part, Problem> {
+pub async fn part(
+    session: &Session,
+    media: Media,
+    is: Modality,
+    at: &str,
+    pixels: u64,
+) -> Result<Part, Problem> {
     let (blob, mime, bytes) = match (media.data, media.blob) {
         (Some(data), None) => {
             let Ok(bytes) = STANDARD.decode(data) else {
-                return Err(Problem::at(Slug::InvalidMedia, format!("{at}/data"), "this is not base64"));
+                return Err(Problem::at(
+                    Slug::InvalidMedia,
+                    format!("{at}/data"),
+                    "this is not base64",
+                ));
             };
             let mime = check(media.mime_type.as_deref(), &bytes, at, pixels)?;
             must_be(is, mime, at)?;
             let size = bytes.len() as u64;
-            let blob = Blob { mime: mime.to_owned(), bytes: Bytes::from(bytes) };
+            let blob = Blob {
+                mime: mime.to_owned(),
+                bytes: Bytes::from(bytes),
+            };
             (session.put_blob(blob).await?, mime.to_owned(), size)
         }
         (None, Some(hash)) => {
-            let known = if is_sha256(&hash) { session.blob(&hash).await? } else { None };
+            let known = if is_sha256(&hash) {
+                session.blob(&hash).await?
+            } else {
+                None
+            };
             let Some(blob) = known else {
                 let detail = "there is no such blob; upload it with POST /blobs first";
                 return Err(Problem::at(Slug::NotFound, format!("{at}/blob"), detail));
             };
             must_be(is, &blob.mime, at)?;
-            if media.mime_type.as_deref().is_some_and(|mime| canonical(mime) != canonical(&blob.mime)) {
+            if media
+                .mime_type
+                .as_deref()
+                .is_some_and(|mime| canonical(mime) != canonical(&blob.mime))
+            {
                 let detail = format!("the blob is {}", blob.mime);
-                return Err(Problem::at(Slug::InvalidMedia, format!("{at}/mimeType"), detail));
+                return Err(Problem::at(
+                    Slug::InvalidMedia,
+                    format!("{at}/mimeType"),
+                    detail,
+                ));
             }
             (hash, blob.mime, blob.bytes.len() as u64)
         }
-        _ => return Err(Problem::at(Slug::InvalidFrame, at, "give either data or blob")),
+        _ => {
+            return Err(Problem::at(
+                Slug::InvalidFrame,
+                at,
+                "give either data or blob",
+            ));
+        }
     };
-    Ok(Part::Media { modality: is, blob, mime, bytes })
+    Ok(Part::Media {
+        modality: is,
+        blob,
+        mime,
+        bytes,
+    })
 }
 
 fn must_be(is: Modality, mime: &str, at: &str) -> Result<(), Problem> {
     if mime.split('/').next() == Some(is.as_str()) {
         return Ok(());
     }
-    Err(Problem::at(Slug::InvalidMedia, at, format!("{mime} is no {is}")))
+    Err(Problem::at(
+        Slug::InvalidMedia,
+        at,
+        format!("{mime} is no {is}"),
+    ))
 }

@@ -13,5 +13,8 @@ pub fn packed(text: &str) -> Vec<u8> {
 
 /// The text of which these are the compressed bytes; empty where they are none, which the tests rule out for what is committed.
 pub fn unpacked(bytes: &[u8]) -> String {
-    decompress_to_vec_zlib(bytes).ok().and_then(|text| String::from_utf8(text).ok()).unwrap_or_default()
+    decompress_to_vec_zlib(bytes)
+        .ok()
+        .and_then(|text| String::from_utf8(text).ok())
+        .unwrap_or_default()
 }

@@ -108,8 +108,14 @@ impl Slug {
             Self::Unauthenticated => ("unauthenticated", 401, "Credentials are needed"),
             Self::Forbidden => ("forbidden", 403, "This is not allowed"),
             Self::NotFound => ("not-found", 404, "There is no such thing"),
-            Self::MethodNotAllowed => ("method-not-allowed", 405, "This method is not allowed here"),
-            Self::RequestTimeout => ("request-timeout", 408, "The request took too long to arrive"),
+            Self::MethodNotAllowed => {
+                ("method-not-allowed", 405, "This method is not allowed here")
+            }
+            Self::RequestTimeout => (
+                "request-timeout",
+                408,
+                "The request took too long to arrive",
+            ),
             Self::EventConflict => ("event-conflict", 409, "This event id is taken"),
             Self::EpochChanged => ("epoch-changed", 409, "The log is another incarnation"),
             Self::CursorAhead => ("cursor-ahead", 409, "The cursor is beyond the log's end"),
@@ -118,12 +124,26 @@ impl Slug {
             Self::AlreadySettled => ("already-settled", 409, "This is settled already"),
             Self::InputTaken => ("input-taken", 409, "This input does not wait any more"),
             Self::ToolChanged => ("tool-changed", 409, "The tool has changed"),
-            Self::FrameworkChanged => ("framework-changed", 409, "The framework has changed meanwhile"),
-            Self::SettingsChanged => ("settings-changed", 409, "The settings have changed meanwhile"),
+            Self::FrameworkChanged => (
+                "framework-changed",
+                409,
+                "The framework has changed meanwhile",
+            ),
+            Self::SettingsChanged => (
+                "settings-changed",
+                409,
+                "The settings have changed meanwhile",
+            ),
             Self::TooLarge => ("too-large", 413, "This is too large"),
             Self::UriTooLong => ("uri-too-long", 414, "This address is too long"),
-            Self::UnsupportedMediaType => ("unsupported-media-type", 415, "This type of content is not taken"),
-            Self::MisdirectedRequest => ("misdirected-request", 421, "This server has another name"),
+            Self::UnsupportedMediaType => (
+                "unsupported-media-type",
+                415,
+                "This type of content is not taken",
+            ),
+            Self::MisdirectedRequest => {
+                ("misdirected-request", 421, "This server has another name")
+            }
             Self::InvalidArguments => ("invalid-arguments", 422, "These arguments are not valid"),
             Self::Unprocessable => ("unprocessable", 422, "This cannot be done"),
             Self::UpgradeRequired => ("upgrade-required", 426, "A WebSocket is needed"),
@@ -204,19 +224,31 @@ impl Problem {
     /// The same, to be tried again after this time.
     #[must_use]
     pub fn again_in(self, time: Duration) -> Self {
-        Self { again_in: Some(time.as_secs().max(1)), ..self }
+        Self {
+            again_in: Some(time.as_secs().max(1)),
+            ..self
+        }
     }
 
     /// A problem at a place in a body.
     pub fn at(slug: Slug, pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         let detail = detail.into();
-        let errors = vec![Pointed { pointer: pointer.into(), detail: detail.clone() }];
-        Self { errors, ..Self::new(slug, detail) }
+        let errors = vec![Pointed {
+            pointer: pointer.into(),
+            detail: detail.clone(),
+        }];
+        Self {
+            errors,
+            ..Self::new(slug, detail)
+        }
     }
 
     /// A parameter that is not valid.
     pub fn parameter(name: &str, detail: impl std::fmt::Display) -> Self {
-        Self::new(Slug::InvalidParameter, format!("parameter {name}: {detail}"))
+        Self::new(
+            Slug::InvalidParameter,
+            format!("parameter {name}: {detail}"),
+        )
     }
 
     /// What kind it is; `Internal` for one that came from elsewhere.
@@ -235,13 +267,25 @@ impl Wrongs {
         let pointer = pointer.into();
         let known = |place: &str| is_within(&pointer, place) || is_within(place, &pointer);
         if self.0.len() < WRONGS_MAX && !self.0.iter().any(|(_, wrong)| known(&wrong.pointer)) {
-            self.0.push((slug, Pointed { pointer, detail: detail.into() }));
+            self.0.push((
+                slug,
+                Pointed {
+                    pointer,
+                    detail: detail.into(),
+                },
+            ));
         }
     }
 
     /// The value, if it is one; else it is wrong at this place.
-    pub fn note<T>(&mut self, pointer: impl Into<String>, parsed: Result<T, InvalidId>) -> Option<T> {
-        parsed.map_err(|error| self.add(Slug::InvalidId, pointer, error.to_string())).ok()
+    pub fn note<T>(
+        &mut self,
+        pointer: impl Into<String>,
+        parsed: Result<T, InvalidId>,
+    ) -> Option<T> {
+        parsed
+            .map_err(|error| self.add(Slug::InvalidId, pointer, error.to_string()))
+            .ok()
     }
 
     /// What a problem says, place by place.
@@ -249,14 +293,22 @@ impl Wrongs {
         let slug = problem.slug();
         match problem.errors.is_empty() {
             true => self.add(slug, "", problem.detail),
-            false => problem.errors.into_iter().for_each(|wrong| self.add(slug, wrong.pointer, wrong.detail)),
+            false => problem
+                .errors
+                .into_iter()
+                .for_each(|wrong| self.add(slug, wrong.pointer, wrong.detail)),
         }
     }
 
     /// The same places, in other words.
     #[must_use]
     pub fn reworded(self, word: impl Fn(Slug, Pointed) -> (Slug, Pointed)) -> Self {
-        Self(self.0.into_iter().map(|(slug, wrong)| word(slug, wrong)).collect())
+        Self(
+            self.0
+                .into_iter()
+                .map(|(slug, wrong)| word(slug, wrong))
+                .collect(),
+        )
     }
 
     /// The problem, if anything is wrong.
@@ -267,13 +319,18 @@ impl Wrongs {
         let detail = match wrongs.len() {
             1 => first.detail.clone(),
             count => {
-                let all: Vec<_> =
-                    wrongs.iter().map(|(_, Pointed { pointer, detail })| format!("{pointer}: {detail}")).collect();
+                let all: Vec<_> = wrongs
+                    .iter()
+                    .map(|(_, Pointed { pointer, detail })| format!("{pointer}: {detail}"))
+                    .collect();
                 format!("{count} things are wrong: {}", all.join("; "))
             }
         };
         let errors = wrongs.into_iter().map(|(_, wrong)| wrong).collect();
-        Some(Problem { errors, ..Problem::new(slug, detail) })
+        Some(Problem {
+            errors,
+            ..Problem::new(slug, detail)
+        })
     }
 
     /// The value, unless something is wrong.
@@ -281,13 +338,18 @@ impl Wrongs {
         match (self.take(), value) {
             (Some(problem), _) => Err(problem),
             (None, Some(value)) => Ok(value),
-            (None, None) => Err(Problem::new(Slug::Internal, "a body could not be read, and nothing is wrong with it")),
+            (None, None) => Err(Problem::new(
+                Slug::Internal,
+                "a body could not be read, and nothing is wrong with it",
+            )),
         }
     }
 }
 
 fn is_within(pointer: &str, place: &str) -> bool {
-    pointer.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    pointer
+        .strip_prefix(place)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl From<Error> for Problem {
@@ -313,7 +375,9 @@ fn from_runtime(refused: &Refused) -> Problem {
         Refused::ToolChanged(_) => Slug::ToolChanged,
         Refused::InvalidArguments(_) => Slug::InvalidArguments,
         Refused::NotYours(_) => Slug::Forbidden,
-        Refused::TooMany { .. } | Refused::Exists(_) | Refused::Unprocessable(_) => Slug::Unprocessable,
+        Refused::TooMany { .. } | Refused::Exists(_) | Refused::Unprocessable(_) => {
+            Slug::Unprocessable
+        }
         Refused::Store(error) => return from_store(error),
     };
     Problem::new(slug, refused.to_string())
@@ -322,7 +386,9 @@ fn from_runtime(refused: &Refused) -> Problem {
 fn from_store(error: &StoreError) -> Problem {
     match error {
         StoreError::Conflict(_) => Problem::new(Slug::EventConflict, error.to_string()),
-        StoreError::Unmet(_) | StoreError::TooDear => Problem::new(Slug::Unprocessable, error.to_string()),
+        StoreError::Unmet(_) | StoreError::TooDear => {
+            Problem::new(Slug::Unprocessable, error.to_string())
+        }
         StoreError::Unavailable(_) | StoreError::Broken(_) => {
             tracing::error!(%error, "a request met a store that fails");
             Problem::new(
@@ -345,12 +411,18 @@ impl IntoResponse for Problem {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, axum::Json(&self)).into_response();
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/problem+json"),
+        );
         if let Some(seconds) = self.again_in.or(self.slug().retry_after()) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if status == StatusCode::UNAUTHORIZED {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"thinkd\""));
+            headers.insert(
+                header::WWW_AUTHENTICATE,
+                HeaderValue::from_static("Bearer realm=\"thinkd\""),
+            );
         }
         response
     }

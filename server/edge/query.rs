@@ -12,9 +12,14 @@ pub fn within_tags(query: Query, limits: &Limits) -> Result<Query, String> {
     if tags.len() > most {
         metrics::counter!("thinkd_limit_total", "limit" => "filter_tags").increment(1);
         let count = tags.len();
-        return Err(format!("a filter has at most {most} tags (limits.filter_tags); this one has {count}"));
+        return Err(format!(
+            "a filter has at most {most} tags (limits.filter_tags); this one has {count}"
+        ));
     }
-    Ok(Query { tags: tags.into_iter().collect(), ..query })
+    Ok(Query {
+        tags: tags.into_iter().collect(),
+        ..query
+    })
 }
 
 /// Refuses a position in another incarnation of the log: other events stand there.

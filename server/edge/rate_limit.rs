@@ -26,7 +26,11 @@ pub struct RateLimit {
 impl RateLimit {
     /// So many frames a second.
     pub fn new(per_second: u32, now: Instant) -> Self {
-        Self { every: Duration::from_secs(1) / per_second.max(1), due: now, paused: false }
+        Self {
+            every: Duration::from_secs(1) / per_second.max(1),
+            due: now,
+            paused: false,
+        }
     }
 
     /// A frame came.
@@ -87,7 +91,10 @@ impl Dues {
 impl RateLimits {
     /// So many requests a second of each key.
     pub fn new(per_second: u32) -> Self {
-        Self { per_second, due: Mutex::default() }
+        Self {
+            per_second,
+            due: Mutex::default(),
+        }
     }
 
     /// Waits until a request of this holder is due; refuses it where that would be too long. Where nobody needs a key there is no pace.

@@ -58,8 +58,14 @@ pub async fn serve(
     let drained = async {
         shutdown.cancelled().await;
         tasks.close();
-        if tokio::time::timeout(ms(edge.limits.drain_ms), tasks.wait()).await.is_err() {
-            tracing::warn!(left = tasks.len(), "clients are left behind that did not go in time");
+        if tokio::time::timeout(ms(edge.limits.drain_ms), tasks.wait())
+            .await
+            .is_err()
+        {
+            tracing::warn!(
+                left = tasks.len(),
+                "clients are left behind that did not go in time"
+            );
         }
     };
     tokio::select! {
@@ -77,7 +83,8 @@ async fn accept_all(listener: TcpListener, edge: &Arc<Edge>, router: &Router) ->
                     tracing::debug!(%error, %from, "TCP_NODELAY cannot be set");
                 }
                 write_timeout::bound_unsent(&stream);
-                edge.tasks.spawn(connection(stream, from, edge.clone(), router.clone()));
+                edge.tasks
+                    .spawn(connection(stream, from, edge.clone(), router.clone()));
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection cannot be accepted");
@@ -89,7 +96,9 @@ async fn accept_all(listener: TcpListener, edge: &Arc<Edge>, router: &Router) ->
 
 /// One connection, to its end or its upgrade.
 async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router: Router) {
-    let Ok(local) = stream.local_addr() else { return };
+    let Ok(local) = stream.local_addr() else {
+        return;
+    };
     let tasks = edge.tasks.clone();
     let counted = edge.connections.admit();
     let asking = counted.clone();
@@ -102,7 +111,11 @@ async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router
     });
     // Who comes while the server goes is told so, by one answer: a connection closed without a word looks like a crash.
     let going = edge.drain.is_cancelled();
-    let header_ms = if going { edge.limits.header_ms.min(GOING_HEADER_MS) } else { edge.limits.header_ms };
+    let header_ms = if going {
+        edge.limits.header_ms.min(GOING_HEADER_MS)
+    } else {
+        edge.limits.header_ms
+    };
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder
         .timer(TokioTimer::new())
@@ -113,7 +126,9 @@ async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router
         .max_buf_size(edge.limits.header_bytes + BUFFER)
         .max_headers(HEADERS);
     let stream = WriteTimeout::new(stream, ms(edge.limits.stall_ms));
-    let connection = builder.serve_connection(TokioIo::new(stream), answer).with_upgrades();
+    let connection = builder
+        .serve_connection(TokioIo::new(stream), answer)
+        .with_upgrades();
     tokio::pin!(connection);
     let served = tokio::select! {
         served = &mut connection => served,
@@ -130,18 +145,26 @@ async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router
 
 /// A router's answer. A defect of ours is an answer too.
 async fn answer(router: Router, request: Request) -> Response {
-    match AssertUnwindSafe(router.oneshot(request)).catch_unwind().await {
+    match AssertUnwindSafe(router.oneshot(request))
+        .catch_unwind()
+        .await
+    {
         Ok(Ok(response)) => response,
         Ok(Err(never)) => match never {},
         Err(_) => {
             tracing::error!("a request met a defect of this server");
-            Problem::new(Slug::Internal, "this is a defect of the server; its log says more").into_response()
+            Problem::new(
+                Slug::Internal,
+                "this is a defect of the server; its log says more",
+            )
+            .into_response()
         }
     }
 }
 
 fn router(edge: Arc<Edge>) -> Router {
-    let protected = http::router().layer(middleware::from_fn_with_state(edge.clone(), authenticate));
+    let protected =
+        http::router().layer(middleware::from_fn_with_state(edge.clone(), authenticate));
     let origins = edge.clone();
     let allowed = AllowOrigin::predicate(move |origin, request| {
         let local = request.extensions.get::<Local>();
@@ -150,10 +173,18 @@ fn router(edge: Arc<Edge>) -> Router {
     let cors = CorsLayer::new()
         .allow_origin(allowed)
         .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::DELETE])
-        .allow_headers([header::AUTHORIZATION, header::CONTENT_TYPE, http::LAST_EVENT_ID])
+        .allow_headers([
+            header::AUTHORIZATION,
+            header::CONTENT_TYPE,
+            http::LAST_EVENT_ID,
+        ])
         .expose_headers([header::RETRY_AFTER, header::LOCATION])
         .max_age(Duration::from_secs(600));
-    let console = if edge.console { console::router() } else { Router::new() };
+    let console = if edge.console {
+        console::router()
+    } else {
+        Router::new()
+    };
     Router::new()
         .route("/", get(websocket::root))
         .route("/ws", get(websocket::connect))
@@ -161,7 +192,12 @@ fn router(edge: Arc<Edge>) -> Router {
         .merge(docs::router())
         .merge(console)
         .merge(protected)
-        .fallback(async || Problem::new(Slug::NotFound, "there is nothing at this address; /docs says what there is"))
+        .fallback(async || {
+            Problem::new(
+                Slug::NotFound,
+                "there is nothing at this address; /docs says what there is",
+            )
+        })
         .layer(middleware::from_fn(tidy))
         .layer(cors)
         .layer(middleware::from_fn_with_state(edge.clone(), guard))
@@ -171,12 +207,17 @@ fn router(edge: Arc<Edge>) -> Router {
 
 /// Refuses an address that is too long to be one of ours.
 fn fits(uri: &Uri, limit: usize) -> Result<(), Problem> {
-    let bytes = uri.path_and_query().map_or(0, |address| address.as_str().len());
+    let bytes = uri
+        .path_and_query()
+        .map_or(0, |address| address.as_str().len());
     if bytes <= limit {
         return Ok(());
     }
     metrics::counter!("thinkd_limit_total", "limit" => "url_bytes").increment(1);
-    Err(Problem::new(Slug::UriTooLong, format!("an address has at most {limit} bytes; this one has {bytes}")))
+    Err(Problem::new(
+        Slug::UriTooLong,
+        format!("an address has at most {limit} bytes; this one has {bytes}"),
+    ))
 }
 
 /// Refuses requests to other names and from pages of other sites, before anything else is looked at.
@@ -215,11 +256,17 @@ async fn tidy(request: Request, next: Next) -> Response {
         StatusCode::BAD_REQUEST => Slug::InvalidParameter,
         _ => return response,
     };
-    if response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/problem+json") {
+    if response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| kind == "application/problem+json")
+    {
         return response;
     }
     let detail = match slug {
-        Slug::MethodNotAllowed => format!("{method} is not possible here; the header Allow says what is"),
+        Slug::MethodNotAllowed => {
+            format!("{method} is not possible here; the header Allow says what is")
+        }
         _ => "the address is not valid UTF-8 in percent-encoding".to_owned(),
     };
     let mut problem = Problem::new(slug, detail).into_response();
@@ -233,14 +280,33 @@ async fn tidy(request: Request, next: Next) -> Response {
 async fn count(request: Request, next: Next) -> Response {
     let begin = Instant::now();
     // A label for every word a client makes up would have no end.
-    let known = [Method::GET, Method::HEAD, Method::POST, Method::PATCH, Method::DELETE, Method::OPTIONS];
-    let method = if known.contains(request.method()) { request.method().to_string() } else { "other".to_owned() };
-    let path = request.extensions().get::<MatchedPath>().map_or("", |path| path.as_str()).to_owned();
+    let known = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+    ];
+    let method = if known.contains(request.method()) {
+        request.method().to_string()
+    } else {
+        "other".to_owned()
+    };
+    let path = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map_or("", |path| path.as_str())
+        .to_owned();
     let mut response = next.run(request).await;
     let status = response.status().as_str().to_owned();
     metrics::counter!("thinkd_http_requests_total", "method" => method, "path" => path.clone(), "status" => status)
         .increment(1);
-    metrics::histogram!("thinkd_http_seconds", "path" => path).record(begin.elapsed().as_secs_f64());
-    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    metrics::histogram!("thinkd_http_seconds", "path" => path)
+        .record(begin.elapsed().as_secs_f64());
+    response.headers_mut().insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
     response
 }

@@ -43,11 +43,17 @@ impl Stay {
         let ends = match (who.credential, &authority.tokens) {
             (Credential::Token { ends, .. }, Some(tokens)) => {
                 let before = i64::try_from(tokens.expiring().as_micros()).unwrap_or(i64::MAX);
-                Some(Ends { at: ends, told: Some(Timestamp::from_micros(ends.micros().saturating_sub(before))) })
+                Some(Ends {
+                    at: ends,
+                    told: Some(Timestamp::from_micros(ends.micros().saturating_sub(before))),
+                })
             }
             _ => None,
         };
-        Self { revoked: Box::pin(authority.revoked(who.credential).cancelled_owned()), ends }
+        Self {
+            revoked: Box::pin(authority.revoked(who.credential).cancelled_owned()),
+            ends,
+        }
     }
 
     /// Waits for the next notice. Cancel safe.

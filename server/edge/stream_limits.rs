@@ -30,16 +30,27 @@ impl StreamLimits {
     pub fn new(limits: &Limits, share: f64) -> Arc<Self> {
         let all = u32::try_from(limits.sockets).unwrap_or(u32::MAX);
         let places = Places::new("sockets", all, share);
-        Arc::new(Self { places, per_key: limits.sockets_per_key, of_key: Mutex::default() })
+        Arc::new(Self {
+            places,
+            per_key: limits.sockets_per_key,
+            of_key: Mutex::default(),
+        })
     }
 
     /// A permit for this client, if one is free.
     pub fn take(self: &Arc<Self>, who: &Principal) -> Result<StreamPermit, Full> {
         // Where nobody needs a key there is none to count for.
-        let counted = who.credential.holder().map(|key| self.count(key).ok_or(Full::Key)).transpose()?;
+        let counted = who
+            .credential
+            .holder()
+            .map(|key| self.count(key).ok_or(Full::Key))
+            .transpose()?;
         let place = self.places.try_take(&who.space).ok_or(Full::Sockets)?;
         metrics::gauge!("thinkd_sockets").increment(1.0);
-        Ok(StreamPermit { _place: place, _counted: counted })
+        Ok(StreamPermit {
+            _place: place,
+            _counted: counted,
+        })
     }
 
     fn count(self: &Arc<Self>, key: Holder) -> Option<Counted> {
@@ -50,7 +61,10 @@ impl StreamLimits {
             return None;
         }
         *count += 1;
-        Some(Counted { seats: self.clone(), key })
+        Some(Counted {
+            seats: self.clone(),
+            key,
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Holder, usize>> {

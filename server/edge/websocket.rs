@@ -39,8 +39,16 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// `GET /`: a WebSocket, or for people the way to the console, or to the documentation where there is none.
 pub async fn root(state: State<Arc<Edge>>, request: Request) -> Response {
-    let page = if state.console { console::PLACE } else { "/docs" };
-    if wants_upgrade(request.headers()) { connect(state, request).await } else { Redirect::to(page).into_response() }
+    let page = if state.console {
+        console::PLACE
+    } else {
+        "/docs"
+    };
+    if wants_upgrade(request.headers()) {
+        connect(state, request).await
+    } else {
+        Redirect::to(page).into_response()
+    }
 }
 
 /// `GET /ws`: a WebSocket.
@@ -58,18 +66,27 @@ fn refuse(problem: Problem) -> Response {
         let headers = response.headers_mut();
         headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
         headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
-        headers.insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+        headers.insert(
+            header::SEC_WEBSOCKET_VERSION,
+            HeaderValue::from_static("13"),
+        );
     }
     response
 }
 
 fn has_token(headers: &HeaderMap, name: header::HeaderName, token: &str) -> bool {
-    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|word| word.trim().eq_ignore_ascii_case(token))
+    let values = headers
+        .get_all(name)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    values
+        .flat_map(|value| value.split(','))
+        .any(|word| word.trim().eq_ignore_ascii_case(token))
 }
 
 fn wants_upgrade(headers: &HeaderMap) -> bool {
-    has_token(headers, header::UPGRADE, "websocket") && has_token(headers, header::CONNECTION, "upgrade")
+    has_token(headers, header::UPGRADE, "websocket")
+        && has_token(headers, header::CONNECTION, "upgrade")
 }
 
 /// The answer to a handshake's key, if it is one.
@@ -83,13 +100,26 @@ fn accept_key(headers: &HeaderMap) -> Option<String> {
 fn check_handshake(request: &Request) -> Result<String, Problem> {
     let headers = request.headers();
     if request.method() != Method::GET || !wants_upgrade(headers) {
-        return Err(Problem::new(Slug::UpgradeRequired, "this address speaks WebSocket; /docs says how"));
+        return Err(Problem::new(
+            Slug::UpgradeRequired,
+            "this address speaks WebSocket; /docs says how",
+        ));
     }
-    if headers.get(header::SEC_WEBSOCKET_VERSION).is_none_or(|version| version != "13") {
-        return Err(Problem::new(Slug::UpgradeRequired, "Sec-WebSocket-Version has to be 13"));
+    if headers
+        .get(header::SEC_WEBSOCKET_VERSION)
+        .is_none_or(|version| version != "13")
+    {
+        return Err(Problem::new(
+            Slug::UpgradeRequired,
+            "Sec-WebSocket-Version has to be 13",
+        ));
     }
-    accept_key(headers)
-        .ok_or_else(|| Problem::new(Slug::InvalidParameter, "Sec-WebSocket-Key has to be 16 bytes in base64, once"))
+    accept_key(headers).ok_or_else(|| {
+        Problem::new(
+            Slug::InvalidParameter,
+            "Sec-WebSocket-Key has to be 16 bytes in base64, once",
+        )
+    })
 }
 
 async fn upgrade(edge: Arc<Edge>, mut request: Request) -> Result<Response, Problem> {
@@ -103,9 +133,13 @@ async fn upgrade(edge: Arc<Edge>, mut request: Request) -> Result<Response, Prob
     let connection = request.extensions().get::<Arc<Connection>>().cloned();
     let who = match session {
         Some(session) => {
-            edge.rate_limits.pass(session.principal().credential.holder()).await?;
+            edge.rate_limits
+                .pass(session.principal().credential.holder())
+                .await?;
             let limits = &edge.stream_limits;
-            let permit = limits.take(session.principal()).map_err(|full| limits.refusal(full))?;
+            let permit = limits
+                .take(session.principal())
+                .map_err(|full| limits.refusal(full))?;
             connection.inspect(|connection| connection.known());
             Who::Known(session, permit)
         }
@@ -114,7 +148,8 @@ async fn upgrade(edge: Arc<Edge>, mut request: Request) -> Result<Response, Prob
     let offered = has_token(request.headers(), header::SEC_WEBSOCKET_PROTOCOL, PROTOCOL);
     let upgrading = hyper::upgrade::on(&mut request);
     edge.tasks.clone().spawn(async move {
-        let before = matches!(who, Who::Nobody(_)).then_some(edge.limits.unauthenticated_frame_bytes);
+        let before =
+            matches!(who, Who::Nobody(_)).then_some(edge.limits.unauthenticated_frame_bytes);
         match upgrading.await {
             Ok(upgraded) => match Socket::new(upgraded, edge.limits.frame_bytes, before).await {
                 Some(socket) => serve(edge, socket, who).await,
@@ -144,7 +179,10 @@ fn switching(accept: &str, echo_protocol: bool) -> Response {
         headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
     }
     if echo_protocol {
-        headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL));
+        headers.insert(
+            header::SEC_WEBSOCKET_PROTOCOL,
+            HeaderValue::from_static(PROTOCOL),
+        );
     }
     response
 }
@@ -173,9 +211,22 @@ async fn serve(edge: Arc<Edge>, mut socket: Socket, who: Who) {
     }
 }
 
-async fn enter(edge: &Edge, socket: &mut Socket, who: Who) -> Result<(Entrance, StreamPermit), End> {
+async fn enter(
+    edge: &Edge,
+    socket: &mut Socket,
+    who: Who,
+) -> Result<(Entrance, StreamPermit), End> {
     let connection = match who {
-        Who::Known(session, permit) => return Ok((Entrance { session, older: false, acknowledge: None }, permit)),
+        Who::Known(session, permit) => {
+            return Ok((
+                Entrance {
+                    session,
+                    older: false,
+                    acknowledge: None,
+                },
+                permit,
+            ));
+        }
         Who::Nobody(connection) => connection,
     };
     let entrance = tokio::select! {
@@ -184,8 +235,10 @@ async fn enter(edge: &Edge, socket: &mut Socket, who: Who) -> Result<(Entrance, 
         () = superseded(connection.as_deref()) => return Err(End::Close(4429, NO_ROOM)),
         () = edge.drain.cancelled() => return Err(End::Close(1001, "going away; connect again")),
     };
-    let permit =
-        edge.stream_limits.take(entrance.session.principal()).map_err(|full| End::Close(4429, full.reason()))?;
+    let permit = edge
+        .stream_limits
+        .take(entrance.session.principal())
+        .map_err(|full| End::Close(4429, full.reason()))?;
     socket.authenticated();
     Ok((entrance, permit))
 }
@@ -214,12 +267,18 @@ async fn authenticate(edge: &Edge, text: &str) -> Result<Entrance, End> {
     let Framed { id, frame } = frame::read(text, &edge.limits);
     let (shown, older) = match &frame {
         Ok(ClientFrame::Auth(auth)) => (Shown::Secret(&auth.token), false),
-        Err(problem) if problem.slug() == Slug::MalformedJson => (Shown::in_text(text.trim()), true),
+        Err(problem) if problem.slug() == Slug::MalformedJson => {
+            (Shown::in_text(text.trim()), true)
+        }
         _ => (Shown::Nothing, false),
     };
     let session = edge.enter(shown).await.map_err(|denied| {
         let (code, reason) = denied.closing();
         End::Close(code, reason)
     })?;
-    Ok(Entrance { session, older, acknowledge: id })
+    Ok(Entrance {
+        session,
+        older,
+        acknowledge: id,
+    })
 }

@@ -56,8 +56,14 @@ pub fn agreed(tries: &[Option<String>], pool: Pool) -> Agreed {
     let second = counts.get(1).map_or(0, |it| it.0);
     let is_ahead = most >= 2 && most > second;
     let needed = if second > 0 && pool.is_ample() { 3 } else { 2 };
-    let on = || Agreed::On { answer: tries[first].clone().unwrap_or_default(), tries: most };
-    match (most >= needed && is_ahead, tries.len() < TRIES_MAX && pool.allows_try()) {
+    let on = || Agreed::On {
+        answer: tries[first].clone().unwrap_or_default(),
+        tries: most,
+    };
+    match (
+        most >= needed && is_ahead,
+        tries.len() < TRIES_MAX && pool.allows_try(),
+    ) {
         (true, _) => on(),
         (false, true) => Agreed::NotYet,
         (false, false) if is_ahead => on(),
@@ -72,7 +78,10 @@ impl Pool {
     }
 
     const fn is_ample(self) -> bool {
-        let (open, begun) = (self.open.saturating_mul(SHARE), self.begun.saturating_mul(SHARE_BEGUN));
+        let (open, begun) = (
+            self.open.saturating_mul(SHARE),
+            self.begun.saturating_mul(SHARE_BEGUN),
+        );
         self.calls >= open.saturating_add(begun).saturating_add(2)
     }
 }
@@ -87,22 +96,39 @@ mod tests {
     }
 
     fn come_to_beside(tries: &[&str], calls: u64, open: u64, begun: u64) -> Agreed {
-        let tries: Vec<Option<String>> =
-            tries.iter().map(|it| Some((*it).to_owned()).filter(|it| !it.is_empty())).collect();
+        let tries: Vec<Option<String>> = tries
+            .iter()
+            .map(|it| Some((*it).to_owned()).filter(|it| !it.is_empty()))
+            .collect();
         agreed(&tries, Pool { calls, open, begun })
     }
 
     fn on(answer: &str, tries: usize) -> Agreed {
-        Agreed::On { answer: answer.into(), tries }
+        Agreed::On {
+            answer: answer.into(),
+            tries,
+        }
     }
 
     #[test]
     fn two_agree_and_where_they_differ_three() {
         assert_eq!(come_to(&[], 9, 0), Agreed::NotYet);
         assert_eq!(come_to(&["12"], 9, 0), Agreed::NotYet);
-        assert_eq!(come_to(&["12 Owls", " 12  owls"], 9, 0), on("12 Owls", 2), "as the first says it");
-        assert_eq!(come_to(&["", "12", "", "12"], 9, 0), on("12", 2), "a try without an answer contests none");
-        assert_eq!(come_to(&["12", "13", "12"], 9, 0), Agreed::NotYet, "contested");
+        assert_eq!(
+            come_to(&["12 Owls", " 12  owls"], 9, 0),
+            on("12 Owls", 2),
+            "as the first says it"
+        );
+        assert_eq!(
+            come_to(&["", "12", "", "12"], 9, 0),
+            on("12", 2),
+            "a try without an answer contests none"
+        );
+        assert_eq!(
+            come_to(&["12", "13", "12"], 9, 0),
+            Agreed::NotYet,
+            "contested"
+        );
         assert_eq!(come_to(&["12", "13", "12", "12"], 9, 0), on("12", 3));
         assert_eq!(come_to(&["12", "13", "12", "13"], 9, 0), Agreed::NotYet);
     }
@@ -112,13 +138,28 @@ mod tests {
     fn what_is_contested_is_decided_by_two_where_others_need_the_calls() {
         assert_eq!(come_to(&["12", "13", "12"], 14, 3), Agreed::NotYet);
         assert_eq!(come_to(&["12", "13", "12"], 13, 3), on("12", 2));
-        assert_eq!(come_to_beside(&["12", "13", "12"], 20, 3, 2), Agreed::NotYet);
+        assert_eq!(
+            come_to_beside(&["12", "13", "12"], 20, 3, 2),
+            Agreed::NotYet
+        );
         assert_eq!(come_to_beside(&["12", "13", "12"], 19, 3, 2), on("12", 2));
         assert_eq!(come_to(&["12", "13"], 8, 3), Agreed::NotYet);
-        assert_eq!(come_to(&["12", "13"], 7, 3), Agreed::Never, "two calls for each of the others, and the answer");
-        assert_eq!(come_to_beside(&["12", "13"], 8, 3, 2), Agreed::NotYet, "who is under way shares");
+        assert_eq!(
+            come_to(&["12", "13"], 7, 3),
+            Agreed::Never,
+            "two calls for each of the others, and the answer"
+        );
+        assert_eq!(
+            come_to_beside(&["12", "13"], 8, 3, 2),
+            Agreed::NotYet,
+            "who is under way shares"
+        );
         assert_eq!(come_to(&["12"], 7, 3), Agreed::Never);
-        assert_eq!(come_to(&["12", "13", "12", "13"], 0, 0), Agreed::Never, "nobody is ahead");
+        assert_eq!(
+            come_to(&["12", "13", "12", "13"], 0, 0),
+            Agreed::Never,
+            "nobody is ahead"
+        );
     }
 
     #[test]

@@ -60,8 +60,15 @@ struct Entry {
 fn entries() -> Vec<Entry> {
     let examples = examples();
     let of = |kind: Kind| {
-        let examples = examples.iter().filter(|draft| draft.fact().kind() == Some(kind)).cloned().collect();
-        Entry { spec: kind.spec(), examples }
+        let examples = examples
+            .iter()
+            .filter(|draft| draft.fact().kind() == Some(kind))
+            .cloned()
+            .collect();
+        Entry {
+            spec: kind.spec(),
+            examples,
+        }
     };
     Kind::all().into_iter().map(of).collect()
 }
@@ -72,24 +79,45 @@ pub fn markdown() -> String {
     for Entry { spec, examples } in entries() {
         // Writing to a String cannot fail.
         let _ = write!(text, "\n## {}\n\n{}\n\n", spec.name, spec.about);
-        let tags = spec.tags.iter().map(|tag| format!("`{tag}`")).collect::<Vec<_>>().join(", ");
+        let tags = spec
+            .tags
+            .iter()
+            .map(|tag| format!("`{tag}`"))
+            .collect::<Vec<_>>()
+            .join(", ");
         let seen = each(&examples, |draft| seen_by(draft.fact().visibility()));
-        let wakes = each(&examples, |draft| if draft.fact().wakes() { "yes" } else { "no" });
-        let (source, modality) =
-            (each(&examples, |draft| draft.source.as_str()), each(&examples, |draft| draft.modality.as_str()));
+        let wakes = each(
+            &examples,
+            |draft| if draft.fact().wakes() { "yes" } else { "no" },
+        );
+        let (source, modality) = (
+            each(&examples, |draft| draft.source.as_str()),
+            each(&examples, |draft| draft.modality.as_str()),
+        );
         let _ = write!(
             text,
             "Tags {tags}. Source {source}, modality {modality}. Seen by: {seen}. Wakes: {wakes}.\n\n\
              | payload | type | |\n| --- | --- | --- |\n"
         );
         for (name, kind, about) in spec.members {
-            let _ = writeln!(text, "| `{name}` | `{}` | {about} |", kind.replace('|', "\\|"));
+            let _ = writeln!(
+                text,
+                "| `{name}` | `{}` | {about} |",
+                kind.replace('|', "\\|")
+            );
         }
         if spec.open {
             text.push_str("\nOther members may be there.\n");
         }
         for draft in examples.iter().take(1) {
-            let Draft { source, modality, payload, tags, thread, .. } = draft;
+            let Draft {
+                source,
+                modality,
+                payload,
+                tags,
+                thread,
+                ..
+            } = draft;
             let event = json!({
                 "source": source, "modality": modality, "payload": payload, "meta": { "tags": tags }, "thread": thread,
             });
@@ -135,11 +163,21 @@ pub fn typescript() -> String {
         if spec.open {
             members.push_str("\n  [member: string]: unknown;");
         }
-        let _ =
-            write!(text, "\n/** {} */\nexport type {} = Of<{tags}, {{{members}\n}}>;\n", spec.about, camel(spec.name));
+        let _ = write!(
+            text,
+            "\n/** {} */\nexport type {} = Of<{tags}, {{{members}\n}}>;\n",
+            spec.about,
+            camel(spec.name)
+        );
     }
-    let names = entries.iter().map(|entry| format!("\n  | {}", camel(entry.spec.name))).collect::<String>();
-    let _ = write!(text, "\n/** Everything this version writes. */\nexport type ThinkdEvent ={names};\n");
+    let names = entries
+        .iter()
+        .map(|entry| format!("\n  | {}", camel(entry.spec.name)))
+        .collect::<String>();
+    let _ = write!(
+        text,
+        "\n/** Everything this version writes. */\nexport type ThinkdEvent ={names};\n"
+    );
     text
 }
 
@@ -148,8 +186,10 @@ fn tags(patterns: &[&str]) -> String {
     let varies = |pattern: &str| pattern.ends_with(['?', '*']);
     let fixed = patterns.iter().take_while(|pattern| !varies(pattern));
     let mut parts: Vec<String> = fixed.map(|pattern| union(pattern)).collect();
-    let rest: Vec<String> =
-        patterns[parts.len()..].iter().map(|pattern| union(pattern.trim_end_matches(['?', '*']))).collect();
+    let rest: Vec<String> = patterns[parts.len()..]
+        .iter()
+        .map(|pattern| union(pattern.trim_end_matches(['?', '*'])))
+        .collect();
     if !rest.is_empty() {
         parts.push(format!("...({})[]", rest.join(" | ")));
     }
@@ -173,7 +213,12 @@ fn word(pattern: &str) -> String {
 fn camel(name: &str) -> String {
     let part = |part: &str| {
         let mut letters = part.chars();
-        letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect::<String>()
+        letters
+            .next()
+            .map(|first| first.to_ascii_uppercase())
+            .into_iter()
+            .chain(letters)
+            .collect::<String>()
     };
     name.split('-').map(part).collect()
 }

@@ -181,29 +181,63 @@ impl fmt::Display for Condition {
             Self::EndsWith(seq) => write!(f, "the thread does not end with event {seq} any more"),
             Self::Wait(_) => f.write_str("an input was taken back, or is with a turn already"),
             Self::FewerSubthreads(most) => write!(f, "the thread has {most} subthreads already"),
-            Self::FewerThreads(most) => write!(f, "the space has {most} threads already that have not ended"),
-            Self::TaskToCome { task, open: true, .. } => write!(f, "work on {task} has begun already"),
-            Self::TaskToCome { task, open: false, .. } => write!(f, "{task} is over already"),
+            Self::FewerThreads(most) => write!(
+                f,
+                "the space has {most} threads already that have not ended"
+            ),
+            Self::TaskToCome {
+                task, open: true, ..
+            } => write!(f, "work on {task} has begun already"),
+            Self::TaskToCome {
+                task, open: false, ..
+            } => write!(f, "{task} is over already"),
             Self::TaskAt { task, .. } => write!(f, "something has become of {task} meanwhile"),
             Self::TimerStands { name, .. } => write!(f, "the timer {name} is over"),
-            Self::ScheduleStands { name, .. } => write!(f, "the schedule {name} was changed or fired meanwhile"),
+            Self::ScheduleStands { name, .. } => {
+                write!(f, "the schedule {name} was changed or fired meanwhile")
+            }
             Self::NewSchedule { name, most } => {
-                write!(f, "the schedule {name} is there already, or {most} others are")
+                write!(
+                    f,
+                    "the schedule {name} is there already, or {most} others are"
+                )
             }
             Self::NewSubmodule { name, most } => {
-                write!(f, "the submodule {name} is there already, or {most} others are")
+                write!(
+                    f,
+                    "the submodule {name} is there already, or {most} others are"
+                )
             }
             Self::HasSubmodule(name) => write!(f, "there is no submodule {name}"),
-            Self::PromptIs { name, .. } => write!(f, "the submodule {name} has another prompt now, or is gone"),
+            Self::PromptIs { name, .. } => {
+                write!(f, "the submodule {name} has another prompt now, or is gone")
+            }
             Self::Request { id, .. } => write!(f, "the request {id} is settled"),
-            Self::PinAt { tool, .. } => write!(f, "somebody has settled what models are told of {tool} meanwhile"),
-            Self::StatementAt { id, .. } => write!(f, "something has become of the statement {id} meanwhile"),
-            Self::FrameworkAt { id, .. } => write!(f, "something has been said of the framework {id} meanwhile"),
+            Self::PinAt { tool, .. } => write!(
+                f,
+                "somebody has settled what models are told of {tool} meanwhile"
+            ),
+            Self::StatementAt { id, .. } => {
+                write!(f, "something has become of the statement {id} meanwhile")
+            }
+            Self::FrameworkAt { id, .. } => {
+                write!(f, "something has been said of the framework {id} meanwhile")
+            }
             Self::FewerFrameworks(most) => write!(f, "the space has {most} frameworks already"),
-            Self::FewerWaiting(most) => write!(f, "{most} statements of the space wait for their trial already"),
-            Self::NoneHeldSince { seq, .. } => write!(f, "other statements are held since event {seq}"),
-            Self::NoneMergedSince(seq) => write!(f, "names were merged or un-merged since event {seq}"),
-            Self::SettingsAt(seq) => write!(f, "event {seq} is not the last change of a setting any more"),
+            Self::FewerWaiting(most) => write!(
+                f,
+                "{most} statements of the space wait for their trial already"
+            ),
+            Self::NoneHeldSince { seq, .. } => {
+                write!(f, "other statements are held since event {seq}")
+            }
+            Self::NoneMergedSince(seq) => {
+                write!(f, "names were merged or un-merged since event {seq}")
+            }
+            Self::SettingsAt(seq) => write!(
+                f,
+                "event {seq} is not the last change of a setting any more"
+            ),
         }
     }
 }

@@ -85,7 +85,9 @@ pub fn doubts(
                 Some([_]) => Some(Doubt::OneInstrument),
                 _ => None,
             };
-            let overdue = tested.is_none_or(|tested| tested < old).then_some(Doubt::Overdue);
+            let overdue = tested
+                .is_none_or(|tested| tested < old)
+                .then_some(Doubt::Overdue);
             let contested = (status == Status::Contested).then_some(Doubt::Contested);
             by.into_iter().chain(overdue).chain(contested).collect()
         }

@@ -82,7 +82,10 @@ fn replace_nul(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(replace_nul),
         Value::Object(map) => {
             if map.keys().any(|key| key.contains('\0')) {
-                *map = std::mem::take(map).into_iter().map(|(k, v)| (k.replace('\0', "\u{fffd}"), v)).collect();
+                *map = std::mem::take(map)
+                    .into_iter()
+                    .map(|(k, v)| (k.replace('\0', "\u{fffd}"), v))
+                    .collect();
             }
             map.values_mut().for_each(replace_nul);
         }
@@ -103,8 +106,15 @@ pub const DEPTH_MAX: usize = 64;
 /// Whether a value is nested at most so deep.
 pub fn is_within_depth(value: &Value, depth: usize) -> bool {
     match value {
-        Value::Array(items) => depth > 0 && items.iter().all(|item| is_within_depth(item, depth - 1)),
-        Value::Object(members) => depth > 0 && members.values().all(|member| is_within_depth(member, depth - 1)),
+        Value::Array(items) => {
+            depth > 0 && items.iter().all(|item| is_within_depth(item, depth - 1))
+        }
+        Value::Object(members) => {
+            depth > 0
+                && members
+                    .values()
+                    .all(|member| is_within_depth(member, depth - 1))
+        }
         _ => true,
     }
 }
@@ -129,7 +139,15 @@ impl Draft {
         payload: Value,
     ) -> Self {
         let (thread, payload) = (thread.clone(), object(payload));
-        Self { event_id: None, thread, source, modality, payload, tags, conditions: Vec::new() }
+        Self {
+            event_id: None,
+            thread,
+            source,
+            modality,
+            payload,
+            tags,
+            conditions: Vec::new(),
+        }
     }
 
     /// The same, with this id.
@@ -177,7 +195,9 @@ impl Draft {
             source: self.source,
             modality: self.modality,
             payload: self.payload.clone(),
-            meta: Meta { tags: self.tags.clone() },
+            meta: Meta {
+                tags: self.tags.clone(),
+            },
             thread: self.thread.clone(),
             seq: 0,
         }
@@ -189,7 +209,10 @@ impl Draft {
         let mut payload = Value::Object(self.payload);
         replace_nul(&mut payload);
         self.payload = object(payload);
-        self.tags.iter_mut().filter(|tag| tag.contains('\0')).for_each(|tag| *tag = tag.replace('\0', "\u{fffd}"));
+        self.tags
+            .iter_mut()
+            .filter(|tag| tag.contains('\0'))
+            .for_each(|tag| *tag = tag.replace('\0', "\u{fffd}"));
         self
     }
 

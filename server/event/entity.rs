@@ -28,10 +28,21 @@ pub const IDENTITY: [&str; 13] = [
     "is the same person as",
 ];
 /// What stands for a name, and is none.
-const PRONOUNS: [&str; 16] =
-    ["i", "me", "you", "he", "him", "she", "her", "it", "we", "us", "they", "them", "this", "that", "who", "somebody"];
-const QUOTES: [(char, char); 9] =
-    [('"', '"'), ('\'', '\''), ('“', '”'), ('„', '“'), ('„', '”'), ('«', '»'), ('‘', '’'), ('「', '」'), ('『', '』')];
+const PRONOUNS: [&str; 16] = [
+    "i", "me", "you", "he", "him", "she", "her", "it", "we", "us", "they", "them", "this", "that",
+    "who", "somebody",
+];
+const QUOTES: [(char, char); 9] = [
+    ('"', '"'),
+    ('\'', '\''),
+    ('“', '”'),
+    ('„', '“'),
+    ('„', '”'),
+    ('«', '»'),
+    ('‘', '’'),
+    ('「', '」'),
+    ('『', '』'),
+];
 /// Most words of a name.
 const WORDS_MAX: usize = 8;
 
@@ -71,7 +82,11 @@ pub fn normal(name: &str) -> String {
     let spaced = spaced(&text);
     let bare = without_quotes(spaced.trim_end_matches([',', ';', ':']).trim());
     let normal = folded(without_article(bare));
-    if normal.is_empty() { folded(name) } else { normal }
+    if normal.is_empty() {
+        folded(name)
+    } else {
+        normal
+    }
 }
 
 /// One hyphen and one apostrophe for all that look so.
@@ -84,12 +99,23 @@ fn plain(letter: char) -> char {
 }
 
 fn without_quotes(text: &str) -> &str {
-    let within = |(open, close): &(char, char)| text.strip_prefix(*open)?.strip_suffix(*close).map(str::trim);
-    QUOTES.iter().find_map(within).filter(|within| !within.is_empty()).unwrap_or(text)
+    let within = |(open, close): &(char, char)| {
+        text.strip_prefix(*open)?
+            .strip_suffix(*close)
+            .map(str::trim)
+    };
+    QUOTES
+        .iter()
+        .find_map(within)
+        .filter(|within| !within.is_empty())
+        .unwrap_or(text)
 }
 
 fn without_article(text: &str) -> &str {
-    let Some((article, rest)) = text.split_once(' ').filter(|(article, _)| article.eq_ignore_ascii_case("the")) else {
+    let Some((article, rest)) = text
+        .split_once(' ')
+        .filter(|(article, _)| article.eq_ignore_ascii_case("the"))
+    else {
         return text;
     };
     let is_common = article == "the" || rest.starts_with(char::is_lowercase);
@@ -122,7 +148,9 @@ pub fn is_identity(relation: &str) -> bool {
 pub fn identity<'a>(triple: &'a Triple, judged: &Judged) -> Option<[&'a str; 2]> {
     let names = [triple.subject.as_str(), triple.object.as_str()];
     let says_so = is_identity(&triple.relation) && names.iter().all(|name| is_name(name));
-    let stands = judged.outcome == Outcome::Is(Status::Surviving) && judged.valid.to.is_none() && judged.is_tested();
+    let stands = judged.outcome == Outcome::Is(Status::Surviving)
+        && judged.valid.to.is_none()
+        && judged.is_tested();
     (says_so && stands && normal(names[0]) != normal(names[1])).then_some(names)
 }
 
@@ -142,23 +170,37 @@ impl Names {
         let mut at: HashMap<String, usize> = HashMap::new();
         for merge in merges {
             let forms: Vec<String> = merge.iter().map(|name| normal(name)).collect();
-            let found: BTreeSet<usize> = forms.iter().filter_map(|form| at.get(form).copied()).collect();
+            let found: BTreeSet<usize> = forms
+                .iter()
+                .filter_map(|form| at.get(form).copied())
+                .collect();
             // The oldest takes the others in.
             let into = found.first().copied().unwrap_or(entities.len());
             if into == entities.len() {
                 entities.push(Vec::new());
             }
-            let others = found.into_iter().skip(1).flat_map(|it| std::mem::take(&mut entities[it])).collect::<Vec<_>>();
+            let others = found
+                .into_iter()
+                .skip(1)
+                .flat_map(|it| std::mem::take(&mut entities[it]))
+                .collect::<Vec<_>>();
             for form in others.into_iter().chain(forms) {
                 if at.insert(form.clone(), into) != Some(into) {
                     entities[into].push(form);
                 }
             }
         }
-        let all: HashMap<String, Vec<String>> =
-            entities.into_iter().filter_map(|forms| Some((forms.first()?.clone(), forms))).collect();
-        let of = all.iter().flat_map(|(first, forms)| forms.iter().map(move |form| (form.clone(), first.clone())));
-        Self { of: of.collect(), all }
+        let all: HashMap<String, Vec<String>> = entities
+            .into_iter()
+            .filter_map(|forms| Some((forms.first()?.clone(), forms)))
+            .collect();
+        let of = all
+            .iter()
+            .flat_map(|(first, forms)| forms.iter().map(move |form| (form.clone(), first.clone())));
+        Self {
+            of: of.collect(),
+            all,
+        }
     }
 
     /// The normal form by which the entity of a name is called.
@@ -183,28 +225,44 @@ impl Names {
 
     /// The same for a name that somebody asks for, who may write it in small letters, with its article or not.
     pub fn asked(&self, name: &str) -> BTreeSet<String> {
-        [normal(name), folded(name)].iter().flat_map(|form| self.forms_of(form)).collect()
+        [normal(name), folded(name)]
+            .iter()
+            .flat_map(|form| self.forms_of(form))
+            .collect()
     }
 
     /// The same, by the normal form of one of its names.
     pub fn forms_of(&self, form: &str) -> BTreeSet<String> {
         let all = self.of.get(form).and_then(|first| self.all.get(first));
-        all.map_or_else(|| [form.to_owned()].into(), |forms| forms.iter().cloned().collect())
+        all.map_or_else(
+            || [form.to_owned()].into(),
+            |forms| forms.iter().cloned().collect(),
+        )
     }
 
     /// Every merged name's normal form, and that of its entity.
     pub fn all(&self) -> BTreeMap<&str, &str> {
-        self.of.iter().map(|(form, entity)| (form.as_str(), entity.as_str())).collect()
+        self.of
+            .iter()
+            .map(|(form, entity)| (form.as_str(), entity.as_str()))
+            .collect()
     }
 
     /// The normal forms that mean something else by other names than by these.
     pub fn changed(&self, other: &Self) -> Vec<String> {
         let forms: BTreeSet<&String> = self.of.keys().chain(other.of.keys()).collect();
-        forms.into_iter().filter(|form| self.entity(form) != other.entity(form)).cloned().collect()
+        forms
+            .into_iter()
+            .filter(|form| self.entity(form) != other.entity(form))
+            .cloned()
+            .collect()
     }
 
     /// Memory that it takes, roughly.
     pub fn bytes(&self) -> usize {
-        self.of.iter().map(|(form, entity)| 2 * form.len() + entity.len() + 128).sum()
+        self.of
+            .iter()
+            .map(|(form, entity)| 2 * form.len() + entity.len() + 128)
+            .sum()
     }
 }

@@ -110,7 +110,10 @@ impl Event {
 
     /// `payload.text`, or nothing.
     pub fn text(&self) -> &str {
-        self.payload.get("text").and_then(Value::as_str).unwrap_or_default()
+        self.payload
+            .get("text")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     }
 
     /// The number of the turn that produced it.
@@ -238,12 +241,22 @@ pub(super) fn visibility(modality: Modality, tags: &[String]) -> Visibility {
 
 pub(super) fn wakes(modality: Modality, tags: &[String]) -> bool {
     let has = |tag: &str| tags.iter().any(|t| t == tag);
-    modality != Modality::State && !has(tag::DEBUG) && !has(tag::PART) && WAKING.iter().any(|waking| has(waking))
+    modality != Modality::State
+        && !has(tag::DEBUG)
+        && !has(tag::PART)
+        && WAKING.iter().any(|waking| has(waking))
 }
 
 /// Any of these starts a turn.
-const WAKING: [&str; 7] =
-    [tag::INPUT, tag::THOUGHT, tag::MESSAGE, tag::THREAD_ENDED, tag::THREAD_STUCK, tag::TIMER, tag::OVERRULES];
+const WAKING: [&str; 7] = [
+    tag::INPUT,
+    tag::THOUGHT,
+    tag::MESSAGE,
+    tag::THREAD_ENDED,
+    tag::THREAD_STUCK,
+    tag::TIMER,
+    tag::OVERRULES,
+];
 
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

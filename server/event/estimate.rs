@@ -29,7 +29,13 @@ pub struct Record {
 impl Record {
     /// The mean squared error (Brier score) of what the model said, and of what was learned: 0 is right each time, 0.25 is worth no more than a coin.
     pub fn brier(&self) -> [f64; 2] {
-        self.errors.map(|sum| if self.tried == 0 { 0.0 } else { sum / f64::from(self.tried) })
+        self.errors.map(|sum| {
+            if self.tried == 0 {
+                0.0
+            } else {
+                sum / f64::from(self.tried)
+            }
+        })
     }
 }
 
@@ -42,8 +48,15 @@ impl Records {
     pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut records = Self::default();
         for event in events {
-            if let Fact::Task(TaskFact { what: TaskNews::Judged { passes, expected: Some(expected), .. }, .. }) =
-                event.fact()
+            if let Fact::Task(TaskFact {
+                what:
+                    TaskNews::Judged {
+                        passes,
+                        expected: Some(expected),
+                        ..
+                    },
+                ..
+            }) = event.fact()
             {
                 records.note(&expected, passes);
             }
@@ -57,7 +70,11 @@ impl Records {
         let came = f64::from(u8::from(worked));
         record.tried = record.tried.saturating_add(1);
         record.worked = record.worked.saturating_add(u32::from(worked));
-        for (sum, chance) in record.errors.iter_mut().zip([expected.said, expected.learned]) {
+        for (sum, chance) in record
+            .errors
+            .iter_mut()
+            .zip([expected.said, expected.learned])
+        {
             *sum += (chance - came).powi(2);
         }
     }
@@ -74,7 +91,10 @@ impl Records {
 
     /// What came of tries of this kind.
     pub fn tries(&self, kind: &str) -> Tries {
-        let tries = |record: &Record| Tries { tried: record.tried, worked: record.worked };
+        let tries = |record: &Record| Tries {
+            tried: record.tried,
+            worked: record.worked,
+        };
         self.0.get(kind).map(tries).unwrap_or_default()
     }
 }
@@ -93,11 +113,19 @@ mod tests {
     fn estimates_move_from_what_is_said_to_what_came_of_it() {
         let mut records = Records::default();
         assert_eq!(records.learned("whole", 0.9), None);
-        let expected = Expected { kind: "whole".into(), said: 0.9, learned: 0.9 };
+        let expected = Expected {
+            kind: "whole".into(),
+            said: 0.9,
+            learned: 0.9,
+        };
         (0..5).for_each(|_| records.note(&expected, false));
         assert_eq!(records.learned("whole", 0.9), Some(0.6));
         (0..1000).for_each(|_| records.note(&expected, false));
-        assert!(records.learned("whole", 0.9).is_some_and(|chance| chance < 0.01));
+        assert!(
+            records
+                .learned("whole", 0.9)
+                .is_some_and(|chance| chance < 0.01)
+        );
         assert_eq!(records.learned("split", 0.9), None, "each kind by itself");
     }
 
@@ -105,9 +133,19 @@ mod tests {
     fn the_brier_score_is_the_mean_squared_error() {
         let mut records = Records::default();
         for (learned, worked) in [(1.0, true), (0.5, false)] {
-            records.note(&Expected { kind: "whole".into(), said: 0.0, learned }, worked);
+            records.note(
+                &Expected {
+                    kind: "whole".into(),
+                    said: 0.0,
+                    learned,
+                },
+                worked,
+            );
         }
         let (_, record) = records.all().next().unwrap();
-        assert_eq!((record.tried, record.worked, record.brier()), (2, 1, [0.5, 0.125]));
+        assert_eq!(
+            (record.tried, record.worked, record.brier()),
+            (2, 1, [0.5, 0.125])
+        );
     }
 }

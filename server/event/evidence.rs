@@ -14,15 +14,22 @@ const REPEATED_MIN: usize = 20;
 /// address, or it says what they say and nothing else. Such a source tests nothing.
 pub fn is_own_source(address: &str, text: &str, said: &[&str]) -> bool {
     let own = bare_address(address);
-    let is_named = |said: &&&str| own.is_some() && said.split(is_between).any(|word| bare_address(word) == own);
+    let is_named = |said: &&&str| {
+        own.is_some() && said.split(is_between).any(|word| bare_address(word) == own)
+    };
     let text = folded(text);
     let is_long = text.chars().count() >= REPEATED_MIN;
-    said.iter().any(|said| is_named(&said) || is_long && folded(said) == text)
+    said.iter()
+        .any(|said| is_named(&said) || is_long && folded(said) == text)
 }
 
 /// What stands between an address and other words.
 fn is_between(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | '|' | '`')
+    c.is_whitespace()
+        || matches!(
+            c,
+            '"' | '\'' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | '|' | '`'
+        )
 }
 
 /// An address without what says the same in another way: its scheme, `www.`, its fragment, a slash or a full stop at its end.
@@ -42,12 +49,24 @@ fn bare_address(word: &str) -> Option<String> {
 /// Whether code can come to one value or the other: it calls or compares something, and does not end with a value that stands there.
 pub fn computes(code: &str) -> bool {
     let bare = without_words(code);
-    let last = bare.trim_end_matches([';', ' ', '\n', '\r', '\t']).rsplit([';', '\n']).next().unwrap_or_default();
-    let value = last.trim().trim_start_matches(['(', '!', ' ']).trim_end_matches([')', ' ']);
-    let is_constant = matches!(value, "true" | "false" | "null" | "undefined") || value.parse::<f64>().is_ok();
+    let last = bare
+        .trim_end_matches([';', ' ', '\n', '\r', '\t'])
+        .rsplit([';', '\n'])
+        .next()
+        .unwrap_or_default();
+    let value = last
+        .trim()
+        .trim_start_matches(['(', '!', ' '])
+        .trim_end_matches([')', ' ']);
+    let is_constant =
+        matches!(value, "true" | "false" | "null" | "undefined") || value.parse::<f64>().is_ok();
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | ')' | ']');
-    let calls = bare.match_indices('(').any(|(at, _)| bare[..at].trim_end().ends_with(is_name));
-    let compares = ["==", "!=", "<", ">", " in ", " instanceof "].iter().any(|sign| bare.contains(sign));
+    let calls = bare
+        .match_indices('(')
+        .any(|(at, _)| bare[..at].trim_end().ends_with(is_name));
+    let compares = ["==", "!=", "<", ">", " in ", " instanceof "]
+        .iter()
+        .any(|sign| bare.contains(sign));
     !is_constant && (calls || compares)
 }
 
@@ -79,7 +98,11 @@ pub fn speaks_of(quote: &str, texts: &[&str], triple: Option<&Triple>) -> bool {
     let quote = folded(quote);
     let written = quote.chars().filter(|c| c.is_alphanumeric());
     // Of what is written without spaces one letter is a syllable, or a word.
-    if written.map(|c| if c.is_ascii() { 1 } else { 2 }).sum::<usize>() < QUOTE_MIN {
+    if written
+        .map(|c| if c.is_ascii() { 1 } else { 2 })
+        .sum::<usize>()
+        < QUOTE_MIN
+    {
         return false;
     }
     let quoted = words(&quote);
@@ -91,15 +114,24 @@ pub fn speaks_of(quote: &str, texts: &[&str], triple: Option<&Triple>) -> bool {
         return true;
     }
     let all: Vec<String> = texts.iter().flat_map(|text| words(&folded(text))).collect();
-    let says = |word: &&String| word.chars().count() >= WORD_MIN || word.chars().any(|c| !c.is_ascii_alphabetic());
+    let says = |word: &&String| {
+        word.chars().count() >= WORD_MIN || word.chars().any(|c| !c.is_ascii_alphabetic())
+    };
     let telling: Vec<&String> = all.iter().filter(says).collect();
-    let any = if telling.is_empty() { all.iter().collect() } else { telling };
-    any.into_iter().any(|word| quoted.iter().any(|it| is_one_word(word, it)))
+    let any = if telling.is_empty() {
+        all.iter().collect()
+    } else {
+        telling
+    };
+    any.into_iter()
+        .any(|word| quoted.iter().any(|it| is_one_word(word, it)))
 }
 
 /// The words of a folded text; of what is written without spaces each two letters.
 fn words(text: &str) -> Vec<String> {
-    let parts = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let parts = text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty());
     let split = |word: &str| -> Vec<String> {
         let letters: Vec<char> = word.chars().collect();
         if letters.iter().all(|c| *c < '\u{2e80}') || letters.len() < 3 {

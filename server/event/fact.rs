@@ -247,7 +247,9 @@ fn read(raw: Raw<'_>) -> Option<Fact<'_>> {
         tag::INPUT if tag(1) == Some("type:trigger") => Trigger::decode(raw).map(Fact::Trigger),
         tag::INPUT => Input::decode(raw).map(Fact::Input),
         withdrawn::TAG => Withdrawn::decode(raw).map(Fact::Withdrawn),
-        tag::TURN if tag(1) == Some(tag::STARTED) => turn::Started::decode(raw).map(Fact::TurnStarted),
+        tag::TURN if tag(1) == Some(tag::STARTED) => {
+            turn::Started::decode(raw).map(Fact::TurnStarted)
+        }
         tag::TURN if tag(1) == Some(tag::ENDED) => turn::Ended::decode(raw).map(Fact::TurnEnded),
         tag::CANCEL => turn::Cancel::decode(raw).map(Fact::TurnCancel),
         tag::RESPONSE => Reply::decode(raw).map(Fact::Reply),
@@ -256,7 +258,9 @@ fn read(raw: Raw<'_>) -> Option<Fact<'_>> {
         tag::THREAD => Told::decode(raw).map(Fact::Told),
         tag::STATE => Set::decode(raw).map(Fact::Set),
         tag::FAILURE => Failed::decode(raw).map(Fact::Failure),
-        tag::DEBUG if tag(1) == Some(tag::FAILURE) => ClientFailed::decode(raw).map(Fact::ClientFailure),
+        tag::DEBUG if tag(1) == Some(tag::FAILURE) => {
+            ClientFailed::decode(raw).map(Fact::ClientFailure)
+        }
         tag::DEBUG => Record::decode(raw).map(Fact::Call),
         tag::RUN => RunFact::decode(raw).map(Fact::Run),
         tag::NODE => NodeFact::decode(raw).map(Fact::Node),
@@ -323,8 +327,20 @@ impl<'a> Fact<'a> {
             Self::Task(fact) => fact.encode(thread),
             Self::Framework(fact) => fact.encode(thread),
             Self::Unknown(raw) => {
-                let Raw { source, modality, tags, payload, .. } = raw;
-                Draft::new(thread, source, modality, tags.to_vec(), payload.clone().into())
+                let Raw {
+                    source,
+                    modality,
+                    tags,
+                    payload,
+                    ..
+                } = raw;
+                Draft::new(
+                    thread,
+                    source,
+                    modality,
+                    tags.to_vec(),
+                    payload.clone().into(),
+                )
             }
         }
     }
@@ -374,7 +390,9 @@ impl<'a> Fact<'a> {
 /// Examples of every kind, as drafts: what the documents show, and what the tests read and write back.
 pub fn examples() -> Vec<Draft> {
     let thread = ThreadId::default();
-    let (Ok(name), Ok(child)) = (Name::parse("critic"), ThreadId::parse("main.bob")) else { return Vec::new() };
+    let (Ok(name), Ok(child)) = (Name::parse("critic"), ThreadId::parse("main.bob")) else {
+        return Vec::new();
+    };
     let submodule = Who::Submodule(name.clone());
     let failure = Failure::new(FailureKind::Timeout, "no answer within 20000 ms").retryable();
     let families = [

@@ -92,7 +92,12 @@ impl Framework {
     /// The same with this changed. What has another purpose, knowledge or recipe is another hypothesis: its probation begins anew.
     #[must_use]
     pub fn with(&self, change: FrameworkChange) -> Self {
-        let FrameworkChange { name, purpose, knowledge, recipe } = change;
+        let FrameworkChange {
+            name,
+            purpose,
+            knowledge,
+            recipe,
+        } = change;
         let mut new = Self {
             name: name.unwrap_or_else(|| self.name.clone()),
             purpose: purpose.unwrap_or_else(|| self.purpose.clone()),
@@ -100,7 +105,9 @@ impl Framework {
             recipe: recipe.unwrap_or_else(|| self.recipe.clone()),
             ..self.clone()
         };
-        if (&new.purpose, &new.knowledge, &new.recipe) != (&self.purpose, &self.knowledge, &self.recipe) {
+        if (&new.purpose, &new.knowledge, &new.recipe)
+            != (&self.purpose, &self.knowledge, &self.recipe)
+        {
             new.tally = Tally::default();
         }
         new
@@ -114,10 +121,16 @@ impl Framework {
     /// What a model is told of it.
     pub fn rendered(&self) -> String {
         let mut text = format!("{}\nFor: {}\n", self.name, self.purpose);
-        self.knowledge.iter().for_each(|item| text.push_str(&format!("- {item}\n")));
+        self.knowledge
+            .iter()
+            .for_each(|item| text.push_str(&format!("- {item}\n")));
         match &self.recipe {
             Recipe::Text => {}
-            Recipe::Program { language, code, guideline } => {
+            Recipe::Program {
+                language,
+                code,
+                guideline,
+            } => {
                 text.push_str(&format!("A program in {language}:\n{code}\n"));
                 if !guideline.is_empty() {
                     text.push_str(&format!("Its parameters: {guideline}\n"));
@@ -125,7 +138,9 @@ impl Framework {
             }
             Recipe::ExternalTool { tool, steps } => {
                 text.push_str(&format!("With the tool {tool}:\n"));
-                (1..).zip(steps).for_each(|(at, step)| text.push_str(&format!("{at}. {step}\n")));
+                (1..)
+                    .zip(steps)
+                    .for_each(|(at, step)| text.push_str(&format!("{at}. {step}\n")));
             }
         }
         text
@@ -196,12 +211,18 @@ impl Tries {
     /// One more.
     #[must_use]
     pub fn and(self, worked: bool) -> Self {
-        Self { tried: self.tried.saturating_add(1), worked: self.worked.saturating_add(u32::from(worked)) }
+        Self {
+            tried: self.tried.saturating_add(1),
+            worked: self.worked.saturating_add(u32::from(worked)),
+        }
     }
 
     /// The mean and the variance of the chance that it works, where every chance was as likely before the first try.
     fn chance(self) -> (f64, f64) {
-        let (worked, failed) = (f64::from(self.worked) + 1.0, f64::from(self.tried.saturating_sub(self.worked)) + 1.0);
+        let (worked, failed) = (
+            f64::from(self.worked) + 1.0,
+            f64::from(self.tried.saturating_sub(self.worked)) + 1.0,
+        );
         let all = worked + failed;
         (worked / all, worked * failed / (all * all * (all + 1.0)))
     }
@@ -212,14 +233,21 @@ impl Tally {
     #[must_use]
     pub fn and(self, with: bool, worked: bool) -> Self {
         match with {
-            true => Self { with: self.with.and(worked), ..self },
-            false => Self { without: self.without.and(worked), ..self },
+            true => Self {
+                with: self.with.and(worked),
+                ..self
+            },
+            false => Self {
+                without: self.without.and(worked),
+                ..self
+            },
         }
     }
 
     /// How much better it is to use the framework, in standard deviations of what is known.
     pub fn advantage(self) -> f64 {
-        let ((with, spread_with), (without, spread_without)) = (self.with.chance(), self.without.chance());
+        let ((with, spread_with), (without, spread_without)) =
+            (self.with.chance(), self.without.chance());
         (with - without) / (spread_with + spread_without).sqrt()
     }
 
@@ -240,23 +268,47 @@ impl Tally {
 
     /// Whether the next like task is to be solved with the framework, and why, beside those that are under way; none: it is not to be used at all.
     pub fn next(self, begun: Begun) -> Option<(bool, String)> {
-        let Tries { tried: uses, worked } = self.with;
-        let Tries { tried, worked: worked_without } = self.without;
-        let mut so_far =
-            format!("with it {worked} of {uses} like tasks worked, without it {worked_without} of {tried}");
+        let Tries {
+            tried: uses,
+            worked,
+        } = self.with;
+        let Tries {
+            tried,
+            worked: worked_without,
+        } = self.without;
+        let mut so_far = format!(
+            "with it {worked} of {uses} like tasks worked, without it {worked_without} of {tried}"
+        );
         if begun != Begun::default() {
-            so_far.push_str(&format!("; under way are {} with it, {} without", begun.with, begun.without));
+            so_far.push_str(&format!(
+                "; under way are {} with it, {} without",
+                begun.with, begun.without
+            ));
         }
-        let (uses, tried) = (uses.saturating_add(begun.with), tried.saturating_add(begun.without));
+        let (uses, tried) = (
+            uses.saturating_add(begun.with),
+            tried.saturating_add(begun.without),
+        );
         match self.standing() {
             Standing::Dropped | Standing::Unusable => None,
             // Nor is one that has never worked tried oftener side by side than one after the other.
-            Standing::Probation => match uses * (ONE_OF - 1) < tried && (worked > 0 || uses < NEVER) {
-                true => Some((true, format!("on probation, and this task is tried with it: {so_far}"))),
-                false => Some((false, format!("on probation, and this task is tried without it: {so_far}"))),
-            },
+            Standing::Probation => {
+                match uses * (ONE_OF - 1) < tried && (worked > 0 || uses < NEVER) {
+                    true => Some((
+                        true,
+                        format!("on probation, and this task is tried with it: {so_far}"),
+                    )),
+                    false => Some((
+                        false,
+                        format!("on probation, and this task is tried without it: {so_far}"),
+                    )),
+                }
+            }
             Standing::Used => match (uses + tried) % COMPARED {
-                0 => Some((false, format!("one task of {COMPARED} is tried without it, to compare: {so_far}"))),
+                0 => Some((
+                    false,
+                    format!("one task of {COMPARED} is tried without it, to compare: {so_far}"),
+                )),
                 _ => Some((true, format!("it is the better way: {so_far}"))),
             },
         }
@@ -277,8 +329,14 @@ impl Begun {
     #[must_use]
     pub fn and(self, with: bool) -> Self {
         match with {
-            true => Self { with: self.with.saturating_add(1), ..self },
-            false => Self { without: self.without.saturating_add(1), ..self },
+            true => Self {
+                with: self.with.saturating_add(1),
+                ..self
+            },
+            false => Self {
+                without: self.without.saturating_add(1),
+                ..self
+            },
         }
     }
 
@@ -286,8 +344,14 @@ impl Begun {
     #[must_use]
     pub fn less(self, with: bool) -> Self {
         match with {
-            true => Self { with: self.with.saturating_sub(1), ..self },
-            false => Self { without: self.without.saturating_sub(1), ..self },
+            true => Self {
+                with: self.with.saturating_sub(1),
+                ..self
+            },
+            false => Self {
+                without: self.without.saturating_sub(1),
+                ..self
+            },
         }
     }
 }
@@ -306,7 +370,9 @@ mod tests {
     fn after(fates: &[(bool, bool)]) -> (Tally, u32) {
         let (mut tally, mut uses) = (Tally::default(), 0);
         for (with, without) in fates {
-            let Some((is_with, _)) = tally.next(Begun::default()) else { break };
+            let Some((is_with, _)) = tally.next(Begun::default()) else {
+                break;
+            };
             uses += u32::from(is_with);
             tally = tally.and(is_with, if is_with { *with } else { *without });
         }
@@ -352,7 +418,10 @@ mod tests {
             // It works as often with it as without.
             tally = tally.and(is_with, true);
         }
-        assert_eq!(with, [false, true, false, false, true, false, false, true, false]);
+        assert_eq!(
+            with,
+            [false, true, false, false, true, false, false, true, false]
+        );
     }
 
     #[test]
@@ -366,10 +435,16 @@ mod tests {
             by: None,
             tally,
         };
-        let renamed = framework.with(FrameworkChange { name: Some("adding".into()), ..FrameworkChange::default() });
+        let renamed = framework.with(FrameworkChange {
+            name: Some("adding".into()),
+            ..FrameworkChange::default()
+        });
         assert_eq!((renamed.name.as_str(), renamed.tally), ("adding", tally));
         let knows = vec!["Carry.".to_owned(), "Check.".to_owned()];
-        let changed = framework.with(FrameworkChange { knowledge: Some(knows), ..FrameworkChange::default() });
+        let changed = framework.with(FrameworkChange {
+            knowledge: Some(knows),
+            ..FrameworkChange::default()
+        });
         assert_eq!(changed.tally, Tally::default());
     }
 }

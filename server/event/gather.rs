@@ -48,7 +48,14 @@ pub struct GatherPart {
 impl GatherPart {
     /// What came back from the subthread of this index.
     pub fn of(id: String, index: u64, ok: bool, text: &str) -> Self {
-        Self { id, index, back: Back { ok, text: text.to_owned() } }
+        Self {
+            id,
+            index,
+            back: Back {
+                ok,
+                text: text.to_owned(),
+            },
+        }
     }
 }
 
@@ -84,13 +91,19 @@ impl Gather {
             return None;
         }
         let index = self.results.len();
-        self.steps.get(index).map(|step| (index as u64, step.as_str()))
+        self.steps
+            .get(index)
+            .map(|step| (index as u64, step.as_str()))
     }
 
     /// What is told of it: how many, how many well, each result by index; the step that failed, if they go in order.
     pub fn report(&self) -> Vec<(&'static str, Value)> {
         let well = self.results.values().filter(|back| back.ok).count();
-        let failed = self.results.iter().find(|(_, back)| !back.ok).filter(|_| self.is_sequence());
+        let failed = self
+            .results
+            .iter()
+            .find(|(_, back)| !back.ok)
+            .filter(|_| self.is_sequence());
         // People count steps from one.
         let failed = failed.map_or(Value::Null, |(index, _)| Value::from(index + 1));
         vec![

@@ -79,13 +79,20 @@ impl Draft {
             Some(intent) => self.with("intent", intent),
             None => self,
         };
-        if sent > 0 { draft.with("sent", sent) } else { draft }
+        if sent > 0 {
+            draft.with("sent", sent)
+        } else {
+            draft
+        }
     }
 
     /// The same result, whose intent is carried out beside it, and so not once more at the turn's end.
     #[must_use]
     pub fn intending_no_more(mut self, thread: &ThreadId) -> Self {
-        if self.preview_intent().is_some_and(|intent| !intent.carried_out(thread).is_empty()) {
+        if self
+            .preview_intent()
+            .is_some_and(|intent| !intent.carried_out(thread).is_empty())
+        {
             self.payload.remove("intent");
         }
         self
@@ -96,11 +103,23 @@ impl Intent {
     /// The events that carry it out, where events do: messages and changes of contacts.
     pub fn carried_out(&self, thread: &ThreadId) -> Vec<Draft> {
         match self {
-            Self::Send { to, text } => to.iter().map(|to| Draft::message(to, thread, text)).collect(),
-            Self::Connect { name, thread: target, description } => {
+            Self::Send { to, text } => to
+                .iter()
+                .map(|to| Draft::message(to, thread, text))
+                .collect(),
+            Self::Connect {
+                name,
+                thread: target,
+                description,
+            } => {
                 vec![Draft::contact(thread, name, target, description)]
             }
-            Self::Disconnect { name } => vec![Draft::changed(thread, "contact", name.as_str(), Value::Null)],
+            Self::Disconnect { name } => vec![Draft::changed(
+                thread,
+                "contact",
+                name.as_str(),
+                Value::Null,
+            )],
             Self::Wait { .. }
             | Self::GoOn
             | Self::Terminate { .. }

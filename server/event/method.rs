@@ -18,19 +18,36 @@ pub fn chosen(
     carried: &[Instrument],
     tries: u64,
 ) -> (Instrument, String) {
-    let experiments: Vec<Instrument> =
-        Instrument::ALL.into_iter().filter(|it| available.contains(it) && can(*it, prediction)).collect();
-    let others: Vec<Instrument> = experiments.iter().copied().filter(|it| !carried.contains(it)).collect();
-    let from = if others.is_empty() { &experiments } else { &others };
+    let experiments: Vec<Instrument> = Instrument::ALL
+        .into_iter()
+        .filter(|it| available.contains(it) && can(*it, prediction))
+        .collect();
+    let others: Vec<Instrument> = experiments
+        .iter()
+        .copied()
+        .filter(|it| !carried.contains(it))
+        .collect();
+    let from = if others.is_empty() {
+        &experiments
+    } else {
+        &others
+    };
     let Some(last) = from.len().checked_sub(1) else {
-        let choice = "no experiment can say anything of it here: reflection looks for a counterexample";
+        let choice =
+            "no experiment can say anything of it here: reflection looks for a counterexample";
         return (Instrument::Reflection, choice.into());
     };
     let at = usize::try_from(tries).unwrap_or(usize::MAX) % (last + 1);
     let instrument = from[at];
     let choice = match tries {
-        0 => format!("an experiment comes before reflection, and {} is the first that can say it", instrument.as_str()),
-        tries => format!("an experiment comes before reflection; after {tries} in vain it is {}", instrument.as_str()),
+        0 => format!(
+            "an experiment comes before reflection, and {} is the first that can say it",
+            instrument.as_str()
+        ),
+        tries => format!(
+            "an experiment comes before reflection; after {tries} in vain it is {}",
+            instrument.as_str()
+        ),
     };
     (instrument, choice)
 }
@@ -47,11 +64,18 @@ pub fn can(instrument: Instrument, prediction: &Prediction) -> bool {
 
 /// Whether a statement waits for an instrument to come: nothing but reflection carries it or refuted it, or nothing has decided it, and it is not tried
 /// any more. `reopenings`: how often one that was refuted is tried again.
-pub fn waits_for_an_instrument(status: Status, judged: &Judged, due: Option<Timestamp>, reopenings: u64) -> bool {
+pub fn waits_for_an_instrument(
+    status: Status,
+    judged: &Judged,
+    due: Option<Timestamp>,
+    reopenings: u64,
+) -> bool {
     let had_none = |of: &Vec<Instrument>| !of.iter().any(|it| judged.available.contains(it));
     let is_open = match status {
         Status::Proposed => true,
-        Status::Falsified => judged.testable.as_ref().is_some_and(had_none) && judged.reopened < reopenings,
+        Status::Falsified => {
+            judged.testable.as_ref().is_some_and(had_none) && judged.reopened < reopenings
+        }
         status => status.is_held() && judged.carried == [Instrument::Reflection],
     };
     is_open && due.is_none()
@@ -59,11 +83,18 @@ pub fn waits_for_an_instrument(status: Status, judged: &Judged, due: Option<Time
 
 /// The instruments beside reflection that can say something of predictions.
 pub fn testable(predictions: &[Prediction]) -> Vec<Instrument> {
-    Instrument::ALL.into_iter().filter(|it| predictions.iter().any(|of| can(*it, of))).collect()
+    Instrument::ALL
+        .into_iter()
+        .filter(|it| predictions.iter().any(|of| can(*it, of)))
+        .collect()
 }
 
 /// The first of these that there was not when a statement was tried last, and that can say something of it. `testable`: those that can.
-pub fn new_for(judged: &Judged, testable: &[Instrument], available: &BTreeSet<Instrument>) -> Option<Instrument> {
+pub fn new_for(
+    judged: &Judged,
+    testable: &[Instrument],
+    available: &BTreeSet<Instrument>,
+) -> Option<Instrument> {
     let is_new = |it: &Instrument| !judged.available.contains(it) && testable.contains(it);
     available.iter().copied().find(is_new)
 }
@@ -89,13 +120,24 @@ pub fn usable(
     let (mut taken, mut rejected): (Vec<Prediction>, Vec<String>) = (Vec::new(), Vec::new());
     for (mut prediction, triple) in predictions {
         if prediction.code.take_if(|code| !computes(code)).is_some() {
-            rejected.push(format!("the code of \"{}\": its value is the same whatever is so", prediction.text));
+            rejected.push(format!(
+                "the code of \"{}\": its value is the same whatever is so",
+                prediction.text
+            ));
         }
         let text = folded(&prediction.text);
         // Whether its relation has one object at a time, says what is held, not who predicts.
         let contradicts = |triple: &Triple| {
-            let (predicted, names) = (Triple { single: false, ..triple.clone() }, Names::default());
-            let is_against = |(held, of): &&(Triple, Valid)| contradict((&predicted, &valid), (held, of), &names);
+            let (predicted, names) = (
+                Triple {
+                    single: false,
+                    ..triple.clone()
+                },
+                Names::default(),
+            );
+            let is_against = |(held, of): &&(Triple, Valid)| {
+                contradict((&predicted, &valid), (held, of), &names)
+            };
             known.iter().find(is_against).map(|(held, _)| held)
         };
         let why = if text.is_empty() {
@@ -107,7 +149,10 @@ pub fn usable(
         } else if taken.iter().any(|it| folded(&it.text) == text) {
             Some("it is another prediction again".to_owned())
         } else if let Some(held) = triple.as_ref().and_then(contradicts) {
-            Some(format!("it is known to be false: {} {} {} is held", held.subject, held.relation, held.object))
+            Some(format!(
+                "it is known to be false: {} {} {} is held",
+                held.subject, held.relation, held.object
+            ))
         } else if taken.len() == PREDICTIONS_MAX {
             Some(format!("there are {PREDICTIONS_MAX} already"))
         } else {
@@ -152,7 +197,11 @@ pub struct Value {
 impl Value {
     /// That of a triple at a time.
     pub fn of(triple: &Triple, valid: Valid) -> Self {
-        Self { object: normal(&triple.object), single: triple.single, valid }
+        Self {
+            object: normal(&triple.object),
+            single: triple.single,
+            valid,
+        }
     }
 
     /// Whether both cannot hold. They are about the same subject and relation. `names`: which are one.
@@ -166,7 +215,9 @@ impl Value {
 /// Whether a later value ends a statement instead of refuting it: one of the same subject and relation, in the words of the source, that begins
 /// after the statement did.
 pub fn ends(triple: Option<&Triple>, valid: Valid, later: &Later, quote: Option<&str>) -> bool {
-    let Some(triple) = triple.filter(|triple| triple.single) else { return false };
+    let Some(triple) = triple.filter(|triple| triple.single) else {
+        return false;
+    };
     let object = folded(&later.object);
     let is_quoted = quote.is_some_and(|quote| folded(quote).contains(&object));
     let is_later = match (valid.from, later.from) {
@@ -192,7 +243,9 @@ pub struct Link {
 pub fn shaken(withdrawn: &str, links: &[Link]) -> Vec<String> {
     let mut of: BTreeMap<&str, Vec<&Link>> = BTreeMap::new();
     for link in links {
-        link.premises.iter().for_each(|premise| of.entry(premise).or_default().push(link));
+        link.premises
+            .iter()
+            .for_each(|premise| of.entry(premise).or_default().push(link));
     }
     let next = |id: &str, at: usize| of.get(id).and_then(|links| links.get(at)).copied();
     let (mut seen, mut shaken) = (BTreeSet::from([withdrawn]), Vec::new());
@@ -218,5 +271,8 @@ pub fn current<T>(held: Vec<T>, of: impl Fn(&T) -> (bool, Valid), at: Timestamp)
     let valid: Vec<T> = held.into_iter().filter(|it| of(it).1.is_at(at)).collect();
     let is_single = valid.iter().any(|it| of(it).0);
     let last = valid.iter().map(|it| of(it).1.from).max().flatten();
-    valid.into_iter().filter(|it| !is_single || of(it).1.from == last).collect()
+    valid
+        .into_iter()
+        .filter(|it| !is_single || of(it).1.from == last)
+        .collect()
 }

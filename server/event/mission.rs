@@ -17,10 +17,23 @@ pub const TEXT_MAX: usize = 8_000;
 pub const ANSWER_MAX: usize = 16_000;
 
 /// What an answer has to be where nobody says more.
-pub const RUBRIC: &str = "The answer does what the task asks for, completely, and nothing in it is wrong.";
+pub const RUBRIC: &str =
+    "The answer does what the task asks for, completely, and nothing in it is wrong.";
 
 /// What a mission or a task may cost: a task is never worth more than its mission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Default,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Value {
     /// Only the ordinary model is asked.
@@ -44,7 +57,9 @@ impl Value {
 
     /// The value of a word.
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Low, Self::Medium, Self::High].into_iter().find(|value| value.as_str() == word)
+        [Self::Low, Self::Medium, Self::High]
+            .into_iter()
+            .find(|value| value.as_str() == word)
     }
 }
 
@@ -110,7 +125,9 @@ impl std::fmt::Display for TaskId {
 impl TaskId {
     /// Reads what `Display` writes.
     pub fn parse(text: &str) -> Option<Self> {
-        let number = text.strip_prefix('t').filter(|digits| !digits.starts_with(['0', '+']))?;
+        let number = text
+            .strip_prefix('t')
+            .filter(|digits| !digits.starts_with(['0', '+']))?;
         number.parse().ok().map(Self)
     }
 }
@@ -173,19 +190,29 @@ impl TaskStatus {
             Self::Open => "open",
             Self::InProgress => "in_progress",
             Self::Closed => "closed",
-            Self::FailedWithCurrentAvailableInstruments => "failed_with_current_available_instruments",
+            Self::FailedWithCurrentAvailableInstruments => {
+                "failed_with_current_available_instruments"
+            }
         }
     }
 
     /// The status of a word.
     pub fn parse(word: &str) -> Option<Self> {
-        let all = [Self::Open, Self::InProgress, Self::Closed, Self::FailedWithCurrentAvailableInstruments];
+        let all = [
+            Self::Open,
+            Self::InProgress,
+            Self::Closed,
+            Self::FailedWithCurrentAvailableInstruments,
+        ];
         all.into_iter().find(|status| status.as_str() == word)
     }
 
     /// Whether nothing is done for it any more.
     pub const fn is_over(self) -> bool {
-        matches!(self, Self::Closed | Self::FailedWithCurrentAvailableInstruments)
+        matches!(
+            self,
+            Self::Closed | Self::FailedWithCurrentAvailableInstruments
+        )
     }
 }
 
@@ -218,8 +245,16 @@ impl Route {
 
     /// What is expected of a try of it, by the high tier or the ordinary model.
     pub fn expected(&self, high: bool) -> Expected {
-        let (kind, said, learned) = (if high { "high" } else { self.kind() }, self.estimate, self.chance());
-        Expected { kind: kind.to_owned(), said, learned }
+        let (kind, said, learned) = (
+            if high { "high" } else { self.kind() },
+            self.estimate,
+            self.chance(),
+        );
+        Expected {
+            kind: kind.to_owned(),
+            said,
+            learned,
+        }
     }
 }
 
@@ -306,7 +341,11 @@ impl Ladder {
         order.sort_by(|a, b| routes[*b].chance().total_cmp(&routes[*a].chance()));
         let mut steps = Vec::new();
         for route in &order {
-            let step = if routes[*route].splits { Step::Split } else { Step::Whole(*route) };
+            let step = if routes[*route].splits {
+                Step::Split
+            } else {
+                Step::Whole(*route)
+            };
             // Two ways to split are one: the parts are asked for when it is tried.
             if !steps.contains(&step) {
                 steps.push(step);
@@ -351,22 +390,35 @@ const FRAMEWORK_CALLS: u64 = 6;
 impl Figures {
     /// Whether a framework is made for a task that was tried in vain: as with a retry, the calls that it takes leave enough for all others.
     pub const fn allow_framework(self) -> bool {
-        self.calls_left > self.tasks_left.saturating_mul(2).saturating_add(FRAMEWORK_CALLS - 2)
+        self.calls_left
+            > self
+                .tasks_left
+                .saturating_mul(2)
+                .saturating_add(FRAMEWORK_CALLS - 2)
     }
 }
 
 /// Text as it is compared: case and white space do not make two tasks of one.
 pub fn sameness(text: &str) -> String {
-    text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+    text.split_whitespace()
+        .map(str::to_lowercase)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Which of these tasks a new requirement of one closes a circle through, in their order from that task on; none: there is no circle.
-pub fn circle(requires: &BTreeMap<TaskId, Vec<TaskId>>, task: TaskId, required: TaskId) -> Option<Vec<TaskId>> {
+pub fn circle(
+    requires: &BTreeMap<TaskId, Vec<TaskId>>,
+    task: TaskId,
+    required: TaskId,
+) -> Option<Vec<TaskId>> {
     // Each task that was reached, and from where.
     let (mut reached, mut next) = (BTreeMap::from([(required, task)]), vec![required]);
     while let Some(last) = next.pop() {
         if last == task {
-            let back = std::iter::successors(Some(task), |at| reached.get(at).copied().filter(|at| *at != task));
+            let back = std::iter::successors(Some(task), |at| {
+                reached.get(at).copied().filter(|at| *at != task)
+            });
             let mut way: Vec<TaskId> = back.collect();
             way.push(task);
             way.reverse();
@@ -387,7 +439,13 @@ mod tests {
     use super::*;
 
     fn route(estimate: f64, splits: bool) -> Route {
-        Route { name: estimate.to_string(), how: String::new(), estimate, splits, learned: None }
+        Route {
+            name: estimate.to_string(),
+            how: String::new(),
+            estimate,
+            splits,
+            learned: None,
+        }
     }
 
     /// D1.32, D1.54, T1.16: by falling estimate, ties as listed; the high tier, then to split.
@@ -396,17 +454,31 @@ mod tests {
         let steps = |routes: &[Route], high| Ladder::of(routes, high).collect::<Vec<_>>();
         let three = [route(0.2, false), route(0.9, false), route(0.5, false)];
         let whole = [Step::Whole(1), Step::Whole(2), Step::Whole(0)];
-        assert_eq!(steps(&three, true), [&whole[..], &[Step::High(1), Step::Split]].concat());
+        assert_eq!(
+            steps(&three, true),
+            [&whole[..], &[Step::High(1), Step::Split]].concat()
+        );
         assert_eq!(steps(&three, false), [&whole[..], &[Step::Split]].concat());
-        let ties = [route(0.5, false), route(0.5, true), route(0.5, false), route(0.1, true)];
-        assert_eq!(steps(&ties, true), [Step::Whole(0), Step::Split, Step::Whole(2), Step::High(0)]);
+        let ties = [
+            route(0.5, false),
+            route(0.5, true),
+            route(0.5, false),
+            route(0.1, true),
+        ];
+        assert_eq!(
+            steps(&ties, true),
+            [Step::Whole(0), Step::Split, Step::Whole(2), Step::High(0)]
+        );
         assert_eq!(steps(&[], true), [Step::Split]);
     }
 
     /// D1.59: a framework takes more calls than a retry, so that it is refused before that is.
     #[test]
     fn a_framework_is_made_where_the_calls_that_it_takes_are_left_for_all() {
-        let figures = |calls_left, tasks_left| Figures { calls_left, tasks_left };
+        let figures = |calls_left, tasks_left| Figures {
+            calls_left,
+            tasks_left,
+        };
         assert!(figures(3, 1).allow_retry() && !figures(6, 1).allow_framework());
         assert!(figures(7, 1).allow_framework() && !figures(8, 2).allow_framework());
         assert!(!figures(u64::MAX, u64::MAX).allow_framework());

@@ -23,7 +23,12 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { enabled: true, step: 0.1, drift: 0.05, seed: 0 }
+        Self {
+            enabled: true,
+            step: 0.1,
+            drift: 0.05,
+            seed: 0,
+        }
     }
 }
 
@@ -31,7 +36,10 @@ impl Options {
     /// Says what cannot be, in a sentence for the operator.
     pub fn check(&self) -> Result<(), String> {
         if !(self.step > 0.0 && self.step <= 1.0) {
-            return Err(format!("mood.step is {}; it is above 0 and at most 1", self.step));
+            return Err(format!(
+                "mood.step is {}; it is above 0 and at most 1",
+                self.step
+            ));
         }
         if !(0.0..=1.0).contains(&self.drift) {
             return Err(format!("mood.drift is {}; it is from 0 to 1", self.drift));
@@ -67,15 +75,23 @@ impl Mood {
     pub fn after(self, points: i64, draw: f64, options: &Options) -> Self {
         let walk = reflected(self.walk + thousandths(options.drift * draw));
         let new = points.saturating_sub(self.seen).saturating_mul(POINT);
-        let facts = (self.facts * KEPT / 1000).saturating_add(new).clamp(-MOST, MOST);
+        let facts = (self.facts * KEPT / 1000)
+            .saturating_add(new)
+            .clamp(-MOST, MOST);
         let step = thousandths(options.step).max(1);
         let sum = self.sum + (walk + facts - self.sum).clamp(-step, step);
-        Self { sum: sum.clamp(-MOST, MOST), walk, facts, seen: points }
+        Self {
+            sum: sum.clamp(-MOST, MOST),
+            walk,
+            facts,
+            seen: points,
+        }
     }
 
     /// The word for it, of a list from the lowest to the highest.
     pub fn word<'a>(&self, words: &[&'a str]) -> &'a str {
-        let at = usize::try_from(self.sum.clamp(-MOST, MOST) + MOST).unwrap_or(0) * words.len() / (2 * 1000 + 1);
+        let at = usize::try_from(self.sum.clamp(-MOST, MOST) + MOST).unwrap_or(0) * words.len()
+            / (2 * 1000 + 1);
         words.get(at).copied().unwrap_or_default()
     }
 }
@@ -101,7 +117,10 @@ pub fn draw(options: &Options, space: &Space, thread: &ThreadId, turn: u64) -> f
         .chain_update([0])
         .chain_update(turn.to_le_bytes())
         .finalize();
-    let bits = hash.iter().take(4).fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte));
+    let bits = hash
+        .iter()
+        .take(4)
+        .fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte));
     f64::from(bits) / f64::from(u32::MAX) * 2.0 - 1.0
 }
 
@@ -165,8 +184,17 @@ mod tests {
     #[test]
     fn every_mood_has_a_word() {
         let words = ["low", "even", "high"];
-        let word = |sum| Mood { sum, ..Mood::default() }.word(&words);
-        assert_eq!([word(-1000), word(-334), word(0), word(334), word(1000)], ["low", "low", "even", "high", "high"]);
+        let word = |sum| {
+            Mood {
+                sum,
+                ..Mood::default()
+            }
+            .word(&words)
+        };
+        assert_eq!(
+            [word(-1000), word(-334), word(0), word(334), word(1000)],
+            ["low", "low", "even", "high", "high"]
+        );
         assert_eq!(Mood::default().word(&[]), "");
     }
 }

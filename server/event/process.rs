@@ -200,12 +200,21 @@ pub struct Waiting {
 impl Waiting {
     /// For anybody.
     pub fn for_anybody() -> Self {
-        Self { from: None, name: None, outside: true, until: None, reason: None }
+        Self {
+            from: None,
+            name: None,
+            outside: true,
+            until: None,
+            reason: None,
+        }
     }
 
     /// Whether this wakes it.
     pub fn admits(&self, waking: &Waking) -> bool {
-        self.from.is_none() || waking.ends_any_wait || (self.outside && waking.outside) || self.from == waking.by
+        self.from.is_none()
+            || waking.ends_any_wait
+            || (self.outside && waking.outside)
+            || self.from == waking.by
     }
 }
 
@@ -226,7 +235,11 @@ pub struct Watch {
 impl Watch {
     /// Whether this is it: the whole tag counts, without regard to case.
     pub fn matches(&self, event: &Event) -> bool {
-        let is_kind = event.meta.tags.iter().any(|tag| tag.to_lowercase() == self.kind);
+        let is_kind = event
+            .meta
+            .tags
+            .iter()
+            .any(|tag| tag.to_lowercase() == self.kind);
         let by = || event.waking().and_then(|waking| waking.by);
         is_kind && (self.from.is_none() || by() == self.from)
     }
@@ -234,7 +247,10 @@ impl Watch {
     /// The same, raised.
     #[must_use]
     pub fn raised(self) -> Self {
-        Self { raised: true, ..self }
+        Self {
+            raised: true,
+            ..self
+        }
     }
 }
 
@@ -260,15 +276,29 @@ impl Draft {
         attributes: &[(&str, Value)],
         text: &str,
     ) -> Self {
-        let element = Element { name: what.as_str(), attributes, text };
+        let element = Element {
+            name: what.as_str(),
+            attributes,
+            text,
+        };
         let mut payload = Payload::new();
         payload.insert("text".into(), element.to_string().into());
-        payload.extend(attributes.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        payload.extend(
+            attributes
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.clone())),
+        );
         if !text.is_empty() {
             payload.insert("content".into(), text.into());
         }
         let tags = tags([tag::THREAD, what.as_str()]);
-        let draft = Self::new(thread, Source::System, Modality::Text, tags, Value::Object(payload));
+        let draft = Self::new(
+            thread,
+            Source::System,
+            Modality::Text,
+            tags,
+            Value::Object(payload),
+        );
         match turn {
             Some(turn) => draft.payload("turn", turn),
             None => draft,
@@ -283,7 +313,11 @@ pub const DESCRIPTION_MAX: usize = 1000;
 pub fn described(text: &str) -> String {
     match text.chars().nth(DESCRIPTION_MAX) {
         None => text.to_owned(),
-        Some(_) => text.chars().take(DESCRIPTION_MAX - 1).chain(['…']).collect(),
+        Some(_) => text
+            .chars()
+            .take(DESCRIPTION_MAX - 1)
+            .chain(['…'])
+            .collect(),
     }
 }
 

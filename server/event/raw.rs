@@ -23,15 +23,41 @@ pub struct Raw<'a> {
 
 impl<'a> From<&'a Event> for Raw<'a> {
     fn from(event: &'a Event) -> Self {
-        let Event { thread, source, modality, payload, meta, .. } = event;
-        Self { thread, source: *source, modality: *modality, tags: &meta.tags, payload }
+        let Event {
+            thread,
+            source,
+            modality,
+            payload,
+            meta,
+            ..
+        } = event;
+        Self {
+            thread,
+            source: *source,
+            modality: *modality,
+            tags: &meta.tags,
+            payload,
+        }
     }
 }
 
 impl<'a> From<&'a Draft> for Raw<'a> {
     fn from(draft: &'a Draft) -> Self {
-        let Draft { thread, source, modality, payload, tags, .. } = draft;
-        Self { thread, source: *source, modality: *modality, tags, payload }
+        let Draft {
+            thread,
+            source,
+            modality,
+            payload,
+            tags,
+            ..
+        } = draft;
+        Self {
+            thread,
+            source: *source,
+            modality: *modality,
+            tags,
+            payload,
+        }
     }
 }
 
@@ -78,7 +104,10 @@ impl<'a> Raw<'a> {
 
     /// A member as a list.
     pub fn list(&self, key: &str) -> impl Iterator<Item = &'a Value> {
-        self.get(key).and_then(Value::as_array).into_iter().flatten()
+        self.get(key)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
     }
 
     /// The number of the turn that produced it.

@@ -92,7 +92,10 @@ impl Parked {
             id: id.to_owned(),
             call_id: asked.get("call_id")?.as_str()?.to_owned(),
             tool: asked.get("tool").and_then(Value::as_str).map(str::to_owned),
-            server: asked.get("server").and_then(Value::as_str).map(str::to_owned),
+            server: asked
+                .get("server")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
             turn: asked.get("turn")?.as_u64()?,
             trial: OfTrial::deserialize(asked).ok(),
         })
@@ -115,19 +118,34 @@ impl Parked {
 
     fn call(&self) -> Call<'_> {
         let tool = self.tool.as_deref().unwrap_or(ASK_USER);
-        Call { turn: self.turn, by: &Who::Decision, tool, call_id: &self.call_id }
+        Call {
+            turn: self.turn,
+            by: &Who::Decision,
+            tool,
+            call_id: &self.call_id,
+        }
     }
 
     /// That it ended so, and the result of its call, unless that goes on; only if it is open.
     pub fn settled(&self, thread: &ThreadId, how: Settled<'_>) -> Vec<Draft> {
         let (word, result) = match (&self.tool, &self.server, &self.trial) {
-            (Some(tool), _, _) => (self.verdict(thread, tool, how), vec![self.refusal(thread, tool, how)]),
+            (Some(tool), _, _) => (
+                self.verdict(thread, tool, how),
+                vec![self.refusal(thread, tool, how)],
+            ),
             (None, _, Some(trial)) => (self.answer(thread, how), self.reading(thread, trial, how)),
             (None, None, None) => (self.answer(thread, how), vec![self.outcome(thread, how)]),
             (None, Some(_), None) => (self.answer(thread, how), vec![]),
         };
-        let state = if self.tool.is_some() { RequestState::Approval } else { RequestState::Question };
-        let word = word.only_if(Condition::Request { id: self.id.clone(), state });
+        let state = if self.tool.is_some() {
+            RequestState::Approval
+        } else {
+            RequestState::Question
+        };
+        let word = word.only_if(Condition::Request {
+            id: self.id.clone(),
+            state,
+        });
         [word].into_iter().chain(result).collect()
     }
 
@@ -140,7 +158,10 @@ impl Parked {
             Settled::Expired => trial.reading(&self.id, None, Err("nobody answered in time")),
             Settled::Withdrawn { reason } => trial.reading(&self.id, None, Err(reason)),
         };
-        vec![Draft::statement(thread, &trial.statement, News::Read(reading)), Draft::trials(Trials::Due)]
+        vec![
+            Draft::statement(thread, &trial.statement, News::Read(reading)),
+            Draft::trials(Trials::Due),
+        ]
     }
 
     fn verdict(&self, thread: &ThreadId, tool: &str, how: Settled<'_>) -> Draft {
@@ -152,15 +173,33 @@ impl Parked {
             Settled::Withdrawn { reason } => (Ruling::Withdrawn, None, reason),
         };
         let Self { id, call_id, .. } = self;
-        Fact::ApprovalVerdict(Verdict { approval: id, call_id, tool, ruling, by, reason }).encode(thread)
+        Fact::ApprovalVerdict(Verdict {
+            approval: id,
+            call_id,
+            tool,
+            ruling,
+            by,
+            reason,
+        })
+        .encode(thread)
     }
 
     fn refusal(&self, thread: &ThreadId, tool: &str, how: Settled<'_>) -> Draft {
         let (word, text) = match how {
-            Settled::Answered { text, .. } => return Draft::result(thread, &self.call(), text.into(), 0),
-            Settled::Denied { reason: "", .. } => ("denied", format!("a person said no: {tool} was not run")),
-            Settled::Denied { reason, .. } => ("denied", format!("a person said no, {tool} was not run: {reason}")),
-            Settled::Expired => ("expired", format!("nobody said in time whether {tool} may run: it was not run")),
+            Settled::Answered { text, .. } => {
+                return Draft::result(thread, &self.call(), text.into(), 0);
+            }
+            Settled::Denied { reason: "", .. } => {
+                ("denied", format!("a person said no: {tool} was not run"))
+            }
+            Settled::Denied { reason, .. } => (
+                "denied",
+                format!("a person said no, {tool} was not run: {reason}"),
+            ),
+            Settled::Expired => (
+                "expired",
+                format!("nobody said in time whether {tool} may run: it was not run"),
+            ),
             Settled::Away => ("withdrawn", format!("people are away: {tool} was not run")),
             Settled::Withdrawn { reason } => ("withdrawn", format!("{reason}: {tool} was not run")),
         };
@@ -175,21 +214,50 @@ impl Parked {
             Settled::Expired => (Answered::Expired, "nobody answered in time"),
             Settled::Withdrawn { reason } => (Answered::Withdrawn, reason),
         };
-        let Self { id, call_id, server, trial, .. } = self;
-        let answer = Answer { question: id, call_id, what, text, server: server.as_deref(), trial: trial.clone() };
+        let Self {
+            id,
+            call_id,
+            server,
+            trial,
+            ..
+        } = self;
+        let answer = Answer {
+            question: id,
+            call_id,
+            what,
+            text,
+            server: server.as_deref(),
+            trial: trial.clone(),
+        };
         Fact::Answer(answer).encode(thread)
     }
 
     /// The result of a question.
     pub fn outcome(&self, thread: &ThreadId, how: Settled<'_>) -> Draft {
         let output = match how {
-            Settled::Answered { value: Some(value), .. } => value.clone(),
-            Settled::Answered { text, value: None, .. } => text.into(),
+            Settled::Answered {
+                value: Some(value), ..
+            } => value.clone(),
+            Settled::Answered {
+                text, value: None, ..
+            } => text.into(),
             Settled::Denied { reason, .. } => reason.into(),
             Settled::Away => AWAY.into(),
-            Settled::Expired => return self.failed(thread, FailureKind::Timeout, "expired", "nobody answered in time"),
+            Settled::Expired => {
+                return self.failed(
+                    thread,
+                    FailureKind::Timeout,
+                    "expired",
+                    "nobody answered in time",
+                );
+            }
             Settled::Withdrawn { reason } => {
-                return self.failed(thread, FailureKind::Tool, "withdrawn", &format!("{reason}: nobody was asked on"));
+                return self.failed(
+                    thread,
+                    FailureKind::Tool,
+                    "withdrawn",
+                    &format!("{reason}: nobody was asked on"),
+                );
             }
         };
         Draft::result(thread, &self.call(), output, 0)
@@ -207,11 +275,20 @@ impl Parked {
         let (kind, text) = match state {
             RequestState::Started => (
                 FailureKind::OutcomeUnknown,
-                format!("{why} while {tool} ran: whether it took effect is not known, and it is not run again"),
+                format!(
+                    "{why} while {tool} ran: whether it took effect is not known, and it is not run again"
+                ),
             ),
-            _ => (FailureKind::Tool, format!("{why} before {tool} ran: it was not run")),
+            _ => (
+                FailureKind::Tool,
+                format!("{why} before {tool} ran: it was not run"),
+            ),
         };
-        let draft = Draft::result_failed(thread, &self.call(), &Failure::new(kind, text), 0).of_approval(&self.id);
-        draft.only_if(Condition::Request { id: self.id.clone(), state })
+        let draft = Draft::result_failed(thread, &self.call(), &Failure::new(kind, text), 0)
+            .of_approval(&self.id);
+        draft.only_if(Condition::Request {
+            id: self.id.clone(),
+            state,
+        })
     }
 }

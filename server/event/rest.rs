@@ -32,7 +32,10 @@ pub struct Rest {
 impl Rest {
     /// What a timer's note says. One that is no such note was set by a server that knew of threads below alone.
     pub fn of(note: &str) -> Self {
-        serde_json::from_str(note).unwrap_or(Self { below: true, ..Self::default() })
+        serde_json::from_str(note).unwrap_or(Self {
+            below: true,
+            ..Self::default()
+        })
     }
 
     /// Whether all is done.
@@ -45,9 +48,11 @@ impl Event {
     /// Its thread has ended, and not all that follows is done: until when somebody sees to the rest, and what it is.
     pub fn rest_of_end(&self) -> Option<(Timestamp, Rest)> {
         match self.fact() {
-            Fact::Set(Set { key: ENDING, change: Change::Timer(Some(timer)), .. }) => {
-                Some((timer.due, Rest::of(&timer.note)))
-            }
+            Fact::Set(Set {
+                key: ENDING,
+                change: Change::Timer(Some(timer)),
+                ..
+            }) => Some((timer.due, Rest::of(&timer.note))),
             _ => None,
         }
     }
@@ -58,7 +63,10 @@ impl Draft {
     /// has to. `None`: all is done.
     pub fn rest_of_end(thread: &ThreadId, rest: Option<(Timestamp, &Rest)>) -> Self {
         let note = |rest| serde_json::to_string(rest).unwrap_or_default();
-        let timer = rest.map(|(due, rest)| Timer { due, note: note(rest) });
+        let timer = rest.map(|(due, rest)| Timer {
+            due,
+            note: note(rest),
+        });
         Self::set(thread, ENDING, Change::Timer(timer))
     }
 

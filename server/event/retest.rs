@@ -7,7 +7,11 @@ use crate::words::time::Timestamp;
 
 /// The experiment by which what is held can be tested again: one that is there, can say something of it, and has not carried it, for what an instrument
 /// has carried the same one does not refute. People are not asked of the server's own accord. `testable`: those that can say something of it.
-pub fn by_another(judged: &Judged, testable: &[Instrument], there: &BTreeSet<Instrument>) -> Option<Instrument> {
+pub fn by_another(
+    judged: &Judged,
+    testable: &[Instrument],
+    there: &BTreeSet<Instrument>,
+) -> Option<Instrument> {
     let is_another = |it: &Instrument| {
         !matches!(it, Instrument::User | Instrument::Reflection)
             && testable.contains(it)
@@ -34,8 +38,14 @@ mod tests {
     #[test]
     fn use_and_age_make_it_urgent() {
         let at = Timestamp::from_micros;
-        assert!(urgency(0, at(0), at(100)) > urgency(0, at(50), at(100)), "the older one");
-        assert!(urgency(3, at(50), at(100)) > urgency(0, at(0), at(100)), "the used one");
+        assert!(
+            urgency(0, at(0), at(100)) > urgency(0, at(50), at(100)),
+            "the older one"
+        );
+        assert!(
+            urgency(3, at(50), at(100)) > urgency(0, at(0), at(100)),
+            "the used one"
+        );
         assert_eq!(urgency(3, at(200), at(100)), 0, "a clock that went back");
     }
 }

@@ -66,7 +66,16 @@ pub struct ScheduleChange {
 impl ScheduleChange {
     /// A schedule with this changed, due from now on.
     pub fn of(&self, old: &Schedule, now: Timestamp) -> Schedule {
-        let Self { thread, event, payload, when, overlap, catch_up_s, note, paused } = self.clone();
+        let Self {
+            thread,
+            event,
+            payload,
+            when,
+            overlap,
+            catch_up_s,
+            note,
+            paused,
+        } = self.clone();
         Schedule {
             thread: thread.unwrap_or_else(|| old.thread.clone()),
             event: event.unwrap_or_else(|| old.event.clone()),
@@ -77,7 +86,11 @@ impl ScheduleChange {
             note: note.unwrap_or_else(|| old.note.clone()),
             paused: paused.unwrap_or(old.paused),
             // In another thread no run is under way.
-            last: old.last.filter(|_| self.thread.as_ref().is_none_or(|thread| *thread == old.thread)),
+            last: old.last.filter(|_| {
+                self.thread
+                    .as_ref()
+                    .is_none_or(|thread| *thread == old.thread)
+            }),
             ..old.clone()
         }
     }
@@ -114,8 +127,20 @@ pub struct Firing {
 impl Firing {
     /// These due times of a schedule.
     pub fn new(name: &Name, times: Times, next: Option<Timestamp>) -> Self {
-        let Times { first, last, count, named } = times;
-        Self { name: name.clone(), first, last, count, due: named, next }
+        let Times {
+            first,
+            last,
+            count,
+            named,
+        } = times;
+        Self {
+            name: name.clone(),
+            first,
+            last,
+            count,
+            due: named,
+            next,
+        }
     }
 
     /// The due times, in a few words.

@@ -33,14 +33,21 @@ pub(super) const TURN_MAYBE: Member = ("turn?", "number", "the turn, if a turn p
 /// The call that made it.
 pub(super) const CALL_MAYBE: Member = ("call_id?", "string", "the tool call that made it");
 /// Its root.
-pub(super) const ROOT: Member = ("root?", "number", "the event from outside that it goes back to");
+pub(super) const ROOT: Member = (
+    "root?",
+    "number",
+    "the event from outside that it goes back to",
+);
 
 impl Spec {
     /// What of an event is not as the documents say; empty when all is.
     pub fn faults(&self, raw: Raw<'_>) -> Vec<String> {
         let mut faults = Vec::new();
         if !fits_tags(self.tags, raw.tags) {
-            faults.push(format!("{}: the tags are {:?}, not {:?}", self.name, raw.tags, self.tags));
+            faults.push(format!(
+                "{}: the tags are {:?}, not {:?}",
+                self.name, raw.tags, self.tags
+            ));
         }
         for (key, kind, _) in self.members {
             let (name, may_miss) = optional(key);
@@ -53,26 +60,36 @@ impl Spec {
             }
         }
         let is_known = |name: &String| self.members.iter().any(|(key, ..)| optional(key).0 == name);
-        let strangers = raw.payload.keys().filter(|name| !self.open && !is_known(name));
-        faults.extend(strangers.map(|name| format!("{}: `{name}` is not said to be there", self.name)));
+        let strangers = raw
+            .payload
+            .keys()
+            .filter(|name| !self.open && !is_known(name));
+        faults.extend(
+            strangers.map(|name| format!("{}: `{name}` is not said to be there", self.name)),
+        );
         faults
     }
 }
 
 /// A name of a tag or a member, and whether it may be missing.
 pub(super) fn optional(name: &str) -> (&str, bool) {
-    name.strip_suffix('?').map_or((name, false), |name| (name, true))
+    name.strip_suffix('?')
+        .map_or((name, false), |name| (name, true))
 }
 
 /// Whether the tags are these, in their order.
 fn fits_tags(patterns: &[&str], tags: &[String]) -> bool {
-    let Some((pattern, rest)) = patterns.split_first() else { return tags.is_empty() };
+    let Some((pattern, rest)) = patterns.split_first() else {
+        return tags.is_empty();
+    };
     if let Some(pattern) = pattern.strip_suffix('*') {
         let many = tags.iter().take_while(|tag| fits_tag(pattern, tag)).count();
         return fits_tags(rest, &tags[many..]);
     }
     let (pattern, may_miss) = optional(pattern);
-    let is_it = tags.first().is_some_and(|tag| pattern.split('|').any(|word| fits_tag(word, tag)));
+    let is_it = tags
+        .first()
+        .is_some_and(|tag| pattern.split('|').any(|word| fits_tag(word, tag)));
     (is_it && fits_tags(rest, &tags[1..])) || (may_miss && fits_tags(rest, tags))
 }
 
@@ -92,9 +109,9 @@ fn fits(kind: &str, value: &Value) -> bool {
         "number" => value.is_number(),
         "boolean" => value.is_boolean(),
         "object" => value.is_object(),
-        list if list.ends_with("[]") => {
-            value.as_array().is_some_and(|items| items.iter().all(|item| fits(&list[..list.len() - 2], item)))
-        }
+        list if list.ends_with("[]") => value
+            .as_array()
+            .is_some_and(|items| items.iter().all(|item| fits(&list[..list.len() - 2], item))),
         word => value.as_str() == Some(word.trim_matches('"')),
     })
 }

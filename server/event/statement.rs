@@ -78,7 +78,9 @@ impl Status {
         match (self, reflection_only) {
             (Self::Proposed, _) => "a claim that has not come through a trial",
             (Self::Surviving, false) => "a hypothesis that no test has refuted so far",
-            (Self::Surviving, true) => "a hypothesis that no test has refuted so far; reflection only",
+            (Self::Surviving, true) => {
+                "a hypothesis that no test has refuted so far; reflection only"
+            }
             (Self::Contested, false) => {
                 "a hypothesis that no test has refuted so far, and that another one contradicts"
             }
@@ -177,7 +179,9 @@ impl Valid {
 }
 
 /// What tests a prediction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Instrument {
     /// The knowledge base that is configured.
@@ -326,12 +330,19 @@ impl OfTrial {
     pub fn reading(&self, question: &str, by: Option<&str>, said: Result<&str, &str>) -> Reading {
         let who = by.unwrap_or("somebody");
         let (answer, note) = match said.map(|text| (text, chosen_by_people(text))) {
-            Ok((_, Some((Answer::None, why)))) => (Answer::None, format!("{who} does not know: {why}")),
-            Ok((_, Some((answer, why)))) => (answer, format!("{who} says {}: {why}", answer.as_str())),
+            Ok((_, Some((Answer::None, why)))) => {
+                (Answer::None, format!("{who} does not know: {why}"))
+            }
+            Ok((_, Some((answer, why)))) => {
+                (answer, format!("{who} says {}: {why}", answer.as_str()))
+            }
             Ok((_, None)) => (Answer::None, format!("{who} says neither yes nor no")),
             Err(why) => (Answer::None, why.to_owned()),
         };
-        let later = said.ok().and_then(chosen_by_people).filter(|(answer, _)| *answer == Answer::No);
+        let later = said
+            .ok()
+            .and_then(chosen_by_people)
+            .filter(|(answer, _)| *answer == Answer::No);
         Reading {
             prediction: self.prediction,
             instrument: Instrument::User,
@@ -363,11 +374,23 @@ impl Later {
         let at = all.iter().position(|word| folded(word) == "since")?;
         let from = date(all.get(at + 1)?.trim_end_matches([',', ';', ':', '.']))?;
         let named = if at == 0 { &all[2..] } else { &all[..at] };
-        let is_filler =
-            |word: &&&str| matches!(folded(word).trim_matches([',', ':']), "it" | "it's" | "is" | "has" | "been" | "");
-        let object = named.iter().skip_while(is_filler).copied().collect::<Vec<_>>().join(" ");
+        let is_filler = |word: &&&str| {
+            matches!(
+                folded(word).trim_matches([',', ':']),
+                "it" | "it's" | "is" | "has" | "been" | ""
+            )
+        };
+        let object = named
+            .iter()
+            .skip_while(is_filler)
+            .copied()
+            .collect::<Vec<_>>()
+            .join(" ");
         let object = cut(object.trim_end_matches([',', ';', ':', '.', '!']), NAME_MAX);
-        (!object.is_empty()).then_some(Self { object, from: Some(from) })
+        (!object.is_empty()).then_some(Self {
+            object,
+            from: Some(from),
+        })
     }
 }
 
@@ -445,7 +468,11 @@ impl Judged {
 pub fn folded(text: &str) -> String {
     let folded: String = text.nfkc().default_case_fold().nfkc().collect();
     let words: Vec<&str> = folded.split_whitespace().collect();
-    words.join(" ").trim_end_matches(['.', '!', '。']).trim_end().to_owned()
+    words
+        .join(" ")
+        .trim_end_matches(['.', '!', '。'])
+        .trim_end()
+        .to_owned()
 }
 
 /// A date as models write it: a year, a month, a day, or a moment.

@@ -48,22 +48,41 @@ pub struct Place {
 impl Covers {
     /// Where it begins.
     pub const fn begins(&self) -> Place {
-        Place { position: self.position, skip: self.skip }
+        Place {
+            position: self.position,
+            skip: self.skip,
+        }
     }
 
     /// Where it ends.
     pub fn ends(&self) -> Place {
         let position = self.position + self.events;
-        self.upto.map_or(Place { position, skip: 0 }, |skip| Place { position: position.saturating_sub(1), skip })
+        self.upto.map_or(Place { position, skip: 0 }, |skip| Place {
+            position: position.saturating_sub(1),
+            skip,
+        })
     }
 
     /// What summaries in a row stand for together; none: there are none.
     pub fn joined(row: &[Held]) -> Option<Self> {
         let (first, last) = (&row.first()?.covers, &row.last()?.covers);
-        let Self { from, skip, position, .. } = *first;
+        let Self {
+            from,
+            skip,
+            position,
+            ..
+        } = *first;
         let events = last.position + last.events - position;
         let level = row.iter().map(|held| held.covers.level).max()? + 1;
-        Some(Self { from, to: last.to, skip, upto: last.upto, position, events, level })
+        Some(Self {
+            from,
+            to: last.to,
+            skip,
+            upto: last.upto,
+            position,
+            events,
+            level,
+        })
     }
 }
 
@@ -94,7 +113,10 @@ pub fn take(all: &mut Vec<Held>, made: &Made, cleared: u64) {
         return;
     }
     if joins.is_empty() {
-        if all.last().is_none_or(|last| last.covers.ends() == held.covers.begins()) {
+        if all
+            .last()
+            .is_none_or(|last| last.covers.ends() == held.covers.begins())
+        {
             all.push(held.clone());
         }
     } else if let Some(at) = all.iter().position(|it| it.seq == joins[0]) {
@@ -114,7 +136,10 @@ pub fn clear(all: &mut Vec<Held>, cleared: u64) {
 /// Where reading goes on for the next summary, if all before `target` is to be summed up; none: it is. `back`: how far back the first summary of a thread
 /// goes, in visible events.
 pub fn goes_on(all: &[Held], cleared: u64, target: u64, back: u64) -> Option<Place> {
-    let first = || Place { position: cleared.max(target.saturating_sub(back)), skip: 0 };
+    let first = || Place {
+        position: cleared.max(target.saturating_sub(back)),
+        skip: 0,
+    };
     let place = all.last().map_or_else(first, |last| last.covers.ends());
     (place.position < target).then_some(place)
 }
@@ -125,7 +150,10 @@ pub fn to_join(all: &[Held]) -> Option<&[Held]> {
     (0..=levels.max()?).find_map(|level| {
         // Older ones have higher levels: those of one level stand beside each other.
         let first = all.iter().position(|held| held.covers.level == level)?;
-        let count = all[first..].iter().take_while(|held| held.covers.level == level).count();
+        let count = all[first..]
+            .iter()
+            .take_while(|held| held.covers.level == level)
+            .count();
         (count > GROUP).then(|| &all[first..first + GROUP])
     })
 }

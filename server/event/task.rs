@@ -142,7 +142,11 @@ pub struct ToolStep {
 
 /// What is left of a mission.
 fn left(calls: u64, tasks: u64) -> String {
-    format!("left are {} and {}", counted(calls, "call"), counted(tasks, "task"))
+    format!(
+        "left are {} and {}",
+        counted(calls, "call"),
+        counted(tasks, "task")
+    )
 }
 
 impl TaskNews {
@@ -151,62 +155,170 @@ impl TaskNews {
         match self {
             Self::Made(new) => (format!("{task} {}", new.name), new.description.clone()),
             Self::Began { behind: None } => (format!("{task} begins"), String::new()),
-            Self::Began { behind: Some(failed) } => (format!("{task} begins behind {failed}"), "it failed".to_owned()),
+            Self::Began {
+                behind: Some(failed),
+            } => (
+                format!("{task} begins behind {failed}"),
+                "it failed".to_owned(),
+            ),
             Self::Split { needed: true, why } => (format!("{task} is to be split"), why.clone()),
-            Self::Split { needed: false, why } => (format!("{task} is not to be split"), why.clone()),
-            Self::Asked { question: Some(question) } => (format!("{task} asks the user"), question.clone()),
-            Self::Asked { question: None } => (format!("{task} asks the user nothing"), String::new()),
+            Self::Split { needed: false, why } => {
+                (format!("{task} is not to be split"), why.clone())
+            }
+            Self::Asked {
+                question: Some(question),
+            } => (format!("{task} asks the user"), question.clone()),
+            Self::Asked { question: None } => {
+                (format!("{task} asks the user nothing"), String::new())
+            }
             Self::Routes { routes } => {
-                let each = routes.iter().map(|it| format!("{} ({}): {}", it.name, it.estimate, it.how));
-                (format!("{task} has {}", counted(routes.len() as u64, "route")), each.collect::<Vec<_>>().join("\n"))
-            }
-            Self::Checked { check } => (format!("{task} will be checked"), check.rubric().to_owned()),
-            Self::Tried { route, tier, answer: Some(answer), why } => {
-                (format!("{task} tried {route} ({tier})"), format!("{answer}\n{why}").trim_end().to_owned())
-            }
-            Self::Tried { route, tier, answer: None, why } => {
-                (format!("{task} tried {route} ({tier}) without an answer"), why.clone())
-            }
-            Self::Used(ToolStep { tool, arguments, worked, came }) => {
-                let in_vain = if *worked { "" } else { " in vain" };
-                (format!("{task} called {tool}{in_vain}"), format!("{arguments}\n{came}"))
-            }
-            Self::Judged { by, passes, why, .. } => {
-                (format!("{task} {} ({by})", if *passes { "passes" } else { "does not pass" }), why.clone())
-            }
-            Self::Retry { made, figures: Figures { calls_left, tasks_left } } => {
-                let is = if *made { "is" } else { "is not" };
-                (format!("{task} {is} tried again by the high tier"), left(*calls_left, *tasks_left))
-            }
-            Self::Framework { made, figures: Figures { calls_left, tasks_left } } => {
-                let gets = if *made { "gets a" } else { "gets no" };
-                (format!("{task} {gets} framework"), left(*calls_left, *tasks_left))
-            }
-            Self::Tuned { runs, best } => {
-                let best = usize::try_from(*best).unwrap_or(usize::MAX);
-                let each = runs.iter().enumerate().map(|(at, Tuning { parameters, answer, score, passes })| {
-                    let is_best = if at == best { " (the best)" } else { "" };
-                    let score = score.map_or_else(String::new, |score| format!(", score {score}"));
-                    let passes = passes.map_or("", |passes| if passes { ", passes" } else { ", does not pass" });
-                    format!("{parameters}{is_best}: {}{score}{passes}", answer.as_deref().unwrap_or("no answer"))
-                });
+                let each = routes
+                    .iter()
+                    .map(|it| format!("{} ({}): {}", it.name, it.estimate, it.how));
                 (
-                    format!("{task} tried {} of parameters", counted(runs.len() as u64, "set")),
+                    format!("{task} has {}", counted(routes.len() as u64, "route")),
                     each.collect::<Vec<_>>().join("\n"),
                 )
             }
-            Self::Built { framework, name, kind } => {
-                (format!("{task} has led to the framework {name}"), format!("{framework}, of the kind {kind}"))
+            Self::Checked { check } => {
+                (format!("{task} will be checked"), check.rubric().to_owned())
             }
+            Self::Tried {
+                route,
+                tier,
+                answer: Some(answer),
+                why,
+            } => (
+                format!("{task} tried {route} ({tier})"),
+                format!("{answer}\n{why}").trim_end().to_owned(),
+            ),
+            Self::Tried {
+                route,
+                tier,
+                answer: None,
+                why,
+            } => (
+                format!("{task} tried {route} ({tier}) without an answer"),
+                why.clone(),
+            ),
+            Self::Used(ToolStep {
+                tool,
+                arguments,
+                worked,
+                came,
+            }) => {
+                let in_vain = if *worked { "" } else { " in vain" };
+                (
+                    format!("{task} called {tool}{in_vain}"),
+                    format!("{arguments}\n{came}"),
+                )
+            }
+            Self::Judged {
+                by, passes, why, ..
+            } => (
+                format!(
+                    "{task} {} ({by})",
+                    if *passes { "passes" } else { "does not pass" }
+                ),
+                why.clone(),
+            ),
+            Self::Retry {
+                made,
+                figures:
+                    Figures {
+                        calls_left,
+                        tasks_left,
+                    },
+            } => {
+                let is = if *made { "is" } else { "is not" };
+                (
+                    format!("{task} {is} tried again by the high tier"),
+                    left(*calls_left, *tasks_left),
+                )
+            }
+            Self::Framework {
+                made,
+                figures:
+                    Figures {
+                        calls_left,
+                        tasks_left,
+                    },
+            } => {
+                let gets = if *made { "gets a" } else { "gets no" };
+                (
+                    format!("{task} {gets} framework"),
+                    left(*calls_left, *tasks_left),
+                )
+            }
+            Self::Tuned { runs, best } => {
+                let best = usize::try_from(*best).unwrap_or(usize::MAX);
+                let each = runs.iter().enumerate().map(
+                    |(
+                        at,
+                        Tuning {
+                            parameters,
+                            answer,
+                            score,
+                            passes,
+                        },
+                    )| {
+                        let is_best = if at == best { " (the best)" } else { "" };
+                        let score =
+                            score.map_or_else(String::new, |score| format!(", score {score}"));
+                        let passes = passes.map_or("", |passes| {
+                            if passes {
+                                ", passes"
+                            } else {
+                                ", does not pass"
+                            }
+                        });
+                        format!(
+                            "{parameters}{is_best}: {}{score}{passes}",
+                            answer.as_deref().unwrap_or("no answer")
+                        )
+                    },
+                );
+                (
+                    format!(
+                        "{task} tried {} of parameters",
+                        counted(runs.len() as u64, "set")
+                    ),
+                    each.collect::<Vec<_>>().join("\n"),
+                )
+            }
+            Self::Built {
+                framework,
+                name,
+                kind,
+            } => (
+                format!("{task} has led to the framework {name}"),
+                format!("{framework}, of the kind {kind}"),
+            ),
             Self::Refused { of, why } => {
-                let who = if task.0 == 0 { "the mission".to_owned() } else { task.to_string() };
+                let who = if task.0 == 0 {
+                    "the mission".to_owned()
+                } else {
+                    task.to_string()
+                };
                 (format!("{who} was refused {of}"), why.clone())
             }
-            Self::Changed { description, why, .. } => (format!("{task} is changed"), format!("{why}\n{description}")),
-            Self::Over { status: TaskStatus::Closed, answer, .. } => {
-                (format!("{task} is closed"), answer.clone().unwrap_or_default())
+            Self::Changed {
+                description, why, ..
+            } => (
+                format!("{task} is changed"),
+                format!("{why}\n{description}"),
+            ),
+            Self::Over {
+                status: TaskStatus::Closed,
+                answer,
+                ..
+            } => (
+                format!("{task} is closed"),
+                answer.clone().unwrap_or_default(),
+            ),
+            Self::Over { reason, .. } => {
+                (format!("{task} failed"), reason.clone().unwrap_or_default())
             }
-            Self::Over { reason, .. } => (format!("{task} failed"), reason.clone().unwrap_or_default()),
         }
     }
 

@@ -33,7 +33,8 @@ impl Rules {
     /// How long after so many trials in vain the next one comes, in microseconds.
     fn pause(&self, vain: u64) -> i64 {
         let shift = u32::try_from(vain.saturating_sub(1).min(10)).unwrap_or(10);
-        self.retry_micros.saturating_mul(4_i64.saturating_pow(shift))
+        self.retry_micros
+            .saturating_mul(4_i64.saturating_pow(shift))
     }
 }
 
@@ -117,10 +118,12 @@ impl Trial {
                 // An answer takes the place of its question.
                 let is_asked = |it: &Reading| {
                     it.answer == Answer::Asked
-                        && (it.prediction, it.instrument) == (reading.prediction, reading.instrument)
+                        && (it.prediction, it.instrument)
+                            == (reading.prediction, reading.instrument)
                 };
                 self.readings.retain(|it| !is_asked(it));
-                self.unknown.extend(reading.is_unknown_to_people().then_some(reading.prediction));
+                self.unknown
+                    .extend(reading.is_unknown_to_people().then_some(reading.prediction));
                 self.readings.push(reading);
             }
             News::Judged(judged) => {
@@ -136,7 +139,8 @@ impl Trial {
                     Answer::Asked => false,
                 };
                 // What is tested again is read anew.
-                self.is_retest = judged.retest > 0 || is_aside && self.is_retest && judged.due.is_some();
+                self.is_retest =
+                    judged.retest > 0 || is_aside && self.is_retest && judged.due.is_some();
                 let kept = |it: &Reading| judged.retest == 0 && (is_aside || goes_on && says(it));
                 self.readings.retain(kept);
                 self.judged = Some(judged);
@@ -160,12 +164,19 @@ impl Trial {
     /// When it is said to hold.
     pub fn valid(&self) -> Valid {
         let derived = || self.derived.as_ref().map(|derived| derived.valid);
-        self.judged.as_ref().map(|judged| judged.valid).or_else(derived).unwrap_or_default()
+        self.judged
+            .as_ref()
+            .map(|judged| judged.valid)
+            .or_else(derived)
+            .unwrap_or_default()
     }
 
     /// The instruments that carried it so far.
     fn carried(&self) -> &[Instrument] {
-        self.judged.as_ref().filter(|_| self.status().is_held()).map_or(&[], |judged| &judged.carried)
+        self.judged
+            .as_ref()
+            .filter(|_| self.status().is_held())
+            .map_or(&[], |judged| &judged.carried)
     }
 
     /// The instruments that had their say: what carried it, and of what was refuted those that there were.
@@ -179,16 +190,25 @@ impl Trial {
     /// The readings of a prediction that count. What one instrument has carried another one has to test: the same one may only have erred this time.
     fn said(&self, prediction: usize) -> impl Iterator<Item = &Reading> {
         let is_said = |it: &&Reading| it.answer != Answer::Asked && !it.is_unanswered();
-        let of = self.readings.iter().filter(move |it| it.prediction == prediction).filter(is_said);
+        let of = self
+            .readings
+            .iter()
+            .filter(move |it| it.prediction == prediction)
+            .filter(is_said);
         of.filter(|it| !self.carried().contains(&it.instrument))
     }
 
     /// What the readings of a prediction come to; none: another reading is needed.
     fn answer(&self, prediction: usize, rules: &Rules) -> Option<Answer> {
         let (need, most) = if rules.two_of_three { (2, 3) } else { (1, 1) };
-        let of = |answer: Answer| self.said(prediction).filter(|it| it.answer == answer).count();
+        let of = |answer: Answer| {
+            self.said(prediction)
+                .filter(|it| it.answer == answer)
+                .count()
+        };
         // A statement that an experiment has carried has one yes: each lie about it has it tested again, and it would fall in the end though it is so.
-        let is_tested = self.status().is_held() && self.judged.as_ref().is_some_and(Judged::is_tested);
+        let is_tested =
+            self.status().is_held() && self.judged.as_ref().is_some_and(Judged::is_tested);
         let before = usize::from(rules.two_of_three && is_tested);
         match () {
             () if before + of(Answer::Yes) >= need => Some(Answer::Yes),
@@ -200,7 +220,9 @@ impl Trial {
 
     /// What is to be done now.
     pub fn next(&self, rules: &Rules, now: Timestamp) -> Step {
-        let Some(derived) = &self.derived else { return Step::Derive };
+        let Some(derived) = &self.derived else {
+            return Step::Derive;
+        };
         let (mut is_carried, mut is_open) = (false, false);
         for (at, prediction) in derived.predictions.iter().enumerate() {
             match self.answer(at, rules) {
@@ -208,14 +230,21 @@ impl Trial {
                 Some(Answer::No) => return Step::Judge(self.refuted(at)),
                 Some(Answer::None | Answer::Asked) => is_open = true,
                 None => {
-                    let asked = self.readings.iter().find(|it| it.prediction == at && it.answer == Answer::Asked);
+                    let asked = self
+                        .readings
+                        .iter()
+                        .find(|it| it.prediction == at && it.answer == Answer::Asked);
                     match asked.and_then(|it| it.until) {
                         Some(until) if until <= now => return Step::Expired { prediction: at },
                         Some(until) => return Step::Wait(until),
                         None => {}
                     }
                     if let Some((instrument, choice)) = self.choice((at, prediction), rules) {
-                        return Step::Read { prediction: at, instrument, choice };
+                        return Step::Read {
+                            prediction: at,
+                            instrument,
+                            choice,
+                        };
                     }
                     is_open |= !self.stands(at);
                 }
@@ -231,26 +260,39 @@ impl Trial {
     /// The instrument that reads a prediction now, and why; none: there is none that may. What is held is read by experiments that have not carried it and
     /// by nothing else, whatever there was when its test was begun. Reflection decides only what no experiment could: where people do not know, it knows no
     /// better, and what an experiment has answered waits for an experiment, though that is gone for now.
-    fn choice(&self, (at, prediction): (usize, &Prediction), rules: &Rules) -> Option<(Instrument, String)> {
-        let vain = self.judged.as_ref().map_or(0, |judged| judged.tries + judged.breaks);
+    fn choice(
+        &self,
+        (at, prediction): (usize, &Prediction),
+        rules: &Rules,
+    ) -> Option<(Instrument, String)> {
+        let vain = self
+            .judged
+            .as_ref()
+            .map_or(0, |judged| judged.tries + judged.breaks);
         let chosen = chosen(prediction, &self.available(at, rules), self.spoken(), vain);
         let is_reflection = chosen.0 == Instrument::Reflection;
         let is_barred = match self.status().is_held() {
             true => is_reflection || self.carried().contains(&chosen.0),
-            false => is_reflection && (self.unknown.contains(&at) || self.is_answered_by_experiment(at)),
+            false => {
+                is_reflection && (self.unknown.contains(&at) || self.is_answered_by_experiment(at))
+            }
         };
         (!is_barred).then_some(chosen)
     }
 
     fn is_answered_by_experiment(&self, prediction: usize) -> bool {
-        let is_answer =
-            |it: &Reading| it.instrument != Instrument::Reflection && matches!(it.answer, Answer::Yes | Answer::No);
+        let is_answer = |it: &Reading| {
+            it.instrument != Instrument::Reflection && matches!(it.answer, Answer::Yes | Answer::No)
+        };
         self.said(prediction).any(is_answer)
     }
 
     /// Whether something can test what is held now that has not carried it.
     pub fn has_another(&self, rules: &Rules) -> bool {
-        let mut predictions = self.derived.iter().flat_map(|derived| derived.predictions.iter().enumerate());
+        let mut predictions = self
+            .derived
+            .iter()
+            .flat_map(|derived| derived.predictions.iter().enumerate());
         predictions.any(|of| self.choice(of, rules).is_some())
     }
 
@@ -262,18 +304,36 @@ impl Trial {
     /// The instruments for a prediction: whom nobody answered, is not asked again in the same trial, and who do not know not before they may have learned.
     fn available(&self, prediction: usize, rules: &Rules) -> BTreeSet<Instrument> {
         let is_silent = |it: &Instrument| {
-            let is_of = |of: &Reading| (of.prediction, of.instrument) == (prediction, *it) && of.is_unanswered();
-            self.readings.iter().any(is_of) || *it == Instrument::User && self.unknown.contains(&prediction)
+            let is_of = |of: &Reading| {
+                (of.prediction, of.instrument) == (prediction, *it) && of.is_unanswered()
+            };
+            self.readings.iter().any(is_of)
+                || *it == Instrument::User && self.unknown.contains(&prediction)
         };
-        rules.available.iter().copied().filter(|it| !is_silent(it)).collect()
+        rules
+            .available
+            .iter()
+            .copied()
+            .filter(|it| !is_silent(it))
+            .collect()
     }
 
     /// No's refute a statement, unless one of them says that another value has come since: it knows more than those that say nothing of it.
     fn refuted(&self, prediction: usize) -> Found {
-        let triple = self.derived.as_ref().and_then(|derived| derived.triple.as_ref());
-        let later =
-            |it: &Reading| it.later.clone().filter(|later| ends(triple, self.valid(), later, it.quote.as_deref()));
-        match self.said(prediction).filter(|it| it.answer == Answer::No).find_map(later) {
+        let triple = self
+            .derived
+            .as_ref()
+            .and_then(|derived| derived.triple.as_ref());
+        let later = |it: &Reading| {
+            it.later
+                .clone()
+                .filter(|later| ends(triple, self.valid(), later, it.quote.as_deref()))
+        };
+        match self
+            .said(prediction)
+            .filter(|it| it.answer == Answer::No)
+            .find_map(later)
+        {
             Some(later) => Found::Ended(prediction, later),
             None => Found::Falsified(prediction),
         }

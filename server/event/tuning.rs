@@ -18,12 +18,27 @@ pub struct Tuning {
 impl Tuning {
     /// The place of the best of these: one that passes the check before others, then the one with the highest score, then the first.
     pub fn best(all: &[Self]) -> Option<usize> {
-        let worth = |it: &Self| (it.answer.is_some(), it.passes == Some(true), it.score.unwrap_or(f64::NEG_INFINITY));
+        let worth = |it: &Self| {
+            (
+                it.answer.is_some(),
+                it.passes == Some(true),
+                it.score.unwrap_or(f64::NEG_INFINITY),
+            )
+        };
         let better = |a: &Self, b: &Self| {
             let (a, b) = (worth(a), worth(b));
-            (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2)).is_gt()
+            (a.0, a.1)
+                .cmp(&(b.0, b.1))
+                .then(a.2.total_cmp(&b.2))
+                .is_gt()
         };
-        (0..all.len()).reduce(|best, it| if better(&all[it], &all[best]) { it } else { best })
+        (0..all.len()).reduce(|best, it| {
+            if better(&all[it], &all[best]) {
+                it
+            } else {
+                best
+            }
+        })
     }
 }
 

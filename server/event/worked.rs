@@ -34,7 +34,9 @@ pub enum Sign {
 impl Sign {
     /// What an event says; none: somebody else than who works on it has said something.
     pub fn of(fact: &Fact<'_>) -> Option<Self> {
-        let Fact::Run(run) = fact else { return Some(Self::Works) };
+        let Fact::Run(run) = fact else {
+            return Some(Self::Works);
+        };
         match run.what {
             RunNews::Started { .. } | RunNews::Cancel { .. } | RunNews::Continued { .. } => None,
             RunNews::Paused { .. } | RunNews::Parked => Some(Self::Rests),
@@ -62,6 +64,7 @@ impl Worked {
     }
 
     fn in_span(&self) -> i64 {
-        self.span.map_or(0, |(since, last)| last.micros() - since.micros())
+        self.span
+            .map_or(0, |(since, last)| last.micros() - since.micros())
     }
 }

@@ -70,14 +70,20 @@ pub(super) struct Found {
 /// What a database does for the writer. `begin` … `commit` is one transaction.
 pub(super) trait Backend: Send + 'static {
     /// Begins a transaction. Until its end nobody else can append to these logs; whoever is appending to them is waited for.
-    fn begin(&mut self, _: &BTreeSet<Space>) -> impl Future<Output = Result<(), StoreError>> + Send {
+    fn begin(
+        &mut self,
+        _: &BTreeSet<Space>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
         std::future::ready(Ok(()))
     }
     /// Reads in it. Until its end the leases cannot be lost.
     fn read(&mut self, wanted: &Wanted) -> impl Future<Output = Result<Found, StoreError>> + Send;
     /// The same without a transaction, if nobody else has written to the logs lately: as if the leases held and the events were not
     /// there.
-    fn known(&mut self, _: &Wanted) -> impl Future<Output = Result<Option<Found>, StoreError>> + Send {
+    fn known(
+        &mut self,
+        _: &Wanted,
+    ) -> impl Future<Output = Result<Option<Found>, StoreError>> + Send {
         std::future::ready(Ok(None))
     }
     /// What the conditions of drafts ask about.
@@ -135,12 +141,33 @@ fn gone() -> StoreError {
 
 impl Writer {
     /// Starts the writer task over a database.
-    pub fn start(backend: impl Backend, feed: Arc<Feed>, index: Index, project: Project, options: &Options) -> Self {
-        let writer = Self { queue: Arc::new(Queue::new(options.space_share)), soundness: Arc::default() };
+    pub fn start(
+        backend: impl Backend,
+        feed: Arc<Feed>,
+        index: Index,
+        project: Project,
+        options: &Options,
+    ) -> Self {
+        let writer = Self {
+            queue: Arc::new(Queue::new(options.space_share)),
+            soundness: Arc::default(),
+        };
         let (limit, soundness) = (options.commit, writer.soundness.clone());
         let queue = Taken(writer.queue.clone());
-        let task = Task { backend, feed, index, project, limit, queue, soundness };
-        tokio::spawn(options.supervisor.watch("the writer of the log", task.run()));
+        let task = Task {
+            backend,
+            feed,
+            index,
+            project,
+            limit,
+            queue,
+            soundness,
+        };
+        tokio::spawn(
+            options
+                .supervisor
+                .watch("the writer of the log", task.run()),
+        );
         writer
     }
 
@@ -160,7 +187,11 @@ impl Writer {
 
     /// The backend has something to write aside.
     pub fn nudge(&self) -> Result<(), StoreError> {
-        if self.queue.nudge() { Ok(()) } else { Err(gone()) }
+        if self.queue.nudge() {
+            Ok(())
+        } else {
+            Err(gone())
+        }
     }
 
     /// Whether writing works: known from the last writes; when one failed, tried.
@@ -215,14 +246,24 @@ struct Task<B> {
 }
 
 /// What a write comes to within its limit. A defect of ours in it is one of that write, not the end of all writing.
-async fn limited<T>(limit: Duration, work: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+async fn limited<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
     match AssertUnwindSafe(timeout(limit, work)).catch_unwind().await {
         Ok(Ok(result)) => result,
-        Ok(Err(_)) => Err(StoreError::Unavailable("the database does not answer".into())),
+        Ok(Err(_)) => Err(StoreError::Unavailable(
+            "the database does not answer".into(),
+        )),
         Err(panic) => {
             let why = supervisor::words(&*panic);
-            tracing::error!(why, "a defect of this server keeps something from being written");
-            Err(StoreError::Broken(format!("a defect of this server: {why}")))
+            tracing::error!(
+                why,
+                "a defect of this server keeps something from being written"
+            );
+            Err(StoreError::Broken(format!(
+                "a defect of this server: {why}"
+            )))
         }
     }
 }
@@ -247,8 +288,9 @@ async fn something_to_do(queue: &Queue, index: &Index) {
 impl Wanted {
     /// `again`: an earlier try may have stored any of the events.
     fn by(group: &[Item], again: bool) -> Self {
-        let threads: BTreeSet<(Space, ThreadId)> =
-            drafts(group).map(|(space, ready)| (space.clone(), ready.draft.thread.clone())).collect();
+        let threads: BTreeSet<(Space, ThreadId)> = drafts(group)
+            .map(|(space, ready)| (space.clone(), ready.draft.thread.clone()))
+            .collect();
         Self {
             fences: group.iter().filter_map(|item| item.fence.clone()).collect(),
             spaces: group.iter().map(|item| item.space.clone()).collect(),
@@ -287,7 +329,9 @@ impl<B: Backend> Task<B> {
 
     /// What the backend has to write besides, a little of it.
     async fn write_aside(&mut self) {
-        let Some(bytes) = self.backend.aside() else { return };
+        let Some(bytes) = self.backend.aside() else {
+            return;
+        };
         self.soundness.begins(bytes);
         let result = limited(self.limit, self.backend.write_aside()).await;
         self.soundness.ended(result.is_ok());
@@ -339,7 +383,10 @@ impl<B: Backend> Task<B> {
     /// Adds what came for these logs while another server's commit to them was waited for.
     fn gather_more(&self, group: &mut Group, spaces: &BTreeSet<Space>) {
         while group.has_room()
-            && let Some(item) = self.queue.0.next(|space| spaces.contains(space) && self.index.has_room(space))
+            && let Some(item) = self
+                .queue
+                .0
+                .next(|space| spaces.contains(space) && self.index.has_room(space))
         {
             group.push(item);
         }
@@ -350,7 +397,11 @@ impl<B: Backend> Task<B> {
         let result = match self.commit(&mut group, false).await {
             // Perhaps only the connection was lost, perhaps after the commit: ids are looked up this time.
             Err(StoreError::Unavailable(reason)) => {
-                tracing::warn!(reason, appends = group.items.len(), "appends failed; once more");
+                tracing::warn!(
+                    reason,
+                    appends = group.items.len(),
+                    "appends failed; once more"
+                );
                 self.commit(&mut group, true).await
             }
             other => other,
@@ -419,13 +470,19 @@ impl<B: Backend> Task<B> {
 
     /// One statement in place of a transaction: what it depends on is read, or known, before, and what it writes is written only if
     /// nobody else has written meanwhile, and none of the ids is in the log. `None`: it takes a transaction.
-    async fn at_once(&mut self, group: &[Item], found: Found, fences: &[Fence]) -> Result<Option<Plan>, StoreError> {
+    async fn at_once(
+        &mut self,
+        group: &[Item],
+        found: Found,
+        fences: &[Fence],
+    ) -> Result<Option<Plan>, StoreError> {
         // As if no id were known: nearly none is, and the database sees to it that none is stored twice. What would be refused may
         // be in the log already.
         let heads = found.heads.clone();
         let plan = self.plan(group, found).await?;
-        let written =
-            !plan.is_empty() && plan.refuses_nothing() && self.backend.write_if(&plan, &heads, fences).await?;
+        let written = !plan.is_empty()
+            && plan.refuses_nothing()
+            && self.backend.write_if(&plan, &heads, fences).await?;
         if !written {
             drafts(group).for_each(|(_, ready)| ready.untried());
         }
@@ -434,7 +491,11 @@ impl<B: Backend> Task<B> {
 
     async fn plan(&mut self, group: &[Item], found: Found) -> Result<Plan, StoreError> {
         let asked = Asked::of(drafts(group).map(|(space, ready)| (space, &ready.draft)));
-        let before = if asked.is_empty() { Before::default() } else { self.backend.asked(&asked).await? };
+        let before = if asked.is_empty() {
+            Before::default()
+        } else {
+            self.backend.asked(&asked).await?
+        };
         let mut plan = Plan::new(found, before, crate::words::time::now())?;
         for item in group {
             plan.add(item, self.project)?;

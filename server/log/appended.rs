@@ -23,7 +23,12 @@ pub struct Append {
 impl Append {
     /// An append that needs no lease.
     pub fn free(space: &Space, drafts: Vec<Draft>) -> Self {
-        Self { space: space.clone(), drafts, fence: None, release: false }
+        Self {
+            space: space.clone(),
+            drafts,
+            fence: None,
+            release: false,
+        }
     }
 }
 

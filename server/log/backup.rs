@@ -29,18 +29,38 @@ macro_rules! copy {
         let mut after = (String::new(), 0);
         loop {
             let page = $from::read_events(source, &after).await?;
-            let Some((space, event, _)) = page.last() else { break };
+            let Some((space, event, _)) = page.last() else {
+                break;
+            };
             after = (space.to_string(), event.seq);
-            let rows = page.iter().map(|(space, event, payload)| EventRow::of(space, event, payload));
-            let writes = Writes { events: rows.collect::<Result<_, _>>()?, ..Writes::default() };
+            let rows = page
+                .iter()
+                .map(|(space, event, payload)| EventRow::of(space, event, payload));
+            let writes = Writes {
+                events: rows.collect::<Result<_, _>>()?,
+                ..Writes::default()
+            };
             $to::put(target, &writes).await?;
             for (space, event, _) in &page {
-                heads.insert(space.clone(), Position { seq: event.seq, ts: event.ts });
+                heads.insert(
+                    space.clone(),
+                    Position {
+                        seq: event.seq,
+                        ts: event.ts,
+                    },
+                );
             }
             events += page.len() as u64;
         }
         let heads = heads.iter().map(|(space, head)| (space, *head)).collect();
-        $to::put(target, &Writes { heads, ..Writes::default() }).await?;
+        $to::put(
+            target,
+            &Writes {
+                heads,
+                ..Writes::default()
+            },
+        )
+        .await?;
         let mut after = (String::new(), String::new());
         while let Some((space, sha256, blob)) = $from::read_blob(source, &after).await? {
             $to::put_blob(target, &space, &sha256, &blob).await?;
@@ -56,7 +76,11 @@ fn is_postgres(url: &str) -> bool {
 
 /// The file of a database that is one.
 fn file_of(url: &str) -> Result<Option<PathBuf>, StoreError> {
-    if is_postgres(url) { Ok(None) } else { Ok(Some(sqlite::reading(url)?.get_filename().to_owned())) }
+    if is_postgres(url) {
+        Ok(None)
+    } else {
+        Ok(Some(sqlite::reading(url)?.get_filename().to_owned()))
+    }
 }
 
 fn is_same(one: &Path, other: Option<&Path>) -> bool {
@@ -65,9 +89,15 @@ fn is_same(one: &Path, other: Option<&Path>) -> bool {
 }
 
 fn in_a_folder(file: &Path) -> Result<(), NotCopied> {
-    match file.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
+    match file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
+    {
         Some(folder) => {
-            let why = format!("there is no folder {}; make it, or name a file elsewhere", folder.display());
+            let why = format!(
+                "there is no folder {}; make it, or name a file elsewhere",
+                folder.display()
+            );
             Err(NotCopied::refused(why))
         }
         None => Ok(()),
@@ -85,9 +115,16 @@ fn make(file: &Path, log: Option<&Path>) -> Result<(), NotCopied> {
         format!("{shown} exists already; name a new file, or move that one away")
     } else {
         in_a_folder(file)?;
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
+        match OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(file)
+        {
             Ok(_) => return Ok(()),
-            Err(error) => format!("{shown} cannot be made: {error}; name a file where you may write"),
+            Err(error) => {
+                format!("{shown} cannot be made: {error}; name a file where you may write")
+            }
         }
     };
     Err(NotCopied::refused(why))
@@ -98,13 +135,19 @@ fn make(file: &Path, log: Option<&Path>) -> Result<(), NotCopied> {
 pub async fn backup(url: &str, file: &Path) -> Result<u64, NotCopied> {
     let log = file_of(url)?;
     if let Some(log) = log.as_deref().filter(|log| !log.exists()) {
-        return Err(NotCopied::refused(format!("there is no database {}; {NAME_ANOTHER}", log.display())));
+        return Err(NotCopied::refused(format!(
+            "there is no database {}; {NAME_ANOTHER}",
+            log.display()
+        )));
     }
     make(file, log.as_deref())?;
     let result = match copied(url, file).await {
         Ok(events) => match seal::seal(file) {
             Ok(()) => Ok(events),
-            Err(error) => Err(NotCopied::refused(format!("{} cannot be written: {error}", file.display()))),
+            Err(error) => Err(NotCopied::refused(format!(
+                "{} cannot be written: {error}",
+                file.display()
+            ))),
         },
         error => error,
     };
@@ -133,12 +176,19 @@ async fn fill(url: &str, target: &mut SqliteConnection) -> Result<u64, StoreErro
         let mut source = sqlite::reading(url)?.connect().await.map_err(sql::error)?;
         copy!(sqlite, &mut source, sqlite, &mut *target)?
     };
-    sqlx::query("commit").execute(target).await.map_err(sql::error)?;
+    sqlx::query("commit")
+        .execute(target)
+        .await
+        .map_err(sql::error)?;
     Ok(events)
 }
 
 async fn begin_sqlite(connection: &mut SqliteConnection) -> Result<(), StoreError> {
-    sqlx::query("begin immediate").execute(connection).await.map(|_| ()).map_err(sql::error)
+    sqlx::query("begin immediate")
+        .execute(connection)
+        .await
+        .map(|_| ())
+        .map_err(sql::error)
 }
 
 /// Whether a backup can be read into a database, as far as their names say. Nothing is touched yet: opened as a database a backup is
@@ -150,7 +200,9 @@ fn check(file: &Path, log: Option<&Path>) -> Result<(), NotCopied> {
     } else if !file.exists() {
         format!("there is no file {shown}; name the one that `thinkd backup` made")
     } else if is_same(file, log) {
-        format!("{shown} is the database itself; a backup is restored into an empty one: {NAME_ANOTHER}")
+        format!(
+            "{shown} is the database itself; a backup is restored into an empty one: {NAME_ANOTHER}"
+        )
     } else {
         log.map_or(Ok(()), in_a_folder)?;
         match File::open(file) {
@@ -178,8 +230,14 @@ pub async fn restore(url: &str, file: &Path, project: Project) -> Result<Restore
     check(file, file_of(url)?.as_deref())?;
     // First of all: of a backup that is damaged nothing is restored.
     let checked = seal::check(file)?;
-    let Rebuilt { events, unreadable, .. } = fill_from(url, file, project).await?;
-    Ok(Restored { events, unreadable, checked })
+    let Rebuilt {
+        events, unreadable, ..
+    } = fill_from(url, file, project).await?;
+    Ok(Restored {
+        events,
+        unreadable,
+        checked,
+    })
 }
 
 async fn fill_postgres(
@@ -190,11 +248,17 @@ async fn fill_postgres(
     // Nobody else fills it, or serves from it, at the same time.
     postgres::alone(target).await?;
     postgres::migrate(target).await?;
-    sqlx::query("begin").execute(&mut *target).await.map_err(sql::error)?;
+    sqlx::query("begin")
+        .execute(&mut *target)
+        .await
+        .map_err(sql::error)?;
     postgres::renew_epoch(target).await?;
     copy!(sqlite, &mut *source, postgres, &mut *target)?;
     let made = postgres::remake(target, project, false).await?;
-    sqlx::query("commit").execute(&mut *target).await.map_err(sql::error)?;
+    sqlx::query("commit")
+        .execute(&mut *target)
+        .await
+        .map_err(sql::error)?;
     Ok(made)
 }
 
@@ -215,7 +279,10 @@ async fn fill_from(url: &str, file: &Path, project: Project) -> Result<Rebuilt, 
     copy!(sqlite, &mut source, sqlite, &mut target)?;
     let made = sqlite::remake(&mut target, project, false).await?;
     sqlite::adopt(&mut target).await?;
-    sqlx::query("commit").execute(&mut target).await.map_err(sql::error)?;
+    sqlx::query("commit")
+        .execute(&mut target)
+        .await
+        .map_err(sql::error)?;
     target.close().await.map_err(sql::error)?;
     Ok(made)
 }

@@ -29,7 +29,10 @@ pub(super) struct Batch<K, V> {
 
 impl<K: Clone + PartialEq, V: Clone> Batch<K, V> {
     pub fn new() -> Self {
-        Self { turns: Semaphore::new(AT_A_TIME), asked: Mutex::default() }
+        Self {
+            turns: Semaphore::new(AT_A_TIME),
+            asked: Mutex::default(),
+        }
     }
 
     /// What is stored under a key. `read` has the answers to all keys, in their order: what cannot be read is one asker's trouble. It
@@ -40,7 +43,10 @@ impl<K: Clone + PartialEq, V: Clone> Batch<K, V> {
     {
         loop {
             let (answer, mut answered) = oneshot::channel();
-            self.lock().push(Ask { key: key.clone(), answer });
+            self.lock().push(Ask {
+                key: key.clone(),
+                answer,
+            });
             let turn = tokio::select! {
                 biased;
                 answer = &mut answered => match answer {
@@ -55,17 +61,23 @@ impl<K: Clone + PartialEq, V: Clone> Batch<K, V> {
                 // Somebody asks for this one already.
                 drop(turn);
             } else {
-                let rows = timeout(LIMIT, read(asks.iter().map(|ask| ask.key.clone()).collect())).await;
-                let result =
-                    rows.unwrap_or_else(|_| Err(StoreError::Unavailable("the database does not answer".into())));
+                let rows = timeout(
+                    LIMIT,
+                    read(asks.iter().map(|ask| ask.key.clone()).collect()),
+                )
+                .await;
+                let result = rows.unwrap_or_else(|_| {
+                    Err(StoreError::Unavailable(
+                        "the database does not answer".into(),
+                    ))
+                });
                 drop(turn);
                 let mut rows = result.as_ref().map(|rows| rows.iter());
                 for ask in asks {
                     let answer = match &mut rows {
-                        Ok(rows) => rows
-                            .next()
-                            .cloned()
-                            .unwrap_or_else(|| Err(StoreError::Broken("a row has no answer".into()))),
+                        Ok(rows) => rows.next().cloned().unwrap_or_else(|| {
+                            Err(StoreError::Broken("a row has no answer".into()))
+                        }),
                         Err(error) => Err(error.clone()),
                     };
                     // Who asked may be gone.
@@ -94,7 +106,10 @@ mod tests {
 
     use super::*;
 
-    async fn squares(queries: &AtomicUsize, keys: Vec<u64>) -> Result<Vec<Result<u64, StoreError>>, StoreError> {
+    async fn squares(
+        queries: &AtomicUsize,
+        keys: Vec<u64>,
+    ) -> Result<Vec<Result<u64, StoreError>>, StoreError> {
         queries.fetch_add(1, Ordering::Relaxed);
         tokio::task::yield_now().await;
         Ok(keys.iter().map(|key| Ok(key * key)).collect())
@@ -104,7 +119,11 @@ mod tests {
     async fn a_crowd_is_answered_by_few_queries_each_with_its_own() {
         let (batch, queries) = (Batch::new(), AtomicUsize::new(0));
         let all = (0..100).map(|key| batch.load(key, |keys| squares(&queries, keys)));
-        let answers: Vec<u64> = futures_util::future::join_all(all).await.into_iter().map(Result::unwrap).collect();
+        let answers: Vec<u64> = futures_util::future::join_all(all)
+            .await
+            .into_iter()
+            .map(Result::unwrap)
+            .collect();
         assert_eq!(answers, (0..100).map(|key| key * key).collect::<Vec<_>>());
         assert!(queries.load(Ordering::Relaxed) <= 4, "{queries:?}");
     }
@@ -120,24 +139,34 @@ mod tests {
                 Ok(vec![Ok(number); keys.len()])
             }
         };
-        let (mut first, mut second) = (Box::pin(batch.load(1, read)), Box::pin(batch.load(2, read)));
+        let (mut first, mut second) =
+            (Box::pin(batch.load(1, read)), Box::pin(batch.load(2, read)));
         assert!(poll!(&mut first).is_pending() && poll!(&mut second).is_pending());
         let mut third = Box::pin(batch.load(1, read));
         assert!(poll!(&mut third).is_pending());
         go.notify_one();
-        let Poll::Ready(Ok(0)) = poll!(&mut first) else { panic!("the first query answers who asked for it") };
+        let Poll::Ready(Ok(0)) = poll!(&mut first) else {
+            panic!("the first query answers who asked for it")
+        };
         go.notify_one();
         assert!(poll!(&mut second).is_ready());
         assert!(poll!(&mut third).is_pending());
         go.notify_one();
-        let Poll::Ready(Ok(2)) = poll!(&mut third) else { panic!("a query of its own, which began later") };
+        let Poll::Ready(Ok(2)) = poll!(&mut third) else {
+            panic!("a query of its own, which began later")
+        };
     }
 
     #[tokio::test]
     async fn who_leaves_with_the_query_of_others_leaves_them_to_ask_again() {
         let batch = Batch::new();
-        let never = |_: Vec<u64>| std::future::pending::<Result<Vec<Result<u64, StoreError>>, StoreError>>();
-        let (mut one, mut two) = (Box::pin(batch.load(1, never)), Box::pin(batch.load(2, never)));
+        let never = |_: Vec<u64>| {
+            std::future::pending::<Result<Vec<Result<u64, StoreError>>, StoreError>>()
+        };
+        let (mut one, mut two) = (
+            Box::pin(batch.load(1, never)),
+            Box::pin(batch.load(2, never)),
+        );
         assert!(poll!(&mut one).is_pending() && poll!(&mut two).is_pending());
         let queries = AtomicUsize::new(0);
         let mut three = Box::pin(batch.load(3, |keys| squares(&queries, keys)));

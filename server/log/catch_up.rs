@@ -39,7 +39,10 @@ pub(super) type Next = Result<Event, Unreadable>;
 /// What is read of a database.
 pub(super) trait Source: Send + 'static {
     /// Where the logs of these spaces end; those that have one.
-    fn heads(&self, spaces: &[Space]) -> impl Future<Output = Result<Vec<(Space, Seq)>, StoreError>> + Send;
+    fn heads(
+        &self,
+        spaces: &[Space],
+    ) -> impl Future<Output = Result<Vec<(Space, Seq)>, StoreError>> + Send;
     /// The threads of the next events of a log, in order: a page of them, or as many of it as have names that can be read.
     fn threads_after(
         &self,
@@ -47,7 +50,11 @@ pub(super) trait Source: Send + 'static {
         seq: Seq,
     ) -> impl Future<Output = Result<Vec<(Seq, ThreadId)>, StoreError>> + Send;
     /// The next events of a log, in order: a page of them.
-    fn after(&self, space: &Space, seq: Seq) -> impl Future<Output = Result<Vec<Next>, StoreError>> + Send;
+    fn after(
+        &self,
+        space: &Space,
+        seq: Seq,
+    ) -> impl Future<Output = Result<Vec<Next>, StoreError>> + Send;
 }
 
 /// Goes on until it is dropped.
@@ -61,7 +68,10 @@ pub(super) async fn run(source: impl Source, feed: Arc<Feed>) {
                 metrics::counter!(LATE_EVENTS).increment(late);
                 if said.is_none_or(|said: Instant| said.elapsed() > SAY_EVERY) {
                     said = Some(Instant::now());
-                    tracing::warn!(events = late, "followers were told late of what is in the log");
+                    tracing::warn!(
+                        events = late,
+                        "followers were told late of what is in the log"
+                    );
                 }
             }
             Ok(_) => {}
@@ -77,8 +87,13 @@ pub(super) async fn run(source: impl Source, feed: Arc<Feed>) {
 /// How many events were told late.
 async fn look(source: &impl Source, feed: &Feed) -> Result<u64, StoreError> {
     let followed = feed.followed();
-    let heads = if followed.is_empty() { Vec::new() } else { within(source.heads(&followed)).await? };
-    let missing = |(space, head): &(Space, Seq)| feed.told(space).map_or(0, |told| (head - told).max(0));
+    let heads = if followed.is_empty() {
+        Vec::new()
+    } else {
+        within(source.heads(&followed)).await?
+    };
+    let missing =
+        |(space, head): &(Space, Seq)| feed.told(space).map_or(0, |told| (head - told).max(0));
     metrics::gauge!(BEHIND).set(heads.iter().map(missing).sum::<Seq>() as f64);
     let (mut late, mut failed) = (0, None);
     for (space, head) in &heads {
@@ -101,11 +116,18 @@ async fn look(source: &impl Source, feed: &Feed) -> Result<u64, StoreError> {
 async fn within<T>(asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
     match timeout(LIMIT, asked).await {
         Ok(answer) => answer,
-        Err(_) => Err(StoreError::Unavailable("the database does not answer".into())),
+        Err(_) => Err(StoreError::Unavailable(
+            "the database does not answer".into(),
+        )),
     }
 }
 
-async fn tell(source: &impl Source, feed: &Feed, space: &Space, head: Seq) -> Result<u64, StoreError> {
+async fn tell(
+    source: &impl Source,
+    feed: &Feed,
+    space: &Space,
+    head: Seq,
+) -> Result<u64, StoreError> {
     // Where nothing was told yet, the last event is enough: it tells followers that they are behind.
     let before = feed.told(space);
     let (mut told, mut late) = (before.unwrap_or(head - 1), 0);
@@ -113,7 +135,10 @@ async fn tell(source: &impl Source, feed: &Feed, space: &Space, head: Seq) -> Re
         // Most of what other servers store nobody here listens for.
         if before.is_some() && !feed.is_heard_whole(space) {
             let threads = within(source.threads_after(space, told)).await?;
-            let passed = threads.iter().take_while(|(seq, thread)| feed.pass_over(space, thread, *seq)).last();
+            let passed = threads
+                .iter()
+                .take_while(|(seq, thread)| feed.pass_over(space, thread, *seq))
+                .last();
             if let Some((seq, _)) = passed {
                 told = *seq;
                 continue;
@@ -121,9 +146,15 @@ async fn tell(source: &impl Source, feed: &Feed, space: &Space, head: Seq) -> Re
         }
         let events = within(source.after(space, told)).await?;
         let Some(last) = events.last() else { break };
-        told = last.as_ref().map_or_else(|unreadable| unreadable.seq, |event| event.seq);
+        told = last
+            .as_ref()
+            .map_or_else(|unreadable| unreadable.seq, |event| event.seq);
         let in_time = now().micros() - i64::try_from(LATE.as_micros()).unwrap_or(i64::MAX);
-        late += events.iter().flatten().filter(|event| before.is_some() && event.ts.micros() < in_time).count() as u64;
+        late += events
+            .iter()
+            .flatten()
+            .filter(|event| before.is_some() && event.ts.micros() < in_time)
+            .count() as u64;
         if !tell_of(feed, space, events)? {
             // The tail was begun anew meanwhile; the next look starts from there.
             break;
@@ -176,21 +207,34 @@ mod tests {
 
     impl Log {
         fn of(threads: &[&'static str]) -> Self {
-            Self { threads: threads.to_vec(), read: AtomicUsize::new(0), comes: None }
+            Self {
+                threads: threads.to_vec(),
+                read: AtomicUsize::new(0),
+                comes: None,
+            }
         }
 
         fn from(&self, seq: Seq) -> Vec<(Seq, ThreadId)> {
             let threads = (1..).zip(&self.threads).filter(|(at, _)| *at > seq);
-            threads.map(|(at, thread)| (at, ThreadId::parse(thread).unwrap())).collect()
+            threads
+                .map(|(at, thread)| (at, ThreadId::parse(thread).unwrap()))
+                .collect()
         }
     }
 
     impl Source for &'static Log {
         async fn heads(&self, spaces: &[Space]) -> Result<Vec<(Space, Seq)>, StoreError> {
-            Ok(spaces.iter().map(|space| (space.clone(), self.threads.len() as Seq)).collect())
+            Ok(spaces
+                .iter()
+                .map(|space| (space.clone(), self.threads.len() as Seq))
+                .collect())
         }
 
-        async fn threads_after(&self, _: &Space, seq: Seq) -> Result<Vec<(Seq, ThreadId)>, StoreError> {
+        async fn threads_after(
+            &self,
+            _: &Space,
+            seq: Seq,
+        ) -> Result<Vec<(Seq, ThreadId)>, StoreError> {
             let threads = self.from(seq);
             self.comes.iter().for_each(|comes| comes());
             Ok(threads)
@@ -199,7 +243,10 @@ mod tests {
         async fn after(&self, _: &Space, seq: Seq) -> Result<Vec<Next>, StoreError> {
             let events = self.from(seq).into_iter().map(|(seq, thread)| {
                 let draft = Draft::changed(&thread, "thread", "x", json!({}));
-                Ok(Event { seq, ..draft.preview() })
+                Ok(Event {
+                    seq,
+                    ..draft.preview()
+                })
             });
             let events = Vec::from_iter(events);
             self.read.fetch_add(events.len(), Ordering::Relaxed);
@@ -214,18 +261,34 @@ mod tests {
         let feed = Arc::new(Feed::default());
         let mut follower = follow(&feed, Some("x"));
         look(&log, &feed).await.unwrap();
-        assert_eq!(feed.told(&Space::default()), Some(2), "the last one alone is told");
-        timeout(Duration::from_secs(5), follower.changed()).await.expect("it is woken");
-        assert!(matches!(follower.after(0, 9), Tail::Behind), "and reads what it was not told");
+        assert_eq!(
+            feed.told(&Space::default()),
+            Some(2),
+            "the last one alone is told"
+        );
+        timeout(Duration::from_secs(5), follower.changed())
+            .await
+            .expect("it is woken");
+        assert!(
+            matches!(follower.after(0, 9), Tail::Behind),
+            "and reads what it was not told"
+        );
     }
 
     fn seqs(follower: &Follower, after: Seq) -> Vec<Seq> {
-        let Tail::Events(events) = follower.after(after, 99) else { panic!("the tail reaches so far") };
+        let Tail::Events(events) = follower.after(after, 99) else {
+            panic!("the tail reaches so far")
+        };
         events.iter().map(|shown| shown.event.seq).collect()
     }
 
     fn follow(feed: &Arc<Feed>, thread: Option<&str>) -> Follower {
-        feed.follow(&Space::default(), thread.map(|thread| ThreadId::parse(thread).unwrap()).as_ref())
+        feed.follow(
+            &Space::default(),
+            thread
+                .map(|thread| ThreadId::parse(thread).unwrap())
+                .as_ref(),
+        )
     }
 
     /// The feed has been told of the first event.
@@ -246,10 +309,20 @@ mod tests {
         let log = leaked(Log::of(&["x", "a", "b", "a.x", "a"]));
         let (feed, follower) = told_of_one(log).await;
         look(&log, &feed).await.unwrap();
-        assert_eq!((feed.told(&Space::default()), log.read.load(Ordering::Relaxed)), (Some(5), 0));
+        assert_eq!(
+            (
+                feed.told(&Space::default()),
+                log.read.load(Ordering::Relaxed)
+            ),
+            (Some(5), 0)
+        );
         let more = leaked(Log::of(&["x", "a", "b", "a.x", "a", "b", "x", "a", "x.y"]));
         look(&more, &feed).await.unwrap();
-        assert_eq!(more.read.load(Ordering::Relaxed), 3, "from the first that somebody listens for");
+        assert_eq!(
+            more.read.load(Ordering::Relaxed),
+            3,
+            "from the first that somebody listens for"
+        );
         assert_eq!(seqs(&follower, 1), [7, 9]);
     }
 

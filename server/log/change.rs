@@ -63,7 +63,15 @@ impl Spent {
     /// Each of the three with its other.
     #[must_use]
     pub fn with(self, other: Self, and: impl Fn(u64, u64) -> u64) -> Self {
-        let Self { calls, tokens, threads } = other;
-        Self { calls: and(self.calls, calls), tokens: and(self.tokens, tokens), threads: and(self.threads, threads) }
+        let Self {
+            calls,
+            tokens,
+            threads,
+        } = other;
+        Self {
+            calls: and(self.calls, calls),
+            tokens: and(self.tokens, tokens),
+            threads: and(self.threads, threads),
+        }
     }
 }

@@ -30,7 +30,17 @@ pub(super) use {event_columns, thread_columns};
 
 pub(super) type EventColumns = (i64, Uuid, i64, String, String, String, String, String);
 /// An event's columns after its space.
-pub(super) type PlacedColumns = (String, i64, Uuid, i64, String, String, String, String, String);
+pub(super) type PlacedColumns = (
+    String,
+    i64,
+    Uuid,
+    i64,
+    String,
+    String,
+    String,
+    String,
+    String,
+);
 pub(super) type SpentColumns = (i64, i64, i64);
 
 /// A thread's columns. They are read by name (a row of a database), or by their order (an array that Postgres made of them).
@@ -89,7 +99,11 @@ pub(super) fn unreadable(what: impl std::fmt::Display) -> StoreError {
 /// Those that can be read; of the others it is said that they cannot. For rounds that serve all spaces: what one of them has in
 /// its tables costs the others nothing.
 pub(super) fn readable<T>(rows: impl Iterator<Item = Result<T, StoreError>>) -> Vec<T> {
-    rows.filter_map(|row| row.inspect_err(|error| tracing::warn!(%error, "a row is left out")).ok()).collect()
+    rows.filter_map(|row| {
+        row.inspect_err(|error| tracing::warn!(%error, "a row is left out"))
+            .ok()
+    })
+    .collect()
 }
 
 pub(super) fn parse<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, StoreError> {
@@ -101,7 +115,9 @@ pub(super) fn parsed<'a, T: serde::Deserialize<'a>>(json: &'a str) -> Result<T, 
 }
 
 /// Rows that Postgres has put into JSON, each an array of its columns.
-pub(super) fn from_json<T: serde::de::DeserializeOwned>(rows: Option<String>) -> Result<Vec<T>, StoreError> {
+pub(super) fn from_json<T: serde::de::DeserializeOwned>(
+    rows: Option<String>,
+) -> Result<Vec<T>, StoreError> {
     rows.map_or(Ok(Vec::new()), |rows| parse(&rows))
 }
 
@@ -134,7 +150,9 @@ pub(super) fn event(columns: EventColumns) -> Result<Event, StoreError> {
         source: Source::parse(&source).ok_or_else(|| unreadable(source))?,
         modality: Modality::parse(&modality).ok_or_else(|| unreadable(modality))?,
         payload: parse(&payload)?,
-        meta: Meta { tags: parse(&tags)? },
+        meta: Meta {
+            tags: parse(&tags)?,
+        },
         thread: thread_id(thread)?,
         seq,
     })
@@ -149,7 +167,9 @@ pub(super) struct Unreadable {
 
 /// Seqs and threads, until a thread's name cannot be read.
 pub(super) fn threads(rows: Vec<(i64, String)>) -> Vec<(Seq, ThreadId)> {
-    rows.into_iter().map_while(|(seq, thread)| Some((seq, ThreadId::parse(&thread).ok()?))).collect()
+    rows.into_iter()
+        .map_while(|(seq, thread)| Some((seq, ThreadId::parse(&thread).ok()?)))
+        .collect()
 }
 
 /// An event, or what can be said of it.
@@ -161,8 +181,12 @@ pub(super) fn event_or_why(columns: EventColumns) -> Result<Event, Unreadable> {
 /// An event's JSON, if it can be read: what stands behind it is to be had all the same.
 pub(super) fn written(columns: EventColumns) -> Written {
     let seq = columns.0;
-    let json = written_json(columns).inspect_err(|error| tracing::warn!(%error, seq, "an event is left out of a page"));
-    Written { seq, json: json.ok() }
+    let json = written_json(columns)
+        .inspect_err(|error| tracing::warn!(%error, seq, "an event is left out of a page"));
+    Written {
+        seq,
+        json: json.ok(),
+    }
 }
 
 /// What is stored as JSON is taken over as it is.
@@ -172,7 +196,16 @@ fn written_json(columns: EventColumns) -> Result<Box<RawValue>, StoreError> {
     let modality = Modality::parse(&modality).ok_or_else(|| unreadable(modality))?;
     let (payload, tags) = (parsed::<&RawValue>(&payload)?, parsed::<&RawValue>(&tags)?);
     let (ts, thread) = (Timestamp::from_micros(ts), &thread_id(thread)?);
-    let parts = Parts { event_id, ts, source, modality, payload, meta: Tags { tags }, thread, seq };
+    let parts = Parts {
+        event_id,
+        ts,
+        source,
+        modality,
+        payload,
+        meta: Tags { tags },
+        thread,
+        seq,
+    };
     to_raw_value(&parts).map_err(unreadable)
 }
 
@@ -197,7 +230,11 @@ pub(super) fn thread(columns: ThreadColumns) -> Result<ThreadRow, StoreError> {
         self_messages: count(columns.self_messages)?,
         model_calls: count(columns.model_calls)?,
         tokens: count(columns.tokens)?,
-        state: if standing.is_empty() { ThreadState::default() } else { parse(standing)? },
+        state: if standing.is_empty() {
+            ThreadState::default()
+        } else {
+            parse(standing)?
+        },
         created: Timestamp::from_micros(columns.created),
         updated: Timestamp::from_micros(columns.updated),
     })
@@ -210,19 +247,32 @@ pub(super) fn placed_thread(columns: ThreadColumns) -> Result<(Space, ThreadRow)
 
 pub(super) fn placed_event(columns: PlacedColumns) -> Result<(Space, Event), StoreError> {
     let (space, seq, id, ts, thread, source, modality, payload, tags) = columns;
-    Ok((self::space(space)?, event((seq, id, ts, thread, source, modality, payload, tags))?))
+    Ok((
+        self::space(space)?,
+        event((seq, id, ts, thread, source, modality, payload, tags))?,
+    ))
 }
 
 pub(super) fn wait((space, target, thread): (String, String, String)) -> Result<Wait, StoreError> {
-    Ok(Wait { space: self::space(space)?, target: thread_id(target)?, thread: thread_id(thread)? })
+    Ok(Wait {
+        space: self::space(space)?,
+        target: thread_id(target)?,
+        thread: thread_id(thread)?,
+    })
 }
 
-pub(super) fn two_threads((one, other): (String, String)) -> Result<(ThreadId, ThreadId), StoreError> {
+pub(super) fn two_threads(
+    (one, other): (String, String),
+) -> Result<(ThreadId, ThreadId), StoreError> {
     Ok((thread_id(one)?, thread_id(other)?))
 }
 
 pub(super) fn spent((calls, tokens, threads): SpentColumns) -> Result<Spent, StoreError> {
-    Ok(Spent { calls: count(calls)?, tokens: count(tokens)?, threads: count(threads)? })
+    Ok(Spent {
+        calls: count(calls)?,
+        tokens: count(tokens)?,
+        threads: count(threads)?,
+    })
 }
 
 /// An event as its row has it.
@@ -235,7 +285,12 @@ pub(super) struct EventRow<'a> {
 
 impl<'a> EventRow<'a> {
     pub fn of(space: &'a Space, event: &'a Event, payload: &'a str) -> Result<Self, StoreError> {
-        Ok(Self { space, event, payload, tags: json(&event.meta.tags)? })
+        Ok(Self {
+            space,
+            event,
+            payload,
+            tags: json(&event.meta.tags)?,
+        })
     }
 }
 
@@ -254,7 +309,9 @@ pub(super) struct Writes<'a> {
 impl<'a> Writes<'a> {
     /// The events that wake a thread go into its mailbox.
     pub fn post(&mut self, events: impl Iterator<Item = (&'a Space, &'a Event)>) {
-        let mail = events.filter(|(_, event)| event.wakes()).map(|(space, event)| (space, &event.thread, event.seq));
+        let mail = events
+            .filter(|(_, event)| event.wakes())
+            .map(|(space, event)| (space, &event.thread, event.seq));
         self.mail.extend(mail);
     }
 }

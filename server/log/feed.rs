@@ -58,8 +58,9 @@ pub enum Hint {
 impl Hint {
     /// An event that this build cannot read.
     pub fn unreadable(thread: ThreadId, seq: Seq) -> Self {
-        let text =
-            format!("event {seq} cannot be read by this server, and is left out; a newer one may have written it");
+        let text = format!(
+            "event {seq} cannot be read by this server, and is left out; a newer one may have written it"
+        );
         Self::Trouble { thread, text }
     }
 
@@ -150,13 +151,20 @@ pub struct Hinted {
 impl Listener {
     fn new(since: Option<Seq>, hints: usize) -> Self {
         let ((head, _), (hints, _)) = (watch::channel(0), broadcast::channel(hints));
-        Self { since, seqs: VecDeque::new(), head, hints }
+        Self {
+            since,
+            seqs: VecDeque::new(),
+            head,
+            hints,
+        }
     }
 }
 
 /// The listeners that an event or hint of a thread concerns.
 fn concerned(thread: &ThreadId) -> impl Iterator<Item = Option<ThreadId>> {
-    [None, Some(thread.clone())].into_iter().chain(thread.ancestors().map(Some))
+    [None, Some(thread.clone())]
+        .into_iter()
+        .chain(thread.ancestors().map(Some))
 }
 
 impl FeedHead {
@@ -179,7 +187,8 @@ impl FeedHead {
 
     fn keep(&mut self, next: Option<Arc<Shown>>) {
         self.events.push_back(next);
-        while self.events.len() > 1 && (self.events.len() > TAIL_EVENTS || self.bytes > TAIL_BYTES) {
+        while self.events.len() > 1 && (self.events.len() > TAIL_EVENTS || self.bytes > TAIL_BYTES)
+        {
             self.forget_oldest();
         }
     }
@@ -203,11 +212,16 @@ impl FeedHead {
     }
 
     fn forget_oldest(&mut self) {
-        let Some(oldest) = self.events.pop_front().flatten() else { return };
+        let Some(oldest) = self.events.pop_front().flatten() else {
+            return;
+        };
         self.bytes -= oldest.json.len();
         let seq = oldest.event.seq;
         for key in concerned(&oldest.event.thread) {
-            if let Some(listener) = self.listeners.get_mut(&key).filter(|listener| listener.seqs.front() == Some(&seq))
+            if let Some(listener) = self
+                .listeners
+                .get_mut(&key)
+                .filter(|listener| listener.seqs.front() == Some(&seq))
             {
                 listener.seqs.pop_front();
                 listener.since = Some(seq);
@@ -218,7 +232,9 @@ impl FeedHead {
     /// The tail has no gaps: where an event is follows from the difference.
     fn at(&self, seq: Seq) -> Option<&Arc<Shown>> {
         let behind = usize::try_from(self.last? - seq).ok()?;
-        self.events.get(self.events.len().checked_sub(behind + 1)?)?.as_ref()
+        self.events
+            .get(self.events.len().checked_sub(behind + 1)?)?
+            .as_ref()
     }
 }
 
@@ -237,7 +253,9 @@ impl Feed {
     /// Tells of committed events of one space, in order. Known ones are skipped. False: events between those known and these
     /// are missing (another server committed them, or nobody heard that they were): what is after the gap is told once they are read.
     pub fn committed(&self, space: &Space, events: &[Arc<Shown>]) -> bool {
-        let Some(channel) = lock(&self.spaces).get(space).cloned() else { return true };
+        let Some(channel) = lock(&self.spaces).get(space).cloned() else {
+            return true;
+        };
         let mut told = lock(&channel.told);
         let first = told.last.map_or(0, |last| last + 1);
         let mut woken = Vec::new();
@@ -261,7 +279,9 @@ impl Feed {
 
     /// An event that stands next and cannot be read is stepped over, and those who follow are told so. False: it is not the next one.
     pub(super) fn step_over(&self, space: &Space, thread: &ThreadId, seq: Seq) -> bool {
-        let Some(channel) = lock(&self.spaces).get(space).cloned() else { return true };
+        let Some(channel) = lock(&self.spaces).get(space).cloned() else {
+            return true;
+        };
         let mut woken = Vec::new();
         {
             let mut told = lock(&channel.told);
@@ -284,7 +304,9 @@ impl Feed {
     /// An event that stands next, and that nobody here listens for, is passed over: it need not be read. False: somebody does, or it
     /// is not the next one.
     pub(super) fn pass_over(&self, space: &Space, thread: &ThreadId, seq: Seq) -> bool {
-        let Some(channel) = lock(&self.spaces).get(space).cloned() else { return false };
+        let Some(channel) = lock(&self.spaces).get(space).cloned() else {
+            return false;
+        };
         let mut told = lock(&channel.told);
         let is_next = told.last.is_some_and(|last| last + 1 == seq);
         let passes = is_next && !concerned(thread).any(|key| told.listeners.contains_key(&key));
@@ -320,9 +342,14 @@ impl Feed {
     /// Passes a hint to those who follow its thread, or the space, now; `known` is the last event that its maker has read,
     /// which another server may have stored, so that the followers here are yet to be told of it.
     pub fn hint(&self, space: &Space, known: Seq, hint: Hint) {
-        let Some(channel) = lock(&self.spaces).get(space).cloned() else { return };
+        let Some(channel) = lock(&self.spaces).get(space).cloned() else {
+            return;
+        };
         let told = lock(&channel.told);
-        let hinted = Hinted { hint: Arc::new(hint), after: told.last.unwrap_or(0).max(known) };
+        let hinted = Hinted {
+            hint: Arc::new(hint),
+            after: told.last.unwrap_or(0).max(known),
+        };
         for key in concerned(hinted.hint.thread()) {
             if let Some(listener) = told.listeners.get(&key) {
                 // No receiver, no hint: that is what a hint is.
@@ -339,10 +366,20 @@ impl Feed {
         let mut told = lock(&channel.told);
         let since = told.last;
         let hints = if thread.is_none() { HINTS.0 } else { HINTS.1 };
-        let listener = told.listeners.entry(thread.cloned()).or_insert_with(|| Listener::new(since, hints));
+        let listener = told
+            .listeners
+            .entry(thread.cloned())
+            .or_insert_with(|| Listener::new(since, hints));
         let (head, hints) = (listener.head.subscribe(), listener.hints.subscribe());
         drop(told);
-        Follower { head, hints, channel, space: space.clone(), thread: thread.cloned(), feed: self.clone() }
+        Follower {
+            head,
+            hints,
+            channel,
+            space: space.clone(),
+            thread: thread.cloned(),
+            feed: self.clone(),
+        }
     }
 }
 
@@ -360,13 +397,24 @@ impl Follower {
     /// What of concern was committed after `seq`, as far as the tail reaches; at most `limit` events.
     pub fn after(&self, seq: Seq, limit: usize) -> Tail {
         let told = lock(&self.channel.told);
-        let Some(listener) = told.listeners.get(&self.thread) else { return Tail::Events(Vec::new()) };
+        let Some(listener) = told.listeners.get(&self.thread) else {
+            return Tail::Events(Vec::new());
+        };
         match listener.since {
             None => Tail::Events(Vec::new()),
             Some(since) if since > seq => Tail::Behind,
             Some(_) => {
-                let from = listener.seqs.partition_point(|of_concern| *of_concern <= seq);
-                Tail::Events(listener.seqs.range(from..).take(limit).filter_map(|seq| told.at(*seq).cloned()).collect())
+                let from = listener
+                    .seqs
+                    .partition_point(|of_concern| *of_concern <= seq);
+                Tail::Events(
+                    listener
+                        .seqs
+                        .range(from..)
+                        .take(limit)
+                        .filter_map(|seq| told.at(*seq).cloned())
+                        .collect(),
+                )
             }
         }
     }
@@ -374,15 +422,23 @@ impl Follower {
     /// How far a reader is that has read everything of concern up to `seq`: nothing of concern lies between.
     pub fn passed(&self, seq: Seq) -> Seq {
         let told = lock(&self.channel.told);
-        let Some(listener) = told.listeners.get(&self.thread) else { return seq };
+        let Some(listener) = told.listeners.get(&self.thread) else {
+            return seq;
+        };
         let is_complete = listener.since.is_some_and(|since| since <= seq);
         let has_more = listener.seqs.back().is_some_and(|last| *last > seq);
-        if is_complete && !has_more { told.last.unwrap_or(seq).max(seq) } else { seq }
+        if is_complete && !has_more {
+            told.last.unwrap_or(seq).max(seq)
+        } else {
+            seq
+        }
     }
 
     /// Whether everything up to `seq` was told.
     pub fn reaches(&self, seq: Seq) -> bool {
-        lock(&self.channel.told).last.is_some_and(|last| last >= seq)
+        lock(&self.channel.told)
+            .last
+            .is_some_and(|last| last >= seq)
     }
 
     /// Waits until something of concern was committed since the last call. Cancel safe.
@@ -424,7 +480,11 @@ impl Drop for Follower {
         let mut spaces = lock(&self.feed.spaces);
         let mut told = lock(&self.channel.told);
         // This follower's own receiver still counts.
-        if told.listeners.get(&self.thread).is_some_and(|listener| listener.head.receiver_count() <= 1) {
+        if told
+            .listeners
+            .get(&self.thread)
+            .is_some_and(|listener| listener.head.receiver_count() <= 1)
+        {
             told.listeners.remove(&self.thread);
         }
         if told.listeners.is_empty() {

@@ -42,7 +42,10 @@ pub(super) trait Indexing: Send + 'static {
     fn behind(&mut self) -> impl Future<Output = Result<Vec<(Space, Gap)>, StoreError>> + Send;
     /// Adds the next events of these spaces in one transaction, as many as it takes: how far those came that had their turn, in
     /// order.
-    fn add(&mut self, spaces: &[Space]) -> impl Future<Output = Result<Vec<Added>, StoreError>> + Send;
+    fn add(
+        &mut self,
+        spaces: &[Space],
+    ) -> impl Future<Output = Result<Vec<Added>, StoreError>> + Send;
     fn close(self) -> impl Future<Output = ()> + Send;
 }
 
@@ -55,7 +58,10 @@ pub(super) struct Left {
 
 impl Left {
     pub fn new() -> Self {
-        Self { events: EVENTS, bytes: BYTES }
+        Self {
+            events: EVENTS,
+            bytes: BYTES,
+        }
     }
 
     pub fn is_nothing(&self) -> bool {
@@ -70,7 +76,9 @@ pub(super) async fn read_batch(
 ) -> Result<(Vec<Indexed>, bool), StoreError> {
     let mut events = Vec::new();
     while left.bytes > 0 {
-        let Some(row) = rows.try_next().await? else { break };
+        let Some(row) = rows.try_next().await? else {
+            break;
+        };
         left.bytes = left.bytes.saturating_sub(row.6.len());
         left.events -= 1;
         let (event, read) = Indexed::read(row);
@@ -113,8 +121,21 @@ impl Index {
             soon: B::SOON,
             most: B::MOST,
         };
-        let (state, progress, unserved) = (index.state.clone(), index.progress.clone(), index.unserved.clone());
-        let task = Task { backend, state, wakes, progress, unserved, asked: false, more: false, last: None };
+        let (state, progress, unserved) = (
+            index.state.clone(),
+            index.progress.clone(),
+            index.unserved.clone(),
+        );
+        let task = Task {
+            backend,
+            state,
+            wakes,
+            progress,
+            unserved,
+            asked: false,
+            more: false,
+            last: None,
+        };
         tokio::spawn(supervisor.watch("the index", task.run()));
         index
     }
@@ -128,7 +149,14 @@ impl Index {
     pub fn grew(&self, space: &Space, first: Seq, last: Seq) {
         let mut state = lock(&self.state);
         let (slept, before) = (state.behind.is_empty(), state.without);
-        state.know(space, Gap { indexed: first - 1, head: last }, false);
+        state.know(
+            space,
+            Gap {
+                indexed: first - 1,
+                head: last,
+            },
+            false,
+        );
         state.grown += 1;
         if slept || (before < self.soon && state.without >= self.soon) {
             self.wake();
@@ -138,7 +166,11 @@ impl Index {
     /// Whether a space may grow: not too many of its events are without, or nobody adds them.
     pub fn has_room(&self, space: &Space) -> bool {
         let state = lock(&self.state);
-        state.closed || state.behind.get(space).is_none_or(|behind| behind.has_room(self.most))
+        state.closed
+            || state
+                .behind
+                .get(space)
+                .is_none_or(|behind| behind.has_room(self.most))
     }
 
     /// The next transaction's end, or that of the index.
@@ -155,7 +187,14 @@ impl Index {
                 return Err(gone());
             }
             state.know(space, gap, true);
-            state.wait(space, Waiter { reached: gap.head, promised: false, answer });
+            state.wait(
+                space,
+                Waiter {
+                    reached: gap.head,
+                    promised: false,
+                    answer,
+                },
+            );
         }
         self.wake();
         answered.await.map_err(|_| gone())?
@@ -199,7 +238,9 @@ impl<B: Indexing> Task<B> {
         match self.backend.behind().await {
             Ok(spaces) => {
                 let mut state = lock(&self.state);
-                spaces.iter().for_each(|(space, gap)| state.know(space, *gap, true));
+                spaces
+                    .iter()
+                    .for_each(|(space, gap)| state.know(space, *gap, true));
             }
             Err(error) => {
                 tracing::warn!(%error, "the index cannot be looked at; it goes on with the next event")
@@ -291,7 +332,8 @@ impl<B: Indexing> Task<B> {
             Err(error) => {
                 self.more = false;
                 for space in spaces {
-                    self.unserved.note(space, Work::Index, &Err::<(), _>(error.clone()));
+                    self.unserved
+                        .note(space, Work::Index, &Err::<(), _>(error.clone()));
                     if state.failed(space) {
                         let space = space.as_str();
                         tracing::warn!(%error, space, "the index stays behind until the next event");
@@ -344,10 +386,26 @@ mod tests {
             let index = self.index.lock().unwrap().clone();
             if let (Some(index), true) = (index, names().any(|name| name == "a")) {
                 // Somebody waits for it at every time.
-                tokio::spawn(async move { index.reach(&space("a"), Gap { indexed: 0, head: 1 }).await });
+                tokio::spawn(async move {
+                    index
+                        .reach(
+                            &space("a"),
+                            Gap {
+                                indexed: 0,
+                                head: 1,
+                            },
+                        )
+                        .await
+                });
                 tokio::task::yield_now().await;
             }
-            Ok(spaces.iter().map(|_| Added { reached: 1, more: false }).collect())
+            Ok(spaces
+                .iter()
+                .map(|_| Added {
+                    reached: 1,
+                    more: false,
+                })
+                .collect())
         }
 
         async fn close(self) {}
@@ -355,11 +413,17 @@ mod tests {
 
     fn start() -> (Index, Asked, Own) {
         let (asked, own) = (Asked::default(), Own::default());
-        let fake = Fake { index: own.clone(), asked: asked.clone() };
+        let fake = Fake {
+            index: own.clone(),
+            asked: asked.clone(),
+        };
         (Index::start(fake, &Supervisor::default()), asked, own)
     }
 
-    const ONE: Gap = Gap { indexed: 0, head: 1 };
+    const ONE: Gap = Gap {
+        indexed: 0,
+        head: 1,
+    };
 
     #[tokio::test]
     async fn who_waits_is_served_although_somebody_waits_for_a_space_before_it_at_every_time() {
@@ -369,11 +433,21 @@ mod tests {
         let before = asked.lock().unwrap().len();
         let served = timeout(Duration::from_secs(5), index.reach(&space("z"), ONE)).await;
         served.expect("z has its turn").unwrap();
-        assert!(asked.lock().unwrap().len() - before <= 3, "{:?}", asked.lock().unwrap());
+        assert!(
+            asked.lock().unwrap().len() - before <= 3,
+            "{:?}",
+            asked.lock().unwrap()
+        );
         // And what nobody waits for is not kept from it either, when there is much of it.
         index.grew(&space("m"), 1, 600);
         let begun = Instant::now();
-        while !asked.lock().unwrap().iter().flatten().any(|name| name == "m") {
+        while !asked
+            .lock()
+            .unwrap()
+            .iter()
+            .flatten()
+            .any(|name| name == "m")
+        {
             assert!(begun.elapsed() < Duration::from_secs(5), "m has no turn");
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -384,18 +458,30 @@ mod tests {
     #[tokio::test]
     async fn many_small_spaces_share_a_transaction_and_one_that_fails_harms_none() {
         let (index, asked, _) = start();
-        let all = (0..100).map(|number| format!("s{number}")).chain(["bad".to_owned()]);
+        let all = (0..100)
+            .map(|number| format!("s{number}"))
+            .chain(["bad".to_owned()]);
         let all: Vec<Space> = all.map(|name| space(&name)).collect();
         let waiting = all.iter().map(|space| index.reach(space, ONE));
         let answers = futures_util::future::join_all(waiting).await;
         assert_eq!(answers.iter().filter(|answer| answer.is_err()).count(), 1);
         // The first of them began alone; where one failed with others, each of those came alone.
-        let together = |asked: &[Vec<String>]| asked.iter().filter(|spaces| spaces.len() > 1).count();
-        assert!((2..=3).contains(&together(&asked.lock().unwrap())), "{:?}", asked.lock().unwrap());
+        let together =
+            |asked: &[Vec<String>]| asked.iter().filter(|spaces| spaces.len() > 1).count();
+        assert!(
+            (2..=3).contains(&together(&asked.lock().unwrap())),
+            "{:?}",
+            asked.lock().unwrap()
+        );
         asked.lock().unwrap().clear();
-        let again = futures_util::future::join_all(all.iter().map(|space| index.reach(space, ONE))).await;
+        let again =
+            futures_util::future::join_all(all.iter().map(|space| index.reach(space, ONE))).await;
         assert_eq!(again.iter().filter(|answer| answer.is_err()).count(), 1);
-        assert!(asked.lock().unwrap().len() <= 5, "what failed before is tried alone: {:?}", asked.lock().unwrap());
+        assert!(
+            asked.lock().unwrap().len() <= 5,
+            "what failed before is tried alone: {:?}",
+            asked.lock().unwrap()
+        );
         index.close().await;
     }
 }

@@ -28,7 +28,10 @@ pub(super) struct Gap {
 
 /// Spaces with how far their index is and where their log ends.
 pub(super) fn gaps(rows: Vec<(String, i64, i64)>) -> Vec<(Space, Gap)> {
-    readable(rows.into_iter().map(|(name, indexed, head)| Ok((space(name)?, Gap { indexed, head }))))
+    readable(
+        rows.into_iter()
+            .map(|(name, indexed, head)| Ok((space(name)?, Gap { indexed, head }))),
+    )
 }
 
 /// A term as its row has it: with the visibility and the seq of its event.
@@ -50,7 +53,12 @@ impl Indexed {
         Self {
             seq: event.seq,
             level: event.visibility() as i16,
-            terms: terms::terms_of(&event.thread, &event.meta.tags, event.source, event.modality),
+            terms: terms::terms_of(
+                &event.thread,
+                &event.meta.tags,
+                event.source,
+                event.modality,
+            ),
             words: words::tokens(event.text()),
         }
     }
@@ -60,19 +68,36 @@ impl Indexed {
     pub fn read(columns: IndexColumns) -> (Self, Result<(), StoreError>) {
         let (seq, thread, source, modality, tags, level, payload) = columns;
         let mut all = Ok(());
-        let from = kept(&mut all, Source::parse(&source).ok_or_else(|| unreadable(source)));
-        let kind = kept(&mut all, Modality::parse(&modality).ok_or_else(|| unreadable(modality)));
+        let from = kept(
+            &mut all,
+            Source::parse(&source).ok_or_else(|| unreadable(source)),
+        );
+        let kind = kept(
+            &mut all,
+            Modality::parse(&modality).ok_or_else(|| unreadable(modality)),
+        );
         let tags: Option<Vec<String>> = kept(&mut all, parse(&tags));
         let text = kept(&mut all, payload_text(&payload));
         let terms = match kept(&mut all, thread_id(thread)) {
             Some(thread) => {
                 // These two have no terms of their own.
-                let (from, kind) = (from.unwrap_or(Source::Internal), kind.unwrap_or(Modality::Text));
+                let (from, kind) = (
+                    from.unwrap_or(Source::Internal),
+                    kind.unwrap_or(Modality::Text),
+                );
                 terms::terms_of(&thread, &tags.unwrap_or_default(), from, kind)
             }
             None => vec![terms::SPACE.to_owned()],
         };
-        (Self { seq, level, terms, words: words::tokens(&text.unwrap_or_default()) }, all)
+        (
+            Self {
+                seq,
+                level,
+                terms,
+                words: words::tokens(&text.unwrap_or_default()),
+            },
+            all,
+        )
     }
 }
 
@@ -85,7 +110,9 @@ fn payload_text(payload: &str) -> Result<String, StoreError> {
     }
     let text = parsed::<Parts<'_>>(payload)?.text;
     // What is not a text has no words.
-    Ok(text.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default())
+    Ok(text
+        .and_then(|text| serde_json::from_str(text.get()).ok())
+        .unwrap_or_default())
 }
 
 /// What was read; if it was not, it is said why.
@@ -96,7 +123,10 @@ fn kept<T>(all: &mut Result<(), StoreError>, read: Result<T, StoreError>) -> Opt
 /// The terms of these events, in the order of their key: neighbours share pages.
 pub(super) fn term_rows(events: &[Indexed]) -> Vec<TermRow<'_>> {
     let mut rows = Vec::with_capacity(events.iter().map(|it| it.terms.len()).sum());
-    for Indexed { seq, level, terms, .. } in events {
+    for Indexed {
+        seq, level, terms, ..
+    } in events
+    {
         rows.extend(terms.iter().map(|term| (term.as_str(), *level, *seq)));
     }
     rows.sort_unstable();

@@ -37,7 +37,11 @@ pub trait Store:
 {
 }
 
-impl<S: EventLog + Threads + ProjectionRows + Leasing + BlobStore + VectorStore + VectorIndex + Upkeep> Store for S {}
+impl<
+    S: EventLog + Threads + ProjectionRows + Leasing + BlobStore + VectorStore + VectorIndex + Upkeep,
+> Store for S
+{
+}
 
 /// The log of each space: appended to, read, followed. Errors: see [`Store`].
 #[async_trait]
@@ -73,14 +77,27 @@ pub trait EventLog: Send + Sync + 'static {
 #[async_trait]
 pub trait Threads: Send + Sync + 'static {
     /// One thread.
-    async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, StoreError>;
+    async fn thread(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+    ) -> Result<Option<ThreadRow>, StoreError>;
 
     /// One thread as it was when this server last wrote to it, or read it: no trip, for whoever runs its turn. What others have
     /// appended meanwhile may be missing, which is as if it had come a moment later.
-    async fn thread_lately(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, StoreError>;
+    async fn thread_lately(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+    ) -> Result<Option<ThreadRow>, StoreError>;
 
     /// Threads by id, those after `after`, at most `limit`.
-    async fn threads(&self, space: &Space, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadRow>, StoreError>;
+    async fn threads(
+        &self,
+        space: &Space,
+        after: Option<&ThreadId>,
+        limit: u32,
+    ) -> Result<Vec<ThreadRow>, StoreError>;
 
     /// Threads below a thread that have not ended, by id, those after `after`, at most `limit`.
     async fn descendants(
@@ -98,14 +115,25 @@ pub trait Threads: Send + Sync + 'static {
     async fn living(&self, space: &Space) -> Result<u64, StoreError>;
 
     /// How many events after `after` are in a thread's mailbox (wake it, `seq` above `handled`), counted up to `limit`.
-    async fn queued(&self, space: &Space, thread: &ThreadId, after: Seq, limit: u32) -> Result<u32, StoreError>;
+    async fn queued(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        after: Seq,
+        limit: u32,
+    ) -> Result<u32, StoreError>;
 
     /// Threads of all spaces with something in their mailbox that no living server has a lease on: some of every space that has
     /// any, at most `limit` of one.
     async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, StoreError>;
 
     /// The threads that wait for one of these and nobody else, each behind that one, by id; at most `limit`.
-    async fn awaiting(&self, space: &Space, of: Span<'_>, limit: u32) -> Result<Vec<(ThreadId, ThreadId)>, StoreError>;
+    async fn awaiting(
+        &self,
+        space: &Space,
+        of: Span<'_>,
+        limit: u32,
+    ) -> Result<Vec<(ThreadId, ThreadId)>, StoreError>;
 
     /// All threads of all spaces that wait for one thread alone, a page at a time: those after `after`, at most `limit`.
     async fn waits(&self, after: Option<&Wait>, limit: u32) -> Result<Vec<Wait>, StoreError>;
@@ -119,7 +147,11 @@ pub trait ProjectionRows: Send + Sync + 'static {
 
     /// All rows that a table has of a space, by key. For what every turn asks: they come from a cache (SQLite), or are read together
     /// with those that others ask for at the same time (Postgres).
-    async fn all_rows(&self, table: &'static Table, space: &Space) -> Result<Arc<[Row]>, StoreError>;
+    async fn all_rows(
+        &self,
+        table: &'static Table,
+        space: &Space,
+    ) -> Result<Arc<[Row]>, StoreError>;
 
     /// At most `limit` rows of a space that have all these words (`Table::words`; as `words::asked` makes them); which of more is not said.
     /// `StoreError::TooDear` where it takes longer than it may.
@@ -137,7 +169,12 @@ pub trait ProjectionRows: Send + Sync + 'static {
 pub trait Leasing: Send + Sync + 'static {
     /// Takes the lease on a thread for `ttl`, and reads the thread under it; `None` when another holder has it. A lease ends with its
     /// time: whoever goes on appending under it is refused only when somebody else has taken it.
-    async fn lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, StoreError>;
+    async fn lease(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        ttl: Duration,
+    ) -> Result<Option<Leased>, StoreError>;
 
     /// Prolongs leases; returns those that are lost.
     async fn renew(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, StoreError>;
@@ -172,7 +209,11 @@ pub trait BlobStore: Send + Sync + 'static {
 #[async_trait]
 pub trait VectorStore: Send + Sync + 'static {
     /// Those that there are of these hashes, at most [`PAGE`](super::vectors::PAGE), in any order.
-    async fn vectors(&self, of: &Maker, hashes: &[Hash]) -> Result<Vec<(Hash, Vec<u8>)>, StoreError>;
+    async fn vectors(
+        &self,
+        of: &Maker,
+        hashes: &[Hash],
+    ) -> Result<Vec<(Hash, Vec<u8>)>, StoreError>;
 
     /// The number of dimensions that stored vectors of the same model have, where it is another than this one.
     async fn other_dimensions(&self, of: &Maker) -> Result<Option<u32>, StoreError>;
@@ -199,7 +240,11 @@ pub trait VectorIndex: Send + Sync + 'static {
     }
 
     /// Those of some statements, with the hashes of what a model is sent of each, that it has; at most [`PAGE`](super::vectors::PAGE).
-    async fn indexed(&self, _of: &IndexOf, _statements: &[(String, Hash)]) -> Result<Vec<String>, StoreError> {
+    async fn indexed(
+        &self,
+        _of: &IndexOf,
+        _statements: &[(String, Hash)],
+    ) -> Result<Vec<String>, StoreError> {
         Ok(Vec::new())
     }
 

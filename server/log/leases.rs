@@ -33,15 +33,24 @@ fn key(fence: &Fence) -> Key {
 
 impl State {
     fn has(&self, fence: &Fence) -> bool {
-        self.held.get(&key(fence)).is_some_and(|(number, _)| *number == fence.number)
+        self.held
+            .get(&key(fence))
+            .is_some_and(|(number, _)| *number == fence.number)
     }
 }
 
 impl Leases {
     /// No leases yet; numbers begin after `last`.
     pub fn new(last: i64) -> Self {
-        let state = State { last, held: HashMap::new(), appending: HashSet::new() };
-        Self { state: Mutex::new(state), settled: Notify::new() }
+        let state = State {
+            last,
+            held: HashMap::new(),
+            appending: HashSet::new(),
+        };
+        Self {
+            state: Mutex::new(state),
+            settled: Notify::new(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -66,7 +75,11 @@ impl Leases {
 
     fn try_take(&self, key: &Key, ttl: Duration) -> Option<Option<Fence>> {
         let mut state = self.lock();
-        if state.held.get(key).is_some_and(|(_, until)| *until > Instant::now()) {
+        if state
+            .held
+            .get(key)
+            .is_some_and(|(_, until)| *until > Instant::now())
+        {
             return Some(None);
         }
         if state.appending.contains(key) {
@@ -74,16 +87,25 @@ impl Leases {
         }
         state.last += 1;
         let number = state.last;
-        state.held.insert(key.clone(), (number, Instant::now() + ttl));
-        Some(Some(Fence { space: key.0.clone(), thread: key.1.clone(), number }))
+        state
+            .held
+            .insert(key.clone(), (number, Instant::now() + ttl));
+        Some(Some(Fence {
+            space: key.0.clone(),
+            thread: key.1.clone(),
+            number,
+        }))
     }
 
     /// Prolongs leases; returns the lost ones.
     pub fn renew(&self, fences: &[Fence], ttl: Duration) -> Vec<Fence> {
         let mut state = self.lock();
-        let (kept, lost): (Vec<&Fence>, Vec<&Fence>) = fences.iter().partition(|fence| state.has(fence));
+        let (kept, lost): (Vec<&Fence>, Vec<&Fence>) =
+            fences.iter().partition(|fence| state.has(fence));
         for fence in kept {
-            state.held.insert(key(fence), (fence.number, Instant::now() + ttl));
+            state
+                .held
+                .insert(key(fence), (fence.number, Instant::now() + ttl));
         }
         lost.into_iter().cloned().collect()
     }
@@ -99,7 +121,11 @@ impl Leases {
     /// Those that hold; they stay until `settled`.
     pub fn begin(&self, fences: &[Fence]) -> HashSet<Fence> {
         let mut state = self.lock();
-        let held: HashSet<Fence> = fences.iter().filter(|fence| state.has(fence)).cloned().collect();
+        let held: HashSet<Fence> = fences
+            .iter()
+            .filter(|fence| state.has(fence))
+            .cloned()
+            .collect();
         state.appending.extend(held.iter().map(key));
         held
     }
@@ -119,7 +145,10 @@ impl Leases {
     /// Whether somebody has it now.
     pub fn is_held(&self, space: &Space, thread: &ThreadId) -> bool {
         let state = self.lock();
-        state.held.get(&(space.clone(), thread.clone())).is_some_and(|(_, until)| *until > Instant::now())
+        state
+            .held
+            .get(&(space.clone(), thread.clone()))
+            .is_some_and(|(_, until)| *until > Instant::now())
     }
 
     /// How many somebody has.

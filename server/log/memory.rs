@@ -71,22 +71,43 @@ struct Memory {
 }
 
 /// Opens a store in memory on a disk. `StoreError::Unavailable` where another one uses the disk.
-pub(super) fn open(disk: &Disk, options: &Options, project: Project) -> Result<Arc<dyn Store>, StoreError> {
+pub(super) fn open(
+    disk: &Disk,
+    options: &Options,
+    project: Project,
+) -> Result<Arc<dyn Store>, StoreError> {
     {
         let mut stored = disk.lock();
         if std::mem::replace(&mut stored.is_open, true) {
-            return Err(StoreError::Unavailable("another store uses this memory".into()));
+            return Err(StoreError::Unavailable(
+                "another store uses this memory".into(),
+            ));
         }
         if stored.epoch.is_nil() {
             stored.epoch = crate::words::id::fresh();
         }
     }
-    let (feed, leases) = (Arc::new(Feed::default()), Arc::new(Leases::new(crate::words::id::drawn() >> 1)));
+    let (feed, leases) = (
+        Arc::new(Feed::default()),
+        Arc::new(Leases::new(crate::words::id::drawn() >> 1)),
+    );
     let index = Index::start(NoIndex(disk.clone()), &options.supervisor);
-    let log = Log { disk: disk.clone(), leases: leases.clone() };
+    let log = Log {
+        disk: disk.clone(),
+        leases: leases.clone(),
+    };
     let writer = Writer::start(log, feed.clone(), index.clone(), project, options);
     let closed = AtomicBool::new(false);
-    Ok(Arc::new(Memory { disk: disk.clone(), writer, index, feed, leases, here: Here::new(), project, closed }))
+    Ok(Arc::new(Memory {
+        disk: disk.clone(),
+        writer,
+        index,
+        feed,
+        leases,
+        here: Here::new(),
+        project,
+        closed,
+    }))
 }
 
 impl Drop for Memory {
@@ -125,21 +146,42 @@ impl EventLog for Memory {
 
     async fn head(&self, space: &Space) -> Result<Head, StoreError> {
         let stored = self.stored()?;
-        Ok(Head { seq: stored.head(space).map_or(0, |head| head.seq), epoch: stored.epoch })
+        Ok(Head {
+            seq: stored.head(space).map_or(0, |head| head.seq),
+            epoch: stored.epoch,
+        })
     }
 
     async fn events(&self, space: &Space, query: &Query) -> Result<Vec<Event>, StoreError> {
-        Ok(self.stored()?.page(space, query).iter().map(|shown| shown.event.clone()).collect())
+        Ok(self
+            .stored()?
+            .page(space, query)
+            .iter()
+            .map(|shown| shown.event.clone())
+            .collect())
     }
 
     async fn written(&self, space: &Space, query: &Query) -> Result<Vec<Written>, StoreError> {
         let json = |shown: &Shown| RawValue::from_string(shown.json.to_string()).ok();
         let page = self.stored()?.page(space, query);
-        Ok(page.iter().map(|shown| Written { seq: shown.event.seq, json: json(shown) }).collect())
+        Ok(page
+            .iter()
+            .map(|shown| Written {
+                seq: shown.event.seq,
+                json: json(shown),
+            })
+            .collect())
     }
 
     async fn ever(&self, space: &Space, tag: &str) -> Result<bool, StoreError> {
-        let has = |shown: &Arc<Shown>| shown.event.meta.tags.iter().any(|it| it.to_lowercase() == tag);
+        let has = |shown: &Arc<Shown>| {
+            shown
+                .event
+                .meta
+                .tags
+                .iter()
+                .any(|it| it.to_lowercase() == tag)
+        };
         Ok(self.stored()?.log(space).iter().any(has))
     }
 
@@ -150,17 +192,32 @@ impl EventLog for Memory {
 
 #[async_trait]
 impl Threads for Memory {
-    async fn thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, StoreError> {
+    async fn thread(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+    ) -> Result<Option<ThreadRow>, StoreError> {
         Ok(self.stored()?.thread(space, thread).cloned())
     }
 
-    async fn thread_lately(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, StoreError> {
+    async fn thread_lately(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+    ) -> Result<Option<ThreadRow>, StoreError> {
         self.thread(space, thread).await
     }
 
-    async fn threads(&self, space: &Space, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadRow>, StoreError> {
+    async fn threads(
+        &self,
+        space: &Space,
+        after: Option<&ThreadId>,
+        limit: u32,
+    ) -> Result<Vec<ThreadRow>, StoreError> {
         let stored = self.stored()?;
-        let asked = stored.threads(space).filter(|row| after.is_none_or(|after| row.thread > *after));
+        let asked = stored
+            .threads(space)
+            .filter(|row| after.is_none_or(|after| row.thread > *after));
         Ok(first(asked.cloned(), limit))
     }
 
@@ -173,25 +230,52 @@ impl Threads for Memory {
     ) -> Result<Vec<ThreadRow>, StoreError> {
         let stored = self.stored()?;
         let is_below = |row: &&ThreadRow| row.thread != *thread && row.thread.is_within(thread);
-        let living = stored.threads(space).filter(is_below).filter(|row| !row.status.is_final());
-        Ok(first(living.filter(|row| after.is_none_or(|after| row.thread > *after)).cloned(), limit))
+        let living = stored
+            .threads(space)
+            .filter(is_below)
+            .filter(|row| !row.status.is_final());
+        Ok(first(
+            living
+                .filter(|row| after.is_none_or(|after| row.thread > *after))
+                .cloned(),
+            limit,
+        ))
     }
 
     async fn spent(&self, space: &Space, root: Option<Seq>) -> Result<Spent, StoreError> {
-        Ok(self.stored()?.roots.get(&(space.clone(), root.unwrap_or(SPACE))).copied().unwrap_or_default())
+        Ok(self
+            .stored()?
+            .roots
+            .get(&(space.clone(), root.unwrap_or(SPACE)))
+            .copied()
+            .unwrap_or_default())
     }
 
     async fn living(&self, space: &Space) -> Result<u64, StoreError> {
         Ok(self.stored()?.living(space))
     }
 
-    async fn queued(&self, space: &Space, thread: &ThreadId, after: Seq, limit: u32) -> Result<u32, StoreError> {
+    async fn queued(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        after: Seq,
+        limit: u32,
+    ) -> Result<u32, StoreError> {
         let stored = self.stored()?;
-        let Some(row) = stored.thread(space, thread) else { return Ok(0) };
+        let Some(row) = stored.thread(space, thread) else {
+            return Ok(0);
+        };
         let after = after.max(row.handled);
-        let waits =
-            |shown: &&Arc<Shown>| shown.event.thread == *thread && shown.event.seq > after && shown.event.wakes();
-        let waiting = stored.log(space).iter().filter(waits).take(limit as usize).count();
+        let waits = |shown: &&Arc<Shown>| {
+            shown.event.thread == *thread && shown.event.seq > after && shown.event.wakes()
+        };
+        let waiting = stored
+            .log(space)
+            .iter()
+            .filter(waits)
+            .take(limit as usize)
+            .count();
         Ok(u32::try_from(waiting).unwrap_or(limit))
     }
 
@@ -205,15 +289,27 @@ impl Threads for Memory {
                 row.woken > row.handled && can_run && !self.leases.is_held(space, &row.thread)
             };
             let ready = stored.threads(space).filter(ready);
-            waiting.extend(first(ready.map(|row| (space.clone(), row.thread.clone())), limit));
+            waiting.extend(first(
+                ready.map(|row| (space.clone(), row.thread.clone())),
+                limit,
+            ));
         }
         Ok(waiting)
     }
 
-    async fn awaiting(&self, space: &Space, of: Span<'_>, limit: u32) -> Result<Vec<(ThreadId, ThreadId)>, StoreError> {
+    async fn awaiting(
+        &self,
+        space: &Space,
+        of: Span<'_>,
+        limit: u32,
+    ) -> Result<Vec<(ThreadId, ThreadId)>, StoreError> {
         let stored = self.stored()?;
         let pair = |row: &ThreadRow| Some((row.awaits()?.clone(), row.thread.clone()));
-        let mut pairs: Vec<_> = stored.threads(space).filter_map(pair).filter(|(it, _)| of.contains(&it)).collect();
+        let mut pairs: Vec<_> = stored
+            .threads(space)
+            .filter_map(pair)
+            .filter(|(it, _)| of.contains(&it))
+            .collect();
         pairs.sort_unstable();
         Ok(first(pairs.into_iter(), limit))
     }
@@ -221,12 +317,21 @@ impl Threads for Memory {
     async fn waits(&self, after: Option<&Wait>, limit: u32) -> Result<Vec<Wait>, StoreError> {
         let stored = self.stored()?;
         let wait = |((space, thread), row): (&(Space, ThreadId), &ThreadRow)| {
-            Some(Wait { space: space.clone(), target: row.awaits()?.clone(), thread: thread.clone() })
+            Some(Wait {
+                space: space.clone(),
+                target: row.awaits()?.clone(),
+                thread: thread.clone(),
+            })
         };
         let mut waits: Vec<Wait> = stored.threads.iter().filter_map(wait).collect();
         let place = |it: &Wait| (it.space.clone(), it.target.clone(), it.thread.clone());
         waits.sort_by_key(place);
-        Ok(first(waits.into_iter().filter(|it| after.is_none_or(|after| place(it) > place(after))), limit))
+        Ok(first(
+            waits
+                .into_iter()
+                .filter(|it| after.is_none_or(|after| place(it) > place(after))),
+            limit,
+        ))
     }
 }
 
@@ -236,8 +341,14 @@ impl ProjectionRows for Memory {
         Ok(select.among(self.stored()?.rows(select.table())))
     }
 
-    async fn all_rows(&self, table: &'static Table, space: &Space) -> Result<Arc<[Row]>, StoreError> {
-        Ok(Select::all(table, space).among(self.stored()?.rows(table)).into())
+    async fn all_rows(
+        &self,
+        table: &'static Table,
+        space: &Space,
+    ) -> Result<Arc<[Row]>, StoreError> {
+        Ok(Select::all(table, space)
+            .among(self.stored()?.rows(table))
+            .into())
     }
 
     async fn rows_with(
@@ -247,7 +358,9 @@ impl ProjectionRows for Memory {
         words: &[String],
         limit: u32,
     ) -> Result<Vec<Row>, StoreError> {
-        let Some(of) = table.words.as_ref().map(|words| words.of) else { return Ok(Vec::new()) };
+        let Some(of) = table.words.as_ref().map(|words| words.of) else {
+            return Ok(Vec::new());
+        };
         let rows = Select::of(table, space).among(self.stored()?.rows(table));
         let has = |row: &Row| {
             let all = of(row);
@@ -259,9 +372,19 @@ impl ProjectionRows for Memory {
 
 #[async_trait]
 impl Leasing for Memory {
-    async fn lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, StoreError> {
-        let Some(fence) = self.leases.take(space, thread, ttl).await else { return Ok(None) };
-        Ok(Some(Leased { fence, row: self.thread(space, thread).await }))
+    async fn lease(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        ttl: Duration,
+    ) -> Result<Option<Leased>, StoreError> {
+        let Some(fence) = self.leases.take(space, thread, ttl).await else {
+            return Ok(None);
+        };
+        Ok(Some(Leased {
+            fence,
+            row: self.thread(space, thread).await,
+        }))
     }
 
     async fn renew(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, StoreError> {
@@ -294,12 +417,19 @@ impl Leasing for Memory {
 impl BlobStore for Memory {
     async fn put_blob(&self, space: &Space, blob: Blob) -> Result<String, StoreError> {
         let hash = sha256(&blob.bytes);
-        self.stored()?.blobs.entry((space.clone(), hash.clone())).or_insert(blob);
+        self.stored()?
+            .blobs
+            .entry((space.clone(), hash.clone()))
+            .or_insert(blob);
         Ok(hash)
     }
 
     async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, StoreError> {
-        Ok(self.stored()?.blobs.get(&(space.clone(), sha256.to_owned())).cloned())
+        Ok(self
+            .stored()?
+            .blobs
+            .get(&(space.clone(), sha256.to_owned()))
+            .cloned())
     }
 }
 
@@ -311,7 +441,12 @@ impl Upkeep for Memory {
         log.rows.keep(&tables.rows);
         if !check {
             stored.threads = log.rows.threads.clone();
-            stored.rows = log.rows.single.iter().filter_map(|(key, row)| Some((key.clone(), row.clone()?))).collect();
+            stored.rows = log
+                .rows
+                .single
+                .iter()
+                .filter_map(|(key, row)| Some((key.clone(), row.clone()?)))
+                .collect();
             stored.rows.retain(|key, row| key.0.is_whole(row));
             stored.roots = log.rows.roots.clone();
         }
@@ -319,8 +454,18 @@ impl Upkeep for Memory {
     }
 
     async fn check(&self, _: Duration) -> Result<Checked, StoreError> {
-        let events = self.stored()?.logs.values().map(|log| log.len() as u64).sum();
-        Ok(Checked { at: crate::words::time::now(), pages: 0, events, faults: Vec::new() })
+        let events = self
+            .stored()?
+            .logs
+            .values()
+            .map(|log| log.len() as u64)
+            .sum();
+        Ok(Checked {
+            at: crate::words::time::now(),
+            pages: 0,
+            events,
+            faults: Vec::new(),
+        })
     }
 
     fn checked(&self) -> Option<Checked> {

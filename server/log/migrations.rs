@@ -15,7 +15,11 @@ pub struct Migration {
 impl Migration {
     /// Its place in the order.
     pub(super) fn number(&self) -> i64 {
-        self.file.split('_').next().and_then(|number| number.parse().ok()).unwrap_or_default()
+        self.file
+            .split('_')
+            .next()
+            .and_then(|number| number.parse().ok())
+            .unwrap_or_default()
     }
 
     /// What it does, for people.
@@ -29,8 +33,18 @@ macro_rules! migration {
     ($file:literal) => {
         $crate::log::migrations::Migration {
             file: $file,
-            sqlite: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/sqlite/", $file, ".sql")),
-            postgres: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/", $file, ".sql")),
+            sqlite: include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/migrations/sqlite/",
+                $file,
+                ".sql"
+            )),
+            postgres: include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/migrations/postgres/",
+                $file,
+                ".sql"
+            )),
         }
     };
 }

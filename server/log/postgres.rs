@@ -88,7 +88,11 @@ impl Sizes {
     fn of(connections: u32) -> Self {
         let pooled = connections.max(super::options::CONNECTIONS_MIN) - DEDICATED;
         let (own, blobs) = ((pooled / 3).clamp(1, 6), (pooled * 2 / 9).clamp(1, 4));
-        Self { spaces: pooled - own - blobs, own, blobs }
+        Self {
+            spaces: pooled - own - blobs,
+            own,
+            blobs,
+        }
     }
 }
 
@@ -131,18 +135,28 @@ impl Postgres {
         let options = options(url)?;
         // Given up here, it is given up there: what was refused as it took too long is not to be stored later.
         let commit = settings.commit * 3 / 4;
-        let writing = options.clone().options([("statement_timeout", format!("{}ms", commit.as_millis().max(1)))]);
+        let writing = options.clone().options([(
+            "statement_timeout",
+            format!("{}ms", commit.as_millis().max(1)),
+        )]);
         // It becomes the one that writes.
         let mut connection = connect(&writing).await?;
         let epoch = begin(&mut connection, settings.connections).await;
         let epoch = epoch.map_err(|error| placed(&options, &error, ""))?;
-        let life = Life { epoch, supervisor: settings.supervisor.clone(), pools: Pools::default() };
+        let life = Life {
+            epoch,
+            supervisor: settings.supervisor.clone(),
+            pools: Pools::default(),
+        };
         let sizes = Sizes::of(settings.connections);
         let places = Places::new("readers", sizes.spaces, settings.space_share);
         // Nothing that must last is written over these connections. Leases are: who appends under one has it flushed before what is
         // appended, and one that a crash of the database forgets makes its holder's appends stale.
         let reading = options.clone().options([
-            ("statement_timeout", format!("{}ms", settings.read.as_millis())),
+            (
+                "statement_timeout",
+                format!("{}ms", settings.read.as_millis()),
+            ),
             ("synchronous_commit", "off".to_owned()),
         ]);
         let reading = reading.options(nearest::SETTINGS);
@@ -150,7 +164,10 @@ impl Postgres {
         let own = Pool::new(reading, &life, sizes.own as usize);
         let blobs = Blobs::new(&options, &life, sizes.blobs, settings.space_share);
         let limit = settings.read + sql::GRACE;
-        let pooled = Pooled { pool: own.clone(), limit };
+        let pooled = Pooled {
+            pool: own.clone(),
+            limit,
+        };
         let feed = Arc::new(Feed::default());
         let supervisor = &settings.supervisor;
         let (watch, mut tasks) = Watch::start(pooled.clone(), feed.clone(), options.clone(), &life);
@@ -172,12 +189,18 @@ impl Postgres {
         let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
         let (threads, rows, watch) = (Batch::new(), Batch::new(), Mutex::new(tasks));
         // One of each kind, before others take what there is.
-        let (first, pools) = ((pool.clone(), own.clone(), blobs.clone()), life.pools.clone());
-        watch.lock().unwrap_or_else(PoisonError::into_inner).spawn(async move {
-            // Whoever needs one asks again, and says why there is none.
-            let _ = tokio::join!(first.0.ready(), first.1.ready(), first.2.ready());
-            pools.tidy().await;
-        });
+        let (first, pools) = (
+            (pool.clone(), own.clone(), blobs.clone()),
+            life.pools.clone(),
+        );
+        watch
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .spawn(async move {
+                // Whoever needs one asks again, and says why there is none.
+                let _ = tokio::join!(first.0.ready(), first.1.ready(), first.2.ready());
+                pools.tidy().await;
+            });
         Ok(Self {
             pool,
             own,
@@ -208,12 +231,21 @@ impl Postgres {
                 Err(_) => return Err(StoreError::Unavailable("all connections are busy".into())),
             },
         };
-        let pool = if place.is_some() { &self.pool } else { &self.own };
+        let pool = if place.is_some() {
+            &self.pool
+        } else {
+            &self.own
+        };
         Ok(Reader::new(pool.take().await?, place, self.limit))
     }
 
     async fn check_all(&self, _: Duration) -> Result<Checked, StoreError> {
-        Ok(Checked { at: crate::words::time::now(), pages: 0, events: 0, faults: Vec::new() })
+        Ok(Checked {
+            at: crate::words::time::now(),
+            pages: 0,
+            events: 0,
+            faults: Vec::new(),
+        })
     }
 
     async fn own_clock(&self) -> Result<Option<Timestamp>, StoreError> {
@@ -231,14 +263,23 @@ impl Postgres {
     }
 
     async fn kept_blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, StoreError> {
-        let query = sqlx::query_as("select mime, bytes from blobs where space = $1 and sha256 = $2")
-            .bind(space.as_str())
-            .bind(sha256);
+        let query =
+            sqlx::query_as("select mime, bytes from blobs where space = $1 and sha256 = $2")
+                .bind(space.as_str())
+                .bind(sha256);
         let row: Option<(String, Vec<u8>)> = sql::read!(self, Some(space), query, fetch_optional)?;
-        Ok(row.map(|(mime, bytes)| Blob { mime, bytes: bytes.into() }))
+        Ok(row.map(|(mime, bytes)| Blob {
+            mime,
+            bytes: bytes.into(),
+        }))
     }
 
-    async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, StoreError> {
+    async fn take_lease(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        ttl: Duration,
+    ) -> Result<Option<Leased>, StoreError> {
         // Drawn, not counted: a number that a crash of the database forgot is not given to somebody else.
         let number = crate::words::id::drawn();
         let query = sqlx::query_scalar("select take_lease($1, $2, $3, $4)::text")
@@ -248,14 +289,27 @@ impl Postgres {
             .bind(micros(ttl));
         let row: Option<String> = sql::read!(self, Some(space), query, fetch_one)?;
         let Some(row) = row else { return Ok(None) };
-        let row =
-            sql::from_json(Some(row)).and_then(|rows| rows.into_iter().next().map(sql::placed_thread).transpose());
-        row.iter().flatten().for_each(|(space, row)| self.cache.met_thread(space, row));
-        let fence = Fence { space: space.clone(), thread: thread.clone(), number };
-        Ok(Some(Leased { fence, row: row.map(|row| row.map(|(_, row)| row)) }))
+        let row = sql::from_json(Some(row))
+            .and_then(|rows| rows.into_iter().next().map(sql::placed_thread).transpose());
+        row.iter()
+            .flatten()
+            .for_each(|(space, row)| self.cache.met_thread(space, row));
+        let fence = Fence {
+            space: space.clone(),
+            thread: thread.clone(),
+            number,
+        };
+        Ok(Some(Leased {
+            fence,
+            row: row.map(|row| row.map(|(_, row)| row)),
+        }))
     }
 
-    async fn renew_leases(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, StoreError> {
+    async fn renew_leases(
+        &self,
+        fences: &[Fence],
+        ttl: Duration,
+    ) -> Result<Vec<Fence>, StoreError> {
         // Locked in the same order as by appends.
         let text = "with held as (select l.space, l.thread from unnest($1::text[], $2::text[], $3::bigint[]) \
              f (space, thread, number) cross join lateral (select * from leases where space = f.space \
@@ -266,24 +320,40 @@ impl Postgres {
         let kept: Vec<i64> = sql::read!(
             self,
             None,
-            sqlx::query_scalar(text).bind(spaces).bind(threads).bind(numbers).bind(micros(ttl)),
+            sqlx::query_scalar(text)
+                .bind(spaces)
+                .bind(threads)
+                .bind(numbers)
+                .bind(micros(ttl)),
             fetch_all
         )?;
         // Numbers are given out once, so they name their leases.
-        Ok(fences.iter().filter(|fence| !kept.contains(&fence.number)).cloned().collect())
+        Ok(fences
+            .iter()
+            .filter(|fence| !kept.contains(&fence.number))
+            .cloned()
+            .collect())
     }
 
     async fn release_lease(&self, fence: &Fence) -> Result<(), StoreError> {
         // The row stays: another number takes the old one's right away.
         let text = "update leases set number = 0, until = '-infinity' \
              where space = $1 and thread = $2 and number = $3";
-        let query = sqlx::query(text).bind(fence.space.as_str()).bind(fence.thread.as_str()).bind(fence.number);
+        let query = sqlx::query(text)
+            .bind(fence.space.as_str())
+            .bind(fence.thread.as_str())
+            .bind(fence.number);
         sql::read!(self, Some(&fence.space), query, execute).map(|_| ())
     }
 
     async fn tell_others(&self) -> Result<(), StoreError> {
         self.leave().await?;
-        self.others.hand_over(&Pooled { pool: self.own.clone(), limit: self.limit }).await
+        self.others
+            .hand_over(&Pooled {
+                pool: self.own.clone(),
+                limit: self.limit,
+            })
+            .await
     }
 
     async fn told_by_others(&self) {
@@ -297,7 +367,9 @@ impl Postgres {
              and l.until >= clock_timestamp()) limit $2";
         let mut waiting = Vec::new();
         for space in self.spaces_waiting_here().await? {
-            let query = sqlx::query_scalar(text).bind(space.as_str()).bind(i64::from(limit));
+            let query = sqlx::query_scalar(text)
+                .bind(space.as_str())
+                .bind(i64::from(limit));
             let threads: Vec<String> = sql::read!(self, None, query, fetch_all)?;
             let threads = sql::readable(threads.into_iter().map(sql::thread_id));
             waiting.extend(threads.into_iter().map(|thread| (space.clone(), thread)));
@@ -309,7 +381,11 @@ impl Postgres {
     async fn alone(&self, check: bool) -> Result<PgConnection, StoreError> {
         let mut connection = connect(&self.options).await?;
         let texts = if check {
-            ["set statement_timeout = 0", "begin isolation level repeatable read", "select 1"]
+            [
+                "set statement_timeout = 0",
+                "begin isolation level repeatable read",
+                "select 1",
+            ]
         } else {
             // Servers that run see by the incarnation that what they know of the rows may not be so any more.
             [
@@ -319,14 +395,23 @@ impl Postgres {
             ]
         };
         for text in texts {
-            sqlx::raw_sql(text).execute(&mut connection).await.map_err(sql::error)?;
+            sqlx::raw_sql(text)
+                .execute(&mut connection)
+                .await
+                .map_err(sql::error)?;
         }
         Ok(connection)
     }
 
     /// A Postgres whose disk fails stops itself; but it may have no more connections.
     async fn sound(&self) -> Result<(), StoreError> {
-        tokio::try_join!(self.pool.ready(), self.own.ready(), self.blobs.ready(), self.writer.ready()).map(|_| ())
+        tokio::try_join!(
+            self.pool.ready(),
+            self.own.ready(),
+            self.blobs.ready(),
+            self.writer.ready()
+        )
+        .map(|_| ())
     }
 
     fn renewed(&self) {
@@ -336,7 +421,10 @@ impl Postgres {
     async fn shut(&self) {
         self.writer.close().await;
         self.index.close().await;
-        self.watch.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+        self.watch
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .abort_all();
         self.blobs.close().await;
         self.own.close().await;
         self.pool.close().await;
@@ -347,14 +435,18 @@ impl Postgres {
 fn with_words(table: &Table) -> Option<String> {
     table.words.as_ref()?;
     let (columns, rows) = (table.list("e."), table.name);
-    Some(format!("select {columns} from {rows} e where e.words @@ $1::tsquery and e.space = $2 limit $3"))
+    Some(format!(
+        "select {columns} from {rows} e where e.words @@ $1::tsquery and e.space = $2 limit $3"
+    ))
 }
 
 /// The tables that are missing, if any. No lock is waited for.
 fn missing() -> String {
     let tables: Vec<&str> = sql::tables().chain(["leases", "servers"]).collect();
     let tables = tables.join(", ");
-    format!("select string_agg(name, ', ') from unnest('{{{tables}}}'::text[]) name where to_regclass(name) is null")
+    format!(
+        "select string_agg(name, ', ') from unnest('{{{tables}}}'::text[]) name where to_regclass(name) is null"
+    )
 }
 
 sql::store!(Postgres, sqlx::Postgres);
@@ -367,12 +459,17 @@ fn micros(ttl: Duration) -> i64 {
 
 /// A tsvector without positions.
 pub(super) fn vector(words: &BTreeSet<String>) -> String {
-    words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ")
+    words
+        .iter()
+        .map(|word| format!("'{word}'"))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The events whose seqs are `m.seq`, in the same order: each found by its key, whatever is known about the table.
 fn by_key(page: &mut Page, space: &Space) {
-    page.push(" cross join lateral (select * from events where space = ").push_bind(space.as_str().to_owned());
+    page.push(" cross join lateral (select * from events where space = ")
+        .push_bind(space.as_str().to_owned());
     page.push(" and seq = m.seq offset 0) e");
 }
 
@@ -384,5 +481,9 @@ fn columns(fences: &[Fence]) -> FenceColumns<'_> {
     fences.sort_unstable_by_key(|fence| (&fence.space, &fence.thread));
     let spaces = fences.iter().map(|fence| fence.space.as_str()).collect();
     let threads = fences.iter().map(|fence| fence.thread.as_str()).collect();
-    (spaces, threads, fences.iter().map(|fence| fence.number).collect())
+    (
+        spaces,
+        threads,
+        fences.iter().map(|fence| fence.number).collect(),
+    )
 }

@@ -82,10 +82,23 @@ pub(super) struct Here {
 impl Here {
     /// It starts now.
     pub fn new() -> Self {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
-        let host = host.map(|host| host.trim().to_owned()).filter(|host| !host.is_empty());
-        let name = format!("{}/{}", host.as_deref().unwrap_or("localhost"), std::process::id());
-        Self { id: id::fresh().simple().to_string(), name, since: time::now(), said: Mutex::default() }
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
+            .ok()
+            .or_else(|| std::env::var("HOSTNAME").ok());
+        let host = host
+            .map(|host| host.trim().to_owned())
+            .filter(|host| !host.is_empty());
+        let name = format!(
+            "{}/{}",
+            host.as_deref().unwrap_or("localhost"),
+            std::process::id()
+        );
+        Self {
+            id: id::fresh().simple().to_string(),
+            name,
+            since: time::now(),
+            said: Mutex::default(),
+        }
     }
 
     /// What it says of itself from now on.
@@ -100,7 +113,12 @@ impl Here {
 
     /// As it is now.
     pub fn server(&self) -> Server {
-        let Presence { doing, threads, leases, .. } = self.says();
+        let Presence {
+            doing,
+            threads,
+            leases,
+            ..
+        } = self.says();
         Server {
             id: self.id.clone(),
             name: self.name.clone(),

@@ -75,5 +75,6 @@ impl Change {
 
 /// The projection whose rows a kind of change sets.
 pub fn of_kind(kind: &str) -> Option<&'static Projection> {
-    ALL.into_iter().find(|projection| projection.kind.is_some_and(|known| known.as_str() == kind))
+    ALL.into_iter()
+        .find(|projection| projection.kind.is_some_and(|known| known.as_str() == kind))
 }

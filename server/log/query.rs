@@ -66,9 +66,14 @@ impl Query {
         self.matches_place(event)
             && event.visibility() >= self.least()
             && self.source.is_none_or(|source| event.source == source)
-            && self.modality.is_none_or(|modality| event.modality == modality)
+            && self
+                .modality
+                .is_none_or(|modality| event.modality == modality)
             && self.matches_tags(event)
-            && self.text.as_ref().is_none_or(|text| words::matches(text, event.text()))
+            && self
+                .text
+                .as_ref()
+                .is_none_or(|text| words::matches(text, event.text()))
     }
 
     fn matches_place(&self, event: &Event) -> bool {
@@ -86,6 +91,11 @@ impl Query {
 
     fn matches_tags(&self, event: &Event) -> bool {
         let tags = self.tags();
-        tags.is_empty() || event.meta.tags.iter().any(|tag| tags.contains(&tag.to_lowercase()))
+        tags.is_empty()
+            || event
+                .meta
+                .tags
+                .iter()
+                .any(|tag| tags.contains(&tag.to_lowercase()))
     }
 }

@@ -34,10 +34,30 @@ impl Derived {
     /// One more event.
     pub fn take(&mut self, space: &Space, event: &Event, project: Project) {
         self.events += 1;
-        self.heads.insert(space.clone(), Position { seq: event.seq, ts: event.ts });
-        let Event { thread, meta, source, modality, seq, .. } = event;
-        let is_indexed = self.indexed.get(space).is_some_and(|reached| seq <= reached);
-        let terms = if is_indexed { terms::terms_of(thread, &meta.tags, *source, *modality).len() } else { 0 };
+        self.heads.insert(
+            space.clone(),
+            Position {
+                seq: event.seq,
+                ts: event.ts,
+            },
+        );
+        let Event {
+            thread,
+            meta,
+            source,
+            modality,
+            seq,
+            ..
+        } = event;
+        let is_indexed = self
+            .indexed
+            .get(space)
+            .is_some_and(|reached| seq <= reached);
+        let terms = if is_indexed {
+            terms::terms_of(thread, &meta.tags, *source, *modality).len()
+        } else {
+            0
+        };
         self.terms += i64::try_from(terms).unwrap_or(i64::MAX);
         self.mail += i64::from(event.wakes());
         self.rows.apply(space, event, project);
@@ -46,30 +66,67 @@ impl Derived {
     /// What these tables should have been.
     pub fn against(self, log: Self) -> Rebuilt {
         let mut differences = Vec::new();
-        differ(&mut differences, "spaces", &self.heads, &log.heads, |space| space.to_string());
+        differ(
+            &mut differences,
+            "spaces",
+            &self.heads,
+            &log.heads,
+            |space| space.to_string(),
+        );
         let pair = |(space, id): &(Space, _)| format!("{space}/{id}");
-        differ(&mut differences, "threads", &self.rows.threads, &log.rows.threads, pair);
+        differ(
+            &mut differences,
+            "threads",
+            &self.rows.threads,
+            &log.rows.threads,
+            pair,
+        );
         for projection in projections::ALL {
             let is_its = |key: &Key| key.0 == projection.table;
-            let name = |(_, cells): &Key| cells.iter().map(ToString::to_string).collect::<Vec<_>>().join("/");
-            let (tables, log) = (there(&self.rows.single, is_its), there(&log.rows.single, is_its));
+            let name = |(_, cells): &Key| {
+                cells
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join("/")
+            };
+            let (tables, log) = (
+                there(&self.rows.single, is_its),
+                there(&log.rows.single, is_its),
+            );
             differ(&mut differences, projection.table.name, &tables, &log, name);
         }
         let root = |(space, root): &(Space, Seq)| format!("{space}/{root}");
-        differ(&mut differences, "roots", &self.rows.roots, &log.rows.roots, root);
-        for (table, rows, expected) in [("mailboxes", self.mail, log.mail), ("marks", self.terms, log.terms)] {
+        differ(
+            &mut differences,
+            "roots",
+            &self.rows.roots,
+            &log.rows.roots,
+            root,
+        );
+        for (table, rows, expected) in [
+            ("mailboxes", self.mail, log.mail),
+            ("marks", self.terms, log.terms),
+        ] {
             if rows != expected && differences.len() < NAMED {
                 differences.push(format!("{table}: {rows} rows instead of {expected}"));
             }
         }
-        Rebuilt { events: log.events, differences, unreadable: log.rows.unreadable }
+        Rebuilt {
+            events: log.events,
+            differences,
+            unreadable: log.rows.unreadable,
+        }
     }
 }
 
 fn there(rows: &BTreeMap<Key, Option<Row>>, is_its: impl Fn(&Key) -> bool) -> BTreeMap<Key, Row> {
     // What was altered and is not there is not there.
-    let its = rows.iter().filter(|(key, row)| is_its(key) && row.as_ref().is_some_and(|row| key.0.is_whole(row)));
-    its.filter_map(|(key, row)| Some((key.clone(), row.clone()?))).collect()
+    let its = rows
+        .iter()
+        .filter(|(key, row)| is_its(key) && row.as_ref().is_some_and(|row| key.0.is_whole(row)));
+    its.filter_map(|(key, row)| Some((key.clone(), row.clone()?)))
+        .collect()
 }
 
 fn differ<K: Ord, V: PartialEq, N: Display>(
@@ -79,7 +136,10 @@ fn differ<K: Ord, V: PartialEq, N: Display>(
     log: &BTreeMap<K, V>,
     name: impl Fn(&K) -> N,
 ) {
-    let extra = tables.keys().filter(|key| !log.contains_key(key)).map(|key| ("is not in the log", key));
+    let extra = tables
+        .keys()
+        .filter(|key| !log.contains_key(key))
+        .map(|key| ("is not in the log", key));
     let other = log.iter().filter_map(|(key, row)| match tables.get(key) {
         None => Some(("is missing", key)),
         Some(found) if found != row => Some(("differs", key)),
@@ -98,10 +158,16 @@ fn differ<K: Ord, V: PartialEq, N: Display>(
 macro_rules! rebuild {
     ($Store:ident, $Connection:ty) => {
         impl $Store {
-            async fn rebuild_rows(&self, check: bool) -> Result<crate::log::upkeep::Rebuilt, StoreError> {
+            async fn rebuild_rows(
+                &self,
+                check: bool,
+            ) -> Result<crate::log::upkeep::Rebuilt, StoreError> {
                 let mut connection = self.alone(check).await?;
                 let rebuilt = remake(&mut connection, self.project, check).await?;
-                sqlx::query("commit").execute(&mut connection).await.map_err(sql::error)?;
+                sqlx::query("commit")
+                    .execute(&mut connection)
+                    .await
+                    .map_err(sql::error)?;
                 self.renewed();
                 // What was to be done is done; how the connection ends changes nothing.
                 let _ = connection.close().await;
@@ -144,11 +210,16 @@ macro_rules! rebuild {
                 clear(connection).await?;
             }
             let indexed = tables.indexed.clone();
-            let mut log = super::rebuild::Derived { indexed, ..Default::default() };
+            let mut log = super::rebuild::Derived {
+                indexed,
+                ..Default::default()
+            };
             let mut after = (String::new(), 0);
             loop {
                 let page = read_events(connection, &after).await?;
-                let Some((space, event, _)) = page.last() else { break };
+                let Some((space, event, _)) = page.last() else {
+                    break;
+                };
                 after = (space.to_string(), event.seq);
                 for (space, event, _) in &page {
                     log.take(space, event, project);
@@ -158,8 +229,10 @@ macro_rules! rebuild {
                     writes.post(page.iter().map(|(space, event, _)| (space, event)));
                     put(connection, &writes).await?;
                     for part in page.chunk_by(|one, next| one.0 == next.0) {
-                        let events: Vec<_> =
-                            part.iter().map(|(_, event, _)| super::indexed::Indexed::of(event)).collect();
+                        let events: Vec<_> = part
+                            .iter()
+                            .map(|(_, event, _)| super::indexed::Indexed::of(event))
+                            .collect();
                         put_index(connection, &part[0].0, &events).await?;
                     }
                 }
@@ -167,9 +240,23 @@ macro_rules! rebuild {
             log.rows.keep(&tables.rows);
             if !check {
                 let writes = sql::Writes {
-                    heads: log.heads.iter().map(|(space, head)| (space, *head)).collect(),
-                    threads: log.rows.threads.iter().map(|((space, _), row)| (space, row)).collect(),
-                    roots: log.rows.roots.iter().map(|((space, root), spent)| (space, *root, *spent)).collect(),
+                    heads: log
+                        .heads
+                        .iter()
+                        .map(|(space, head)| (space, *head))
+                        .collect(),
+                    threads: log
+                        .rows
+                        .threads
+                        .iter()
+                        .map(|((space, _), row)| (space, row))
+                        .collect(),
+                    roots: log
+                        .rows
+                        .roots
+                        .iter()
+                        .map(|((space, root), spent)| (space, *root, *spent))
+                        .collect(),
                     ..sql::Writes::default()
                 };
                 put(connection, &writes).await?;
@@ -178,7 +265,9 @@ macro_rules! rebuild {
             Ok(tables.against(log))
         }
 
-        async fn read_derived(connection: &mut $Connection) -> Result<super::rebuild::Derived, StoreError> {
+        async fn read_derived(
+            connection: &mut $Connection,
+        ) -> Result<super::rebuild::Derived, StoreError> {
             let mut derived = super::rebuild::Derived::default();
             // First: where the index has its own file, its state is seen from here on, and what is in it is in the log.
             let rows: Vec<(String, i64)> = sqlx::query_as("select space, seq from indexed")
@@ -188,26 +277,43 @@ macro_rules! rebuild {
             for (space, seq) in rows {
                 derived.indexed.insert(sql::space(space)?, seq);
             }
-            let count = sqlx::query_scalar("select count(*) from marks").fetch_one(&mut *connection);
+            let count =
+                sqlx::query_scalar("select count(*) from marks").fetch_one(&mut *connection);
             derived.terms = count.await.map_err(sql::error)?;
-            let count = sqlx::query_scalar("select count(*) from mailboxes").fetch_one(&mut *connection);
+            let count =
+                sqlx::query_scalar("select count(*) from mailboxes").fetch_one(&mut *connection);
             derived.mail = count.await.map_err(sql::error)?;
-            let rows: Vec<(String, i64, i64)> =
-                sqlx::query_as(HEADS).fetch_all(&mut *connection).await.map_err(sql::error)?;
+            let rows: Vec<(String, i64, i64)> = sqlx::query_as(HEADS)
+                .fetch_all(&mut *connection)
+                .await
+                .map_err(sql::error)?;
             for (space, seq, ts) in rows {
-                derived.heads.insert(sql::space(space)?, Position { seq, ts: Timestamp::from_micros(ts) });
+                derived.heads.insert(
+                    sql::space(space)?,
+                    Position {
+                        seq,
+                        ts: Timestamp::from_micros(ts),
+                    },
+                );
             }
             let text = concat!("select space, ", sql::thread_columns!(), " from threads");
-            let rows: Vec<sql::ThreadColumns> =
-                sqlx::query_as(text).fetch_all(&mut *connection).await.map_err(sql::error)?;
+            let rows: Vec<sql::ThreadColumns> = sqlx::query_as(text)
+                .fetch_all(&mut *connection)
+                .await
+                .map_err(sql::error)?;
             for row in rows {
                 let (space, row) = sql::placed_thread(row)?;
-                derived.rows.threads.insert((space, row.thread.clone()), row);
+                derived
+                    .rows
+                    .threads
+                    .insert((space, row.thread.clone()), row);
             }
             for projection in super::projections::ALL {
                 let all = super::select::Select::of_all_spaces(projection.table);
                 let rows = select_rows(connection, &all).await?;
-                let rows = rows.into_iter().map(|row| (projection.table.key_of(&row), Some(row)));
+                let rows = rows
+                    .into_iter()
+                    .map(|row| (projection.table.key_of(&row), Some(row)));
                 derived.rows.single.extend(rows);
             }
             let rows: Vec<(String, i64, i64, i64, i64)> =
@@ -216,7 +322,10 @@ macro_rules! rebuild {
                     .await
                     .map_err(sql::error)?;
             for (space, root, calls, tokens, threads) in rows {
-                derived.rows.roots.insert((sql::space(space)?, root), sql::spent((calls, tokens, threads))?);
+                derived.rows.roots.insert(
+                    (sql::space(space)?, root),
+                    sql::spent((calls, tokens, threads))?,
+                );
             }
             Ok(derived)
         }

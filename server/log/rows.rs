@@ -29,7 +29,11 @@ pub struct Rows {
 /// In the place of a root: no event has these seqs. What a space has used and how many threads have begun in it; how many have ended.
 pub(super) const SPACE: Seq = 0;
 pub(super) const ENDED: Seq = -1;
-const ONE: Spent = Spent { calls: 0, tokens: 0, threads: 1 };
+const ONE: Spent = Spent {
+    calls: 0,
+    tokens: 0,
+    threads: 1,
+};
 
 impl Rows {
     /// The rows after one more event.
@@ -39,9 +43,13 @@ impl Rows {
         let (spent, mut unreadable) = (thread.spent.take(), thread.unreadable);
         self.apply_to_thread(space, event, thread);
         if let Some((root, spent)) = spent {
-            let all = Spent { threads: 0, ..spent };
+            let all = Spent {
+                threads: 0,
+                ..spent
+            };
             self.add(space, SPACE, all);
-            root.into_iter().for_each(|root| self.add(space, root, spent));
+            root.into_iter()
+                .for_each(|root| self.add(space, root, spent));
         }
         for projection in projections::ALL {
             let (key, row) = match (projection.fold)(space, event, &fact) {
@@ -61,13 +69,20 @@ impl Rows {
                 Some(Change::Remove(key)) => (projection.table.key_of(&key.clean()), None),
             };
             // What could not be read before does not matter any more.
-            self.unreadable.retain(|it| changed(it) != Some(key.clone()));
+            self.unreadable
+                .retain(|it| changed(it) != Some(key.clone()));
             self.single.insert(key, row);
         }
         if let (true, Fact::Set(set)) = (unreadable, &fact) {
             let (kind, key) = (set.change.kind().as_str().to_owned(), set.key.to_owned());
             let (space, thread) = (space.clone(), event.thread.clone());
-            let unread = Unread { space, thread, seq: event.seq, kind, key };
+            let unread = Unread {
+                space,
+                thread,
+                seq: event.seq,
+                kind,
+                key,
+            };
             self.unreadable.retain(|it| !is_about_the_same(it, &unread));
             self.unreadable.push(unread);
         }
@@ -77,14 +92,21 @@ impl Rows {
 /// The row that a change would have changed, if it has one of its own.
 fn changed(unread: &Unread) -> Option<Key> {
     let projection = projections::of_kind(&unread.kind)?;
-    Some(projection.table.changed(&unread.space, &unread.thread, &unread.key))
+    Some(
+        projection
+            .table
+            .changed(&unread.space, &unread.thread, &unread.key),
+    )
 }
 
 fn is_about_the_same(one: &Unread, other: &Unread) -> bool {
     match (changed(one), changed(other)) {
         (Some(one), Some(other)) => one == other,
         (None, None) => {
-            one.space == other.space && one.thread == other.thread && one.kind == other.kind && one.key == other.key
+            one.space == other.space
+                && one.thread == other.thread
+                && one.kind == other.kind
+                && one.key == other.key
         }
         _ => false,
     }
@@ -102,10 +124,13 @@ impl Rows {
 
     fn apply_to_thread(&mut self, space: &Space, event: &Event, change: ThreadChange) {
         let mut is_new = false;
-        let row = self.threads.entry((space.clone(), event.thread.clone())).or_insert_with(|| {
-            is_new = true;
-            ThreadRow::first(&event.thread, event.ts)
-        });
+        let row = self
+            .threads
+            .entry((space.clone(), event.thread.clone()))
+            .or_insert_with(|| {
+                is_new = true;
+                ThreadRow::first(&event.thread, event.ts)
+            });
         let had_ended = row.status.is_final();
         row.take(change, event.seq, event.ts);
         let has_ended = row.status.is_final() && !had_ended;
@@ -127,12 +152,16 @@ impl Rows {
 
     /// How many threads of a space begin here.
     pub fn begun(&self, space: &Space) -> u64 {
-        self.roots.get(&(space.clone(), SPACE)).map_or(0, |spent| spent.threads)
+        self.roots
+            .get(&(space.clone(), SPACE))
+            .map_or(0, |spent| spent.threads)
     }
 
     /// How many end.
     pub fn ended(&self, space: &Space) -> u64 {
-        self.roots.get(&(space.clone(), ENDED)).map_or(0, |spent| spent.threads)
+        self.roots
+            .get(&(space.clone(), ENDED))
+            .map_or(0, |spent| spent.threads)
     }
 
     /// Where the last change cannot be read, the row is what it is there.

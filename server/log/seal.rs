@@ -76,14 +76,22 @@ fn found(path: &Path) -> io::Result<Found> {
     if head.len() < HEAD {
         // Anything else that is so short is refused as what it is.
         let is_begun = SQLITE.starts_with(&head) || head.starts_with(SQLITE);
-        return Ok(if is_begun { Found::Cut { length, whole: HEAD as u64 } } else { Found::Unsealed });
+        return Ok(if is_begun {
+            Found::Cut {
+                length,
+                whole: HEAD as u64,
+            }
+        } else {
+            Found::Unsealed
+        });
     }
     let mut mark = [0; MARK.len()];
     if length >= HEAD as u64 + SEAL {
         file.seek(SeekFrom::Start(length - SEAL))?;
         file.read_exact(&mut mark)?;
     }
-    let number = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let number =
+        |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     let pages = match u16::from_be_bytes([head[16], head[17]]) {
         1 => 65536,
         size => u64::from(size),
@@ -97,14 +105,22 @@ fn found(path: &Path) -> io::Result<Found> {
             let mut sealed = [0; 32];
             file.seek(SeekFrom::End(-32))?;
             file.read_exact(&mut sealed)?;
-            if own == sealed { Found::Whole } else { Found::Changed }
+            if own == sealed {
+                Found::Whole
+            } else {
+                Found::Changed
+            }
         }
-        (true, false) if length < pages + SEAL => Found::Cut { length, whole: pages + SEAL },
+        (true, false) if length < pages + SEAL => Found::Cut {
+            length,
+            whole: pages + SEAL,
+        },
         (true, false) => Found::Changed,
         // A database in use (its journal is WAL, 2) may be shorter than it says; it is refused as what it is.
-        (false, false) if head[..16] == *SQLITE && head[18] == 1 && length < pages => {
-            Found::Cut { length, whole: pages }
-        }
+        (false, false) if head[..16] == *SQLITE && head[18] == 1 && length < pages => Found::Cut {
+            length,
+            whole: pages,
+        },
         (false, false) => Found::Unsealed,
     })
 }
@@ -114,7 +130,9 @@ fn hash(file: &mut File, length: u64) -> io::Result<[u8; 32]> {
     let mut hash = Sha256::new();
     let (mut left, mut buffer) = (length, vec![0; 1 << 20]);
     while left > 0 {
-        let most = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let most = buffer
+            .len()
+            .min(usize::try_from(left).unwrap_or(usize::MAX));
         let read = file.read(&mut buffer[..most])?;
         if read == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());

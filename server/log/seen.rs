@@ -33,6 +33,8 @@ impl<'a> Seen<'a> {
         let space = Some(Cell::from(space));
         let keys: BTreeSet<&Key> = self.before.keys().chain(self.now.keys()).collect();
         let of_space = move |key: &&Key| key.0 == table && key.1.first() == space.as_ref();
-        keys.into_iter().filter(of_space).filter_map(move |key| self.row(key))
+        keys.into_iter()
+            .filter(of_space)
+            .filter_map(move |key| self.row(key))
     }
 }

@@ -65,13 +65,19 @@ pub struct Select {
 impl Select {
     /// The rows of a space.
     pub fn of(table: &'static Table, space: &Space) -> Self {
-        let all = Self { space: Some(space.clone()), ..Self::of_all_spaces(table) };
+        let all = Self {
+            space: Some(space.clone()),
+            ..Self::of_all_spaces(table)
+        };
         all.equal("space", space)
     }
 
     /// All rows of a space, by key.
     pub fn all(table: &'static Table, space: &Space) -> Self {
-        Self { by_key: true, ..Self::of(table, space) }
+        Self {
+            by_key: true,
+            ..Self::of(table, space)
+        }
     }
 
     /// The rows of all spaces together.
@@ -120,7 +126,10 @@ impl Select {
         let mut values: Vec<Cell> = values.into_iter().map(Cell::clean).collect();
         let last = values.last().cloned().unwrap_or(Cell::Null);
         values.resize(values.len().next_power_of_two(), last);
-        Self { one_of: Some((column, values)), ..self }
+        Self {
+            one_of: Some((column, values)),
+            ..self
+        }
     }
 
     /// What cannot be stored is asked for as it was stored instead.
@@ -138,25 +147,40 @@ impl Select {
     /// Only these columns, and every combination once.
     #[must_use]
     pub fn distinct(self, read: &'static [&'static str]) -> Self {
-        Self { read, once: true, ..self }
+        Self {
+            read,
+            once: true,
+            ..self
+        }
     }
 
     /// Only these columns of every row: a database takes as long to hand over a column as a short text.
     #[must_use]
     pub fn only(self, read: &'static [&'static str]) -> Self {
-        Self { read, once: false, ..self }
+        Self {
+            read,
+            once: false,
+            ..self
+        }
     }
 
     /// At most so many rows.
     #[must_use]
     pub fn first(self, limit: u32) -> Self {
-        Self { limit: Some(limit), ..self }
+        Self {
+            limit: Some(limit),
+            ..self
+        }
     }
 
     /// The one behind so many rows: whether there are more than that is one row to read, however many there are.
     #[must_use]
     pub fn behind(self, skip: u32) -> Self {
-        Self { limit: Some(1), skip, ..self }
+        Self {
+            limit: Some(1),
+            skip,
+            ..self
+        }
     }
 
     /// The table.
@@ -174,28 +198,48 @@ impl Select {
         if self.read.is_empty() {
             return self.table.columns().collect();
         }
-        self.read.iter().filter_map(|name| self.table.columns().find(|column| column.name == *name)).collect()
+        self.read
+            .iter()
+            .filter_map(|name| self.table.columns().find(|column| column.name == *name))
+            .collect()
     }
 
     /// Whether what is read has the key of each row: all of it is there once anyway, and a database that does not look for that can read in the order of an index.
     fn has_key(&self) -> bool {
         let is_known = |column: &Column| column.name == "space" && self.space.is_some();
-        self.table.key.iter().all(|column| is_known(column) || self.read.contains(&column.name))
+        self.table
+            .key
+            .iter()
+            .all(|column| is_known(column) || self.read.contains(&column.name))
     }
 
     /// The question in SQL. Whatever it asks for, there are few texts, so that a database prepares few statements.
     pub fn sql(&self) -> String {
         let names: Vec<&str> = self.columns().iter().map(|column| column.name).collect();
-        let distinct = if self.once && !self.has_key() { "distinct " } else { "" };
-        let mut text = format!("select {distinct}{} from {}", names.join(", "), self.table.name);
+        let distinct = if self.once && !self.has_key() {
+            "distinct "
+        } else {
+            ""
+        };
+        let mut text = format!(
+            "select {distinct}{} from {}",
+            names.join(", "),
+            self.table.name
+        );
         for (at, (column, is, _)) in self.conditions.iter().enumerate() {
             let word = if at == 0 { "where" } else { "and" };
             text.push_str(&format!(" {word} {column} {} ${}", is.sign(), at + 1));
         }
         if let Some((column, values)) = &self.one_of {
             let from = self.conditions.len() + 1;
-            let list: Vec<String> = (from..from + values.len()).map(|at| format!("${at}")).collect();
-            let word = if self.conditions.is_empty() { "where" } else { "and" };
+            let list: Vec<String> = (from..from + values.len())
+                .map(|at| format!("${at}"))
+                .collect();
+            let word = if self.conditions.is_empty() {
+                "where"
+            } else {
+                "and"
+            };
             text.push_str(&format!(" {word} {column} in ({})", list.join(", ")));
         }
         if self.by_key {
@@ -205,7 +249,9 @@ impl Select {
         }
         if self.limit.is_some() {
             // `+ 0`: SQLite prepares a statement whose limit is a bare parameter anew every time.
-            let at = self.conditions.len() + self.one_of.as_ref().map_or(0, |(_, values)| values.len()) + 1;
+            let at = self.conditions.len()
+                + self.one_of.as_ref().map_or(0, |(_, values)| values.len())
+                + 1;
             text.push_str(&format!(" limit ${at} + 0"));
             if self.skip > 0 {
                 text.push_str(&format!(" offset ${} + 0", at + 1));
@@ -218,26 +264,56 @@ impl Select {
     pub fn arguments(&self) -> Vec<Cell> {
         let limit = self.limit.map(|limit| Cell::Integer(limit.into()));
         let skip = (self.skip > 0).then(|| Cell::Integer(self.skip.into()));
-        let one_of = self.one_of.iter().flat_map(|(_, values)| values.iter().cloned());
-        self.conditions.iter().map(|(_, _, value)| value.clone()).chain(one_of).chain(limit).chain(skip).collect()
+        let one_of = self
+            .one_of
+            .iter()
+            .flat_map(|(_, values)| values.iter().cloned());
+        self.conditions
+            .iter()
+            .map(|(_, _, value)| value.clone())
+            .chain(one_of)
+            .chain(limit)
+            .chain(skip)
+            .collect()
     }
 
     /// What it asks for among all rows of its table, which are sorted by their key.
     pub fn among<'a>(&self, rows: impl Iterator<Item = &'a Row>) -> Vec<Row> {
         let is_one = |row: &Row| {
-            self.one_of.as_ref().is_none_or(|(column, all)| all.iter().any(|it| Is::Equal.holds(row.cell(column), it)))
+            self.one_of.as_ref().is_none_or(|(column, all)| {
+                all.iter().any(|it| Is::Equal.holds(row.cell(column), it))
+            })
         };
         let meets = |row: &&Row| {
-            self.conditions.iter().all(|(column, is, value)| is.holds(row.cell(column), value)) && is_one(row)
+            self.conditions
+                .iter()
+                .all(|(column, is, value)| is.holds(row.cell(column), value))
+                && is_one(row)
         };
         let mut found: Vec<&Row> = rows.filter(meets).collect();
-        let cells = |row: &Row| self.order.iter().map(|column| row.cell(column).clone()).collect::<Vec<_>>();
+        let cells = |row: &Row| {
+            self.order
+                .iter()
+                .map(|column| row.cell(column).clone())
+                .collect::<Vec<_>>()
+        };
         found.sort_by_cached_key(|row| cells(row));
         let columns = self.columns();
-        let read = |row: &Row| columns.iter().map(|it| (it.name, row.cell(it.name).clone())).collect::<Row>();
+        let read = |row: &Row| {
+            columns
+                .iter()
+                .map(|it| (it.name, row.cell(it.name).clone()))
+                .collect::<Row>()
+        };
         let mut seen = BTreeSet::new();
         let is_new = |row: &Row| !self.once || seen.insert(row.clone());
         let limit = self.limit.map_or(usize::MAX, |limit| limit as usize);
-        found.into_iter().map(read).filter(is_new).skip(self.skip as usize).take(limit).collect()
+        found
+            .into_iter()
+            .map(read)
+            .filter(is_new)
+            .skip(self.skip as usize)
+            .take(limit)
+            .collect()
     }
 }

@@ -48,9 +48,28 @@ pub(super) fn shown(event: Event) -> Result<Arc<Shown>, StoreError> {
 }
 
 pub(super) fn shown_with(event: Event, payload: &RawValue) -> Result<Arc<Shown>, StoreError> {
-    let Event { event_id, ts, source, modality, payload: _, meta, thread, seq } = &event;
+    let Event {
+        event_id,
+        ts,
+        source,
+        modality,
+        payload: _,
+        meta,
+        thread,
+        seq,
+    } = &event;
     let (event_id, ts, source, modality, seq) = (*event_id, *ts, *source, *modality, *seq);
-    let json = json(&Parts { event_id, ts, source, modality, payload, meta, thread, seq })?.into_boxed_str();
+    let json = json(&Parts {
+        event_id,
+        ts,
+        source,
+        modality,
+        payload,
+        meta,
+        thread,
+        seq,
+    })?
+    .into_boxed_str();
     Ok(Arc::new(Shown { event, json }))
 }
 

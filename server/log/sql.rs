@@ -28,8 +28,19 @@ mod rows;
 mod stamp;
 
 /// The tables of both databases that are no projections with a file of their own.
-const KERNEL: [&str; 11] =
-    ["log", "spaces", "events", "threads", "mailboxes", "roots", "blobs", "marks", "event_words", "indexed", "vectors"];
+const KERNEL: [&str; 11] = [
+    "log",
+    "spaces",
+    "events",
+    "threads",
+    "mailboxes",
+    "roots",
+    "blobs",
+    "marks",
+    "event_words",
+    "indexed",
+    "vectors",
+];
 
 /// The tables of both databases.
 pub(super) fn tables() -> impl Iterator<Item = &'static str> {
@@ -38,7 +49,9 @@ pub(super) fn tables() -> impl Iterator<Item = &'static str> {
 
 /// Those of the projections.
 pub(super) fn projected() -> impl Iterator<Item = &'static str> {
-    projections::ALL.into_iter().map(|projection| projection.table.name)
+    projections::ALL
+        .into_iter()
+        .map(|projection| projection.table.name)
 }
 
 /// How many threads of a space have begun and not ended.
@@ -59,22 +72,33 @@ pub(super) const OTHER_DIMENSIONS: &str = "select dimensions from \
 
 /// Dimensions as they are stored.
 pub(super) fn dimensions(stored: Option<i64>) -> Result<Option<u32>, StoreError> {
-    let read = |stored| u32::try_from(stored).map_err(|_| StoreError::Broken(format!("vectors of {stored} numbers")));
+    let read = |stored| {
+        u32::try_from(stored)
+            .map_err(|_| StoreError::Broken(format!("vectors of {stored} numbers")))
+    };
     stored.map(read).transpose()
 }
 
 /// Vectors as they are stored, with their hashes.
-pub(super) fn hashed_rows(rows: Vec<(Vec<u8>, Vec<u8>)>) -> Result<Vec<(Hash, Vec<u8>)>, StoreError> {
+pub(super) fn hashed_rows(
+    rows: Vec<(Vec<u8>, Vec<u8>)>,
+) -> Result<Vec<(Hash, Vec<u8>)>, StoreError> {
     let read = |(hash, bytes): (Vec<u8>, Vec<u8>)| match Hash::try_from(hash) {
         Ok(hash) => Ok((hash, bytes)),
-        Err(hash) => Err(StoreError::Broken(format!("a vector is stored under {} bytes that are no hash", hash.len()))),
+        Err(hash) => Err(StoreError::Broken(format!(
+            "a vector is stored under {} bytes that are no hash",
+            hash.len()
+        ))),
     };
     rows.into_iter().map(read).collect()
 }
 
 /// The next events of a log, for `catch_up.rs`: so many at a time.
-pub(super) const AFTER: &str =
-    concat!("select ", event_columns!(), " from events e where space = $1 and seq > $2 order by seq limit $3 + 0");
+pub(super) const AFTER: &str = concat!(
+    "select ",
+    event_columns!(),
+    " from events e where space = $1 and seq > $2 order by seq limit $3 + 0"
+);
 /// Their threads.
 pub(super) const THREADS_AFTER: &str =
     "select seq, thread from events where space = $1 and seq > $2 order by seq limit $3 + 0";
@@ -124,7 +148,8 @@ fn is_passing(code: Option<&str>) -> bool {
         // 08 connection, 40 rolled back, 53 resources, 55 not in that state (locks), 57 operator, 58 system; and 25006, read-only: no
         // server to write to any more, or one whose disk is full.
         _ => {
-            matches!(code.get(..2), Some("08" | "40" | "53" | "55" | "57" | "58")) || ["25P02", "25006"].contains(&code)
+            matches!(code.get(..2), Some("08" | "40" | "53" | "55" | "57" | "58"))
+                || ["25P02", "25006"].contains(&code)
         }
     }
 }
@@ -162,7 +187,8 @@ pub(super) use read;
 /// What a search in a space finds: one that takes too long is the asker's to change.
 macro_rules! search {
     ($store:expr, $space:expr, $query:expr, $fetch:ident) => {
-        sql::ask!($store, Some($space), $query, $fetch).and_then(|found| found.map_err(sql::searched))
+        sql::ask!($store, Some($space), $query, $fetch)
+            .and_then(|found| found.map_err(sql::searched))
     };
 }
 pub(super) use search;
@@ -176,11 +202,19 @@ pub(super) fn no_answer() -> StoreError {
 
 /// The migrations of a database, in order, of the kernel and of projections.
 pub(super) fn migrations(text: fn(&migrations::Migration) -> &'static str) -> Migrator {
-    let projected = projections::ALL.into_iter().flat_map(|projection| projection.migrations);
+    let projected = projections::ALL
+        .into_iter()
+        .flat_map(|projection| projection.migrations);
     let mut all: Vec<&migrations::Migration> = migrations::KERNEL.iter().chain(projected).collect();
     all.sort_by_key(|migration| migration.number());
     let made = |it: &migrations::Migration| {
-        Migration::new(it.number(), it.name().into(), MigrationType::Simple, text(it).into_sql_str(), false)
+        Migration::new(
+            it.number(),
+            it.name().into(),
+            MigrationType::Simple,
+            text(it).into_sql_str(),
+            false,
+        )
     };
     Migrator::with_migrations(all.into_iter().map(made).collect())
 }
@@ -188,10 +222,14 @@ pub(super) fn migrations(text: fn(&migrations::Migration) -> &'static str) -> Mi
 /// Who can act on a failed migration.
 pub(super) fn migration_error(error: MigrateError) -> StoreError {
     match error {
-        MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => self::error(cause),
-        MigrateError::VersionMissing(number) | MigrateError::VersionTooNew(number, _) => StoreError::Broken(format!(
-            "a newer thinkd made this database (its schema has number {number}); use that one, or restore a backup"
-        )),
+        MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => {
+            self::error(cause)
+        }
+        MigrateError::VersionMissing(number) | MigrateError::VersionTooNew(number, _) => {
+            StoreError::Broken(format!(
+                "a newer thinkd made this database (its schema has number {number}); use that one, or restore a backup"
+            ))
+        }
         other => StoreError::Broken(other.to_string()),
     }
 }

@@ -96,7 +96,8 @@ impl Sqlite {
         let lock = file::lock(path)?;
         let broken = Broken::default();
         let opening = async {
-            let (mut connection, begun) = tokio::try_join!(file::open(&options), index::begin(path))?;
+            let (mut connection, begun) =
+                tokio::try_join!(file::open(&options), index::begin(path))?;
             let opened = file::opened(&mut connection).await?;
             check::end_of_log(&mut connection).await?;
             uploads::clear(&mut connection).await?;
@@ -106,7 +107,8 @@ impl Sqlite {
             Ok(opened) => opened,
             Err(error) => return Err(check::located(&reading(url)?, error).await),
         };
-        let (index, renewed) = IndexFile::open(begun, path, broken.clone(), &mut connection).await?;
+        let (index, renewed) =
+            IndexFile::open(begun, path, broken.clone(), &mut connection).await?;
         let epoch = renewed.unwrap_or(epoch);
         let names = file::Names::of(path)?;
         let readers = Arc::new(Readers::new(reading(url)?, settings));
@@ -127,8 +129,18 @@ impl Sqlite {
         };
         let writer = Writer::start(backend, feed.clone(), index.clone(), project, settings);
         let mut tasks = JoinSet::new();
-        let telling = catch_up::run(Untold { readers: readers.clone(), cache: cache.clone() }, feed.clone());
-        tasks.spawn(settings.supervisor.watch("telling followers what they missed", telling));
+        let telling = catch_up::run(
+            Untold {
+                readers: readers.clone(),
+                cache: cache.clone(),
+            },
+            feed.clone(),
+        );
+        tasks.spawn(
+            settings
+                .supervisor
+                .watch("telling followers what they missed", telling),
+        );
         let tasks = Mutex::new(tasks);
         Ok(Self {
             readers,
@@ -157,7 +169,9 @@ impl Sqlite {
     async fn keep_blob(&self, space: &Space, sha256: String, blob: Blob) -> Result<(), StoreError> {
         let answered = self.uploads.put(space, sha256, blob);
         self.writer.nudge()?;
-        answered.await.map_err(|_| StoreError::Unavailable("the store is closed".into()))?
+        answered
+            .await
+            .map_err(|_| StoreError::Unavailable("the store is closed".into()))?
     }
 
     async fn kept_blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, StoreError> {
@@ -167,12 +181,26 @@ impl Sqlite {
         blob
     }
 
-    async fn take_lease(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Result<Option<Leased>, StoreError> {
-        let Some(fence) = self.leases.take(space, thread, ttl).await else { return Ok(None) };
-        Ok(Some(Leased { fence, row: self.known_thread(space, thread).await }))
+    async fn take_lease(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        ttl: Duration,
+    ) -> Result<Option<Leased>, StoreError> {
+        let Some(fence) = self.leases.take(space, thread, ttl).await else {
+            return Ok(None);
+        };
+        Ok(Some(Leased {
+            fence,
+            row: self.known_thread(space, thread).await,
+        }))
     }
 
-    async fn renew_leases(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, StoreError> {
+    async fn renew_leases(
+        &self,
+        fences: &[Fence],
+        ttl: Duration,
+    ) -> Result<Vec<Fence>, StoreError> {
         Ok(self.leases.renew(fences, ttl))
     }
 
@@ -199,36 +227,61 @@ impl Sqlite {
              and woken > handled and status not in ('waiting', 'done', 'failed', 'stopped') limit $2 + 0";
         let mut waiting = Vec::new();
         let spaces = format!("with recursive {}", sql::SPACES_WAITING);
-        let spaces: Vec<String> = sql::read!(self, None, sqlx::query_scalar(sqlx::AssertSqlSafe(spaces)), fetch_all)?;
+        let spaces: Vec<String> = sql::read!(
+            self,
+            None,
+            sqlx::query_scalar(sqlx::AssertSqlSafe(spaces)),
+            fetch_all
+        )?;
         for space in sql::readable(spaces.into_iter().map(sql::space)) {
             // The leases are known here: of those that are held, the threads are left out.
             let most = i64::from(limit) + stored(self.leases.len() as u64);
             let query = sqlx::query_scalar(text).bind(space.as_str()).bind(most);
             let threads: Vec<String> = sql::read!(self, None, query, fetch_all)?;
             let threads = sql::readable(threads.into_iter().map(sql::thread_id));
-            let free = threads.into_iter().filter(|thread| !self.leases.is_held(&space, thread));
-            waiting.extend(free.take(limit as usize).map(|thread| (space.clone(), thread)));
+            let free = threads
+                .into_iter()
+                .filter(|thread| !self.leases.is_held(&space, thread));
+            waiting.extend(
+                free.take(limit as usize)
+                    .map(|thread| (space.clone(), thread)),
+            );
         }
         Ok(waiting)
     }
 
     /// Row ids grow with seq within a space, so the newest matches come first without sorting.
-    async fn text_page(&self, space: &Space, words: &[String], query: &Query) -> Result<Option<Page>, StoreError> {
+    async fn text_page(
+        &self,
+        space: &Space,
+        words: &[String],
+        query: &Query,
+    ) -> Result<Option<Page>, StoreError> {
         let number: Option<i64> = sql::read!(
             self,
             Some(space),
             sqlx::query_scalar("select number from spaces where space = $1").bind(space.as_str()),
             fetch_optional
         )?;
-        let Some(number) = number else { return Ok(None) };
+        let Some(number) = number else {
+            return Ok(None);
+        };
         let base = number << SEQ_BITS;
         let most = (1 << SEQ_BITS) - 1;
         let (after, before) = sql::range(query);
-        let mut page = Page::new(concat!("select ", sql::event_columns!(), " from event_words w cross join events e"));
-        page.push(" where w.event_words match ").push_bind(all_of(words));
-        page.push(" and w.rowid > ").push_bind(base + after.clamp(0, most));
-        page.push(" and w.rowid < ").push_bind(base + before.clamp(0, most));
-        page.push(" and e.space = ").push_bind(space.as_str().to_owned());
+        let mut page = Page::new(concat!(
+            "select ",
+            sql::event_columns!(),
+            " from event_words w cross join events e"
+        ));
+        page.push(" where w.event_words match ")
+            .push_bind(all_of(words));
+        page.push(" and w.rowid > ")
+            .push_bind(base + after.clamp(0, most));
+        page.push(" and w.rowid < ")
+            .push_bind(base + before.clamp(0, most));
+        page.push(" and e.space = ")
+            .push_bind(space.as_str().to_owned());
         page.push(" and e.seq = w.rowid - ").push_bind(base);
         conditions(&mut page, query);
         page.push(" order by w.rowid")
@@ -244,7 +297,10 @@ impl Sqlite {
         let mut connection = self.options.connect().await.map_err(sql::error)?;
         index::attach(&mut connection, self.options.get_filename()).await?;
         let begin = if check { "begin" } else { "begin immediate" };
-        sqlx::query(begin).execute(&mut connection).await.map_err(sql::error)?;
+        sqlx::query(begin)
+            .execute(&mut connection)
+            .await
+            .map_err(sql::error)?;
         Ok(connection)
     }
 
@@ -252,27 +308,48 @@ impl Sqlite {
         self.broken.check()
     }
 
-    async fn known_thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, StoreError> {
+    async fn known_thread(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+    ) -> Result<Option<ThreadRow>, StoreError> {
         if let Some(row) = self.cache.thread(&(space.clone(), thread.clone())) {
             return Ok(Some(row));
         }
-        let text = concat!("select space, ", sql::thread_columns!(), " from threads where space = $1 and thread = $2");
-        let query = sqlx::query_as(text).bind(space.as_str()).bind(thread.as_str());
+        let text = concat!(
+            "select space, ",
+            sql::thread_columns!(),
+            " from threads where space = $1 and thread = $2"
+        );
+        let query = sqlx::query_as(text)
+            .bind(space.as_str())
+            .bind(thread.as_str());
         let row: Option<sql::ThreadColumns> = sql::read!(self, Some(space), query, fetch_optional)?;
         row.map(sql::thread).transpose()
     }
 
-    async fn known_events(&self, space: &Space, query: &Query) -> Result<Option<Vec<Event>>, StoreError> {
+    async fn known_events(
+        &self,
+        space: &Space,
+        query: &Query,
+    ) -> Result<Option<Vec<Event>>, StoreError> {
         Ok(self.cache.events(space, query).map(|(events, _)| events))
     }
 
-    async fn known_rows(&self, table: &'static Table, space: &Space) -> Result<Arc<[Row]>, StoreError> {
+    async fn known_rows(
+        &self,
+        table: &'static Table,
+        space: &Space,
+    ) -> Result<Arc<[Row]>, StoreError> {
         let changes = match self.cache.rows(table, space) {
             Ok(known) => return Ok(known),
             Err(changes) => changes,
         };
         let select = Select::all(table, space);
-        let query = sqlx::query_with(sqlx::AssertSqlSafe(select.sql()), bound(select.arguments())?);
+        let query = sqlx::query_with(
+            sqlx::AssertSqlSafe(select.sql()),
+            bound(select.arguments())?,
+        );
         let rows = sql::read!(self, Some(space), query, fetch_all)?;
         let rows = read_rows(&rows, &select.columns())?.into();
         self.cache.keep_rows(table, space, changes, &rows);
@@ -290,7 +367,10 @@ impl Sqlite {
 
     /// Whoever may write is last: SQLite then leaves all of the log in the one file.
     async fn shut(&self) {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+        self.tasks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .abort_all();
         self.readers.close().await;
         self.vectors.close().await;
         self.index.close().await;
@@ -300,7 +380,9 @@ impl Sqlite {
 
 /// The events whose seqs are `m.seq`, in the same order.
 fn by_key(page: &mut Page, space: &Space) {
-    page.push(" cross join events e on e.space = ").push_bind(space.as_str().to_owned()).push(" and e.seq = m.seq");
+    page.push(" cross join events e on e.space = ")
+        .push_bind(space.as_str().to_owned())
+        .push(" and e.seq = m.seq");
 }
 
 /// Finds the rows of a space that have words, newest first, if a table is searched by words.
@@ -315,7 +397,9 @@ fn with_words(table: &Table) -> Option<String> {
 
 /// Nothing, or an error that names the first table that is missing.
 fn missing() -> String {
-    let looks: Vec<String> = sql::tables().map(|table| format!("exists (select 1 from {table})")).collect();
+    let looks: Vec<String> = sql::tables()
+        .map(|table| format!("exists (select 1 from {table})"))
+        .collect();
     format!("select cast(nullif({}, 1) as text)", looks.join(" or "))
 }
 
@@ -325,7 +409,11 @@ super::rebuild::rebuild!(Sqlite, SqliteConnection);
 
 /// An FTS5 query: all of the words. They have letters, digits and marks only, so quoting them is safe.
 fn all_of(words: &[String]) -> String {
-    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" AND ")
+    words
+        .iter()
+        .map(|word| format!("\"{word}\""))
+        .collect::<Vec<_>>()
+        .join(" AND ")
 }
 
 fn joined<'a>(words: impl Iterator<Item = &'a String>) -> String {

@@ -34,9 +34,16 @@ impl Status {
 
     /// The status of a word.
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Idle, Self::Thinking, Self::Waiting, Self::Done, Self::Failed, Self::Stopped]
-            .into_iter()
-            .find(|status| status.as_str() == word)
+        [
+            Self::Idle,
+            Self::Thinking,
+            Self::Waiting,
+            Self::Done,
+            Self::Failed,
+            Self::Stopped,
+        ]
+        .into_iter()
+        .find(|status| status.as_str() == word)
     }
 
     /// Whether nothing more can be sent to such a thread.

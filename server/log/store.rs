@@ -11,25 +11,41 @@ use super::{memory, postgres, sqlite};
 
 /// Opens the store behind a URL, `sqlite://FILE` or `postgres://…`; tables are made or brought up to date first.
 /// Fails with [`StoreError::Unavailable`] or [`StoreError::Broken`] where it cannot: the sentence says what to do.
-pub async fn open(url: &str, options: Options, project: Project) -> Result<Arc<dyn Store>, StoreError> {
+pub async fn open(
+    url: &str,
+    options: Options,
+    project: Project,
+) -> Result<Arc<dyn Store>, StoreError> {
     match url.split_once(':') {
-        Some(("sqlite", _)) => Ok(Arc::new(sqlite::Sqlite::open(url, &options, project).await?)),
-        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(postgres::Postgres::open(url, &options, project).await?)),
+        Some(("sqlite", _)) => Ok(Arc::new(
+            sqlite::Sqlite::open(url, &options, project).await?,
+        )),
+        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(
+            postgres::Postgres::open(url, &options, project).await?,
+        )),
         // Not quoted: who mistyped the scheme wrote a password behind it.
-        _ => {
-            Err(StoreError::Broken("this names no database; use sqlite://FILE or postgres://USER@HOST/DATABASE".into()))
-        }
+        _ => Err(StoreError::Broken(
+            "this names no database; use sqlite://FILE or postgres://USER@HOST/DATABASE".into(),
+        )),
     }
 }
 
 /// Opens a store in memory, for tests and simulations: what it stores is as long as its disk is. `StoreError::Unavailable` where another
 /// store uses the disk.
-pub fn memory(disk: &memory::Disk, options: &Options, project: Project) -> Result<Arc<dyn Store>, StoreError> {
+pub fn memory(
+    disk: &memory::Disk,
+    options: &Options,
+    project: Project,
+) -> Result<Arc<dyn Store>, StoreError> {
     memory::open(disk, options, project)
 }
 
 /// Whether another process has the database for itself: a server that runs on this SQLite file.
 /// Fails where the file cannot be opened.
 pub fn is_in_use(url: &str) -> Result<bool, StoreError> {
-    if url.starts_with("sqlite") { sqlite::is_in_use(url) } else { Ok(false) }
+    if url.starts_with("sqlite") {
+        sqlite::is_in_use(url)
+    } else {
+        Ok(false)
+    }
 }

@@ -31,17 +31,26 @@ pub struct Column {
 
 /// A column of texts.
 pub const fn text(name: &'static str) -> Column {
-    Column { name, kind: Kind::Text }
+    Column {
+        name,
+        kind: Kind::Text,
+    }
 }
 
 /// A column of numbers; times are in microseconds since 1970.
 pub const fn integer(name: &'static str) -> Column {
-    Column { name, kind: Kind::Integer }
+    Column {
+        name,
+        kind: Kind::Integer,
+    }
 }
 
 /// A column of numbers that may be null.
 pub const fn integer_or_null(name: &'static str) -> Column {
-    Column { name, kind: Kind::IntegerOrNull }
+    Column {
+        name,
+        kind: Kind::IntegerOrNull,
+    }
 }
 
 /// How the rows of a table are searched by words.
@@ -82,7 +91,13 @@ impl Table {
 
     /// The key of a row.
     pub fn key_of(&'static self, row: &Row) -> Key {
-        (self, self.key.iter().map(|column| row.cell(column.name).clone()).collect())
+        (
+            self,
+            self.key
+                .iter()
+                .map(|column| row.cell(column.name).clone())
+                .collect(),
+        )
     }
 
     /// The key of the row that a change in the log is about: what the change calls its key is the last column.
@@ -103,20 +118,36 @@ impl Table {
     /// Writes what there is of a row, if the row is there: the text, and its arguments.
     pub(super) fn alter_text(&self, row: &Row) -> (String, Vec<Cell>) {
         let is_there = |column: &&&Column| row.has(column.name);
-        let columns: Vec<&Column> = self.rest.iter().filter(|column| is_there(&column)).chain(self.key).collect();
+        let columns: Vec<&Column> = self
+            .rest
+            .iter()
+            .filter(|column| is_there(&column))
+            .chain(self.key)
+            .collect();
         let (changed, key) = columns.split_at(columns.len() - self.key.len());
         let list = |columns: &[&Column], from: usize, between: &str| {
-            let is = columns.iter().zip(from..).map(|(column, at)| format!("{} = ${at}", column.name));
+            let is = columns
+                .iter()
+                .zip(from..)
+                .map(|(column, at)| format!("{} = ${at}", column.name));
             is.collect::<Vec<_>>().join(between)
         };
-        let (set, is) = (list(changed, 1, ", "), list(key, changed.len() + 1, " and "));
-        let cells = columns.iter().map(|column| row.cell(column.name).clone()).collect();
+        let (set, is) = (
+            list(changed, 1, ", "),
+            list(key, changed.len() + 1, " and "),
+        );
+        let cells = columns
+            .iter()
+            .map(|column| row.cell(column.name).clone())
+            .collect();
         (format!("update {} set {set} where {is}", self.name), cells)
     }
 
     /// The cells of a row in the order of the columns.
     pub(super) fn cells(&self, row: &Row) -> Vec<Cell> {
-        self.columns().map(|column| row.cell(column.name).clone()).collect()
+        self.columns()
+            .map(|column| row.cell(column.name).clone())
+            .collect()
     }
 
     fn names(columns: impl Iterator<Item = &'static Column>) -> Vec<&'static str> {
@@ -125,7 +156,10 @@ impl Table {
 
     /// All columns, as a `select` names them.
     pub(super) fn list(&self, prefix: &str) -> String {
-        let names: Vec<String> = self.columns().map(|column| format!("{prefix}{}", column.name)).collect();
+        let names: Vec<String> = self
+            .columns()
+            .map(|column| format!("{prefix}{}", column.name))
+            .collect();
         names.join(", ")
     }
 
@@ -138,7 +172,10 @@ impl Table {
     pub(super) fn put_text(&self) -> String {
         let (names, rest) = (Self::names(self.columns()), Self::names(self.rest.iter()));
         let values: Vec<String> = (1..=names.len()).map(|at| format!("${at}")).collect();
-        let set: Vec<String> = rest.iter().map(|column| format!("{column} = excluded.{column}")).collect();
+        let set: Vec<String> = rest
+            .iter()
+            .map(|column| format!("{column} = excluded.{column}"))
+            .collect();
         format!(
             "insert into {} ({}) values ({}) on conflict ({}) do update set {}",
             self.name,
@@ -151,8 +188,16 @@ impl Table {
 
     /// Removes a row: the arguments are its key.
     pub(super) fn remove_text(&self) -> String {
-        let is = self.key.iter().zip(1..).map(|(column, at)| format!("{} = ${at}", column.name));
-        format!("delete from {} where {}", self.name, is.collect::<Vec<_>>().join(" and "))
+        let is = self
+            .key
+            .iter()
+            .zip(1..)
+            .map(|(column, at)| format!("{} = ${at}", column.name));
+        format!(
+            "delete from {} where {}",
+            self.name,
+            is.collect::<Vec<_>>().join(" and ")
+        )
     }
 }
 
@@ -291,7 +336,10 @@ impl Row {
 
     /// What there is of another one is so in this one, too.
     pub fn alter(&mut self, other: Self) {
-        other.0.into_iter().for_each(|(column, cell)| self.set(column, cell));
+        other
+            .0
+            .into_iter()
+            .for_each(|(column, cell)| self.set(column, cell));
     }
 
     fn set(&mut self, column: &'static str, cell: Cell) {
@@ -304,7 +352,10 @@ impl Row {
     /// The row without NUL in its texts.
     #[must_use]
     pub fn clean(self) -> Self {
-        self.0.into_iter().map(|(column, cell)| (column, cell.clean())).collect()
+        self.0
+            .into_iter()
+            .map(|(column, cell)| (column, cell.clean()))
+            .collect()
     }
 
     /// A text.
@@ -335,7 +386,11 @@ impl Row {
 
     /// A number, or null.
     pub fn integer_or_null(&self, column: &str) -> Result<Option<Seq>, StoreError> {
-        if *self.cell(column) == Cell::Null { Ok(None) } else { self.integer(column).map(Some) }
+        if *self.cell(column) == Cell::Null {
+            Ok(None)
+        } else {
+            self.integer(column).map(Some)
+        }
     }
 
     /// A time.

@@ -29,8 +29,14 @@ pub fn term_of_tag(tag: &str) -> String {
 pub fn terms_of(thread: &ThreadId, tags: &[String], from: Source, kind: Modality) -> Vec<String> {
     let tags = tags.iter().map(|tag| term_of_tag(&tag.to_lowercase()));
     let alone = std::iter::once(String::new());
-    let kinds: BTreeSet<String> = alone.chain(tags).chain(source(from)).chain(modality(kind)).collect();
-    scopes(thread).flat_map(|scope| kinds.iter().map(move |kind| format!("{scope}{kind}"))).collect()
+    let kinds: BTreeSet<String> = alone
+        .chain(tags)
+        .chain(source(from))
+        .chain(modality(kind))
+        .collect();
+    scopes(thread)
+        .flat_map(|scope| kinds.iter().map(move |kind| format!("{scope}{kind}")))
+        .collect()
 }
 
 /// Whether a query has to wait for the terms of the last events.
@@ -49,7 +55,11 @@ pub fn postings(query: &Query) -> Vec<(String, Visibility)> {
     let mut postings = Vec::new();
     for scope in &scopes {
         for kind in &kinds {
-            postings.extend(query.levels().map(|level| (format!("{scope}{kind}"), level)));
+            postings.extend(
+                query
+                    .levels()
+                    .map(|level| (format!("{scope}{kind}"), level)),
+            );
         }
     }
     postings
@@ -57,8 +67,9 @@ pub fn postings(query: &Query) -> Vec<(String, Visibility)> {
 
 /// Whether the terms alone tell what source and modality an event has.
 pub fn covers(query: &Query) -> bool {
-    let conditions =
-        usize::from(query.has_tags()) + usize::from(query.source.is_some()) + usize::from(query.modality.is_some());
+    let conditions = usize::from(query.has_tags())
+        + usize::from(query.source.is_some())
+        + usize::from(query.modality.is_some());
     conditions == 0 || (conditions == 1 && kinds(query) != [""])
 }
 
@@ -67,7 +78,10 @@ fn kinds(query: &Query) -> Vec<String> {
     if query.has_tags() {
         return query.tags().iter().map(|tag| term_of_tag(tag)).collect();
     }
-    let rare = query.modality.and_then(modality).or(query.source.and_then(source));
+    let rare = query
+        .modality
+        .and_then(modality)
+        .or(query.source.and_then(source));
     vec![rare.unwrap_or_default()]
 }
 
@@ -82,7 +96,9 @@ fn modality(modality: Modality) -> Option<String> {
 }
 
 fn scopes(thread: &ThreadId) -> impl Iterator<Item = String> {
-    [SPACE.to_owned(), thread.to_string()].into_iter().chain(thread.ancestors().map(|above| scope_below(&above)))
+    [SPACE.to_owned(), thread.to_string()]
+        .into_iter()
+        .chain(thread.ancestors().map(|above| scope_below(&above)))
 }
 
 fn scope_below(thread: &ThreadId) -> String {
@@ -92,7 +108,11 @@ fn scope_below(thread: &ThreadId) -> String {
 impl Query {
     /// The tags that count: in lower case, each once, blank ones left out.
     pub fn tags(&self) -> BTreeSet<String> {
-        self.tags.iter().map(|tag| tag.trim().to_lowercase()).filter(|tag| !tag.is_empty()).collect()
+        self.tags
+            .iter()
+            .map(|tag| tag.trim().to_lowercase())
+            .filter(|tag| !tag.is_empty())
+            .collect()
     }
 
     fn has_tags(&self) -> bool {
@@ -112,8 +132,13 @@ impl Query {
 
     fn levels(&self) -> impl Iterator<Item = Visibility> + use<> {
         let least = self.least();
-        [Visibility::Debug, Visibility::State, Visibility::Submodule, Visibility::Heard]
-            .into_iter()
-            .filter(move |level| *level >= least)
+        [
+            Visibility::Debug,
+            Visibility::State,
+            Visibility::Submodule,
+            Visibility::Heard,
+        ]
+        .into_iter()
+        .filter(move |level| *level >= least)
     }
 }

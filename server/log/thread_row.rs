@@ -94,12 +94,19 @@ impl ThreadRow {
 
     /// The number of the turn that runs, or else of the next one.
     pub fn turn_at_hand(&self) -> u64 {
-        if self.status == Status::Thinking { self.turn } else { self.turn + 1 }
+        if self.status == Status::Thinking {
+            self.turn
+        } else {
+            self.turn + 1
+        }
     }
 
     /// Whether an event was taken back.
     pub fn is_withdrawn(&self, seq: Seq) -> bool {
-        self.state.withdrawn.iter().any(|(from, input)| (*from..=*input).contains(&seq))
+        self.state
+            .withdrawn
+            .iter()
+            .any(|(from, input)| (*from..=*input).contains(&seq))
     }
 
     /// Whether an event of its mailbox waits: it is with no turn, and nobody took it back.
@@ -123,19 +130,26 @@ impl ThreadRow {
 
     /// Why it cannot go on, if it sleeps for another reason than that it asked to.
     pub fn stuck(&self) -> Option<&str> {
-        let waiting = self.state.waiting.as_ref().filter(|_| self.status == Status::Waiting)?;
+        let waiting = self
+            .state
+            .waiting
+            .as_ref()
+            .filter(|_| self.status == Status::Waiting)?;
         waiting.reason.as_deref()
     }
 
     /// How its last turn ended, if it did not end well and nothing has come since: nothing happens in it until something does.
     pub fn failed(&self) -> Option<&str> {
-        let idle = matches!(self.status, Status::Idle | Status::Waiting) && self.woken <= self.handled;
+        let idle =
+            matches!(self.status, Status::Idle | Status::Waiting) && self.woken <= self.handled;
         self.state.failed.as_deref().filter(|_| idle)
     }
 
     /// The one thread that it waits for now, if it waits for one.
     pub fn awaits(&self) -> Option<&ThreadId> {
-        self.state.waits_for().filter(|_| self.status == Status::Waiting)
+        self.state
+            .waits_for()
+            .filter(|_| self.status == Status::Waiting)
     }
 
     /// Takes over a change, after all counters but `visible` and `heard`.
@@ -174,7 +188,10 @@ impl ThreadRow {
         }
         state.sends += sends;
         state.subthreads = state.subthreads.saturating_add_signed(*subthreads);
-        if change.status.is_some_and(|status| status != Status::Thinking) {
+        if change
+            .status
+            .is_some_and(|status| status != Status::Thinking)
+        {
             state.taken = 0;
         }
         if let Some(last) = begins {
@@ -190,12 +207,19 @@ impl ThreadRow {
             state.plan = Some(plan.clone()).filter(|plan| !plan.is_null());
         }
         if let Some(keep) = keep {
-            let (visible, heard) = (self.visible.saturating_sub(*keep), self.heard.saturating_sub(*keep));
+            let (visible, heard) = (
+                self.visible.saturating_sub(*keep),
+                self.heard.saturating_sub(*keep),
+            );
             state.cleared = Some(Cleared { visible, heard });
             summary::clear(&mut state.summaries, visible);
         }
         if let Some(made) = summary {
-            summary::take(&mut state.summaries, made, state.cleared.unwrap_or_default().visible);
+            summary::take(
+                &mut state.summaries,
+                made,
+                state.cleared.unwrap_or_default().visible,
+            );
         }
         if let Some(correction) = correction {
             correction.take_into(&mut state.corrections);
@@ -219,11 +243,17 @@ impl ThreadRow {
             state.watches.clear();
             state.gathers.clear();
         }
-        let gathering = part.as_ref().and_then(|part| Some((state.gathers.get_mut(&part.id)?, part)));
+        let gathering = part
+            .as_ref()
+            .and_then(|part| Some((state.gathers.get_mut(&part.id)?, part)));
         let waking = if gathering.is_some_and(|(gather, part)| gather.take(part)) {
             // Nobody else looks after what has come back: the thread does, whoever it waits for.
             self.woken = seq;
-            Some(Waking { by: None, outside: false, ends_any_wait: true })
+            Some(Waking {
+                by: None,
+                outside: false,
+                ends_any_wait: true,
+            })
         } else {
             waking.clone()
         };
@@ -242,12 +272,19 @@ impl ThreadRow {
         {
             state.waiting = Some(waits.waiting.clone());
             // What came meanwhile may be what it waits for: then it is looked at first, and not by this row.
-            self.status = if self.woken <= waits.seen { Status::Waiting } else { Status::Idle };
+            self.status = if self.woken <= waits.seen {
+                Status::Waiting
+            } else {
+                Status::Idle
+            };
         }
         if let Some(waking) = waking
             && self.status == Status::Waiting
             && !state.paused
-            && state.waiting.as_ref().is_none_or(|waiting| waiting.admits(&waking))
+            && state
+                .waiting
+                .as_ref()
+                .is_none_or(|waiting| waiting.admits(&waking))
         {
             self.status = Status::Idle;
         }

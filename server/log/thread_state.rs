@@ -186,11 +186,17 @@ pub struct ThreadStateChange {
 impl ThreadState {
     /// As it is stored: nothing, for most.
     pub(super) fn to_column(&self) -> String {
-        if *self == Self::default() { String::new() } else { serde_json::to_string(self).unwrap_or_default() }
+        if *self == Self::default() {
+            String::new()
+        } else {
+            serde_json::to_string(self).unwrap_or_default()
+        }
     }
 
     /// Whether it waits for one thread alone.
     pub fn waits_for(&self) -> Option<&ThreadId> {
-        self.waiting.as_ref().and_then(|waiting| waiting.from.as_ref())
+        self.waiting
+            .as_ref()
+            .and_then(|waiting| waiting.from.as_ref())
     }
 }

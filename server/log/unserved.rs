@@ -51,12 +51,20 @@ impl Unserved {
     }
 
     /// A database that is away is no space's fault.
-    fn note_of<T>(&self, space: &Space, work: Work, thread: Option<&ThreadId>, came: &Result<T, StoreError>) {
+    fn note_of<T>(
+        &self,
+        space: &Space,
+        work: Work,
+        thread: Option<&ThreadId>,
+        came: &Result<T, StoreError>,
+    ) {
         let key = (space.clone(), work);
         let mut all = self.lock();
         let changed = match came {
             Ok(_) => {
-                let Some(of_key) = all.get_mut(&key) else { return };
+                let Some(of_key) = all.get_mut(&key) else {
+                    return;
+                };
                 of_key.remove(&thread.cloned());
                 of_key.is_empty() && all.remove(&key).is_some()
             }
@@ -68,8 +76,13 @@ impl Unserved {
             Err(StoreError::Unavailable(_) | StoreError::Unmet(_) | StoreError::TooDear) => false,
         };
         if changed {
-            let spaces = all.keys().map(|(space, _)| space).collect::<BTreeSet<_>>().len();
-            metrics::gauge!("thinkd_spaces_unserved").set(u32::try_from(spaces).unwrap_or(u32::MAX));
+            let spaces = all
+                .keys()
+                .map(|(space, _)| space)
+                .collect::<BTreeSet<_>>()
+                .len();
+            metrics::gauge!("thinkd_spaces_unserved")
+                .set(u32::try_from(spaces).unwrap_or(u32::MAX));
         }
     }
 
@@ -85,7 +98,10 @@ impl Unserved {
                 (first, _) => first.unwrap_or_default(),
             }
         };
-        self.lock().iter().map(|((space, work), reasons)| (space.clone(), *work, why(reasons))).collect()
+        self.lock()
+            .iter()
+            .map(|((space, work), reasons)| (space.clone(), *work, why(reasons)))
+            .collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Notes> {

@@ -41,13 +41,20 @@ impl IndexOf {
     /// What the names of a maker's tables begin with.
     pub fn prefix(maker: &Maker) -> String {
         // Of how they are compared, too: what was indexed otherwise is another table, and goes with those of other makers.
-        let of = format!("without what all have in common {} {}", maker.dimensions, maker.model);
+        let of = format!(
+            "without what all have in common {} {}",
+            maker.dimensions, maker.model
+        );
         format!("vectors_near_{}_", &sha256(of.as_bytes())[..16])
     }
 
     /// The name of its table: a name of a model may have any characters.
     pub fn table(&self) -> String {
-        format!("{}{}", Self::prefix(&self.maker), &sha256(self.space.as_str().as_bytes())[..16])
+        format!(
+            "{}{}",
+            Self::prefix(&self.maker),
+            &sha256(self.space.as_str().as_bytes())[..16]
+        )
     }
 }
 

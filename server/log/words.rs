@@ -104,12 +104,21 @@ fn fold(text: &str) -> String {
         return text.to_ascii_lowercase();
     }
     // Folding can undo the normal form and the other way round; twice is stable (Unicode 3.13, D145–D147).
-    text.nfkc().default_case_fold().nfkc().default_case_fold().nfkc().collect()
+    text.nfkc()
+        .default_case_fold()
+        .nfkc()
+        .default_case_fold()
+        .nfkc()
+        .collect()
 }
 
 fn class(c: char) -> Class {
     if c.is_ascii() {
-        if c.is_ascii_alphanumeric() { Class::Word } else { Class::Between }
+        if c.is_ascii_alphanumeric() {
+            Class::Word
+        } else {
+            Class::Between
+        }
     } else if is_unspaced(c) {
         Class::Run
     } else if c.is_alphanumeric() || unicode_normalization::char::is_combining_mark(c) {
@@ -135,12 +144,19 @@ fn pieces(folded: &str) -> impl Iterator<Item = Piece<'_>> {
         let end = rest.find(|c| class(c) != kind).unwrap_or(rest.len());
         let (piece, after) = rest.split_at(end);
         rest = after;
-        Some(if kind == Class::Run { Piece::Run(piece) } else { Piece::Word(piece) })
+        Some(if kind == Class::Run {
+            Piece::Run(piece)
+        } else {
+            Piece::Word(piece)
+        })
     })
 }
 
 fn cut(word: &str) -> String {
-    let end = word.char_indices().nth(WORD_MAX).map_or(word.len(), |(end, _)| end);
+    let end = word
+        .char_indices()
+        .nth(WORD_MAX)
+        .map_or(word.len(), |(end, _)| end);
     word[..end].to_owned()
 }
 
@@ -149,5 +165,7 @@ fn singles(run: &str) -> impl Iterator<Item = String> {
 }
 
 fn pairs(run: &str) -> impl Iterator<Item = String> {
-    run.chars().zip(run.chars().skip(1)).map(|(a, b)| String::from_iter([a, b]))
+    run.chars()
+        .zip(run.chars().skip(1))
+        .map(|(a, b)| String::from_iter([a, b]))
 }

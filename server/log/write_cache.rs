@@ -82,15 +82,27 @@ impl WriteCache {
     /// Where the logs end, if nobody else has written to any of them lately.
     pub fn heads(&self, spaces: &BTreeSet<Space>) -> Option<BTreeMap<Space, Position>> {
         let cache = self.lock();
-        let head = |space| cache.heads.get(space).filter(|head| head.alone).map(|head| head.position);
-        spaces.iter().map(|space| Some((space.clone(), head(space)?))).collect()
+        let head = |space| {
+            cache
+                .heads
+                .get(space)
+                .filter(|head| head.alone)
+                .map(|head| head.position)
+        };
+        spaces
+            .iter()
+            .map(|space| Some((space.clone(), head(space)?)))
+            .collect()
     }
 
     /// Where the logs end as the database has it, before a commit: what was known of a log that others have grown is forgotten.
     pub fn met(&self, heads: &BTreeMap<Space, Position>) {
         let mut cache = self.lock();
         for (space, position) in heads {
-            let alone = cache.heads.get(space).is_some_and(|head| head.position == *position);
+            let alone = cache
+                .heads
+                .get(space)
+                .is_some_and(|head| head.position == *position);
             match cache.heads.get_mut(space) {
                 Some(head) if alone => head.alone = true,
                 _ => cache.begin_age(space, *position),
@@ -107,14 +119,20 @@ impl WriteCache {
     pub fn current(&self, key: &Key) -> Option<ThreadRow> {
         let cache = self.lock();
         let age = cache.heads.get(&key.0)?.age;
-        cache.thread(key).filter(|thread| thread.age == age).map(|thread| thread.row.clone())
+        cache
+            .thread(key)
+            .filter(|thread| thread.age == age)
+            .map(|thread| thread.row.clone())
     }
 
     /// A thread's row as the database has it: when others have appended to the thread, what is known of it is not all there is.
     pub fn met_thread(&self, space: &Space, row: &ThreadRow) {
         let key = (space.clone(), row.thread.clone());
         let mut cache = self.lock();
-        if cache.thread(&key).is_some_and(|thread| thread.row.head < row.head) {
+        if cache
+            .thread(&key)
+            .is_some_and(|thread| thread.row.head < row.head)
+        {
             drop(cache.young.remove(&key).or_else(|| cache.old.remove(&key)));
         }
     }
@@ -130,13 +148,19 @@ impl WriteCache {
             let thread = cache.thread(&(space.clone(), thread.clone()))?;
             (thread.page(query)?, thread.row.head)
         };
-        Some((found.into_iter().map(|shown| shown.event.clone()).collect(), head))
+        Some((
+            found.into_iter().map(|shown| shown.event.clone()).collect(),
+            head,
+        ))
     }
 
     /// All rows that a table has of a space, or else how often rows have changed until now.
     pub fn rows(&self, table: &Table, space: &Space) -> Result<Arc<[Row]>, u64> {
         let cache = self.lock();
-        let rows = cache.tables.get(table.name).and_then(|spaces| spaces.get(space.as_str()));
+        let rows = cache
+            .tables
+            .get(table.name)
+            .and_then(|spaces| spaces.get(space.as_str()));
         rows.cloned().ok_or(cache.changes)
     }
 
@@ -179,24 +203,37 @@ impl WriteCache {
             }
         }
         for (table, key) in plan.rows.single.keys() {
-            if let (Some(spaces), Some(Cell::Text(space))) = (cache.tables.get_mut(table.name), key.first()) {
+            if let (Some(spaces), Some(Cell::Text(space))) =
+                (cache.tables.get_mut(table.name), key.first())
+            {
                 spaces.remove(space);
             }
             cache.changes += 1;
         }
         let mut events: HashMap<(&Space, &ThreadId), Vec<&Arc<Shown>>> = HashMap::new();
         for (space, shown) in plan.shown() {
-            events.entry((space, &shown.event.thread)).or_default().push(shown);
+            events
+                .entry((space, &shown.event.thread))
+                .or_default()
+                .push(shown);
         }
         for (key, row) in &plan.rows.threads {
-            cache.write(key, row, events.remove(&(&key.0, &key.1)).unwrap_or_default());
+            cache.write(
+                key,
+                row,
+                events.remove(&(&key.0, &key.1)).unwrap_or_default(),
+            );
         }
     }
 
     /// After a commit that failed, perhaps, and after rows were made anew.
     pub fn forget(&self) {
         let mut cache = self.lock();
-        *cache = Rows { changes: cache.changes + 1, ages: cache.ages, ..Rows::default() };
+        *cache = Rows {
+            changes: cache.changes + 1,
+            ages: cache.ages,
+            ..Rows::default()
+        };
     }
 
     fn lock(&self) -> MutexGuard<'_, Rows> {
@@ -209,21 +246,42 @@ impl Rows {
     fn begin_age(&mut self, space: &Space, position: Position) {
         self.ages += 1;
         let alone = false;
-        self.heads.insert(space.clone(), Head { position, age: self.ages, alone });
+        self.heads.insert(
+            space.clone(),
+            Head {
+                position,
+                age: self.ages,
+                alone,
+            },
+        );
     }
 
     fn thread(&self, key: &Key) -> Option<&Thread> {
-        self.young.threads.get(key).or_else(|| self.old.threads.get(key))
+        self.young
+            .threads
+            .get(key)
+            .or_else(|| self.old.threads.get(key))
     }
 
     fn write(&mut self, key: &Key, row: &ThreadRow, events: Vec<&Arc<Shown>>) {
         let age = self.heads.get(&key.0).map_or(0, |head| head.age);
         let before = self.young.remove(key).or_else(|| self.old.remove(key));
         let thread = match before {
-            Some(thread) => Thread { row: row.clone(), age, ..thread },
+            Some(thread) => Thread {
+                row: row.clone(),
+                age,
+                ..thread
+            },
             None => {
                 let since = events.first().map_or(row.head, |first| first.event.seq - 1);
-                Thread { row: row.clone(), age, since, has_visible: false, events: VecDeque::new(), bytes: 0 }
+                Thread {
+                    row: row.clone(),
+                    age,
+                    since,
+                    has_visible: false,
+                    events: VecDeque::new(),
+                    bytes: 0,
+                }
             }
         };
         if self.young.threads.len() >= THREADS || self.young.bytes >= BYTES {
@@ -248,14 +306,20 @@ impl Generation {
 
 impl Thread {
     fn with(mut self, events: Vec<&Arc<Shown>>) -> Self {
-        for shown in events.into_iter().filter(|shown| shown.event.visibility() >= Visibility::State) {
+        for shown in events
+            .into_iter()
+            .filter(|shown| shown.event.visibility() >= Visibility::State)
+        {
             self.bytes += shown.json.len();
             self.events.push_back(shown.clone());
         }
         while self.events.len() > EVENTS || (self.bytes > BYTES / 16 && self.events.len() > 1) {
             self.forget_oldest();
         }
-        let visible = self.events.iter().filter(|shown| shown.event.visibility() >= Visibility::Submodule);
+        let visible = self
+            .events
+            .iter()
+            .filter(|shown| shown.event.visibility() >= Visibility::Submodule);
         self.has_visible = visible.count() as u64 == self.row.visible;
         self
     }
@@ -269,9 +333,13 @@ impl Thread {
 
     fn page(&self, query: &Query) -> Option<Vec<Arc<Shown>>> {
         let limit = usize::try_from(query.limit.max(1)).unwrap_or(usize::MAX);
-        let is_whole =
-            query.after.unwrap_or(0) >= self.since || (self.has_visible && query.least() >= Visibility::Submodule);
-        let asked = self.events.iter().filter(|shown| query.matches(&shown.event)).cloned();
+        let is_whole = query.after.unwrap_or(0) >= self.since
+            || (self.has_visible && query.least() >= Visibility::Submodule);
+        let asked = self
+            .events
+            .iter()
+            .filter(|shown| query.matches(&shown.event))
+            .cloned();
         let found: Vec<_> = match query.order {
             Order::Descending => asked.rev().take(limit).collect(),
             Order::Ascending if is_whole => asked.take(limit).collect(),

@@ -36,14 +36,28 @@ impl Asked {
     /// The `index`-th call of a round of `who`. The id is ours: providers repeat theirs, or give none.
     pub fn new(call: &ToolCall, who: &str, round: u64, index: usize) -> Self {
         let text = call.arguments.trim();
-        let parsed = if text.is_empty() { Some(json!({})) } else { serde_json::from_str(text).ok() };
-        let arguments = parsed.filter(|it| is_within_depth(it, DEPTH_MAX)).ok_or_else(|| text.to_owned());
+        let parsed = if text.is_empty() {
+            Some(json!({}))
+        } else {
+            serde_json::from_str(text).ok()
+        };
+        let arguments = parsed
+            .filter(|it| is_within_depth(it, DEPTH_MAX))
+            .ok_or_else(|| text.to_owned());
         let (tool, written) = if is_name(&call.name) {
             (call.name.clone(), None)
         } else {
-            (INVALID_NAME.to_owned(), Some(call.name.chars().take(WRITTEN_MAX).collect()))
+            (
+                INVALID_NAME.to_owned(),
+                Some(call.name.chars().take(WRITTEN_MAX).collect()),
+            )
         };
-        Self { call_id: call_id(who, round, index), tool, written, arguments }
+        Self {
+            call_id: call_id(who, round, index),
+            tool,
+            written,
+            arguments,
+        }
     }
 
     /// The arguments as an action event shows them.
@@ -57,7 +71,15 @@ impl Asked {
         let action = || {
             let (arguments, written) = (&self.shown_arguments(), self.written.as_deref());
             let (by, tool, call_id) = (site.by.by(), self.tool.as_str(), self.call_id.as_str());
-            Fact::Action(Action { by, turn: site.turn, tool, call_id, arguments, written }).encode(&site.thread)
+            Fact::Action(Action {
+                by,
+                turn: site.turn,
+                tool,
+                call_id,
+                arguments,
+                written,
+            })
+            .encode(&site.thread)
         };
         leaves.then(action)
     }
@@ -71,12 +93,14 @@ impl Asked {
     /// tool is not there any more did something else.
     pub fn effect_begun(&self, tools: &Toolbox) -> Effect {
         // One that was marked since was not parked: that would be its result.
-        self.spec(tools).map_or(Effect::Outside, |spec| spec.gated.unwrap_or(spec.effect))
+        self.spec(tools)
+            .map_or(Effect::Outside, |spec| spec.gated.unwrap_or(spec.effect))
     }
 
     /// What it does to the world once a person lets it run.
     pub fn effect_granted(&self, tools: &Toolbox) -> Effect {
-        self.spec(tools).map_or(Effect::Events, |spec| spec.gated.unwrap_or(spec.effect))
+        self.spec(tools)
+            .map_or(Effect::Events, |spec| spec.gated.unwrap_or(spec.effect))
     }
 
     /// Whether the decision is asked again, to read what came of it. Failures should always be read.
@@ -98,15 +122,35 @@ impl Asked {
         let begin = Instant::now();
         let outcome = self.outcome(tools, site).await;
         let ms = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let call = Call { turn: site.turn, by: &site.by, tool: &self.tool, call_id: &self.call_id };
+        let call = Call {
+            turn: site.turn,
+            by: &site.by,
+            tool: &self.tool,
+            call_id: &self.call_id,
+        };
         match outcome {
-            Ok(Output { mut drafts, value, failure, intent, sent, recalled }) => {
+            Ok(Output {
+                mut drafts,
+                value,
+                failure,
+                intent,
+                sent,
+                recalled,
+            }) => {
                 if commit == Commit::Immediate {
-                    drafts.extend(intent.iter().flat_map(|intent| intent.carried_out(&site.thread)));
+                    drafts.extend(
+                        intent
+                            .iter()
+                            .flat_map(|intent| intent.carried_out(&site.thread)),
+                    );
                 }
                 let result = match (value, failure) {
-                    (_, Some(failure)) => Some(Draft::result_failed(&site.thread, &call, &failure, ms)),
-                    (Some(value), None) => Some(Draft::result(&site.thread, &call, value, ms).returning(&recalled)),
+                    (_, Some(failure)) => {
+                        Some(Draft::result_failed(&site.thread, &call, &failure, ms))
+                    }
+                    (Some(value), None) => {
+                        Some(Draft::result(&site.thread, &call, value, ms).returning(&recalled))
+                    }
                     (None, None) => None,
                 };
                 let intent = intent.map(|intent| intent.to_value());
@@ -119,7 +163,12 @@ impl Asked {
 
     /// The result of a call that is not run at all.
     pub fn refused(&self, site: &CallSite, failure: &Failure) -> Draft {
-        let call = Call { turn: site.turn, by: &site.by, tool: &self.tool, call_id: &self.call_id };
+        let call = Call {
+            turn: site.turn,
+            by: &site.by,
+            tool: &self.tool,
+            call_id: &self.call_id,
+        };
         Draft::result_failed(&site.thread, &call, failure, 0)
     }
 
@@ -127,11 +176,19 @@ impl Asked {
     async fn outcome(&self, tools: &Toolbox, site: &CallSite) -> Result<Output, Failure> {
         let Some(tool) = tools.get(&self.tool) else {
             let asked = self.written.as_ref().unwrap_or(&self.tool);
-            let text = format!("there is no tool {asked:?}; there are: {}", tools.names().join(", "));
-            return Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": "unknown_tool" })));
+            let text = format!(
+                "there is no tool {asked:?}; there are: {}",
+                tools.names().join(", ")
+            );
+            return Err(
+                Failure::new(FailureKind::Tool, text).with(json!({ "reason": "unknown_tool" }))
+            );
         };
         let arguments = self.arguments.clone().map_err(|_| {
-            let text = format!("the arguments of {} are not JSON, or nested deeper than {DEPTH_MAX}", self.tool);
+            let text = format!(
+                "the arguments of {} are not JSON, or nested deeper than {DEPTH_MAX}",
+                self.tool
+            );
             Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" }))
         })?;
         tool.call(arguments, site).await
@@ -151,7 +208,11 @@ pub fn call_id(who: &str, round: u64, index: usize) -> String {
 /// How many of an answer's calls are taken, where `left` more may run: those, and the first beyond, whose result refuses it. The
 /// rest leaves no event of its own, for a model may make tens of thousands at once.
 pub fn taken(made: usize, left: u64) -> usize {
-    made.min(usize::try_from(left).unwrap_or(usize::MAX).saturating_add(1))
+    made.min(
+        usize::try_from(left)
+            .unwrap_or(usize::MAX)
+            .saturating_add(1),
+    )
 }
 
 /// What is told of the calls that were not taken; nothing where all were. It is no failure of who made them: they go on.
@@ -161,7 +222,6 @@ pub fn left_out(who: &Who, made: usize, taken: usize, limit: u64) -> Option<Fail
         "{who} made {made} tool calls in one answer, and {left_out} of them were left out, neither run nor stored: it may make \
          {limit} (turn.max_tool_calls)"
     );
-    let detail =
-        json!({ "module": who.to_string(), "left_out": left_out, "limit": limit, "key": "turn.max_tool_calls" });
+    let detail = json!({ "module": who.to_string(), "left_out": left_out, "limit": limit, "key": "turn.max_tool_calls" });
     Some(Failure::new(FailureKind::Budget, text).with(detail))
 }

@@ -15,7 +15,9 @@ use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::query::Show;
 use crate::model::prompt::{Prompts, Template};
-use crate::model::provider::{Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice, ToolSpecs};
+use crate::model::provider::{
+    Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice, ToolSpecs,
+};
 use crate::thread::history::{self, Block, Entry, Lengths, Omitted};
 use crate::thread::quota::Purse;
 use crate::words::failure::{Failure, FailureKind, Who};
@@ -87,7 +89,10 @@ pub struct Until {
 impl Until {
     /// So many milliseconds from now.
     pub fn ms(ms: u64) -> Self {
-        Self { at: Instant::now() + Duration::from_millis(ms), ms }
+        Self {
+            at: Instant::now() + Duration::from_millis(ms),
+            ms,
+        }
     }
 }
 
@@ -118,9 +123,23 @@ pub struct ModelClient {
 
 impl ModelClient {
     /// A client on this store and model.
-    pub fn new(store: Arc<dyn Store>, model: Arc<dyn Model>, prompts: Arc<Prompts>, options: history::Options) -> Self {
+    pub fn new(
+        store: Arc<dyn Store>,
+        model: Arc<dyn Model>,
+        prompts: Arc<Prompts>,
+        options: history::Options,
+    ) -> Self {
         let (known, recent, summed) = Default::default();
-        Self { store, model, prompts, options, tells_self: false, known, recent, summed }
+        Self {
+            store,
+            model,
+            prompts,
+            options,
+            tells_self: false,
+            known,
+            recent,
+            summed,
+        }
     }
 
     /// The same, that tells models who they are and in which mood, or does not.
@@ -149,8 +168,16 @@ impl ModelClient {
         self.options.bytes / history::BATCH_PART
     }
 
-    fn write(&self, events: &[Event], omitted: Omitted, media: usize, lengths: Lengths) -> Vec<Block> {
-        let entries = events.iter().map(|event| Arc::new(Entry::of(event, lengths, &self.prompts)));
+    fn write(
+        &self,
+        events: &[Event],
+        omitted: Omitted,
+        media: usize,
+        lengths: Lengths,
+    ) -> Vec<Block> {
+        let entries = events
+            .iter()
+            .map(|event| Arc::new(Entry::of(event, lengths, &self.prompts)));
         history::joined(&Vec::from_iter(entries), omitted, media, &self.prompts)
     }
 
@@ -161,15 +188,29 @@ impl ModelClient {
         view: &PromptView,
         question: &Question,
     ) -> Result<Ready, StoreError> {
-        let ((), block) = tokio::try_join!(place.purse.read(), self.self_block(place, view, question))?;
+        let ((), block) =
+            tokio::try_join!(place.purse.read(), self.self_block(place, view, question))?;
         let now = block.as_ref().map(|block| block.now.as_str());
-        let system = block.as_ref().map_or(&question.system, |block| &block.system);
+        let system = block
+            .as_ref()
+            .map_or(&question.system, |block| &block.system);
         let asked = (question, system, now);
-        let request = self.request(place, view.blocks.clone(), asked, self.options.media, view.lengths).await?;
+        let request = self
+            .request(
+                place,
+                view.blocks.clone(),
+                asked,
+                self.options.media,
+                view.lengths,
+            )
+            .await?;
         let prepared = self.model.prepare(&request);
         let prompt = async {
             match &question.prompt {
-                Some(prompt) => self.keep(&place.space, &Text::new(prompt.as_str())).await.map(Some),
+                Some(prompt) => self
+                    .keep(&place.space, &Text::new(prompt.as_str()))
+                    .await
+                    .map(Some),
                 None => Ok(None),
             }
         };
@@ -218,7 +259,10 @@ impl ModelClient {
             ("round".to_owned(), Value::from(question.round)),
             ("model".to_owned(), Value::from(prepared.model.as_str())),
             ("parameters".to_owned(), prepared.parameters.clone()),
-            ("request_sha256".to_owned(), Value::from(sha256(prepared.body.as_str().as_bytes()))),
+            (
+                "request_sha256".to_owned(),
+                Value::from(sha256(prepared.body.as_str().as_bytes())),
+            ),
             ("view".to_owned(), shown),
         ]);
         let (place, who) = (place.clone(), question.who.clone());
@@ -290,13 +334,18 @@ impl ModelClient {
     {
         let ready = self.prepare(place, view, &question(view)).await?;
         let ended = self.ask(&ready, until, stop, &mut *on_piece).await;
-        let Ended::Failed(failure) = &ended else { return Ok((ready, ended)) };
+        let Ended::Failed(failure) = &ended else {
+            return Ok((ready, ended));
+        };
         if !failure.is_too_long() {
             return Ok((ready, ended));
         }
         let refused = ready.refused(place, view, &ended, failure);
         *view = Arc::new(self.smaller_view(place, view).await?);
-        let ready = Ready { before: refused, ..self.prepare(place, view, &question(view)).await? };
+        let ready = Ready {
+            before: refused,
+            ..self.prepare(place, view, &question(view)).await?
+        };
         let ended = self.ask(&ready, until, stop, on_piece).await;
         Ok((ready, ended))
     }
@@ -309,19 +358,34 @@ impl ModelClient {
         media: usize,
         lengths: Lengths,
     ) -> Result<Request, StoreError> {
-        let values: Vec<_> = question.values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let values: Vec<_> = question
+            .values
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
         let prompt = question.prompt.iter().map(|prompt| format!("\n{prompt}"));
-        let rest: String = std::iter::once(format!("\n{}", question.tail.fill(&values))).chain(prompt).collect();
+        let rest: String = std::iter::once(format!("\n{}", question.tail.fill(&values)))
+            .chain(prompt)
+            .collect();
         // Prompts and what is filled in are others' words, too.
         blocks.push(Block::Text(history::beside(&rest)));
         if !question.own.is_empty() {
-            blocks.push(Block::Text(format!("\n\n{}\n", self.prompts.submodule_own.source().as_str())));
+            blocks.push(Block::Text(format!(
+                "\n\n{}\n",
+                self.prompts.submodule_own.source().as_str()
+            )));
             blocks.extend(self.write(&question.own, Omitted::default(), media, lengths));
         }
         // Last of all, since it is what changes.
         blocks.extend(now.map(|now| Block::Text(history::beside(now))));
-        let system = Message { role: Role::System, content: vec![Content::Text(system.as_str().to_owned())] };
-        let user = Message { role: Role::User, content: self.contents(&place.space, blocks).await? };
+        let system = Message {
+            role: Role::System,
+            content: vec![Content::Text(system.as_str().to_owned())],
+        };
+        let user = Message {
+            role: Role::User,
+            content: self.contents(&place.space, blocks).await?,
+        };
         Ok(Request {
             thread: place.thread.clone(),
             module: question.who.clone(),
@@ -333,7 +397,11 @@ impl ModelClient {
     }
 
     /// Blocks as message content: neighbouring texts joined, media fetched. Media that is gone is left out: its line stays.
-    async fn contents(&self, space: &Space, blocks: Vec<Block>) -> Result<Vec<Content>, StoreError> {
+    async fn contents(
+        &self,
+        space: &Space,
+        blocks: Vec<Block>,
+    ) -> Result<Vec<Content>, StoreError> {
         let mut contents = Vec::new();
         for block in blocks {
             match block {
@@ -343,7 +411,10 @@ impl ModelClient {
                 },
                 Block::Blob { sha256, mime } => {
                     if let Some(blob) = self.store.blob(space, &sha256).await? {
-                        contents.push(Content::Media { mime, bytes: blob.bytes });
+                        contents.push(Content::Media {
+                            mime,
+                            bytes: blob.bytes,
+                        });
                     }
                 }
             }
@@ -353,5 +424,9 @@ impl ModelClient {
 }
 
 fn too_late(who: &Who, ms: u64) -> Failure {
-    Failure::new(FailureKind::Timeout, format!("{who} had no answer within {ms} ms")).retryable()
+    Failure::new(
+        FailureKind::Timeout,
+        format!("{who} had no answer within {ms} ms"),
+    )
+    .retryable()
 }

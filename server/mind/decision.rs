@@ -110,20 +110,46 @@ impl Streamed {
 
     /// Replies of which something was shown: call index, id, text so far.
     pub fn begun(&self) -> impl Iterator<Item = (usize, Uuid, &str)> {
-        self.replies.iter().filter(|(_, s)| !s.sent.is_empty()).map(|(index, s)| (*index, s.event_id, s.sent.as_str()))
+        self.replies
+            .iter()
+            .filter(|(_, s)| !s.sent.is_empty())
+            .map(|(index, s)| (*index, s.event_id, s.sent.as_str()))
     }
 
     /// Tells readers what became of what they were shown, by id.
-    pub fn end(&mut self, store: &dyn EventLog, place: &TurnPlace, outcome: impl Fn(Uuid) -> DeltaOutcome) {
-        for streaming in std::mem::take(&mut self.replies).into_values().filter(|s| !s.sent.is_empty()) {
+    pub fn end(
+        &mut self,
+        store: &dyn EventLog,
+        place: &TurnPlace,
+        outcome: impl Fn(Uuid) -> DeltaOutcome,
+    ) {
+        for streaming in std::mem::take(&mut self.replies)
+            .into_values()
+            .filter(|s| !s.sent.is_empty())
+        {
             let (thread, event_id) = (place.thread.clone(), streaming.event_id);
-            store.feed().hint(&place.space, self.read, Hint::DeltaEnd { thread, event_id, outcome: outcome(event_id) });
+            store.feed().hint(
+                &place.space,
+                self.read,
+                Hint::DeltaEnd {
+                    thread,
+                    event_id,
+                    outcome: outcome(event_id),
+                },
+            );
         }
     }
 
     /// Takes in a piece of the answer; what it adds to a reply is passed on.
     fn take(&mut self, piece: &Piece, place: &TurnPlace, store: &dyn EventLog) {
-        let Piece::Call { index, name, arguments } = piece else { return };
+        let Piece::Call {
+            index,
+            name,
+            arguments,
+        } = piece
+        else {
+            return;
+        };
         if *index >= self.end {
             return;
         }
@@ -136,35 +162,65 @@ impl Streamed {
             };
             self.replies.entry(*index).or_insert_with(begun);
         }
-        let Some(streaming) = self.replies.get_mut(index) else { return };
+        let Some(streaming) = self.replies.get_mut(index) else {
+            return;
+        };
         let text = streaming.arriving.push(arguments);
         if !text.is_empty() {
             let at = streaming.scalars;
             streaming.scalars += text.chars().count();
             streaming.sent.push_str(&text);
             let (thread, event_id) = (place.thread.clone(), streaming.event_id);
-            store.feed().hint(&place.space, self.read, Hint::Delta { thread, event_id, at, text });
+            store.feed().hint(
+                &place.space,
+                self.read,
+                Hint::Delta {
+                    thread,
+                    event_id,
+                    at,
+                    text,
+                },
+            );
         }
     }
 }
 
 /// Asks the decision, with the log as it is now.
-pub async fn decide(deciding: &Deciding, streamed: &mut Streamed) -> Result<(Ready, Ended), StoreError> {
-    let Deciding { client, place, until: deadline, stop, .. } = deciding;
+pub async fn decide(
+    deciding: &Deciding,
+    streamed: &mut Streamed,
+) -> Result<(Ready, Ended), StoreError> {
+    let Deciding {
+        client,
+        place,
+        until: deadline,
+        stop,
+        ..
+    } = deciding;
     // What comes later waits for the next turn. A conversation may know that it is there; a process takes its batch as it is.
     let until = match &deciding.manner {
         Manner::Conversation { .. } => None,
         _ => deciding.batch.last().copied(),
     };
-    let scope = Scope { show: Show::Visible, until, about: Scope::about(&deciding.batch) };
+    let scope = Scope {
+        show: Show::Visible,
+        until,
+        about: Scope::about(&deciding.batch),
+    };
     let mut view = Arc::new(client.view(place, scope).await?);
     let can_reply = deciding.tools.get(REPLY).is_some();
-    streamed.end = if can_reply { usize::try_from(deciding.calls).unwrap_or(usize::MAX) } else { 0 };
+    streamed.end = if can_reply {
+        usize::try_from(deciding.calls).unwrap_or(usize::MAX)
+    } else {
+        0
+    };
     streamed.read = view.entries.last().map_or(0, |entry| entry.seq);
     let store = client.store().clone();
     let asks = |view: &PromptView| question(deciding, view);
     let mut shows = |piece: &Piece| streamed.take(piece, place, store.as_ref());
-    client.ask_about(place, &mut view, asks, *deadline, stop, &mut shows).await
+    client
+        .ask_about(place, &mut view, asks, *deadline, stop, &mut shows)
+        .await
 }
 
 fn question(deciding: &Deciding, view: &PromptView) -> Question {
@@ -178,26 +234,48 @@ fn question(deciding: &Deciding, view: &PromptView) -> Question {
                 (false, true) => &prompts.language_turn,
                 (true, true) => &prompts.language_repair,
             };
-            (prompts.decision.source(), tail, vec![value("meanwhile", &meanwhile(deciding, view))])
+            (
+                prompts.decision.source(),
+                tail,
+                vec![value("meanwhile", &meanwhile(deciding, view))],
+            )
         }
-        Manner::Process { contacts } => {
-            (prompts.process.source(), &prompts.process_turn, vec![value("contacts", contacts)])
-        }
-        Manner::Step { contacts, operation, state } => {
+        Manner::Process { contacts } => (
+            prompts.process.source(),
+            &prompts.process_turn,
+            vec![value("contacts", contacts)],
+        ),
+        Manner::Step {
+            contacts,
+            operation,
+            state,
+        } => {
             let tail = match operation {
                 Operation::Sends => &prompts.step_sends,
                 Operation::Contacts => &prompts.step_contacts,
                 Operation::Wait => &prompts.step_wait,
             };
-            let contacts = if *operation == Operation::Wait { "" } else { contacts };
-            (prompts.process.source(), tail, vec![value("contacts", contacts), value("state", state)])
+            let contacts = if *operation == Operation::Wait {
+                ""
+            } else {
+                contacts
+            };
+            (
+                prompts.process.source(),
+                tail,
+                vec![value("contacts", contacts), value("state", state)],
+            )
         }
     };
     values.insert(0, value("batch", &positions(&deciding.batch)));
     let reminders = reminders(deciding, view);
     values.extend((!reminders.is_empty()).then(|| value("reminders", &reminders)));
     let system = match &deciding.language {
-        Some(own) => Text::new(format!("{}\n\n{}", system.as_str(), prompts.language.fill(&[("own", own)]))),
+        Some(own) => Text::new(format!(
+            "{}\n\n{}",
+            system.as_str(),
+            prompts.language.fill(&[("own", own)])
+        )),
         None => system.clone(),
     };
     let speaks = deciding.language.is_some();
@@ -210,8 +288,16 @@ fn question(deciding: &Deciding, view: &PromptView) -> Question {
         values,
         prompt: deciding.prompt.clone(),
         own: Vec::new(),
-        tools: if speaks { ToolSpecs::new(Vec::new()) } else { deciding.tools.offered(&view.row.state.open) },
-        choice: if repair && !speaks { ToolChoice::Only(REPLY.to_owned()) } else { ToolChoice::Auto },
+        tools: if speaks {
+            ToolSpecs::new(Vec::new())
+        } else {
+            deciding.tools.offered(&view.row.state.open)
+        },
+        choice: if repair && !speaks {
+            ToolChoice::Only(REPLY.to_owned())
+        } else {
+            ToolChoice::Auto
+        },
         tier: deciding.tier,
     }
 }
@@ -222,7 +308,12 @@ fn value(name: &str, text: &str) -> (String, String) {
 
 /// Names the watches whose event has come, until they are closed.
 fn reminders(deciding: &Deciding, view: &PromptView) -> String {
-    let raised = view.row.state.watches.iter().filter(|(_, watch)| watch.raised);
+    let raised = view
+        .row
+        .state
+        .watches
+        .iter()
+        .filter(|(_, watch)| watch.raised);
     let reminder = &deciding.client.prompts().watch_reminder;
     let told = |(id, watch): (&String, &Watch)| {
         let (id, kind, note) = (one_line(id), one_line(&watch.kind), one_line(&watch.note));
@@ -234,9 +325,16 @@ fn reminders(deciding: &Deciding, view: &PromptView) -> String {
 /// Names what came after the turn began.
 fn meanwhile(deciding: &Deciding, view: &PromptView) -> String {
     let last = deciding.batch.last().copied().unwrap_or(0);
-    let later = view.entries.iter().filter(|entry| entry.seq > last && entry.wakes);
+    let later = view
+        .entries
+        .iter()
+        .filter(|entry| entry.seq > last && entry.wakes);
     match Vec::from_iter(later.map(|entry| entry.seq)).as_slice() {
         [] => String::new(),
-        seqs => deciding.client.prompts().decision_meanwhile.fill(&[("seqs", &positions(seqs))]),
+        seqs => deciding
+            .client
+            .prompts()
+            .decision_meanwhile
+            .fill(&[("seqs", &positions(seqs))]),
     }
 }

@@ -110,7 +110,11 @@ pub struct SubmoduleAnswer {
 }
 
 /// Asks one submodule and lets it use its tools until it has answered. Never fails: a failure is among the events.
-pub async fn ask_submodule(mut request: SubmoduleRequest, mut submodule: Submodule, when: When) -> SubmoduleAnswer {
+pub async fn ask_submodule(
+    mut request: SubmoduleRequest,
+    mut submodule: Submodule,
+    when: When,
+) -> SubmoduleAnswer {
     let who = Who::Submodule(submodule.name.clone());
     let mut said = Vec::new();
     loop {
@@ -118,13 +122,24 @@ pub async fn ask_submodule(mut request: SubmoduleRequest, mut submodule: Submodu
             Ok(Some(own)) => submodule.own.extend(own),
             Ok(None) => break,
             Err(failure) => {
-                said.push(Draft::failure(&request.place.thread, Some(request.place.turn), &who, &failure).when(when));
+                said.push(
+                    Draft::failure(
+                        &request.place.thread,
+                        Some(request.place.turn),
+                        &who,
+                        &failure,
+                    )
+                    .when(when),
+                );
                 break;
             }
         }
         submodule.rounds += 1;
     }
-    SubmoduleAnswer { name: submodule.name, drafts: said }
+    SubmoduleAnswer {
+        name: submodule.name,
+        drafts: said,
+    }
 }
 
 /// One call. `Some`: it used tools (those events are stored) and wants to be asked again.
@@ -137,8 +152,16 @@ async fn ask(
 ) -> Result<Option<Vec<Event>>, Failure> {
     let mut view = request.view.clone();
     let asks = |_: &PromptView| question(request, submodule, who);
-    let SubmoduleRequest { client, place, until, stop, .. } = &*request;
-    let asked = client.ask_about(place, &mut view, asks, *until, stop, &mut |_| {}).await;
+    let SubmoduleRequest {
+        client,
+        place,
+        until,
+        stop,
+        ..
+    } = &*request;
+    let asked = client
+        .ask_about(place, &mut view, asks, *until, stop, &mut |_| {})
+        .await;
     let (ready, ended) = asked.map_err(unstored)?;
     request.view = view;
     let SubmoduleRequest { place, .. } = &*request;
@@ -147,7 +170,8 @@ async fn ask(
         Ended::Answered(answer) => (calls(answer, request, submodule, left), answer.calls.len()),
         Ended::Failed(_) | Ended::Stopped => (Vec::new(), 0),
     };
-    let is_gone = !calls.is_empty() && !is_there(request, &submodule.name).await.map_err(unstored)?;
+    let is_gone =
+        !calls.is_empty() && !is_there(request, &submodule.name).await.map_err(unstored)?;
     let last = calls.is_empty() || is_gone || submodule.rounds + 1 >= request.rounds_max;
     let mut record = json!({ "last": last, "calls": calls.len() });
     let left_out = action::left_out(who, made, calls.len(), request.calls_max);
@@ -156,7 +180,9 @@ async fn ask(
     }
     said.extend(ready.records(place, &ended, record));
     // Not as the submodule's own failure: it has not come to its end by that.
-    let told = |failure: &Failure| Draft::failure(&place.thread, Some(place.turn), &Who::Core, failure).when(when);
+    let told = |failure: &Failure| {
+        Draft::failure(&place.thread, Some(place.turn), &Who::Core, failure).when(when)
+    };
     said.extend(left_out.as_ref().map(told));
     match ended {
         Ended::Stopped => Ok(None),
@@ -164,7 +190,13 @@ async fn ask(
         Ended::Answered(answer) => {
             let words = answer.text.trim();
             if !words.is_empty() && words != PASS {
-                said.push(Draft::submodule_said(&place.thread, place.turn, &submodule.name, when, words));
+                said.push(Draft::submodule_said(
+                    &place.thread,
+                    place.turn,
+                    &submodule.name,
+                    when,
+                    words,
+                ));
             }
             if calls.is_empty() {
                 return Ok(None);
@@ -172,10 +204,18 @@ async fn ask(
             if is_gone {
                 return Err(removed());
             }
-            let allowed = Allowed { left, beyond: beyond(request.calls_max, left_out) };
-            let own = act(request, who, &calls, &allowed, std::mem::take(said)).await.map_err(lost)?;
+            let allowed = Allowed {
+                left,
+                beyond: beyond(request.calls_max, left_out),
+            };
+            let own = act(request, who, &calls, &allowed, std::mem::take(said))
+                .await
+                .map_err(lost)?;
             if last {
-                let text = format!("{who} was still calling tools after {} calls to its model", request.rounds_max);
+                let text = format!(
+                    "{who} was still calling tools after {} calls to its model",
+                    request.rounds_max
+                );
                 return Err(Failure::new(FailureKind::Budget, text));
             }
             Ok(Some(own))
@@ -187,12 +227,21 @@ fn question(request: &SubmoduleRequest, submodule: &Submodule, who: &Who) -> Que
     let prompts = request.client.prompts();
     let value = |name: &str, text: String| (name.to_owned(), text);
     let (tail, values): (&Template, Vec<_>) = match &request.purpose {
-        Purpose::New { batch } => (&prompts.submodule_turn, vec![value("batch", positions(batch))]),
+        Purpose::New { batch } => (
+            &prompts.submodule_turn,
+            vec![value("batch", positions(batch))],
+        ),
         Purpose::FollowUp { batch, decision } => (
             &prompts.submodule_follow_up,
-            vec![value("batch", positions(batch)), value("decision", positions(decision))],
+            vec![
+                value("batch", positions(batch)),
+                value("decision", positions(decision)),
+            ],
         ),
-        Purpose::Asked { question } => (&prompts.submodule_answer, vec![value("question", positions(&[*question]))]),
+        Purpose::Asked { question } => (
+            &prompts.submodule_answer,
+            vec![value("question", positions(&[*question]))],
+        ),
     };
     Question {
         who: who.clone(),
@@ -218,16 +267,27 @@ struct Allowed {
 /// A submodule is shown only what itself did in the turn, so that the result says how many were left out after it, too.
 fn beyond(limit: u64, left_out: Option<Failure>) -> Failure {
     let text = format!("not run: all {limit} tool calls are used up (turn.max_tool_calls)");
-    let more = left_out.map(|failure| format!("; {}", failure.text)).unwrap_or_default();
+    let more = left_out
+        .map(|failure| format!("; {}", failure.text))
+        .unwrap_or_default();
     Failure::new(FailureKind::Budget, text + &more)
 }
 
 /// How many calls a submodule has made since it was asked, from what is in the log.
 fn calls_made(submodule: &Submodule) -> u64 {
-    submodule.own.iter().filter(|event| matches!(event.fact(), Fact::Action(_))).count() as u64
+    submodule
+        .own
+        .iter()
+        .filter(|event| matches!(event.fact(), Fact::Action(_)))
+        .count() as u64
 }
 
-fn calls(answer: &Answer, request: &SubmoduleRequest, submodule: &Submodule, left: u64) -> Vec<Asked> {
+fn calls(
+    answer: &Answer,
+    request: &SubmoduleRequest,
+    submodule: &Submodule,
+    left: u64,
+) -> Vec<Asked> {
     let (name, turn) = (&submodule.name, request.place.turn);
     // A submodule may be asked about several things in a turn.
     let who = match &request.purpose {
@@ -236,7 +296,11 @@ fn calls(answer: &Answer, request: &SubmoduleRequest, submodule: &Submodule, lef
         Purpose::Asked { question } => format!("{name}-{turn}-q{question}"),
     };
     let taken = &answer.calls[..action::taken(answer.calls.len(), left)];
-    taken.iter().enumerate().map(|(index, call)| Asked::new(call, &who, submodule.rounds, index)).collect()
+    taken
+        .iter()
+        .enumerate()
+        .map(|(index, call)| Asked::new(call, &who, submodule.rounds, index))
+        .collect()
 }
 
 /// Runs the calls in order and appends what they leave, after `before`. Returns the actions and results.
@@ -258,7 +322,10 @@ async fn act(
             by: who.clone(),
             call_id: call.call_id.clone(),
             now: crate::words::time::now(),
-            so_far: SoFar { purse: place.purse.clone(), ..SoFar::default() },
+            so_far: SoFar {
+                purse: place.purse.clone(),
+                ..SoFar::default()
+            },
             grant: None,
         };
         drafts.extend(call.action(tools, &site));
@@ -269,20 +336,36 @@ async fn act(
         }
         let drafts = std::mem::take(&mut drafts);
         let stored = request.writer.write_beside(drafts).await?;
-        own.extend(stored.iter().map(|shown| &shown.event).filter(|event| is_own(event, who)).cloned());
+        own.extend(
+            stored
+                .iter()
+                .map(|shown| &shown.event)
+                .filter(|event| is_own(event, who))
+                .cloned(),
+        );
     }
     Ok(own)
 }
 
 /// Whether a submodule has not been removed since it was asked.
-async fn is_there(request: &SubmoduleRequest, name: &Name) -> Result<bool, crate::log::error::StoreError> {
-    let submodules = request.client.store().submodules(&request.place.space).await?;
+async fn is_there(
+    request: &SubmoduleRequest,
+    name: &Name,
+) -> Result<bool, crate::log::error::StoreError> {
+    let submodules = request
+        .client
+        .store()
+        .submodules(&request.place.space)
+        .await?;
     Ok(submodules.iter().any(|row| row.name == *name))
 }
 
 /// The submodule is there no more: neither asked nor acted for.
 pub fn removed() -> Failure {
-    Failure::new(FailureKind::Tool, "the voice was removed before it was heard")
+    Failure::new(
+        FailureKind::Tool,
+        "the voice was removed before it was heard",
+    )
 }
 
 /// What submodules said, as it is to be stored: the words of one that has been removed meanwhile are late, whatever it was asked.
@@ -291,9 +374,13 @@ pub async fn dated(client: &ModelClient, space: &Space, drafts: Vec<Draft>) -> V
         return drafts;
     }
     // Where this cannot be read nothing can be stored either, which is said there.
-    let Ok(submodules) = client.store().submodules(space).await else { return drafts };
+    let Ok(submodules) = client.store().submodules(space).await else {
+        return drafts;
+    };
     let date = |draft: Draft| match words_of(&draft) {
-        Some(name) if !submodules.iter().any(|row| row.name.as_str() == name) => draft.when(When::Late),
+        Some(name) if !submodules.iter().any(|row| row.name.as_str() == name) => {
+            draft.when(When::Late)
+        }
         _ => draft,
     };
     drafts.into_iter().map(date).collect()
@@ -310,19 +397,31 @@ fn words_of(draft: &Draft) -> Option<&str> {
 /// Whether an event is an action of this submodule or its result.
 fn is_own(event: &Event, who: &Who) -> bool {
     let fact = event.fact();
-    let Who::Submodule(name) = who else { return false };
+    let Who::Submodule(name) = who else {
+        return false;
+    };
     matches!(fact, Fact::Action(_) | Fact::Result(_)) && fact.submodule() == Some(name.as_str())
 }
 
 /// What a submodule is shown: the log without what any submodule said, and all of what the turn is about.
 pub fn scope(batch: &[Seq]) -> Scope {
-    Scope { show: Show::Heard, until: None, about: Scope::about(batch) }
+    Scope {
+        show: Show::Heard,
+        until: None,
+        about: Scope::about(batch),
+    }
 }
 
 fn unstored(error: crate::log::error::StoreError) -> Failure {
-    Failure::new(FailureKind::Store, format!("the log could not be read: {error}")).retryable()
+    Failure::new(
+        FailureKind::Store,
+        format!("the log could not be read: {error}"),
+    )
+    .retryable()
 }
 
 fn lost(lost: Lost) -> Failure {
-    Failure::new(FailureKind::Store, lost.to_string()).retryable().with(Value::Null)
+    Failure::new(FailureKind::Store, lost.to_string())
+        .retryable()
+        .with(Value::Null)
 }

@@ -108,7 +108,13 @@ impl Halt {
 
 impl Turn {
     /// A turn that is about to begin.
-    pub fn new(number: u64, batch: Vec<Seq>, submodules: Vec<Name>, options: &TurnOptions, budget: &Budget) -> Self {
+    pub fn new(
+        number: u64,
+        batch: Vec<Seq>,
+        submodules: Vec<Name>,
+        options: &TurnOptions,
+        budget: &Budget,
+    ) -> Self {
         Self {
             number,
             batch,
@@ -158,9 +164,21 @@ impl Turn {
 
     /// The turn that an event began, if it began one.
     pub fn begun_by(event: &Event, options: &TurnOptions, budget: &Budget) -> Option<Self> {
-        let Fact::TurnStarted(started) = event.fact() else { return None };
-        let submodules = started.submodules.iter().filter_map(|name| Name::parse(name).ok()).collect();
-        Some(Self::new(started.turn, started.batch, submodules, options, budget))
+        let Fact::TurnStarted(started) = event.fact() else {
+            return None;
+        };
+        let submodules = started
+            .submodules
+            .iter()
+            .filter_map(|name| Name::parse(name).ok())
+            .collect();
+        Some(Self::new(
+            started.turn,
+            started.batch,
+            submodules,
+            options,
+            budget,
+        ))
     }
 
     /// Its number.
@@ -190,7 +208,10 @@ impl Turn {
 
     /// What a submodule did in this turn before it spoke: its calls and results, and how often it was asked.
     pub fn earlier_calls(&self, submodule: &Name) -> (Vec<Event>, u64) {
-        self.progress.get(submodule).map(|it| (it.own.clone(), it.calls)).unwrap_or_default()
+        self.progress
+            .get(submodule)
+            .map(|it| (it.own.clone(), it.calls))
+            .unwrap_or_default()
     }
 
     /// What it intends, in the order it was said.
@@ -229,7 +250,10 @@ impl Turn {
 
     /// Its last answer, if that was words without any call.
     pub fn last_words(&self) -> Option<&str> {
-        let last = self.rounds.last().filter(|round| round.calls.is_empty() && !round.unreadable)?;
+        let last = self
+            .rounds
+            .last()
+            .filter(|round| round.calls.is_empty() && !round.unreadable)?;
         last.text.as_deref()
     }
 
@@ -255,7 +279,8 @@ impl Turn {
             Role::Turn => self.moved(&fact),
             Role::Submodule => {
                 let name = fact.submodule().and_then(|name| Name::parse(name).ok());
-                name.into_iter().for_each(|name| self.progress(name).own.push(event.clone()));
+                name.into_iter()
+                    .for_each(|name| self.progress(name).own.push(event.clone()));
             }
             Role::Decision => self.said(event.seq, &fact),
         }
@@ -273,7 +298,11 @@ impl Turn {
     }
 
     fn halt(&mut self, halt: Halt) {
-        if self.halt.as_ref().is_none_or(|before| before.rank() <= halt.rank()) {
+        if self
+            .halt
+            .as_ref()
+            .is_none_or(|before| before.rank() <= halt.rank())
+        {
             self.halt = Some(halt);
         }
     }
@@ -323,15 +352,22 @@ impl Turn {
             return;
         }
         if failed.is_unreadable {
-            self.rounds.iter_mut().last().into_iter().for_each(|round| round.unreadable = true);
+            self.rounds
+                .iter_mut()
+                .last()
+                .into_iter()
+                .for_each(|round| round.unreadable = true);
             return;
         }
         match failed.who {
             By::Decision => self.halt(Halt::Failed(failed.problem.text.to_owned())),
             By::Submodule(name) => {
-                Name::parse(name).into_iter().for_each(|name| self.progress(name).is_done = true);
+                Name::parse(name)
+                    .into_iter()
+                    .for_each(|name| self.progress(name).is_done = true);
             }
-            By::Tool(_) | By::Pipeline(_) | By::Trial | By::Summary | By::Mission(_) | By::Core => {}
+            By::Tool(_) | By::Pipeline(_) | By::Trial | By::Summary | By::Mission(_) | By::Core => {
+            }
         }
     }
 
@@ -341,7 +377,9 @@ impl Turn {
         if let Fact::Decided(decided) = fact {
             match decided.what {
                 Decision::Question(name) => {
-                    return self.questions.extend(Name::parse(name).map(|name| (name, seq)));
+                    return self
+                        .questions
+                        .extend(Name::parse(name).map(|name| (name, seq)));
                 }
                 Decision::Thought => self.thought = true,
                 Decision::NoAction => {}
@@ -358,11 +396,19 @@ impl Turn {
             self.step.iter_mut().for_each(|step| step.take(&intent));
             self.intents.push(intent);
         }
-        if let Fact::Result(Outcome { approval: Some(approval), .. }) = fact {
-            self.granted.retain(|granted| granted.grant.approval != *approval);
+        if let Fact::Result(Outcome {
+            approval: Some(approval),
+            ..
+        }) = fact
+        {
+            self.granted
+                .retain(|granted| granted.grant.approval != *approval);
         }
         let calls = self.rounds.iter_mut().flat_map(|round| &mut round.calls);
-        let Some(call) = fact.call_id().and_then(|id| calls.into_iter().find(|call| call.pending.call_id == id)) else {
+        let Some(call) = fact
+            .call_id()
+            .and_then(|id| calls.into_iter().find(|call| call.pending.call_id == id))
+        else {
             return;
         };
         match fact {
@@ -372,7 +418,13 @@ impl Turn {
             }
             fact => {
                 call.done = true;
-                call.back |= matches!(fact, Fact::Result(Outcome { came: Came::Failed(_), .. }));
+                call.back |= matches!(
+                    fact,
+                    Fact::Result(Outcome {
+                        came: Came::Failed(_),
+                        ..
+                    })
+                );
             }
         }
     }

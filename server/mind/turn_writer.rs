@@ -44,7 +44,13 @@ pub struct TurnWriter {
 impl TurnWriter {
     /// A writer under this lease. `opening` is the turn's beginning, unless it is in the log already.
     pub fn new(store: Arc<dyn Store>, fence: Fence, opening: Option<Draft>) -> Self {
-        Self { store, fence, opening: Mutex::new(opening), closed: AtomicBool::new(false), root: None }
+        Self {
+            store,
+            fence,
+            opening: Mutex::new(opening),
+            closed: AtomicBool::new(false),
+            root: None,
+        }
     }
 
     /// The same, for a turn that goes back to this event: what others go by says so.
@@ -85,12 +91,24 @@ impl TurnWriter {
         if drafts.is_empty() {
             return Ok(Vec::new());
         }
-        let drafts = drafts.into_iter().map(|draft| draft.rooted(self.root)).collect();
-        let append = Append { space: self.fence.space.clone(), drafts, fence, release };
-        let appended = self.store.append(append).await.map_err(|error| match error {
-            StoreError::Unmet(Condition::Wait(_)) => Lost::Withdrawn,
-            error => Lost::Store(error),
-        })?;
+        let drafts = drafts
+            .into_iter()
+            .map(|draft| draft.rooted(self.root))
+            .collect();
+        let append = Append {
+            space: self.fence.space.clone(),
+            drafts,
+            fence,
+            release,
+        };
+        let appended = self
+            .store
+            .append(append)
+            .await
+            .map_err(|error| match error {
+                StoreError::Unmet(Condition::Wait(_)) => Lost::Withdrawn,
+                error => Lost::Store(error),
+            })?;
         match appended {
             Appended::Stored(placed) => {
                 begun.into_iter().for_each(|mut opening| *opening = None);

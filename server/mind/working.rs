@@ -23,14 +23,27 @@ impl Working {
         call: Option<(String, String, u64)>,
         limit_ms: Option<u64>,
     ) -> Self {
-        let work = Work { thread: thread.clone(), turn, call, limit_ms, ended: false, at: time::now() };
-        let working = Self { store: store.clone(), space: space.clone(), work };
+        let work = Work {
+            thread: thread.clone(),
+            turn,
+            call,
+            limit_ms,
+            ended: false,
+            at: time::now(),
+        };
+        let working = Self {
+            store: store.clone(),
+            space: space.clone(),
+            work,
+        };
         working.tell();
         working
     }
 
     fn tell(&self) {
-        self.store.feed().hint(&self.space, 0, Hint::Work(self.work.clone()));
+        self.store
+            .feed()
+            .hint(&self.space, 0, Hint::Work(self.work.clone()));
     }
 }
 

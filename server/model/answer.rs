@@ -56,7 +56,11 @@ impl Draft {
             self.begun = true;
             self.take_choice(choice, &mut pieces);
         }
-        if self.weight > ANSWER_MAX { Err(Unreadable::TooLarge) } else { Ok(pieces) }
+        if self.weight > ANSWER_MAX {
+            Err(Unreadable::TooLarge)
+        } else {
+            Ok(pieces)
+        }
     }
 
     /// Whether the provider said why it ended: nothing but the usage can follow.
@@ -78,7 +82,9 @@ impl Draft {
         if let Some(reason) = text_at(choice, "finish_reason") {
             self.answer.finish = reason.to_owned();
         }
-        let message = ["delta", "message"].into_iter().find_map(|key| choice.get(key).filter(|v| v.is_object()));
+        let message = ["delta", "message"]
+            .into_iter()
+            .find_map(|key| choice.get(key).filter(|v| v.is_object()));
         let words = match message {
             Some(message) => spoken(message),
             None => text_at(choice, "text").unwrap_or_default().to_owned(),
@@ -98,7 +104,10 @@ impl Draft {
     }
 
     fn take_call(&mut self, part: &Value, pieces: &mut Vec<Piece>) {
-        let function = part.get("function").filter(|f| f.is_object()).unwrap_or(part);
+        let function = part
+            .get("function")
+            .filter(|f| f.is_object())
+            .unwrap_or(part);
         let id = text_at(part, "id").unwrap_or_default();
         let name = text_at(function, "name").unwrap_or_default();
         let arguments = as_text(function.get("arguments").or_else(|| function.get("input")));
@@ -114,7 +123,11 @@ impl Draft {
         call.arguments.push_str(&arguments);
         self.weight += name.len() + arguments.len();
         if named || !arguments.is_empty() {
-            pieces.push(Piece::Call { index: at, name: named.then(|| name.to_owned()), arguments });
+            pieces.push(Piece::Call {
+                index: at,
+                name: named.then(|| name.to_owned()),
+                arguments,
+            });
         }
     }
 
@@ -122,11 +135,20 @@ impl Draft {
     /// servers number all parallel calls 0). Without: a name begins a call, the rest goes to the call of its id or the last.
     fn slot(&mut self, index: Option<u64>, id: &str, name: &str) -> usize {
         let calls = &self.answer.calls;
-        let another = |call: &ToolCall| !name.is_empty() && !id.is_empty() && !call.id.is_empty() && call.id != id;
+        let another = |call: &ToolCall| {
+            !name.is_empty() && !id.is_empty() && !call.id.is_empty() && call.id != id
+        };
         let found = match index {
-            Some(_) => self.indexes.iter().rposition(|known| *known == index).filter(|at| !another(&calls[*at])),
+            Some(_) => self
+                .indexes
+                .iter()
+                .rposition(|known| *known == index)
+                .filter(|at| !another(&calls[*at])),
             None if !name.is_empty() => None,
-            None => calls.iter().rposition(|call| !id.is_empty() && call.id == id).or(calls.len().checked_sub(1)),
+            None => calls
+                .iter()
+                .rposition(|call| !id.is_empty() && call.id == id)
+                .or(calls.len().checked_sub(1)),
         };
         found.unwrap_or_else(|| {
             self.indexes.push(index);
@@ -141,15 +163,31 @@ impl Draft {
 pub(super) fn reported(answer: &Value) -> Option<Reported> {
     let error = match answer.get("error") {
         Some(error) if is_something(error) => error,
-        _ if text_at(answer, "object") == Some("error") || text_at(answer, "type") == Some("error") => answer,
+        _ if text_at(answer, "object") == Some("error")
+            || text_at(answer, "type") == Some("error") =>
+        {
+            answer
+        }
         _ if answer.get("choices").is_none() && text_at(answer, "detail").is_some() => answer,
         _ => return None,
     };
-    let message = ["message", "detail", "error", "msg"].into_iter().find_map(|key| text_at(error, key));
+    let message = ["message", "detail", "error", "msg"]
+        .into_iter()
+        .find_map(|key| text_at(error, key));
     let message = message.map_or_else(|| as_text(Some(error)), str::to_owned);
-    let code = ["code", "status", "status_code"].into_iter().find_map(|key| number_at(error, key));
-    let word = ["code", "type"].into_iter().find_map(|key| text_at(error, key)).unwrap_or_default().to_owned();
-    Some(Reported { message, code: word, status: code.and_then(|code| u16::try_from(code).ok()) })
+    let code = ["code", "status", "status_code"]
+        .into_iter()
+        .find_map(|key| number_at(error, key));
+    let word = ["code", "type"]
+        .into_iter()
+        .find_map(|key| text_at(error, key))
+        .unwrap_or_default()
+        .to_owned();
+    Some(Reported {
+        message,
+        code: word,
+        status: code.and_then(|code| u16::try_from(code).ok()),
+    })
 }
 
 fn is_something(value: &Value) -> bool {
@@ -162,13 +200,19 @@ fn is_something(value: &Value) -> bool {
 
 fn first_choice(chunk: &Value) -> Option<&Value> {
     let choices = chunk.get("choices")?.as_array()?;
-    choices.iter().find(|choice| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0)
+    choices
+        .iter()
+        .find(|choice| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0)
 }
 
 /// The words of a message: its content, or what it says when it refuses.
 fn spoken(message: &Value) -> String {
     let words = content_text(message.get("content").unwrap_or(&Value::Null));
-    if words.is_empty() { text_at(message, "refusal").unwrap_or_default().to_owned() } else { words }
+    if words.is_empty() {
+        text_at(message, "refusal").unwrap_or_default().to_owned()
+    } else {
+        words
+    }
 }
 
 fn content_text(content: &Value) -> String {
@@ -196,16 +240,25 @@ fn read_usage(usage: &Value) -> Usage {
     let first = |keys: [&str; 2]| keys.into_iter().find_map(|key| number_at(usage, key));
     let cached = ["prompt_tokens_details", "input_tokens_details"]
         .into_iter()
-        .find_map(|key| usage.get(key).and_then(|details| number_at(details, "cached_tokens")));
+        .find_map(|key| {
+            usage
+                .get(key)
+                .and_then(|details| number_at(details, "cached_tokens"))
+        });
     Usage {
         input_tokens: first(["prompt_tokens", "input_tokens"]).unwrap_or(0),
         output_tokens: first(["completion_tokens", "output_tokens"]).unwrap_or(0),
-        cached_tokens: cached.or_else(|| first(["prompt_cache_hit_tokens", "cached_tokens"])).unwrap_or(0),
+        cached_tokens: cached
+            .or_else(|| first(["prompt_cache_hit_tokens", "cached_tokens"]))
+            .unwrap_or(0),
     }
 }
 
 fn text_at<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
-    value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
+    value
+        .get(key)
+        .and_then(Value::as_str)
+        .filter(|text| !text.is_empty())
 }
 
 /// A count, which may be written as `3`, `3.0` or `"3"`; a lie of any size stays summable.
@@ -215,7 +268,11 @@ fn number_at(value: &Value, key: &str) -> Option<u64> {
         Value::String(text) => text.trim().parse().ok()?,
         _ => return None,
     };
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped first")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped first"
+    )]
     Some(number.clamp(0.0, f64::from(u32::MAX)) as u64)
 }
 

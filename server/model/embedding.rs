@@ -48,13 +48,19 @@ pub struct Embeddings {
 impl Embeddings {
     /// Fails where the options name no endpoint that can be asked.
     pub fn new(options: Options) -> Result<Self, Failure> {
-        Ok(Self { wire: Wire::new(&options)?, options })
+        Ok(Self {
+            wire: Wire::new(&options)?,
+            options,
+        })
     }
 
     /// One try.
     async fn once(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, Trouble> {
         let mut body = self.options.parameters.clone();
-        body.extend([("model".into(), json!(self.options.model)), ("input".into(), json!(texts))]);
+        body.extend([
+            ("model".into(), json!(self.options.model)),
+            ("input".into(), json!(texts)),
+        ]);
         let body = serde_json::Value::Object(body).to_string().into_bytes();
         let answer = self.wire.post("/embeddings", body, ANSWER_MAX).await?;
         self.read(&answer, texts.len()).map_err(Trouble::from)
@@ -67,12 +73,22 @@ impl Embeddings {
             return refuse("answered without vectors: is it a model for embeddings?".into());
         };
         data.sort_by_key(|one| one.index);
-        if data.len() != texts || data.iter().zip(0..).any(|(one, at)| one.index.is_some_and(|index| index != at)) {
-            return refuse(format!("answered with {} vectors for {texts} texts, or numbered them wrongly", data.len()));
+        if data.len() != texts
+            || data
+                .iter()
+                .zip(0..)
+                .any(|(one, at)| one.index.is_some_and(|index| index != at))
+        {
+            return refuse(format!(
+                "answered with {} vectors for {texts} texts, or numbered them wrongly",
+                data.len()
+            ));
         }
         let vectors: Vec<Vec<f32>> = data.into_iter().map(|one| one.embedding).collect();
         let dimensions = vectors.first().map_or(0, Vec::len);
-        if !(1..=DIMENSIONS_MAX).contains(&dimensions) || vectors.iter().any(|vector| vector.len() != dimensions) {
+        if !(1..=DIMENSIONS_MAX).contains(&dimensions)
+            || vectors.iter().any(|vector| vector.len() != dimensions)
+        {
             return refuse(format!(
                 "answered with vectors of {dimensions} numbers, or of several lengths: one length from 1 to {DIMENSIONS_MAX} can be used"
             ));
@@ -86,15 +102,25 @@ impl Embeddings {
         let mut tries = 1;
         loop {
             let Ok(outcome) = timeout_at(deadline, self.once(texts)).await else {
-                let text = format!("{} did not answer within {} ms", self.wire.name(), self.options.timeout_ms);
+                let text = format!(
+                    "{} did not answer within {} ms",
+                    self.wire.name(),
+                    self.options.timeout_ms
+                );
                 return Err(Failure::new(FailureKind::Timeout, text).retryable());
             };
             let Trouble { failure, pause } = match outcome {
                 Ok(vectors) => return Ok(vectors),
                 Err(trouble) => trouble,
             };
-            let pause = pause.map_or_else(|| backoff(self.options.backoff_ms, tries), |pause| pause.min(PAUSE_MAX));
-            if !failure.retryable || tries > self.options.retries || Instant::now() + pause >= deadline {
+            let pause = pause.map_or_else(
+                || backoff(self.options.backoff_ms, tries),
+                |pause| pause.min(PAUSE_MAX),
+            );
+            if !failure.retryable
+                || tries > self.options.retries
+                || Instant::now() + pause >= deadline
+            {
                 return Err(failure);
             }
             sleep(pause).await;

@@ -16,7 +16,11 @@ pub struct Options {
     #[serde(default = "default::base_url", serialize_with = "redacted_url")]
     pub base_url: String,
     /// The key of its own endpoint; absent: the shared one, if the endpoint is shared, too.
-    #[serde(default, serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        serialize_with = "redacted",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub api_key: Option<SecretString>,
     /// How the endpoint is spoken to: `chat`, chat completions, is the only way so far.
     #[serde(default)]

@@ -40,8 +40,13 @@ pub(super) fn guarded(response: Response, seen: Arc<Mutex<Seen>>, streamed: bool
     let mut envelope = http::Response::new(());
     *envelope.status_mut() = response.status();
     *envelope.headers_mut() = response.headers().clone();
-    let body =
-        Guard { bytes: Some(Box::pin(response.bytes_stream())), seen, streamed, total: 0, line: BytesMut::new() };
+    let body = Guard {
+        bytes: Some(Box::pin(response.bytes_stream())),
+        seen,
+        streamed,
+        total: 0,
+        line: BytesMut::new(),
+    };
     Response::from(envelope.map(|()| reqwest::Body::wrap_stream(body)))
 }
 
@@ -70,8 +75,17 @@ impl Guard {
         if !self.streamed {
             return Ok(chunk);
         }
-        let (whole, rest) = chunk.split_at(chunk.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1));
-        let whole = if self.line.is_empty() { chunk.slice_ref(whole) } else { self.complete(whole) };
+        let (whole, rest) = chunk.split_at(
+            chunk
+                .iter()
+                .rposition(|byte| *byte == b'\n')
+                .map_or(0, |at| at + 1),
+        );
+        let whole = if self.line.is_empty() {
+            chunk.slice_ref(whole)
+        } else {
+            self.complete(whole)
+        };
         self.line.extend_from_slice(rest);
         if self.line.len() > LINE_MAX {
             return Err(format!("gave an event of more than {LINE_MAX} bytes"));
@@ -89,7 +103,10 @@ impl Guard {
 
     /// Notes the mark of the end among whole lines, and makes them readable.
     fn look_at(&mut self, lines: Bytes) -> Bytes {
-        let is_mark = |line: &[u8]| line.strip_prefix(b"data:").is_some_and(|data| data.trim_ascii() == b"[DONE]");
+        let is_mark = |line: &[u8]| {
+            line.strip_prefix(b"data:")
+                .is_some_and(|data| data.trim_ascii() == b"[DONE]")
+        };
         if lines.split(|byte| *byte == b'\n').any(is_mark) {
             lock(&self.seen).done = true;
         }
@@ -105,10 +122,16 @@ impl Guard {
         std::io::Error::other("see `Seen`")
     }
 
-    fn step(&mut self, next: Option<reqwest::Result<Bytes>>) -> Option<Result<Bytes, std::io::Error>> {
+    fn step(
+        &mut self,
+        next: Option<reqwest::Result<Bytes>>,
+    ) -> Option<Result<Bytes, std::io::Error>> {
         match next {
             Some(Ok(chunk)) => Some(self.take(chunk).map_err(|why| self.broke(why, false))),
-            Some(Err(error)) => Some(Err(self.broke(format!("broke the connection: {}", root_cause(&error)), true))),
+            Some(Err(error)) => Some(Err(self.broke(
+                format!("broke the connection: {}", root_cause(&error)),
+                true,
+            ))),
             None => {
                 self.bytes = None;
                 let last = self.line.split().freeze();
@@ -123,7 +146,9 @@ impl Stream for Guard {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            let Some(bytes) = &mut self.bytes else { return Poll::Ready(None) };
+            let Some(bytes) = &mut self.bytes else {
+                return Poll::Ready(None);
+            };
             let next = ready!(bytes.poll_next_unpin(context));
             match self.step(next) {
                 Some(Ok(nothing)) if nothing.is_empty() => {}

@@ -61,8 +61,14 @@ impl Model for Metered {
             Who::Submodule(name) => Some(label(name)),
             _ => None,
         };
-        Counted { pieces: self.0.ask(prepared), module_kind, submodule, since: Instant::now(), outcome: "cancelled" }
-            .boxed()
+        Counted {
+            pieces: self.0.ask(prepared),
+            module_kind,
+            submodule,
+            since: Instant::now(),
+            outcome: "cancelled",
+        }
+        .boxed()
     }
 
     fn name(&self) -> String {
@@ -103,7 +109,9 @@ impl Stream for Counted {
                 self.outcome = "done";
                 count_tokens(answer, self.submodule.as_ref());
             }
-            Poll::Ready(Some(Err(failure))) if failure.kind == FailureKind::Timeout => self.outcome = "timeout",
+            Poll::Ready(Some(Err(failure))) if failure.kind == FailureKind::Timeout => {
+                self.outcome = "timeout"
+            }
             Poll::Ready(Some(Err(_))) => self.outcome = "failed",
             _ => {}
         }
@@ -115,19 +123,26 @@ impl Drop for Counted {
     fn drop(&mut self) {
         counter!(CALLS, "module_kind" => self.module_kind, "outcome" => self.outcome).increment(1);
         if let Some(submodule) = self.submodule.take() {
-            counter!(SUBMODULE_CALLS, "submodule" => submodule, "outcome" => self.outcome).increment(1);
+            counter!(SUBMODULE_CALLS, "submodule" => submodule, "outcome" => self.outcome)
+                .increment(1);
         }
-        histogram!(SECONDS, "module_kind" => self.module_kind).record(self.since.elapsed().as_secs_f64());
+        histogram!(SECONDS, "module_kind" => self.module_kind)
+            .record(self.since.elapsed().as_secs_f64());
     }
 }
 
 fn count_tokens(answer: &Answer, submodule: Option<&String>) {
     let usage = answer.usage;
-    let counts = [("input", usage.input_tokens), ("output", usage.output_tokens), ("cached", usage.cached_tokens)];
+    let counts = [
+        ("input", usage.input_tokens),
+        ("output", usage.output_tokens),
+        ("cached", usage.cached_tokens),
+    ];
     for (direction, tokens) in counts {
         counter!(TOKENS, "direction" => direction).increment(tokens);
         if let Some(submodule) = submodule {
-            counter!(SUBMODULE_TOKENS, "submodule" => submodule.clone(), "direction" => direction).increment(tokens);
+            counter!(SUBMODULE_TOKENS, "submodule" => submodule.clone(), "direction" => direction)
+                .increment(tokens);
         }
     }
 }

@@ -23,7 +23,11 @@ impl Models {
             (Some(only), None) | (None, Some(only)) => (only.clone(), only),
             (None, None) => return None,
         };
-        Some(Self { low, high, by_module: BTreeMap::new() })
+        Some(Self {
+            low,
+            high,
+            by_module: BTreeMap::new(),
+        })
     }
 
     /// The same, with a model for one module alone: `decision`, `submodule:<name>`, ….
@@ -34,7 +38,11 @@ impl Models {
     }
 
     fn of(&self, module: &Who, tier: Tier) -> &dyn Model {
-        let own = if self.by_module.is_empty() { None } else { self.by_module.get(&module.to_string()) };
+        let own = if self.by_module.is_empty() {
+            None
+        } else {
+            self.by_module.get(&module.to_string())
+        };
         let tiered = match tier {
             Tier::Low => &self.low,
             Tier::High => &self.high,
@@ -57,7 +65,11 @@ impl Model for Models {
         if !Arc::ptr_eq(&self.low, &self.high) {
             names.push(format!("high: {}", self.high.name()));
         }
-        names.extend(self.by_module.iter().map(|(module, model)| format!("{module}: {}", model.name())));
+        names.extend(
+            self.by_module
+                .iter()
+                .map(|(module, model)| format!("{module}: {}", model.name())),
+        );
         names.join("; ")
     }
 }

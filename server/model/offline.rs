@@ -26,7 +26,9 @@ pub struct Offline {
 impl Offline {
     /// The built-in model.
     pub fn new() -> Self {
-        Self { options: Options::new("offline") }
+        Self {
+            options: Options::new("offline"),
+        }
     }
 }
 
@@ -59,8 +61,22 @@ impl Model for Offline {
             output_tokens: tokens(output),
             cached_tokens: 0,
         };
-        let finish = if calls.is_empty() { "stop" } else { "tool_calls" };
-        stream::iter(pieces(Answer { text, calls, usage, finish: finish.to_owned() }).into_iter().map(Ok)).boxed()
+        let finish = if calls.is_empty() {
+            "stop"
+        } else {
+            "tool_calls"
+        };
+        stream::iter(
+            pieces(Answer {
+                text,
+                calls,
+                usage,
+                finish: finish.to_owned(),
+            })
+            .into_iter()
+            .map(Ok),
+        )
+        .boxed()
     }
 
     fn name(&self) -> String {
@@ -93,14 +109,24 @@ impl Heard {
             }
         }
         let Some(at) = entries.iter().rposition(|(who, _)| who.starts_with("user")) else {
-            let last = transcript.lines().rev().find(|line| !line.trim().is_empty());
-            return Self { said: last.unwrap_or_default().trim().to_owned(), ..Self::default() };
+            let last = transcript
+                .lines()
+                .rev()
+                .find(|line| !line.trim().is_empty());
+            return Self {
+                said: last.unwrap_or_default().trim().to_owned(),
+                ..Self::default()
+            };
         };
         let since = &entries[at + 1..];
-        let submodules = since.iter().filter_map(|(who, text)| Some((who.strip_prefix("voice ")?, text)));
+        let submodules = since
+            .iter()
+            .filter_map(|(who, text)| Some((who.strip_prefix("voice ")?, text)));
         Self {
             said: entries[at].1.clone(),
-            remarks: submodules.map(|(name, text)| format!("{name}: {text}")).collect(),
+            remarks: submodules
+                .map(|(name, text)| format!("{name}: {text}"))
+                .collect(),
             replied: since.iter().any(|(who, _)| who.starts_with("reply")),
         }
     }
@@ -108,19 +134,30 @@ impl Heard {
 
 /// `#12 [2026-11-21 04:25] who: text`.
 fn entry(line: &str) -> Option<(&str, &str)> {
-    let rest = line.strip_prefix('#')?.trim_start_matches(|c: char| c.is_ascii_digit());
+    let rest = line
+        .strip_prefix('#')?
+        .trim_start_matches(|c: char| c.is_ascii_digit());
     let (_, rest) = rest.strip_prefix(" [")?.split_once("] ")?;
-    rest.split_once(": ").or_else(|| Some((rest.strip_suffix(':')?, "")))
+    rest.split_once(": ")
+        .or_else(|| Some((rest.strip_suffix(':')?, "")))
 }
 
 /// The text of all user messages.
 fn transcript(view: &Value) -> String {
-    let messages = view.get("messages").and_then(Value::as_array).into_iter().flatten();
-    let users = messages.filter(|message| message.get("role").and_then(Value::as_str) == Some("user"));
+    let messages = view
+        .get("messages")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let users =
+        messages.filter(|message| message.get("role").and_then(Value::as_str) == Some("user"));
     let texts = users.map(|message| match message.get("content") {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(parts)) => {
-            let texts: Vec<&str> = parts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
+            let texts: Vec<&str> = parts
+                .iter()
+                .filter_map(|part| part.get("text")?.as_str())
+                .collect();
             texts.join("\n")
         }
         _ => String::new(),
@@ -136,7 +173,9 @@ fn decided(view: &Value, heard: &Heard) -> (String, Vec<ToolCall>) {
         tools.any(|tool| tool.pointer("/function/name").and_then(Value::as_str) == Some(name))
     };
     if tools.is_none_or(Vec::is_empty) {
-        let text = announcement(heard).replace('&', "&amp;").replace('<', "&lt;");
+        let text = announcement(heard)
+            .replace('&', "&amp;")
+            .replace('<', "&lt;");
         return (format!("<reply>{text}</reply>\n<wait/>"), Vec::new());
     }
     if !has("reply") {
@@ -145,7 +184,11 @@ fn decided(view: &Value, heard: &Heard) -> (String, Vec<ToolCall>) {
     let mut calls = vec![call("reply", &json!({ "text": announcement(heard) }))];
     if has("set_wait") {
         let wait = json!({ "wait": true, "from": null, "timeout_s": null });
-        calls.extend([call("sends_done", &json!({})), call("contacts_done", &json!({})), call("set_wait", &wait)]);
+        calls.extend([
+            call("sends_done", &json!({})),
+            call("contacts_done", &json!({})),
+            call("set_wait", &wait),
+        ]);
     } else if has("terminate") {
         calls.push(call("wait", &json!({ "from": null, "timeout_s": null })));
     }
@@ -153,7 +196,11 @@ fn decided(view: &Value, heard: &Heard) -> (String, Vec<ToolCall>) {
 }
 
 fn call(name: &str, arguments: &Value) -> ToolCall {
-    ToolCall { id: "offline".to_owned(), name: name.to_owned(), arguments: arguments.to_string() }
+    ToolCall {
+        id: "offline".to_owned(),
+        name: name.to_owned(),
+        arguments: arguments.to_string(),
+    }
 }
 
 fn announcement(heard: &Heard) -> String {
@@ -161,7 +208,11 @@ fn announcement(heard: &Heard) -> String {
         "" => "I saw no message.".to_owned(),
         said => format!("You said: “{}”.", quote(said, QUOTE_MAX)),
     };
-    let remarks: Vec<String> = heard.remarks.iter().map(|remark| quote(remark, QUOTE_MAX)).collect();
+    let remarks: Vec<String> = heard
+        .remarks
+        .iter()
+        .map(|remark| quote(remark, QUOTE_MAX))
+        .collect();
     let submodules = match remarks.is_empty() {
         true => "My inner voices remarked nothing.".to_owned(),
         false => format!("My inner voices remarked: {}", remarks.join(" / ")),
@@ -176,8 +227,15 @@ fn announcement(heard: &Heard) -> String {
 
 /// What the offline model makes of a text that a pipeline gives it: how long it is, how it begins and ends.
 fn extract(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let (first, last) = (lines.first().copied().unwrap_or_default(), lines.last().copied().unwrap_or_default());
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let (first, last) = (
+        lines.first().copied().unwrap_or_default(),
+        lines.last().copied().unwrap_or_default(),
+    );
     let (count, first, last) = (lines.len(), quote(first, QUOTE_MAX), quote(last, QUOTE_MAX));
     format!("(offline) {count} lines; the first: “{first}”; the last: “{last}”")
 }
@@ -195,10 +253,16 @@ fn role(view: &str) -> (&str, &str) {
 /// What a prompt asks for: its first sentence that does more than name who speaks.
 fn task(prompt: &str) -> Option<&str> {
     let paragraphs = prompt.split_terminator('\n');
-    let sentences =
-        || paragraphs.clone().flat_map(|line| line.split_inclusive(['.', '!', '?', ':', ';'])).map(str::trim);
+    let sentences = || {
+        paragraphs
+            .clone()
+            .flat_map(|line| line.split_inclusive(['.', '!', '?', ':', ';']))
+            .map(str::trim)
+    };
     let says_more = |sentence: &&str| !sentence.is_empty() && !sentence.starts_with("You are ");
-    sentences().find(says_more).or_else(|| sentences().find(|sentence| !sentence.is_empty()))
+    sentences()
+        .find(says_more)
+        .or_else(|| sentences().find(|sentence| !sentence.is_empty()))
 }
 
 /// One dry remark of a submodule: what its prompt asks it for, and something about the message that differs from submodule to submodule.
@@ -208,19 +272,41 @@ fn remark(submodule: &str, prompt: &str, said: &str) -> String {
     if words == 0 {
         return String::new();
     }
-    let later = said.split_whitespace().skip(1).map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
-    let names: Vec<&str> = later.filter(|word| word.starts_with(char::is_uppercase)).collect();
-    let length = format!("The message has {words} {}.", if words == 1 { "word" } else { "words" });
+    let later = said
+        .split_whitespace()
+        .skip(1)
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    let names: Vec<&str> = later
+        .filter(|word| word.starts_with(char::is_uppercase))
+        .collect();
+    let length = format!(
+        "The message has {words} {}.",
+        if words == 1 { "word" } else { "words" }
+    );
     let aspects = [
         None,
-        said.trim_end().ends_with('?').then(|| "This is a question; it wants an answer.".to_owned()),
-        (!names.is_empty()).then(|| format!("Names may be in it: {}.", quote(&names.join(", "), QUOTE_MAX))),
-        said.chars().any(char::is_numeric).then(|| "It has figures in it; they should be kept exactly.".to_owned()),
+        said.trim_end()
+            .ends_with('?')
+            .then(|| "This is a question; it wants an answer.".to_owned()),
+        (!names.is_empty()).then(|| {
+            format!(
+                "Names may be in it: {}.",
+                quote(&names.join(", "), QUOTE_MAX)
+            )
+        }),
+        said.chars()
+            .any(char::is_numeric)
+            .then(|| "It has figures in it; they should be kept exactly.".to_owned()),
     ];
     let first = submodule.bytes().take(2).map(usize::from).sum::<usize>() % aspects.len();
     let aspect = aspects[first].clone().unwrap_or(length);
     let task = task(prompt)
-        .map(|task| format!("I am asked: “{}” ", quote(task.trim_end_matches(['.', ':', ';']), TASK_MAX)))
+        .map(|task| {
+            format!(
+                "I am asked: “{}” ",
+                quote(task.trim_end_matches(['.', ':', ';']), TASK_MAX)
+            )
+        })
         .unwrap_or_default();
     format!("{task}{aspect} (offline)")
 }
@@ -239,10 +325,20 @@ fn tokens(bytes: usize) -> u64 {
 
 /// The answer as it would come from a streaming provider.
 fn pieces(answer: Answer) -> Vec<Piece> {
-    let mut pieces: Vec<Piece> = cut(&answer.text).map(|text| Piece::Text(text.to_owned())).collect();
+    let mut pieces: Vec<Piece> = cut(&answer.text)
+        .map(|text| Piece::Text(text.to_owned()))
+        .collect();
     for (index, call) in answer.calls.iter().enumerate() {
-        pieces.push(Piece::Call { index, name: Some(call.name.clone()), arguments: String::new() });
-        let more = |arguments: &str| Piece::Call { index, name: None, arguments: arguments.to_owned() };
+        pieces.push(Piece::Call {
+            index,
+            name: Some(call.name.clone()),
+            arguments: String::new(),
+        });
+        let more = |arguments: &str| Piece::Call {
+            index,
+            name: None,
+            arguments: arguments.to_owned(),
+        };
         pieces.extend(cut(&call.arguments).map(more));
     }
     pieces.push(Piece::End(answer));

@@ -15,7 +15,9 @@ use tokio::time::Instant;
 
 use super::answer::Draft;
 use super::endpoint::{Calling, Options};
-use super::provider::{Content, Message, Model, Piece, Pieces, Prepared, Request, Role, ToolChoice, ToolSpec};
+use super::provider::{
+    Content, Message, Model, Piece, Pieces, Prepared, Request, Role, ToolChoice, ToolSpec,
+};
 use super::wire::{Events, Trouble, Wire};
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::text::Json;
@@ -72,7 +74,10 @@ impl OpenAi {
     /// The model, not yet asked anything. Fails when the options make no endpoint.
     pub fn new(options: Options) -> Result<Self, Failure> {
         let wire = Wire::new(&options)?;
-        Ok(Self { options: Arc::new(options), wire: Arc::new(wire) })
+        Ok(Self {
+            options: Arc::new(options),
+            wire: Arc::new(wire),
+        })
     }
 }
 
@@ -83,7 +88,12 @@ impl Model for OpenAi {
 
     fn ask(&self, prepared: Prepared) -> Pieces {
         let deadline = Instant::now() + Duration::from_millis(self.options.timeout_ms);
-        let call = Call { options: self.options.clone(), wire: self.wire.clone(), prepared, deadline };
+        let call = Call {
+            options: self.options.clone(),
+            wire: self.wire.clone(),
+            prepared,
+            deadline,
+        };
         let pieces = stream::unfold(State::Start(Box::new(call)), |state| state.advance());
         pieces.flat_map(stream::iter).boxed()
     }
@@ -97,10 +107,19 @@ impl Model for OpenAi {
 pub(super) fn prepare(options: &Options, request: &Request) -> Prepared {
     let parameters = options.parameters(request);
     let mut body: BTreeMap<&str, Member<'_>> = BTreeMap::new();
-    body.extend(parameters.iter().map(|(name, value)| (name.as_str(), Member::Parameter(value))));
+    body.extend(
+        parameters
+            .iter()
+            .map(|(name, value)| (name.as_str(), Member::Parameter(value))),
+    );
     body.insert("model", Member::Model(&options.model));
-    body.insert("messages", Member::Messages(request.messages.iter().map(message).collect()));
-    let tools: Vec<_> = offered(request).map(|tool| function(tool, options.strict_tools)).collect();
+    body.insert(
+        "messages",
+        Member::Messages(request.messages.iter().map(message).collect()),
+    );
+    let tools: Vec<_> = offered(request)
+        .map(|tool| function(tool, options.strict_tools))
+        .collect();
     if !tools.is_empty() {
         body.insert("tools", Member::Tools(tools));
     }
@@ -201,9 +220,22 @@ fn audio_format(kind: &str) -> &str {
 }
 
 fn function(tool: &ToolSpec, strict: bool) -> Offered<'_> {
-    let ToolSpec { name, description, parameters, is_strict } = tool;
-    let function = Function { description, name, parameters, strict: (strict && *is_strict).then_some(true) };
-    Offered { function, r#type: "function" }
+    let ToolSpec {
+        name,
+        description,
+        parameters,
+        is_strict,
+    } = tool;
+    let function = Function {
+        description,
+        name,
+        parameters,
+        strict: (strict && *is_strict).then_some(true),
+    };
+    Offered {
+        function,
+        r#type: "function",
+    }
 }
 
 /// One call under way.
@@ -245,8 +277,10 @@ impl Call {
             let (trouble, pause) = match self.first().await {
                 Ok((events, draft, pieces)) => return self.coming(events, draft, pieces),
                 Err(trouble) => {
-                    let pause =
-                        trouble.pause.map_or_else(|| backoff(self.options.backoff_ms, tries), |p| p.min(PAUSE_MAX));
+                    let pause = trouble.pause.map_or_else(
+                        || backoff(self.options.backoff_ms, tries),
+                        |p| p.min(PAUSE_MAX),
+                    );
                     (trouble, pause)
                 }
             };
@@ -264,33 +298,50 @@ impl Call {
     /// One try, up to the first piece.
     async fn first(&self) -> Result<(Events, Draft, Vec<Piece>), Trouble> {
         let limit = Duration::from_millis(self.options.first_piece_timeout_ms);
-        let limit = if self.options.stream { self.until(limit) } else { self.deadline };
+        let limit = if self.options.stream {
+            self.until(limit)
+        } else {
+            self.deadline
+        };
         let first = async {
             let mut events = self.wire.send(&self.prepared, self.options.stream).await?;
             let mut draft = Draft::default();
             loop {
                 match events.next().await? {
                     Some(chunk) => {
-                        let pieces = draft.take(&chunk).map_err(|error| self.wire.unreadable(error))?;
+                        let pieces = draft
+                            .take(&chunk)
+                            .map_err(|error| self.wire.unreadable(error))?;
                         if !pieces.is_empty() || draft.is_finished() {
                             return Ok((events, draft, pieces));
                         }
                     }
-                    None if draft.begun && events.was_ended() => return Ok((events, draft, Vec::new())),
+                    None if draft.begun && events.was_ended() => {
+                        return Ok((events, draft, Vec::new()));
+                    }
                     None => return Err(self.wire.broken_off("its first piece")),
                 }
             }
         };
         match tokio::time::timeout_at(limit, first).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(self.late("gave no first piece of its answer", self.options.first_piece_timeout_ms).into()),
+            Err(_) => Err(self
+                .late(
+                    "gave no first piece of its answer",
+                    self.options.first_piece_timeout_ms,
+                )
+                .into()),
         }
     }
 
     /// One more event of the answer.
     async fn go_on(self, mut events: Events, mut draft: Draft) -> Step {
         let finished = draft.is_finished();
-        let limit = if finished { AFTER_FINISH } else { Duration::from_millis(self.options.between_pieces_timeout_ms) };
+        let limit = if finished {
+            AFTER_FINISH
+        } else {
+            Duration::from_millis(self.options.between_pieces_timeout_ms)
+        };
         match tokio::time::timeout_at(self.until(limit), events.next()).await {
             Ok(Ok(Some(chunk))) => match draft.take(&chunk) {
                 Ok(pieces) => self.coming(events, draft, pieces),
@@ -301,12 +352,21 @@ impl Call {
             // It was whole already: what went wrong behind it is of no concern.
             Ok(Err(_)) | Err(_) if finished => end(draft),
             Ok(Err(trouble)) => fail(trouble.failure, 1),
-            Err(_) => fail(self.late("gave no more of its answer", self.options.between_pieces_timeout_ms), 1),
+            Err(_) => fail(
+                self.late(
+                    "gave no more of its answer",
+                    self.options.between_pieces_timeout_ms,
+                ),
+                1,
+            ),
         }
     }
 
     fn coming(self, events: Events, draft: Draft, pieces: Vec<Piece>) -> Step {
-        (pieces.into_iter().map(Ok).collect(), State::Coming(Box::new((self, events, draft))))
+        (
+            pieces.into_iter().map(Ok).collect(),
+            State::Coming(Box::new((self, events, draft))),
+        )
     }
 
     fn until(&self, limit: Duration) -> Instant {
@@ -318,7 +378,10 @@ impl Call {
         let text = if Instant::now() < self.deadline {
             format!("{name} {what} within {limit_ms} ms")
         } else {
-            format!("{name} did not finish its answer within {} ms", self.options.timeout_ms)
+            format!(
+                "{name} did not finish its answer within {} ms",
+                self.options.timeout_ms
+            )
         };
         Failure::new(FailureKind::Timeout, text).retryable()
     }
@@ -338,7 +401,8 @@ fn fail(mut failure: Failure, tries: u32) -> Step {
 /// The pause after the given number of tries: doubling, and shortened by up to half so that callers spread out.
 pub(super) fn backoff(first_ms: u64, tries: u32) -> Duration {
     use std::hash::{BuildHasher as _, RandomState};
-    let full = Duration::from_millis(first_ms.saturating_mul(1 << (tries - 1).min(16))).min(BACKOFF_MAX);
+    let full =
+        Duration::from_millis(first_ms.saturating_mul(1 << (tries - 1).min(16))).min(BACKOFF_MAX);
     let chance = RandomState::new().hash_one(tries) % 1000;
     full.mul_f64(1.0 - chance as f64 / 2000.0)
 }

@@ -21,10 +21,14 @@ pub enum Error {
         reason: String,
     },
     /// A prompt without words.
-    #[error("the prompt {0} is empty; write something into it, or delete it to use the built-in one")]
+    #[error(
+        "the prompt {0} is empty; write something into it, or delete it to use the built-in one"
+    )]
     Empty(String),
     /// A variable that is not filled in this prompt, or one that is missing from it.
-    #[error("the prompt {prompt} must use exactly the variables {{{expected}}}; it uses {{{found}}}")]
+    #[error(
+        "the prompt {prompt} must use exactly the variables {{{expected}}}; it uses {{{found}}}"
+    )]
     Variables {
         /// Which.
         prompt: String,
@@ -69,18 +73,30 @@ impl Template {
         let mut segments = Vec::new();
         let mut rest = text;
         while let Some(open) = rest.find("{{") {
-            let Some(length) = rest[open..].find("}}") else { break };
+            let Some(length) = rest[open..].find("}}") else {
+                break;
+            };
             segments.push(Segment::Text(rest[..open].to_owned()));
-            segments.push(Segment::Variable(rest[open + 2..open + length].trim().to_owned()));
+            segments.push(Segment::Variable(
+                rest[open + 2..open + length].trim().to_owned(),
+            ));
             rest = &rest[open + length + 2..];
         }
         segments.push(Segment::Text(rest.to_owned()));
-        Self { segments: segments.into(), source: Text::new(text) }
+        Self {
+            segments: segments.into(),
+            source: Text::new(text),
+        }
     }
 
     /// The text with every variable filled in; those not given are left out.
     pub fn fill(&self, values: &[(&str, &str)]) -> String {
-        let value = |name: &str| values.iter().find(|(n, _)| *n == name).map_or("", |(_, v)| v);
+        let value = |name: &str| {
+            values
+                .iter()
+                .find(|(n, _)| *n == name)
+                .map_or("", |(_, v)| v)
+        };
         let mut text = String::with_capacity(self.source.as_str().len());
         for segment in self.segments.iter() {
             text.push_str(match segment {
@@ -129,7 +145,10 @@ impl ToolWords {
             let (name, sentence) = section.split_once('\n').unwrap_or((section, ""));
             (name.trim().to_owned(), sentence.trim().to_owned())
         };
-        Ok(Self { about, arguments: sections.map(section).collect() })
+        Ok(Self {
+            about,
+            arguments: sections.map(section).collect(),
+        })
     }
 }
 
@@ -251,14 +270,22 @@ impl Prompts {
     pub fn tool(&self, name: &str, own: &str) -> Result<ToolWords, Error> {
         let file = format!("tools/{name}.md");
         let own = ToolWords::parse(&file, own)?;
-        let Some((_, text)) = self.tools.get(name) else { return Ok(own) };
+        let Some((_, text)) = self.tools.get(name) else {
+            return Ok(own);
+        };
         let ToolWords { about, arguments } = ToolWords::parse(&file, text)?;
-        Ok(ToolWords { about, arguments: own.arguments.into_iter().chain(arguments).collect() })
+        Ok(ToolWords {
+            about,
+            arguments: own.arguments.into_iter().chain(arguments).collect(),
+        })
     }
 
     /// Refuses a file for a tool that is not among these.
     pub fn check_tools(&self, known: &[&str]) -> Result<(), Error> {
-        let unknown = self.tools.iter().find(|(name, _)| !known.contains(&name.as_str()));
+        let unknown = self
+            .tools
+            .iter()
+            .find(|(name, _)| !known.contains(&name.as_str()));
         unknown.map_or(Ok(()), |(_, (path, _))| Err(Error::Unknown(path.clone())))
     }
 }
@@ -278,8 +305,18 @@ impl Folder {
     }
 
     fn text(&self, file: &str) -> Result<String, Error> {
-        let embedded = || EMBEDDED.iter().find(|(name, _)| *name == file).map(|(_, text)| *text);
-        let text = self.0.get(file).map(|(_, text)| text.as_str()).or_else(embedded).unwrap_or_default();
+        let embedded = || {
+            EMBEDDED
+                .iter()
+                .find(|(name, _)| *name == file)
+                .map(|(_, text)| *text)
+        };
+        let text = self
+            .0
+            .get(file)
+            .map(|(_, text)| text.as_str())
+            .or_else(embedded)
+            .unwrap_or_default();
         worded(file, text)
     }
 
@@ -297,19 +334,29 @@ impl Folder {
             return Ok(template);
         }
         let (expected, found) = (variables.join(", "), template.variables().join(", "));
-        Err(Error::Variables { prompt: file.to_owned(), expected, found })
+        Err(Error::Variables {
+            prompt: file.to_owned(),
+            expected,
+            found,
+        })
     }
 
     fn tools(&self) -> BTreeMap<String, (PathBuf, String)> {
         let named = |file: &str| Some(file.strip_prefix("tools/")?.strip_suffix(".md")?.to_owned());
-        self.0.iter().filter_map(|(file, found)| Some((named(file)?, found.clone()))).collect()
+        self.0
+            .iter()
+            .filter_map(|(file, found)| Some((named(file)?, found.clone())))
+            .collect()
     }
 
     /// The embedded submodules, replaced and added to by the files of `submodules/`.
     fn submodules(&self) -> Result<Vec<(Name, String)>, Error> {
         let mut submodules: BTreeMap<&str, &str> = SUBMODULES.iter().copied().collect();
         for (file, (_, text)) in &self.0 {
-            if let Some(name) = file.strip_prefix("submodules/").and_then(|f| f.strip_suffix(".md")) {
+            if let Some(name) = file
+                .strip_prefix("submodules/")
+                .and_then(|f| f.strip_suffix(".md"))
+            {
                 submodules.insert(name, text);
             }
         }
@@ -322,16 +369,25 @@ impl Folder {
     }
 }
 
-fn read_folder(root: &Path, below: &str, files: &mut BTreeMap<String, (PathBuf, String)>) -> Result<(), Error> {
+fn read_folder(
+    root: &Path,
+    below: &str,
+    files: &mut BTreeMap<String, (PathBuf, String)>,
+) -> Result<(), Error> {
     let path = root.join(below);
     if !below.is_empty() && !path.exists() {
         return Ok(());
     }
-    let unreadable =
-        |path: &Path, error: std::io::Error| Error::Unreadable { path: path.to_owned(), reason: error.to_string() };
+    let unreadable = |path: &Path, error: std::io::Error| Error::Unreadable {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    };
     for entry in std::fs::read_dir(&path).map_err(|error| unreadable(&path, error))? {
         let path = entry.map_err(|error| unreadable(&path, error))?.path();
-        let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+        let name = path
+            .file_name()
+            .and_then(|n| n.to_str())
+            .unwrap_or_default();
         if path.is_dir() || !name.ends_with(".md") || name.eq_ignore_ascii_case("readme.md") {
             continue;
         }
@@ -348,8 +404,15 @@ fn read_folder(root: &Path, below: &str, files: &mut BTreeMap<String, (PathBuf, 
 
 /// The text without its front matter and surrounding white space, if anything is left.
 fn worded(file: &str, text: &str) -> Result<String, Error> {
-    let body = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n")).map_or(text, |(_, body)| body);
+    let body = text
+        .strip_prefix("---\n")
+        .and_then(|rest| rest.split_once("\n---\n"))
+        .map_or(text, |(_, body)| body);
     // A leading space matters (`view_cut` follows a text): only line ends are trimmed.
     let body = body.trim_matches(['\n', '\r']);
-    if body.trim().is_empty() { Err(Error::Empty(file.to_owned())) } else { Ok(body.to_owned()) }
+    if body.trim().is_empty() {
+        Err(Error::Empty(file.to_owned()))
+    } else {
+        Ok(body.to_owned())
+    }
 }

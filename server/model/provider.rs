@@ -80,7 +80,10 @@ impl ToolSpecs {
     /// These tools, in this order.
     pub fn new(list: Vec<ToolSpec>) -> Self {
         let text = Text::new(Json::of(&list).as_str());
-        Self { list: list.into(), text }
+        Self {
+            list: list.into(),
+            text,
+        }
     }
 }
 

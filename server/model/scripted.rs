@@ -38,7 +38,9 @@ impl Scripted {
     pub fn queue(answers: impl IntoIterator<Item = Answer>) -> Self {
         let mut answers: VecDeque<Answer> = answers.into_iter().collect();
         Self::by(move |_| {
-            answers.pop_front().ok_or_else(|| Failure::new(FailureKind::Model, "the script has no further answer"))
+            answers
+                .pop_front()
+                .ok_or_else(|| Failure::new(FailureKind::Model, "the script has no further answer"))
         })
     }
 
@@ -51,14 +53,22 @@ impl Scripted {
 impl Answer {
     /// An answer in words.
     pub fn says(text: impl Into<String>) -> Self {
-        Self { text: text.into(), finish: "stop".to_owned(), ..Self::default() }
+        Self {
+            text: text.into(),
+            finish: "stop".to_owned(),
+            ..Self::default()
+        }
     }
 
     /// The same answer, which also calls a tool.
     #[must_use]
     pub fn calling(mut self, tool: impl Into<String>, arguments: serde_json::Value) -> Self {
         let id = format!("call_{}", self.calls.len() + 1);
-        self.calls.push(ToolCall { id, name: tool.into(), arguments: arguments.to_string() });
+        self.calls.push(ToolCall {
+            id,
+            name: tool.into(),
+            arguments: arguments.to_string(),
+        });
         self.finish = "tool_calls".to_owned();
         self
     }
@@ -99,10 +109,15 @@ impl Scripted {
         let request = {
             let mut prepared = lock(&self.prepared);
             let at = prepared.iter().position(|(known, _)| known == ready);
-            at.and_then(|at| prepared.remove(at)).map(|(_, request)| request)
+            at.and_then(|at| prepared.remove(at))
+                .map(|(_, request)| request)
         };
-        let request = request
-            .ok_or_else(|| Failure::new(FailureKind::Model, "the scripted model was asked what it had not prepared"))?;
+        let request = request.ok_or_else(|| {
+            Failure::new(
+                FailureKind::Model,
+                "the scripted model was asked what it had not prepared",
+            )
+        })?;
         lock(&self.asked).push(request.clone());
         let mut script = lock(&self.script);
         (*script)(&request)
@@ -116,7 +131,10 @@ fn pieces(answer: Answer) -> Vec<Piece> {
         name: Some(call.name.clone()),
         arguments: call.arguments.clone(),
     };
-    let mut pieces: Vec<Piece> = text.into_iter().chain(answer.calls.iter().enumerate().map(call)).collect();
+    let mut pieces: Vec<Piece> = text
+        .into_iter()
+        .chain(answer.calls.iter().enumerate().map(call))
+        .collect();
     pieces.push(Piece::End(answer));
     pieces
 }

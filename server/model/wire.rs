@@ -69,8 +69,13 @@ impl Wire {
             .tcp_nodelay(true)
             .pool_max_idle_per_host(IDLE_MAX)
             .build()
-            .map_err(|error| endpoint.failure(format_args!("cannot be asked: {}", root_cause(&error))))?;
-        Ok(Self { http, endpoint: Arc::new(endpoint) })
+            .map_err(|error| {
+                endpoint.failure(format_args!("cannot be asked: {}", root_cause(&error)))
+            })?;
+        Ok(Self {
+            http,
+            endpoint: Arc::new(endpoint),
+        })
     }
 
     pub fn name(&self) -> &str {
@@ -80,35 +85,59 @@ impl Wire {
     /// Sends a request: exactly the prepared bytes. Returns when the answer begins (streamed) or is there (plain).
     pub async fn send(&self, prepared: &Prepared, streamed: bool) -> Result<Events, Trouble> {
         let seen = Arc::new(Mutex::new(Seen::default()));
-        let exchange =
-            Exchange { http: self.http.clone(), endpoint: self.endpoint.clone(), seen: seen.clone(), streamed };
+        let exchange = Exchange {
+            http: self.http.clone(),
+            endpoint: self.endpoint.clone(),
+            seen: seen.clone(),
+            streamed,
+        };
         let config: Arc<dyn Config> = self.endpoint.clone();
         let client = Client::build(self.http.clone(), config).with_http_service(exchange);
         let chat = client.chat().headers(headers(prepared)?);
         let endpoint = self.endpoint.clone();
         let events = if streamed {
-            chat.create_stream_byot(&prepared.body).await.map(Source::Stream)
+            chat.create_stream_byot(&prepared.body)
+                .await
+                .map(Source::Stream)
         } else {
-            chat.create_byot(&prepared.body).await.map(|whole| Source::Whole(Some(whole)))
+            chat.create_byot(&prepared.body)
+                .await
+                .map(|whole| Source::Whole(Some(whole)))
         };
         match events {
-            Ok(source) => Ok(Events { source, endpoint, seen }),
+            Ok(source) => Ok(Events {
+                source,
+                endpoint,
+                seen,
+            }),
             Err(error) => Err(endpoint.trouble(error, &seen)),
         }
     }
 
     /// Sends a body as JSON to a path below the endpoint, and reads an answer of at most so many bytes.
     pub async fn post(&self, path: &str, body: Vec<u8>, most: usize) -> Result<Vec<u8>, Trouble> {
-        let request = self.http.post(address(&self.endpoint.base, path)).headers(self.endpoint.headers.clone());
+        let request = self
+            .http
+            .post(address(&self.endpoint.base, path))
+            .headers(self.endpoint.headers.clone());
         let request = request.header(CONTENT_TYPE, "application/json").body(body);
-        let mut response = request.send().await.map_err(|error| self.endpoint.unreachable(&error))?;
+        let mut response = request
+            .send()
+            .await
+            .map_err(|error| self.endpoint.unreachable(&error))?;
         if !response.status().is_success() {
             return Err(refused(&self.endpoint, response).await);
         }
         let mut answer = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|_| self.broken_off("its end"))? {
+        while let Some(chunk) = response
+            .chunk()
+            .await
+            .map_err(|_| self.broken_off("its end"))?
+        {
             if answer.len() + chunk.len() > most {
-                return Err(self.failure(format_args!("gave an answer of more than {most} bytes")).into());
+                return Err(self
+                    .failure(format_args!("gave an answer of more than {most} bytes"))
+                    .into());
             }
             answer.extend_from_slice(&chunk);
         }
@@ -122,23 +151,32 @@ impl Wire {
 
     /// An answer that ended before it was whole.
     pub fn broken_off(&self, before: &str) -> Trouble {
-        self.endpoint.failure(format_args!("broke its answer off before {before}")).retryable().into()
+        self.endpoint
+            .failure(format_args!("broke its answer off before {before}"))
+            .retryable()
+            .into()
     }
 
     /// An answer that cannot be read on.
     pub fn unreadable(&self, why: Unreadable) -> Trouble {
         match why {
-            Unreadable::TooLarge => {
-                self.endpoint.failure(format_args!("gave an answer of more than {ANSWER_MAX} bytes")).into()
+            Unreadable::TooLarge => self
+                .endpoint
+                .failure(format_args!(
+                    "gave an answer of more than {ANSWER_MAX} bytes"
+                ))
+                .into(),
+            Unreadable::Reported(reported) => {
+                self.endpoint.refusal(StatusCode::OK, &reported, None)
             }
-            Unreadable::Reported(reported) => self.endpoint.refusal(StatusCode::OK, &reported, None),
         }
     }
 }
 
 fn headers(prepared: &Prepared) -> Result<HeaderMap, Failure> {
     let header = |text: &str| {
-        HeaderValue::from_str(text).map_err(|error| Failure::new(FailureKind::Model, format!("{text:?}: {error}")))
+        HeaderValue::from_str(text)
+            .map_err(|error| Failure::new(FailureKind::Model, format!("{text:?}: {error}")))
     };
     let thread = header(prepared.thread.as_str())?;
     let module = header(&prepared.module.to_string())?;
@@ -165,9 +203,11 @@ impl Events {
     pub async fn next(&mut self) -> Result<Option<Value>, Trouble> {
         match &mut self.source {
             Source::Whole(whole) => Ok(whole.take()),
-            Source::Stream(events) => {
-                events.next().await.transpose().map_err(|error| self.endpoint.trouble(error, &self.seen))
-            }
+            Source::Stream(events) => events
+                .next()
+                .await
+                .transpose()
+                .map_err(|error| self.endpoint.trouble(error, &self.seen)),
         }
     }
 
@@ -179,13 +219,20 @@ impl Events {
 
 impl Endpoint {
     fn new(options: &Options) -> Result<Self, Failure> {
-        let failure = |what: &str| Failure::new(FailureKind::Model, format!("model {}: {what}", options.model));
+        let failure = |what: &str| {
+            Failure::new(
+                FailureKind::Model,
+                format!("model {}: {what}", options.model),
+            )
+        };
         let mut shown = Url::parse(&options.base_url)
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
             .ok_or_else(|| failure("base_url must be an http:// or https:// address"))?;
         // What is shown has no credentials and no query.
-        let cleaned = shown.set_username("").and_then(|()| shown.set_password(None));
+        let cleaned = shown
+            .set_username("")
+            .and_then(|()| shown.set_password(None));
         cleaned.map_err(|()| failure("base_url cannot be read"))?;
         shown.set_query(None);
         shown.set_fragment(None);
@@ -197,9 +244,23 @@ impl Endpoint {
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
-        let name = format!("model {} at {}", options.model, shown.as_str().trim_end_matches('/'));
-        let veil = Veil::new(secret::in_url(&options.base_url).into_iter().chain([key.clone()]));
-        Ok(Self { name, base: options.base_url.clone(), key, headers, veil })
+        let name = format!(
+            "model {} at {}",
+            options.model,
+            shown.as_str().trim_end_matches('/')
+        );
+        let veil = Veil::new(
+            secret::in_url(&options.base_url)
+                .into_iter()
+                .chain([key.clone()]),
+        );
+        Ok(Self {
+            name,
+            base: options.base_url.clone(),
+            key,
+            headers,
+            veil,
+        })
     }
 
     fn failure(&self, what: std::fmt::Arguments<'_>) -> Failure {
@@ -251,9 +312,15 @@ impl tower::Service<HttpRequestFactory> for Exchange {
         let exchange = self.clone();
         Box::pin(async move {
             let request = request.build().await?;
-            let response =
-                exchange.http.execute(request).await.map_err(|error| exchange.endpoint.unreachable(&error))?;
-            match (response.status().is_success(), exchange.streamed && is_json(response.headers())) {
+            let response = exchange
+                .http
+                .execute(request)
+                .await
+                .map_err(|error| exchange.endpoint.unreachable(&error))?;
+            match (
+                response.status().is_success(),
+                exchange.streamed && is_json(response.headers()),
+            ) {
                 (true, false) => Ok(guarded(response, exchange.seen, exchange.streamed)),
                 (true, true) => Ok(framed(response, exchange.seen).await?),
                 (false, _) => Err(refused(&exchange.endpoint, response).await.into()),
@@ -263,13 +330,26 @@ impl tower::Service<HttpRequestFactory> for Exchange {
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    headers.get(CONTENT_TYPE).is_some_and(|mime| mime.as_bytes().starts_with(b"application/json"))
+    headers
+        .get(CONTENT_TYPE)
+        .is_some_and(|mime| mime.as_bytes().starts_with(b"application/json"))
 }
 
 /// A plain answer to a request for a streamed one, as a stream of one event: some servers cannot stream, some do not stream errors.
 async fn framed(response: Response, seen: Arc<Mutex<Seen>>) -> reqwest::Result<Response> {
     let body = guarded(response, seen.clone(), false).bytes().await?;
-    let line: Vec<u8> = body.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }).collect();
+    let line: Vec<u8> = body
+        .iter()
+        .map(|byte| {
+            if matches!(byte, b'\r' | b'\n') {
+                b' '
+            } else {
+                *byte
+            }
+        })
+        .collect();
     lock(&seen).done = true;
-    Ok(Response::from(http::Response::new([b"data: ", line.as_slice(), b"\n\n"].concat())))
+    Ok(Response::from(http::Response::new(
+        [b"data: ", line.as_slice(), b"\n\n"].concat(),
+    )))
 }

@@ -55,7 +55,15 @@ impl Host {
         beside: TaskTracker,
         stop: CancellationToken,
     ) -> Self {
-        Self(Arc::new(Parts { client, run, space, ask_ms, purse, beside, stop }))
+        Self(Arc::new(Parts {
+            client,
+            run,
+            space,
+            ask_ms,
+            purse,
+            beside,
+            stop,
+        }))
     }
 
     /// The prompts that come with the server.
@@ -65,18 +73,31 @@ impl Host {
 
     /// A thread's row.
     pub async fn thread(&self, thread: &ThreadId) -> Result<ThreadRow, Failure> {
-        let row = self.0.client.store().thread(&self.0.space, thread).await.map_err(failed)?;
+        let row = self
+            .0
+            .client
+            .store()
+            .thread(&self.0.space, thread)
+            .await
+            .map_err(failed)?;
         row.ok_or_else(|| Failure::new(FailureKind::Node, format!("there is no thread {thread}")))
     }
 
     /// A page of the log.
     pub async fn events(&self, query: &Query) -> Result<Vec<Event>, Failure> {
-        self.0.client.store().events(&self.0.space, query).await.map_err(failed)
+        self.0
+            .client
+            .store()
+            .events(&self.0.space, query)
+            .await
+            .map_err(failed)
     }
 
     /// Asks a model to do something with a text. When nobody waits any more, the call is stopped.
     pub async fn ask(&self, tier: Tier, instructions: &str, text: &str) -> Result<String, Failure> {
-        let answer = self.answer(self.ready(tier, instructions, text).await?).await?;
+        let answer = self
+            .answer(self.ready(tier, instructions, text).await?)
+            .await?;
         if answer.text.trim().is_empty() {
             return Err(Failure::new(FailureKind::Model, "the model answered nothing").retryable());
         }
@@ -85,10 +106,27 @@ impl Host {
 
     /// Asks once more what the call of this record asked, with another prompt in the place of its asker's. Nobody acts on the answer.
     pub async fn ask_again(&self, record: Uuid, prompt: &str) -> Result<Answer, Failure> {
-        let gone = || Failure::new(FailureKind::Node, format!("there is no record of a model call {record}"));
-        let event = self.0.client.store().event(&self.0.space, record).await.map_err(failed)?.ok_or_else(gone)?;
+        let gone = || {
+            Failure::new(
+                FailureKind::Node,
+                format!("there is no record of a model call {record}"),
+            )
+        };
+        let event = self
+            .0
+            .client
+            .store()
+            .event(&self.0.space, record)
+            .await
+            .map_err(failed)?
+            .ok_or_else(gone)?;
         let who = self.0.run.who();
-        let ready = self.0.client.prepare_again(&self.place(), &event, prompt, &who).await.map_err(failed)?;
+        let ready = self
+            .0
+            .client
+            .prepare_again(&self.place(), &event, prompt, &who)
+            .await
+            .map_err(failed)?;
         let unmade = || {
             Failure::new(
                 FailureKind::Node,
@@ -103,7 +141,9 @@ impl Host {
         let _stopped_when_dropped = stop.clone().drop_guard();
         // A task of its own: a call that is stopped has cost something, too, and leaves its record.
         let ended = self.0.beside.spawn(self.clone().call(ready, stop)).await;
-        match ended.unwrap_or_else(|broke| Err(Failure::new(FailureKind::Internal, broke.to_string())))? {
+        match ended
+            .unwrap_or_else(|broke| Err(Failure::new(FailureKind::Internal, broke.to_string())))?
+        {
             Ended::Answered(answer) => Ok(answer),
             Ended::Failed(failure) => Err(failure),
             // The run is being dropped, perhaps to go on elsewhere: this must not be taken for a node's failure.
@@ -112,7 +152,11 @@ impl Host {
     }
 
     async fn call(self, ready: Ready, stop: CancellationToken) -> Result<Ended, Failure> {
-        let ended = self.0.client.ask(&ready, Until::ms(self.0.ask_ms), &stop, |_| {}).await;
+        let ended = self
+            .0
+            .client
+            .ask(&ready, Until::ms(self.0.ask_ms), &stop, |_| {})
+            .await;
         let record = ready.record(&self.place(), &ended, json!({ "run": self.0.run.id }));
         let append = Append::free(&self.0.space, vec![record]);
         self.0.client.store().append(append).await.map_err(failed)?;
@@ -135,13 +179,24 @@ impl Host {
         };
         // What it sees of the log is in the text: the view itself holds no event.
         let view = PromptView::of_nothing(self.thread(&self.0.run.thread()).await?);
-        self.0.client.prepare(&self.place(), &view, &question).await.map_err(failed)
+        self.0
+            .client
+            .prepare(&self.place(), &view, &question)
+            .await
+            .map_err(failed)
     }
 
     /// A run is its thread's only turn.
     fn place(&self) -> TurnPlace {
-        let Parts { space, run, purse, .. } = &*self.0;
-        TurnPlace { space: space.clone(), thread: run.thread(), turn: 1, purse: purse.clone() }
+        let Parts {
+            space, run, purse, ..
+        } = &*self.0;
+        TurnPlace {
+            space: space.clone(),
+            thread: run.thread(),
+            turn: 1,
+            purse: purse.clone(),
+        }
     }
 }
 

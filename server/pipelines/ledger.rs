@@ -11,7 +11,9 @@ use async_trait::async_trait;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use unhurried::{Arguments, Call, Hook, Journal, JournalStore, Next, NodeExecutionError, Outcome, Record, Run};
+use unhurried::{
+    Arguments, Call, Hook, Journal, JournalStore, Next, NodeExecutionError, Outcome, Record, Run,
+};
 use uuid::Uuid;
 
 use super::past::Past;
@@ -60,20 +62,30 @@ impl Values {
     /// A value as an event can have it.
     pub async fn hold(&self, value: Value) -> Result<Held, NotKept> {
         if !is_within_depth(&value, DEPTH_MAX) {
-            return Err(NotKept::Unfit(format!("a value is nested deeper than {DEPTH_MAX}")));
+            return Err(NotKept::Unfit(format!(
+                "a value is nested deeper than {DEPTH_MAX}"
+            )));
         }
         let text = value.to_string();
         if text.len() > VALUE_MAX {
             let bytes = text.len();
-            return Err(NotKept::Unfit(format!("a value has at most {VALUE_MAX} bytes as JSON; this one has {bytes}")));
+            return Err(NotKept::Unfit(format!(
+                "a value has at most {VALUE_MAX} bytes as JSON; this one has {bytes}"
+            )));
         }
         // An event cannot hold a NUL; a value is to come back as it was.
         if text.len() <= self.event_bytes && !text.contains("\\u0000") {
             return Ok(Held::Here(value));
         }
         let bytes = text.len() as u64;
-        let blob = Blob { mime: "application/json".into(), bytes: text.into() };
-        Ok(Held::Blob { sha256: self.store.put_blob(&self.space, blob).await?, bytes })
+        let blob = Blob {
+            mime: "application/json".into(),
+            bytes: text.into(),
+        };
+        Ok(Held::Blob {
+            sha256: self.store.put_blob(&self.space, blob).await?,
+            bytes,
+        })
     }
 
     /// The value that an event has or names.
@@ -84,7 +96,9 @@ impl Values {
         };
         let blob = self.store.blob(&self.space, &sha256).await?;
         let value = blob.and_then(|blob| serde_json::from_slice(&blob.bytes).ok());
-        value.ok_or_else(|| StoreError::Broken(format!("the value {sha256} is gone or cannot be read")))
+        value.ok_or_else(|| {
+            StoreError::Broken(format!("the value {sha256} is gone or cannot be read"))
+        })
     }
 }
 
@@ -119,10 +133,26 @@ struct Book {
 
 impl Ledger {
     /// A book that goes on where the past ends.
-    pub fn new(run: RunKey, writer: TurnWriter, values: Values, limits: Limits, past: &Past) -> Self {
+    pub fn new(
+        run: RunKey,
+        writer: TurnWriter,
+        values: Values,
+        limits: Limits,
+        past: &Past,
+    ) -> Self {
         let (nodes, records) = (AtomicU64::new(past.nodes), Mutex::new(past.records.clone()));
         let (beside, lost, closed) = (Mutex::default(), OnceLock::new(), CancellationToken::new());
-        Self(Arc::new(Book { run, writer, values, limits, nodes, records, beside, lost, closed }))
+        Self(Arc::new(Book {
+            run,
+            writer,
+            values,
+            limits,
+            nodes,
+            records,
+            beside,
+            lost,
+            closed,
+        }))
     }
 
     /// The run with its hooks: failures are seen outermost, also the journal's own; starts innermost, where a body really runs.
@@ -135,14 +165,20 @@ impl Ledger {
 
     /// The same for a run whose bodies say what they do by facts of their own, and are bounded by a budget of their own.
     pub fn hooked_without_starts(&self) -> Run {
-        Run::new(self.0.run.id.to_string()).hook(Failures(self.clone())).hook(Journal::new(self.clone()))
+        Run::new(self.0.run.id.to_string())
+            .hook(Failures(self.clone()))
+            .hook(Journal::new(self.clone()))
     }
 
     /// Takes what the body that runs in this flow (`Run::branch`; the run itself is the flow "") says besides its value. It is stored in one append
     /// with the record of the node, or not at all. Where a condition of it is not met the flow stands still.
     pub fn beside(&self, flow: &str, drafts: impl IntoIterator<Item = Draft>) {
         let mut beside = self.0.beside.lock().unwrap_or_else(PoisonError::into_inner);
-        beside.entry(flow.to_owned()).or_default().drafts.extend(drafts);
+        beside
+            .entry(flow.to_owned())
+            .or_default()
+            .drafts
+            .extend(drafts);
     }
 
     /// The node that runs in this flow is recorded in one append with the next one there, which has to come: a crash before that repeats it.
@@ -197,7 +233,10 @@ impl Ledger {
 
     fn records(&self) -> MutexGuard<'_, HashMap<String, Uuid>> {
         // A panic while this short lock was held left nothing half done.
-        self.0.records.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .records
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn hold(&self, value: Value) -> io::Result<Held> {
@@ -220,11 +259,17 @@ impl Ledger {
 #[async_trait]
 impl JournalStore for Ledger {
     async fn find(&self, _: &str, place: &str) -> io::Result<Option<Record>> {
-        let Some(id) = self.records().get(place).copied() else { return Ok(None) };
+        let Some(id) = self.records().get(place).copied() else {
+            return Ok(None);
+        };
         let values = &self.0.values;
-        let event = self.found(values.store.event(&values.space, id).await).await;
+        let event = self
+            .found(values.store.event(&values.space, id).await)
+            .await;
         let Some(event) = event else { return Ok(None) };
-        let Fact::Node(NodeFact { node, what, .. }) = event.fact() else { return Ok(None) };
+        let Fact::Node(NodeFact { node, what, .. }) = event.fact() else {
+            return Ok(None);
+        };
         let (call, held, abandoned) = match what {
             NodeNews::Recorded { call, value } => (call, value.map(Slot::to_held), false),
             NodeNews::Abandoned { call } => (call, None, true),
@@ -232,19 +277,54 @@ impl JournalStore for Ledger {
         };
         // Events of before arguments were recorded have none: the journal refuses them by name.
         let arguments = call.arguments.map(Arguments::deserialize).transpose()?;
-        let version = call.version.and_then(|version| version.try_into().ok()).unwrap_or(1);
-        let value = self.found(values.load(held.unwrap_or(Held::Here(Value::Null))).await).await;
-        Ok(Some(Record { place: place.to_owned(), node: node.to_owned(), arguments, version, value, abandoned }))
+        let version = call
+            .version
+            .and_then(|version| version.try_into().ok())
+            .unwrap_or(1);
+        let value = self
+            .found(values.load(held.unwrap_or(Held::Here(Value::Null))).await)
+            .await;
+        Ok(Some(Record {
+            place: place.to_owned(),
+            node: node.to_owned(),
+            arguments,
+            version,
+            value,
+            abandoned,
+        }))
     }
 
     async fn keep(&self, _: &str, record: Record) -> io::Result<()> {
         let (id, arguments) = (id::fresh(), serde_json::to_value(&record.arguments)?);
-        let Record { place, node, version, value, abandoned, .. } = record;
+        let Record {
+            place,
+            node,
+            version,
+            value,
+            abandoned,
+            ..
+        } = record;
         let draft = match abandoned {
-            true => self.0.run.node_abandoned(&node, &place, &arguments, version),
-            false => self.0.run.node_recorded(&node, &place, &arguments, version, &self.hold(value).await?),
+            true => self
+                .0
+                .run
+                .node_abandoned(&node, &place, &arguments, version),
+            false => self.0.run.node_recorded(
+                &node,
+                &place,
+                &arguments,
+                version,
+                &self.hold(value).await?,
+            ),
         };
-        let Beside { mut drafts, joins_next } = if abandoned { Beside::default() } else { self.take_beside(&place) };
+        let Beside {
+            mut drafts,
+            joins_next,
+        } = if abandoned {
+            Beside::default()
+        } else {
+            self.take_beside(&place)
+        };
         drafts.push(draft.with_id(id));
         if joins_next {
             self.beside(flow(&place), drafts);
@@ -261,7 +341,10 @@ impl JournalStore for Ledger {
     }
 
     async fn forget(&self, _: &str) -> io::Result<()> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "the records of a run are its log, which is kept"))
+        Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "the records of a run are its log, which is kept",
+        ))
     }
 }
 
@@ -274,7 +357,12 @@ impl Hook for Failures {
         let outcome = next.run().await;
         if let Err(cause) = &outcome {
             let (book, place) = (&self.0, call.place().unwrap_or_default());
-            book.write(book.0.run.node_failed(&named(call), place, &failure(&**cause))).await;
+            book.write(
+                book.0
+                    .run
+                    .node_failed(&named(call), place, &failure(&**cause)),
+            )
+            .await;
         }
         outcome
     }
@@ -291,10 +379,13 @@ impl Hook for Starts {
         if book.0.nodes.fetch_add(1, Ordering::Relaxed) >= limit {
             let text = format!("a run starts at most {limit} nodes (pipelines.nodes)");
             let detail = json!({ "limit": limit, "key": "pipelines.nodes" });
-            return Err(Arc::new(Failure::new(FailureKind::Budget, text).with(detail)));
+            return Err(Arc::new(
+                Failure::new(FailureKind::Budget, text).with(detail),
+            ));
         }
         let (needs, more) = needs(call);
-        book.write(book.0.run.node_started(&node, place, &needs, more)).await;
+        book.write(book.0.run.node_started(&node, place, &needs, more))
+            .await;
         let outcome = next.run().await;
         // What is to be recorded is said to be finished by its record.
         if outcome.is_ok() && call.is_transient() {
@@ -306,7 +397,9 @@ impl Hook for Starts {
 
 /// The flow in which a place is: `t7` of `/t3/t7.2`.
 fn flow(place: &str) -> &str {
-    place.rsplit_once('/').map_or("", |(_, own)| own.split('.').next().unwrap_or(own))
+    place
+        .rsplit_once('/')
+        .map_or("", |(_, own)| own.split('.').next().unwrap_or(own))
 }
 
 fn needs(call: &Call) -> (Vec<String>, u64) {
@@ -330,7 +423,9 @@ pub fn failure(error: &(dyn Error + 'static)) -> Failure {
     if let Some(failure) = error.downcast_ref::<Failure>() {
         return failure.clone();
     }
-    let inner = error.downcast_ref::<NodeExecutionError>().map(|error| failure(error.cause()));
+    let inner = error
+        .downcast_ref::<NodeExecutionError>()
+        .map(|error| failure(error.cause()));
     let text = shortened(error.to_string());
     match inner {
         Some(inner) => Failure { text, ..inner },

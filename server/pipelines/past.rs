@@ -33,7 +33,9 @@ impl Past {
     /// Takes in the next event.
     pub fn apply(&mut self, event: &Event) {
         let fact = event.fact();
-        Sign::of(&fact).into_iter().for_each(|sign| self.worked.take(sign, event.ts));
+        Sign::of(&fact)
+            .into_iter()
+            .for_each(|sign| self.worked.take(sign, event.ts));
         match fact {
             Fact::Run(run) => match run.what {
                 RunNews::Started { input, .. } => {

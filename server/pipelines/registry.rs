@@ -35,7 +35,11 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { at_once: 8, nodes: 1000, time_ms: 600_000 }
+        Self {
+            at_once: 8,
+            nodes: 1000,
+            time_ms: 600_000,
+        }
     }
 }
 
@@ -83,9 +87,10 @@ pub struct Pipelines {
 /// The pipelines that come with the server.
 pub fn built_in() -> Pipelines {
     let about = "Sums up a thread: its parts are digested at the same time by the ordinary model, the digests joined.";
-    let tries =
-        "Tries a prompt of a submodule over its last turns: what it says to the same views, beside what was said then.";
-    Pipelines::default().with("summary", about, summary::summary).with("trial", tries, trial::trial)
+    let tries = "Tries a prompt of a submodule over its last turns: what it says to the same views, beside what was said then.";
+    Pipelines::default()
+        .with("summary", about, summary::summary)
+        .with("trial", tries, trial::trial)
 }
 
 impl Pipelines {
@@ -107,7 +112,8 @@ impl Pipelines {
         let name = match Name::parse(name) {
             Ok(name) => name,
             Err(error) => {
-                self.wrong.push(format!("a pipeline cannot be registered: {error}"));
+                self.wrong
+                    .push(format!("a pipeline cannot be registered: {error}"));
                 return self;
             }
         };
@@ -128,15 +134,22 @@ impl Pipelines {
             check: Box::new(|input| decode::<I>(input.clone()).err().unwrap_or_default()),
             start: Box::new(start),
         };
-        if self.all.insert(name.clone(), Arc::new(registered)).is_some() {
-            self.wrong.push(format!("two pipelines are registered as {name}"));
+        if self
+            .all
+            .insert(name.clone(), Arc::new(registered))
+            .is_some()
+        {
+            self.wrong
+                .push(format!("two pipelines are registered as {name}"));
         }
         self
     }
 
     /// Says what is wrong with what was registered.
     pub fn check(&self) -> Result<(), String> {
-        self.wrong.first().map_or(Ok(()), |wrong| Err(wrong.clone()))
+        self.wrong
+            .first()
+            .map_or(Ok(()), |wrong| Err(wrong.clone()))
     }
 
     /// The pipeline of that name.
@@ -151,7 +164,11 @@ impl Pipelines {
 
     /// Their names, for people.
     pub fn names(&self) -> String {
-        self.all.keys().map(Name::as_str).collect::<Vec<_>>().join(", ")
+        self.all
+            .keys()
+            .map(Name::as_str)
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 }
 

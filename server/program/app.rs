@@ -50,8 +50,12 @@ pub fn serve(settings: &Settings, pipelines: Pipelines, tools: &Catalogue) -> an
     let log = telemetry::start_log(&settings.log, settings.secrets())?;
     let tools = &settings.switched_on(tools);
     let model = model(&settings.models)?;
-    let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let tokens = Tokens::new(&settings.jwt).map_err(Invalid::new)?.map(Arc::new);
+    let threads = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let tokens = Tokens::new(&settings.jwt)
+        .map_err(Invalid::new)?
+        .map(Arc::new);
     let keys = Keys::new(settings.token.clone(), &settings.keys).map_err(Invalid::new)?;
     let following = KeyFiles {
         keys: Arc::new(keys.beside_tokens(tokens.is_some())),
@@ -59,7 +63,14 @@ pub fn serve(settings: &Settings, pipelines: Pipelines, tools: &Catalogue) -> an
         named: settings.keys_file.clone(),
         hidden: log.hidden.clone(),
     };
-    let outcome = threads.block_on(run(settings, prompts, model, pipelines, tools, (following, tokens)));
+    let outcome = threads.block_on(run(
+        settings,
+        prompts,
+        model,
+        pipelines,
+        tools,
+        (following, tokens),
+    ));
     // Everything that matters has been waited for.
     threads.shutdown_background();
     outcome
@@ -81,10 +92,17 @@ async fn run(
     let supervisor = Supervisor::default();
     let store = open_store(settings, &supervisor).await?;
     let metrics = metrics.await??;
-    tokio::spawn(supervisor.watch("the upkeep of metrics", telemetry::keep_metrics_small(metrics.clone())));
+    tokio::spawn(supervisor.watch(
+        "the upkeep of metrics",
+        telemetry::keep_metrics_small(metrics.clone()),
+    ));
     let listener = listen(settings.listen).await?;
     let database = shown_url(settings.database.expose_secret());
-    let about = About { database, model: model.name(), pipelines: pipelines.names() };
+    let about = About {
+        database,
+        model: model.name(),
+        pipelines: pipelines.names(),
+    };
     let options = settings.runtime(pipelines, &supervisor);
     let supplies = Supplies {
         store: store.clone(),
@@ -96,9 +114,18 @@ async fn run(
         code: Arc::new(Runner::new(settings.tools.code.clone())),
         mission: settings.mission.budget(),
     };
-    let (mut tools, mcp) = (tools.clone(), Arc::new(Mcp::new(&settings.tools.mcp, &supplies)?));
+    let (mut tools, mcp) = (
+        tools.clone(),
+        Arc::new(Mcp::new(&settings.tools.mcp, &supplies)?),
+    );
     if !settings.tools.mcp.is_empty() {
-        tools = tools.with_shared_source(Audience { mission: true, ..DECISIONS }, mcp.clone());
+        tools = tools.with_shared_source(
+            Audience {
+                mission: true,
+                ..DECISIONS
+            },
+            mcp.clone(),
+        );
     }
     let tools = Arc::new(tools.tools(&supplies, &settings.chosen_tools())?);
     let leave = CancellationToken::new();
@@ -111,13 +138,24 @@ async fn run(
     tokio::spawn(kinds.trials.clone().contest_by_all_merges());
     // Whoever should read it may be gone: that is no reason not to serve.
     let _ = greet(settings, listener.local_addr()?, &about);
-    let checking = tokio::spawn(supervisor.watch("looking through the log for damage", keep_checking(store.clone())));
+    let checking = tokio::spawn(supervisor.watch(
+        "looking through the log for damage",
+        keep_checking(store.clone()),
+    ));
 
     let shutdown = CancellationToken::new();
     let options = settings.edge();
     let sessions = Sessions::new(runtime.clone(), kinds, options.space_share());
-    let authority = Authority { keys: key_files.keys.clone(), tokens: tokens.clone() };
-    let parts = Parts { sessions, authority, metrics, about: about.lines() };
+    let authority = Authority {
+        keys: key_files.keys.clone(),
+        tokens: tokens.clone(),
+    };
+    let parts = Parts {
+        sessions,
+        authority,
+        metrics,
+        about: about.lines(),
+    };
     tokio::spawn(supervisor.watch("the keys", key_files.follow()?));
     if let Some(tokens) = tokens {
         tokio::spawn(supervisor.watch("the keys of the issuer", jwks::follow(tokens)?));
@@ -132,7 +170,10 @@ async fn run(
         ended = supervisor.ended() => Some(anyhow!(ended)),
     };
     if let Some(why) = &died {
-        tracing::error!(why = format!("{why:#}"), "stopping: a part of the server is dead");
+        tracing::error!(
+            why = format!("{why:#}"),
+            "stopping: a part of the server is dead"
+        );
     }
     let going = async {
         shutdown.cancel();
@@ -144,10 +185,13 @@ async fn run(
             // Nobody calls their tools any more.
             leave.cancel();
             servers.wait().await;
-            edge.context("the boundary failed while it stopped")?.map_err(anyhow::Error::msg)?;
+            edge.context("the boundary failed while it stopped")?
+                .map_err(anyhow::Error::msg)?;
             store.close().await;
         } else if timeout(LAST_COMMITS, store.close()).await.is_err() {
-            tracing::warn!("the database was not closed in order; nothing that was acknowledged is lost");
+            tracing::warn!(
+                "the database was not closed in order; nothing that was acknowledged is lost"
+            );
         }
         anyhow::Ok(())
     };
@@ -184,5 +228,7 @@ async fn keep_checking(store: Arc<dyn Store>) {
 }
 
 async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
+    TcpListener::bind(address)
+        .await
+        .with_context(|| format!("cannot listen on {address}"))
 }

@@ -120,7 +120,11 @@ pub fn run(pipelines: Pipelines, tools: Catalogue) -> ExitCode {
     let line = Line::parse();
     // Before anything else: it has one thread, and wants no settings.
     if let Some(Command::CodeWorker) = line.command {
-        return if runner::worker::main().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        return if runner::worker::main().is_ok() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        };
     }
     // TLS has no default of its own here: every client in this process uses this one. It can be set once, and is.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -129,7 +133,11 @@ pub fn run(pipelines: Pipelines, tools: Catalogue) -> ExitCode {
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!("{error:#}"));
-            if error.is::<Invalid>() { ExitCode::from(2) } else { ExitCode::FAILURE }
+            if error.is::<Invalid>() {
+                ExitCode::from(2)
+            } else {
+                ExitCode::FAILURE
+            }
         }
     }
 }
@@ -137,7 +145,11 @@ pub fn run(pipelines: Pipelines, tools: Catalogue) -> ExitCode {
 fn dispatch(line: Line, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Result<()> {
     let Line { flags, command } = line;
     let command = command.unwrap_or(Command::Serve);
-    let flags = if matches!(command, Command::Replica) { flags.of_replica() } else { flags };
+    let flags = if matches!(command, Command::Replica) {
+        flags.of_replica()
+    } else {
+        flags
+    };
     let loaded = Settings::load(&flags, &settings::environment());
     if let Command::Doctor(options) = &command {
         return wait_for(doctor::run(options, loaded, tools));
@@ -152,7 +164,9 @@ fn dispatch(line: Line, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Resu
             say(settings.to_toml(&sources).trim_end())?;
             Ok(settings.with_key_files()?.check_all(tools).map(drop)?)
         }
-        Command::Key { command: key::Command::New(options) } => Ok(print(&key::new(&options))?),
+        Command::Key {
+            command: key::Command::New(options),
+        } => Ok(print(&key::new(&options))?),
         Command::Chat(options) => wait_for(chat::run(&options, &settings)),
         Command::Events(options) => wait_for(events::run(&options, &settings)),
         Command::Inbox(options) => wait_for(inbox::run(&options, &settings)),
@@ -173,7 +187,9 @@ fn dispatch(line: Line, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Resu
 
 /// Runs a client: one thread is enough.
 fn wait_for<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let outcome = runtime.block_on(work);
     // Not waiting for a thread that may read a terminal for ever.
     runtime.shutdown_background();
@@ -182,5 +198,7 @@ fn wait_for<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
 
 /// Whether whoever read our output had enough: no failure of ours.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

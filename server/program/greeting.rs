@@ -19,14 +19,24 @@ pub struct About {
 impl About {
     /// By name.
     pub fn lines(self) -> Vec<(&'static str, String)> {
-        let Self { database, model, pipelines } = self;
-        vec![("database", database), ("model", model), ("pipelines", pipelines)]
+        let Self {
+            database,
+            model,
+            pipelines,
+        } = self;
+        vec![
+            ("database", database),
+            ("model", model),
+            ("pipelines", pipelines),
+        ]
     }
 }
 
 /// Says where it listens, what it uses, and how to say hello.
 pub fn greet(settings: &Settings, address: SocketAddr, about: &About) -> io::Result<()> {
-    let About { database, model, .. } = about;
+    let About {
+        database, model, ..
+    } = about;
     if settings.log.format == LogFormat::Json {
         tracing::info!(%address, database, model, "thinkd listens");
         return Ok(());
@@ -35,7 +45,11 @@ pub fn greet(settings: &Settings, address: SocketAddr, about: &About) -> io::Res
     let program = std::env::args().next().unwrap_or_else(|| "thinkd".into());
     let reachable = reachable(address);
     // The configuration says the rest, unless it left the port open or a flag did.
-    let url = if address == Settings::default().listen { String::new() } else { format!(" --url http://{reachable}") };
+    let url = if address == Settings::default().listen {
+        String::new()
+    } else {
+        format!(" --url http://{reachable}")
+    };
     match address.ip().is_unspecified() {
         true => say(format_args!(
             "thinkd {version} listens on http://{address} (every address of this machine; from here http://{reachable})"
@@ -54,7 +68,11 @@ pub fn greet(settings: &Settings, address: SocketAddr, about: &About) -> io::Res
 pub fn reachable(listen: SocketAddr) -> SocketAddr {
     let mut address = listen;
     if address.ip().is_unspecified() {
-        address.set_ip(if address.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() });
+        address.set_ip(if address.is_ipv4() {
+            [127, 0, 0, 1].into()
+        } else {
+            std::net::Ipv6Addr::LOCALHOST.into()
+        });
     }
     address
 }

@@ -24,7 +24,12 @@ pub fn follow(tokens: Arc<Tokens>) -> anyhow::Result<impl Future<Output = ()>> {
     }
     // An issuer that sends us elsewhere is not asked there: whoever we trust is configured.
     let redirect = reqwest::redirect::Policy::none();
-    let http = http.no_proxy().redirect(redirect).connect_timeout(CONNECT).pool_max_idle_per_host(0).build()?;
+    let http = http
+        .no_proxy()
+        .redirect(redirect)
+        .connect_timeout(CONNECT)
+        .pool_max_idle_per_host(0)
+        .build()?;
     Ok(async move { tokens.keep(|| fetch(&http, tokens.address())).await })
 }
 
@@ -32,7 +37,12 @@ pub fn follow(tokens: Arc<Tokens>) -> anyhow::Result<impl Future<Output = ()>> {
 async fn fetch(http: &Client, address: &str) -> Result<Bytes, String> {
     // Without the address, which may have something in its query.
     let words = |error: reqwest::Error| cause(&error.without_url());
-    let mut answer = http.get(address).header("accept", "application/json").send().await.map_err(words)?;
+    let mut answer = http
+        .get(address)
+        .header("accept", "application/json")
+        .send()
+        .await
+        .map_err(words)?;
     if answer.status() != StatusCode::OK {
         return Err(format!("it answers {}", answer.status()));
     }
@@ -40,7 +50,9 @@ async fn fetch(http: &Client, address: &str) -> Result<Bytes, String> {
     while let Some(chunk) = answer.chunk().await.map_err(words)? {
         document.extend_from_slice(&chunk);
         if document.len() > DOCUMENT_MAX {
-            return Err(format!("its document of keys has more than {DOCUMENT_MAX} bytes"));
+            return Err(format!(
+                "its document of keys has more than {DOCUMENT_MAX} bytes"
+            ));
         }
     }
     Ok(document.freeze())

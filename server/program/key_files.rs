@@ -34,9 +34,14 @@ impl KeyFiles {
     /// Follows the files for as long as the server lives.
     pub fn follow(self) -> io::Result<impl Future<Output = ()>> {
         let mut hangup = signal(SignalKind::hangup())?;
-        let mut is_configured = self.loading.as_ref().is_some_and(|loading| loading.file().exists());
+        let mut is_configured = self
+            .loading
+            .as_ref()
+            .is_some_and(|loading| loading.file().exists());
         Ok(async move {
-            let Some(loading) = &self.loading else { return std::future::pending().await };
+            let Some(loading) = &self.loading else {
+                return std::future::pending().await;
+            };
             let mut files = of_keys(loading, self.named.clone());
             // Not yet looked at: what has changed since the start is seen at the first looks.
             let (mut taken, mut before) = (Vec::new(), Vec::new());
@@ -65,7 +70,10 @@ impl KeyFiles {
     /// nothing changes. `is_gone`: the configuration file was there before, and is not.
     async fn take(&self, loading: &Loading, is_gone: bool) -> Option<Vec<PathBuf>> {
         let loaded = if is_gone {
-            Err(Invalid::new(format!("the configuration file {} is gone", loading.file().display())))
+            Err(Invalid::new(format!(
+                "the configuration file {} is gone",
+                loading.file().display()
+            )))
         } else {
             load(loading).await
         };
@@ -78,7 +86,10 @@ impl KeyFiles {
         match taken {
             Ok((settings, differ)) => {
                 if differ {
-                    tracing::info!(keys = settings.keys.len(), "the keys were read again, and these are in force");
+                    tracing::info!(
+                        keys = settings.keys.len(),
+                        "the keys were read again, and these are in force"
+                    );
                 }
                 Some(settings.keys_file)
             }
@@ -93,7 +104,8 @@ impl KeyFiles {
 async fn load(loading: &Loading) -> Result<Settings, Invalid> {
     let loading = loading.clone();
     let load = spawn_blocking(move || loading.again()?.with_key_files());
-    load.await.unwrap_or_else(|error| Err(Invalid::new(error.to_string())))
+    load.await
+        .unwrap_or_else(|error| Err(Invalid::new(error.to_string())))
 }
 
 /// The files that keys stand in, the configuration first.

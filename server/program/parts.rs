@@ -21,7 +21,10 @@ use crate::thread::projection::project;
 use crate::words::secret::shown_url;
 
 /// The configured store, its tables made or brought up to date.
-pub async fn open_store(settings: &Settings, supervisor: &Supervisor) -> anyhow::Result<Arc<dyn Store>> {
+pub async fn open_store(
+    settings: &Settings,
+    supervisor: &Supervisor,
+) -> anyhow::Result<Arc<dyn Store>> {
     settings.check_database()?;
     let url = settings.database.expose_secret();
     let store = store::open(url, settings.store(supervisor), project).await;
@@ -32,7 +35,8 @@ pub async fn open_store(settings: &Settings, supervisor: &Supervisor) -> anyhow:
 pub fn model(models: &settings::Models) -> Result<Arc<dyn Model>, Invalid> {
     let tier = |options: &Option<endpoint::Options>| options.as_ref().map(openai).transpose();
     let offline = || Models::new(Some(Arc::new(Offline::new())), None);
-    let Some(mut all) = Models::new(tier(&models.low)?, tier(&models.high)?).or_else(offline) else {
+    let Some(mut all) = Models::new(tier(&models.low)?, tier(&models.high)?).or_else(offline)
+    else {
         return Err(Invalid::new("no model to ask"));
     };
     for (module, options) in &models.modules {
@@ -52,11 +56,21 @@ pub fn recall(settings: &Settings, store: Arc<dyn Store>) -> Result<Recall, Inva
 
 /// The configured model for vectors, if there is one.
 pub fn embeddings(settings: &Settings) -> Result<Option<Arc<dyn Embedder>>, Invalid> {
-    let of = |options: &endpoint::Options| Embeddings::new(options.clone()).map(|it| Arc::new(it) as Arc<dyn Embedder>);
-    settings.models.embedding.as_ref().map(of).transpose().map_err(|failure| Invalid::new(failure.to_string()))
+    let of = |options: &endpoint::Options| {
+        Embeddings::new(options.clone()).map(|it| Arc::new(it) as Arc<dyn Embedder>)
+    };
+    settings
+        .models
+        .embedding
+        .as_ref()
+        .map(of)
+        .transpose()
+        .map_err(|failure| Invalid::new(failure.to_string()))
 }
 
 /// A model behind an endpoint.
 pub fn openai(options: &endpoint::Options) -> Result<Arc<dyn Model>, Invalid> {
-    Ok(Arc::new(OpenAi::new(options.clone()).map_err(|failure| Invalid::new(failure.to_string()))?))
+    Ok(Arc::new(
+        OpenAi::new(options.clone()).map_err(|failure| Invalid::new(failure.to_string()))?,
+    ))
 }

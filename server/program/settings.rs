@@ -157,7 +157,12 @@ pub struct Replica {
 impl Default for Replica {
     fn default() -> Self {
         let listen = SocketAddr::from(([127, 0, 0, 1], 2954));
-        Self { listen, token: None, cert_file: None, key_file: None }
+        Self {
+            listen,
+            token: None,
+            cert_file: None,
+            key_file: None,
+        }
     }
 }
 
@@ -166,7 +171,10 @@ impl Default for Replica {
 #[serde(default, deny_unknown_fields)]
 pub struct Models {
     /// The endpoint of every model that names none itself; absent: `https://api.openai.com/v1`.
-    #[serde(serialize_with = "address_shown", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        serialize_with = "address_shown",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub base_url: Option<String>,
     /// The key of that endpoint; never sent to another endpoint.
     #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
@@ -234,14 +242,18 @@ pub struct Log {
 
 impl Default for Log {
     fn default() -> Self {
-        Self { format: LogFormat::Pretty, level: "info".into() }
+        Self {
+            format: LogFormat::Pretty,
+            level: "info".into(),
+        }
     }
 }
 
 impl Log {
     /// A word alone is a level. A mistyped one would be read as the name of a part of the program, and silence all others.
     fn check(&self) -> Result<(), Invalid> {
-        let is_known = |part: &&str| part.contains('=') || part.trim().parse::<LevelFilter>().is_ok();
+        let is_known =
+            |part: &&str| part.contains('=') || part.trim().parse::<LevelFilter>().is_ok();
         match self.level.split(',').find(|part| !is_known(part)) {
             None => Ok(()),
             Some(word) => invalid(format!(
@@ -296,7 +308,10 @@ impl Settings {
         self.log.check()?;
         self.mood.check().map_err(Invalid)?;
         self.tools.code.check().map_err(Invalid)?;
-        self.memory.knowledge.check(self.tools.mcp.keys()).map_err(Invalid)?;
+        self.memory
+            .knowledge
+            .check(self.tools.mcp.keys())
+            .map_err(Invalid)?;
         self.check_database()?;
         let at_least_one = [
             ("turn.max_rounds", self.turn.max_rounds),
@@ -333,7 +348,9 @@ impl Settings {
             ("mission.at_once", self.mission.at_once.into()),
         ];
         if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
-            return invalid(format!("{key} = 0 would stop everything: it must be at least 1"));
+            return invalid(format!(
+                "{key} = 0 would stop everything: it must be at least 1"
+            ));
         }
         let (connections, least) = (self.runtime.connections, CONNECTIONS_MIN);
         if connections < least {
@@ -353,7 +370,8 @@ impl Settings {
     /// Refuses all that a server does not start with, its tools and prompts included. Returns the prompts.
     pub fn check_all(&self, tools: &Catalogue) -> Result<Prompts, Invalid> {
         self.check()?;
-        let prompts = Prompts::load(self.prompts.as_deref()).map_err(|error| Invalid(error.to_string()))?;
+        let prompts =
+            Prompts::load(self.prompts.as_deref()).map_err(|error| Invalid(error.to_string()))?;
         self.check_tools(&prompts, &self.switched_on(tools))?;
         Ok(prompts)
     }
@@ -364,17 +382,28 @@ impl Settings {
         match self.database.expose_secret().split_once(':') {
             Some((kind, _)) if known.contains(&kind) => Ok(()),
             Some((kind, _))
-                if kind.len() <= 20 && kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+') =>
+                if kind.len() <= 20
+                    && kind
+                        .bytes()
+                        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'+') =>
             {
-                invalid(format!("database = {kind}:… is of no kind that is known here; {KINDS}"))
+                invalid(format!(
+                    "database = {kind}:… is of no kind that is known here; {KINDS}"
+                ))
             }
-            _ => invalid(format!("database (DATABASE_URL) is no URL of a database; {KINDS}")),
+            _ => invalid(format!(
+                "database (DATABASE_URL) is no URL of a database; {KINDS}"
+            )),
         }
     }
 
     /// The tools of a program without those that are switched off.
     pub fn switched_on(&self, tools: &Catalogue) -> Catalogue {
-        if self.tools.code.enabled { tools.clone() } else { tools.clone().without(code::RUN_CODE) }
+        if self.tools.code.enabled {
+            tools.clone()
+        } else {
+            tools.clone().without(code::RUN_CODE)
+        }
     }
 
     /// Refuses tools that do not exist or say nothing of themselves, and a conversation that could not answer.
@@ -384,11 +413,17 @@ impl Settings {
         if !self.tools.mcp.is_empty() {
             tools = tools.with_source(DECISIONS, |_: &Space| Vec::new());
         }
-        tools.check(prompts, &self.chosen_tools()).map_err(Invalid::new)?;
+        tools
+            .check(prompts, &self.chosen_tools())
+            .map_err(Invalid::new)?;
         self.tools.check_approvals(&tools).map_err(Invalid::new)?;
-        let Some(names) = &self.tools.conversation else { return Ok(()) };
+        let Some(names) = &self.tools.conversation else {
+            return Ok(());
+        };
         if !names.iter().any(|name| matches(name, decision::REPLY)) {
-            return invalid("tools.conversation needs reply: without it nothing that is decided reaches anybody");
+            return invalid(
+                "tools.conversation needs reply: without it nothing that is decided reaches anybody",
+            );
         }
         Ok(())
     }
@@ -419,7 +454,10 @@ impl Settings {
 
     /// The tools that are chosen by name.
     pub fn chosen_tools(&self) -> Chosen {
-        Chosen { conversation: self.tools.conversation.clone(), process: self.tools.process.clone() }
+        Chosen {
+            conversation: self.tools.conversation.clone(),
+            process: self.tools.process.clone(),
+        }
     }
 
     /// What the runtime is to know; the pipelines are the program's.
@@ -454,7 +492,12 @@ impl Settings {
             exact: memory.exact_vectors,
         };
         let idle = ms(memory.recall_idle_ms);
-        finder::Options { bytes: memory.recall_bytes, idle, tokens: memory.recall_tokens, vectors }
+        finder::Options {
+            bytes: memory.recall_bytes,
+            idle,
+            tokens: memory.recall_tokens,
+            vectors,
+        }
     }
 
     /// What the store is to know.
@@ -486,16 +529,31 @@ impl Settings {
     pub fn secrets(&self) -> Vec<SecretString> {
         let keys = self.keys.iter().filter_map(|key| key.key.clone());
         let api_keys = self.models.all().filter_map(|model| model.api_key.clone());
-        let addresses = self.models.all().map(|model| model.base_url.as_str()).chain(self.models.base_url.as_deref());
+        let addresses = self
+            .models
+            .all()
+            .map(|model| model.base_url.as_str())
+            .chain(self.models.base_url.as_deref());
         let addresses = addresses.chain(self.jwt.jwks_url.as_deref());
-        let in_addresses = addresses.chain([self.database.expose_secret()]).flat_map(secret::in_url);
-        let tokens = [&self.token, &self.replica.token, &self.tools.code.replica.token];
+        let in_addresses = addresses
+            .chain([self.database.expose_secret()])
+            .flat_map(secret::in_url);
+        let tokens = [
+            &self.token,
+            &self.replica.token,
+            &self.tools.code.replica.token,
+        ];
         (tokens.into_iter().chain([&self.models.api_key]))
             .filter_map(Clone::clone)
             .chain(keys)
             .chain(api_keys)
             .chain(in_addresses)
-            .chain(self.tools.mcp.values().flat_map(mcp::options::Options::secrets))
+            .chain(
+                self.tools
+                    .mcp
+                    .values()
+                    .flat_map(mcp::options::Options::secrets),
+            )
             .chain(self.memory.knowledge.secrets())
             .collect()
     }
@@ -507,13 +565,17 @@ impl Settings {
             let _ = writeln!(text, "#   {key}: {source}");
         }
         // Our own types have nothing that TOML cannot say.
-        text + "\n" + &toml::to_string(self).unwrap_or_else(|error| format!("# cannot be shown: {error}\n"))
+        text + "\n"
+            + &toml::to_string(self).unwrap_or_else(|error| format!("# cannot be shown: {error}\n"))
     }
 }
 
 impl Models {
     fn all(&self) -> impl Iterator<Item = &endpoint::Options> {
-        [&self.low, &self.high, &self.embedding].into_iter().flatten().chain(self.modules.values())
+        [&self.low, &self.high, &self.embedding]
+            .into_iter()
+            .flatten()
+            .chain(self.modules.values())
     }
 
     fn check(&self) -> Result<(), Invalid> {
@@ -534,6 +596,9 @@ impl Models {
 }
 
 fn is_module(name: &str) -> bool {
-    let named = ["submodule:", "pipeline:", "mission:"].iter().find_map(|prefix| name.strip_prefix(prefix));
-    matches!(name, "decision" | "trial" | "summary") || named.is_some_and(|name| Name::parse(name).is_ok())
+    let named = ["submodule:", "pipeline:", "mission:"]
+        .iter()
+        .find_map(|prefix| name.strip_prefix(prefix));
+    matches!(name, "decision" | "trial" | "summary")
+        || named.is_some_and(|name| Name::parse(name).is_ok())
 }

@@ -20,7 +20,10 @@ impl Stop {
     pub fn listen() -> io::Result<Self> {
         // A file that may not grow any more (`ulimit -f`, a quota) is an error of a write, as a full disk is, not the end.
         let _ = signal(SignalKind::from_raw(FILE_TOO_LARGE))?;
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
     }
 
     /// A signal that somebody means: one sent to a whole process group often comes twice at once.

@@ -47,16 +47,25 @@ pub fn start_log(log: &Log, secrets: Vec<SecretString>) -> Result<Logging, Inval
         .with_ansi(false)
         // It would print, and panic where that fails.
         .log_internal_errors(false)
-        .with_writer(Careful { hidden: hidden.clone(), queue: queue.clone() });
+        .with_writer(Careful {
+            hidden: hidden.clone(),
+            queue: queue.clone(),
+        });
     let started = match log.format {
-        LogFormat::Pretty => tracing_subscriber::registry().with(levels).with(lines).try_init(),
-        LogFormat::Json => {
-            tracing_subscriber::registry().with(levels).with(lines.json().flatten_event(true)).try_init()
-        }
+        LogFormat::Pretty => tracing_subscriber::registry()
+            .with(levels)
+            .with(lines)
+            .try_init(),
+        LogFormat::Json => tracing_subscriber::registry()
+            .with(levels)
+            .with(lines.json().flatten_event(true))
+            .try_init(),
     };
     // A second start in one process (tests) keeps the first one's log.
     let _ = started;
-    let writing = thread::Builder::new().name("log".into()).spawn(move || write_lines(&waiting));
+    let writing = thread::Builder::new()
+        .name("log".into())
+        .spawn(move || write_lines(&waiting));
     writing.map_err(|error| Invalid::new(format!("the log cannot be started: {error}")))?;
     Ok(Logging { hidden, queue })
 }
@@ -118,21 +127,31 @@ impl Hidden {
     /// Hides these from now on, and no others.
     pub fn hide(&self, secrets: Vec<SecretString>) {
         // Short ones would hit innocent words; whoever has such a secret has none.
-        let secrets = secrets.into_iter().filter(|secret| secret.expose_secret().len() >= 4).collect();
+        let secrets = secrets
+            .into_iter()
+            .filter(|secret| secret.expose_secret().len() >= 4)
+            .collect();
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = secrets;
     }
 
     fn all(&self) -> Arc<[SecretString]> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
 /// Bounds of the histograms, in seconds.
-const SECONDS: [f64; 14] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0];
+const SECONDS: [f64; 14] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0,
+];
 
 /// Starts counting.
 pub fn start_metrics() -> anyhow::Result<PrometheusHandle> {
-    let handle = PrometheusBuilder::new().set_buckets(&SECONDS)?.install_recorder()?;
+    let handle = PrometheusBuilder::new()
+        .set_buckets(&SECONDS)?
+        .install_recorder()?;
     Ok(handle)
 }
 
@@ -162,7 +181,10 @@ impl<'a> MakeWriter<'a> for Careful {
 impl Write for &Careful {
     // The formatter hands over whole lines.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let mut text = masked(&escaped(String::from_utf8_lossy(line).trim_end_matches('\n')), &self.hidden.all());
+        let mut text = masked(
+            &escaped(String::from_utf8_lossy(line).trim_end_matches('\n')),
+            &self.hidden.all(),
+        );
         text.push('\n');
         if let Err(TrySendError::Full(_)) = self.queue.try_send(Line::Text(text.into_bytes())) {
             metrics::counter!("thinkd_log_lines_dropped_total").increment(1);
@@ -179,7 +201,11 @@ impl Write for &Careful {
 pub fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() || is_bidi(c) { safe.extend(c.escape_default()) } else { safe.push(c) }
+        if c.is_control() || is_bidi(c) {
+            safe.extend(c.escape_default())
+        } else {
+            safe.push(c)
+        }
     }
     safe
 }

@@ -29,7 +29,11 @@ impl Sought {
     /// None: it is not held, or has no vector.
     pub fn of(view: &View, id: &str) -> Option<Self> {
         let doc = view.doc_of(id)?;
-        Some(Self { own: view.held(doc)?.clone(), vector: view.vectors().vector(doc)?, found: Vec::new() })
+        Some(Self {
+            own: view.held(doc)?.clone(),
+            vector: view.vectors().vector(doc)?,
+            found: Vec::new(),
+        })
     }
 
     /// Its id, and what was found: the nearest first.
@@ -39,14 +43,23 @@ impl Sought {
 
     /// The nearest, in order; at most so many.
     fn keep(&mut self, most: usize) {
-        self.found.sort_by(|a, b| b.likeness.total_cmp(&a.likeness).then_with(|| a.held.number.cmp(&b.held.number)));
+        self.found.sort_by(|a, b| {
+            b.likeness
+                .total_cmp(&a.likeness)
+                .then_with(|| a.held.number.cmp(&b.held.number))
+        });
         self.found.truncate(most);
     }
 }
 
 /// Holds so many statements from a number on beside each that is sought for, and keeps the nearest, at most so many of each. Where to go on; none: that was
 /// all.
-pub fn look_at(view: &View, all: &mut [Sought], (from, count): (Doc, Doc), most: usize) -> Option<Doc> {
+pub fn look_at(
+    view: &View,
+    all: &mut [Sought],
+    (from, count): (Doc, Doc),
+    most: usize,
+) -> Option<Doc> {
     let (rows, names) = (view.vectors(), view.names());
     let least = rows.scale().alike();
     let next = from.saturating_add(count);
@@ -56,9 +69,14 @@ pub fn look_at(view: &View, all: &mut [Sought], (from, count): (Doc, Doc), most:
             if likeness < least {
                 continue;
             }
-            let Some(held) = view.held(doc).filter(|held| held.id != sought.own.id) else { continue };
+            let Some(held) = view.held(doc).filter(|held| held.id != sought.own.id) else {
+                continue;
+            };
             if !says_other(&sought.own, held, names) && !says_same(&sought.own, held, names) {
-                sought.found.push(Alike { held: held.clone(), likeness });
+                sought.found.push(Alike {
+                    held: held.clone(),
+                    likeness,
+                });
             }
         }
     }
@@ -68,7 +86,9 @@ pub fn look_at(view: &View, all: &mut [Sought], (from, count): (Doc, Doc), most:
 
 /// Whether two say another value, or the same one, of the same: that is no restatement, however alike the texts are.
 fn says_other(one: &Held, other: &Held, names: &Names) -> bool {
-    let (Some(one), Some(other)) = (&one.triple, &other.triple) else { return false };
+    let (Some(one), Some(other)) = (&one.triple, &other.triple) else {
+        return false;
+    };
     let relation = |it: &Triple| folded(&it.relation);
     names.is_one(&one.subject, &other.subject) && relation(one) == relation(other)
 }
@@ -86,8 +106,11 @@ mod tests {
 
     /// A held statement without an edge.
     fn held(number: i64) -> Held {
-        let text =
-            format!("The {} number {} points at a comet.", ["telescope", "mirror"][number as usize % 2], number / 7);
+        let text = format!(
+            "The {} number {} points at a comet.",
+            ["telescope", "mirror"][number as usize % 2],
+            number / 7
+        );
         let (id, status) = (number.to_string(), Status::Surviving);
         Held {
             id,
@@ -111,7 +134,10 @@ mod tests {
         let kept = || all.iter().filter(|held| !(20..30).contains(&held.number));
         let least = view.vectors().scale().alike();
         for (count, most) in [(1, 5), (7, 5), (1000, 5), (16, 1)] {
-            let mut sought: Vec<Sought> = all.iter().filter_map(|held| Sought::of(&view, &held.id)).collect();
+            let mut sought: Vec<Sought> = all
+                .iter()
+                .filter_map(|held| Sought::of(&view, &held.id))
+                .collect();
             assert_eq!(sought.len(), 50);
             let (mut from, mut parts) = (Some(0), 0);
             while let Some(at) = from {
@@ -124,14 +150,26 @@ mod tests {
                 let own = all.iter().find(|held| held.id == id).unwrap();
                 let vector = |held: &Held| Vector::built_in(&held.text).unwrap();
                 let near = |other: &&Held| {
-                    other.id != id && other.text != own.text && vector(own).cosine(&vector(other)) >= least
+                    other.id != id
+                        && other.text != own.text
+                        && vector(own).cosine(&vector(other)) >= least
                 };
                 let mut expected: Vec<&Held> = kept().filter(near).collect();
                 let likeness = |it: &Held| vector(own).cosine(&vector(it));
-                expected.sort_by(|a, b| likeness(b).total_cmp(&likeness(a)).then(a.number.cmp(&b.number)));
+                expected.sort_by(|a, b| {
+                    likeness(b)
+                        .total_cmp(&likeness(a))
+                        .then(a.number.cmp(&b.number))
+                });
                 expected.truncate(most);
-                let ids = |of: &mut dyn Iterator<Item = &Held>| of.map(|held| held.id.clone()).collect::<Vec<_>>();
-                assert_eq!(ids(&mut found.iter().map(|it| &it.held)), ids(&mut expected.into_iter()), "of {id}");
+                let ids = |of: &mut dyn Iterator<Item = &Held>| {
+                    of.map(|held| held.id.clone()).collect::<Vec<_>>()
+                };
+                assert_eq!(
+                    ids(&mut found.iter().map(|it| &it.held)),
+                    ids(&mut expected.into_iter()),
+                    "of {id}"
+                );
             }
         }
     }

@@ -33,7 +33,12 @@ impl Recall {
     }
 
     /// Which others look like each of these, at most so many of each. All vectors of the space are looked at once.
-    pub async fn likenesses(&self, space: &Space, ids: Vec<String>, most: usize) -> Result<Likenesses, Error> {
+    pub async fn likenesses(
+        &self,
+        space: &Space,
+        ids: Vec<String>,
+        most: usize,
+    ) -> Result<Likenesses, Error> {
         let _place = self.places.take(space).await;
         let slot = self.shelf.of(space);
         self.catch_up(space, &slot).await?;
@@ -45,11 +50,22 @@ impl Recall {
         // Read anew for each part: what changes the view does not wait for all of them, and whoever has gone is not worked for.
         while let Some(at) = from {
             let slot = slot.clone();
-            let look = move || (slot.read(|view| look_at(view, &mut all, (at, AT_ONCE), most)), all);
+            let look = move || {
+                (
+                    slot.read(|view| look_at(view, &mut all, (at, AT_ONCE), most)),
+                    all,
+                )
+            };
             (from, all) = apart(look).await?;
         }
-        let found = all.into_iter().map(Sought::into_found).filter(|(_, found)| !found.is_empty());
-        Ok(Likenesses { of: found.collect(), without_vectors })
+        let found = all
+            .into_iter()
+            .map(Sought::into_found)
+            .filter(|(_, found)| !found.is_empty());
+        Ok(Likenesses {
+            of: found.collect(),
+            without_vectors,
+        })
     }
 }
 
@@ -61,7 +77,10 @@ impl Meaning {
     /// Why vectors of the statements say nothing, or not of all; none: all have one in memory.
     pub async fn without(self: &Arc<Self>, slot: &Arc<Slot>, space: &Space) -> Option<Why> {
         let filled = timeout(self.options.wait, self.filled(slot, Some(space))).await;
-        let lacking = filled.unwrap_or_else(|_| Err(self.late())).err().map(|why| self.partly(slot, &why));
+        let lacking = filled
+            .unwrap_or_else(|_| Err(self.late()))
+            .err()
+            .map(|why| self.partly(slot, &why));
         lacking.or_else(|| match slot.read(View::indexed) {
             0 => None,
             indexed => Some(format!(

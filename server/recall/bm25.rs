@@ -59,7 +59,14 @@ impl Index {
     /// An empty one that stands for so many texts at least: where it has fewer, the rest is imagined.
     pub fn standing_for(least: usize) -> Self {
         let (words, lengths) = (HashMap::new(), Vec::new());
-        Self { words, lengths, texts: 0, least, total: 0, bytes: 0 }
+        Self {
+            words,
+            lengths,
+            texts: 0,
+            least,
+            total: 0,
+            bytes: 0,
+        }
     }
 
     /// Takes a text in by its words.
@@ -69,7 +76,9 @@ impl Index {
                 self.bytes += WORD + word.len();
                 self.words.insert(word.into(), Vec::new());
             }
-            let Some(list) = self.words.get_mut(word) else { continue };
+            let Some(list) = self.words.get_mut(word) else {
+                continue;
+            };
             let at = list.partition_point(|posting| posting.doc < doc);
             list.insert(at, Posting { doc, count });
             self.bytes += POSTING;
@@ -86,7 +95,9 @@ impl Index {
     /// Lets a text go, which has these words.
     pub fn remove(&mut self, doc: u32, words: &[String]) {
         for word in counted(words).into_keys() {
-            let Some(list) = self.words.get_mut(word) else { continue };
+            let Some(list) = self.words.get_mut(word) else {
+                continue;
+            };
             if let Ok(at) = list.binary_search_by_key(&doc, |posting| posting.doc) {
                 list.remove(at);
                 self.bytes -= POSTING;
@@ -121,7 +132,9 @@ impl Index {
         }
         // Of what has no words nothing says anything.
         if whole > 0.0 {
-            found.iter_mut().for_each(|score| *score = (*score / whole).min(1.0));
+            found
+                .iter_mut()
+                .for_each(|score| *score = (*score / whole).min(1.0));
         }
         found
     }
@@ -131,7 +144,8 @@ impl Index {
         let list = self.list(word);
         let weight = self.weight(word, list.len(), is_name);
         let usual = self.usual();
-        list.iter().for_each(|posting| tell(posting.doc as usize, weight * self.mention(posting, usual)));
+        list.iter()
+            .for_each(|posting| tell(posting.doc as usize, weight * self.mention(posting, usual)));
         weight
     }
 
@@ -146,20 +160,27 @@ impl Index {
             });
         }
         for (doc, (score, count)) in parts {
-            found[doc] += if count == words.len() { score } else { PART * score };
+            found[doc] += if count == words.len() {
+                score
+            } else {
+                PART * score
+            };
         }
         whole
     }
 
     /// Whether a question names something of which no text has a word.
     pub fn names_unknown(&self, asked: &Asked) -> bool {
-        let is_unknown = |unit: &Unit| unit.is_name && unit.words.iter().all(|word| self.list(word).is_empty());
+        let is_unknown =
+            |unit: &Unit| unit.is_name && unit.words.iter().all(|word| self.list(word).is_empty());
         self.units(asked).iter().any(is_unknown)
     }
 
     /// Whether a question names something that no text names, though some may have a word of it.
     pub fn names_nobody(&self, asked: &Asked) -> bool {
-        self.units(asked).iter().any(|unit| unit.is_name && !self.is_known(&unit.words))
+        self.units(asked)
+            .iter()
+            .any(|unit| unit.is_name && !self.is_known(&unit.words))
     }
 
     /// Whether some text has most of a name, by what its words tell: one that has a common part of it, or half, names somebody else.
@@ -172,7 +193,8 @@ impl Index {
             let list = self.list(word);
             let weight = self.weight(word, list.len(), true);
             whole += weight;
-            list.iter().for_each(|posting| has[posting.doc as usize] += weight);
+            list.iter()
+                .for_each(|posting| has[posting.doc as usize] += weight);
         }
         has.into_iter().any(|part| part >= MOST * whole)
     }
@@ -182,9 +204,18 @@ impl Index {
         let (mut seen, mut units) = (HashSet::new(), Vec::new());
         for (at, unit) in asked.units.iter().enumerate() {
             let mut unit = unit.clone();
-            if at == 0 && unit.is_name && unit.words.first().is_some_and(|word| self.list(word).is_empty()) {
+            if at == 0
+                && unit.is_name
+                && unit
+                    .words
+                    .first()
+                    .is_some_and(|word| self.list(word).is_empty())
+            {
                 let word = unit.words.remove(0);
-                units.push(Unit { is_name: false, words: vec![word] });
+                units.push(Unit {
+                    is_name: false,
+                    words: vec![word],
+                });
             }
             unit.words.retain(|word| seen.insert(word.clone()));
             units.push(unit);
@@ -199,8 +230,18 @@ impl Index {
 
     /// The words of a question that a text has.
     pub fn matched(&self, doc: u32, asked: &Asked) -> Vec<String> {
-        let has = |word: &&String| self.list(word).binary_search_by_key(&doc, |posting| posting.doc).is_ok();
-        let mut words: Vec<String> = asked.units.iter().flat_map(|unit| &unit.words).filter(has).cloned().collect();
+        let has = |word: &&String| {
+            self.list(word)
+                .binary_search_by_key(&doc, |posting| posting.doc)
+                .is_ok()
+        };
+        let mut words: Vec<String> = asked
+            .units
+            .iter()
+            .flat_map(|unit| &unit.words)
+            .filter(has)
+            .cloned()
+            .collect();
         let mut seen = HashSet::new();
         words.retain(|word| seen.insert(word.clone()));
         words
@@ -210,8 +251,15 @@ impl Index {
     #[expect(clippy::cast_precision_loss, reason = "counts of texts and characters")]
     fn weight(&self, word: &str, texts: usize, is_name: bool) -> f32 {
         let imagined = self.least.saturating_sub(self.texts) as f32;
-        let common = if is_name || !word.is_ascii() { 0.0 } else { share(word) };
-        let (all, known) = (self.texts as f32 + imagined, imagined.mul_add(common, texts as f32));
+        let common = if is_name || !word.is_ascii() {
+            0.0
+        } else {
+            share(word)
+        };
+        let (all, known) = (
+            self.texts as f32 + imagined,
+            imagined.mul_add(common, texts as f32),
+        );
         let weight = (1.0 + (all - known + 0.5) / (known + 0.5)).ln();
         match texts == 0 && !is_name {
             true if word.is_ascii() => {
@@ -241,12 +289,17 @@ impl Index {
 
 /// The share of imagined texts that have a word.
 fn share(word: &str) -> f32 {
-    COMMON.get(word.len().saturating_sub(1)).copied().unwrap_or(0.0)
+    COMMON
+        .get(word.len().saturating_sub(1))
+        .copied()
+        .unwrap_or(0.0)
 }
 
 fn counted(words: &[String]) -> HashMap<&str, u32> {
     let mut counts = HashMap::new();
-    words.iter().for_each(|word| *counts.entry(word.as_str()).or_default() += 1);
+    words
+        .iter()
+        .for_each(|word| *counts.entry(word.as_str()).or_default() += 1);
     counts
 }
 
@@ -278,7 +331,10 @@ impl Asked {
             match units.last_mut() {
                 Some(last) if last.is_name && is_name => last.words.extend(words),
                 _ if is_name => units.push(Unit { is_name, words }),
-                _ => units.extend(words.into_iter().map(|word| Unit { is_name, words: vec![word] })),
+                _ => units.extend(words.into_iter().map(|word| Unit {
+                    is_name,
+                    words: vec![word],
+                })),
             }
         }
         Self { units }

@@ -30,7 +30,14 @@ impl Choices {
         let begun = all.get(&of).copied().unwrap_or_default();
         let (with, why) = tally.next(begun)?;
         all.insert(of.clone(), begun.and(with));
-        Some((Chosen { choices: self.clone(), of, with }, why))
+        Some((
+            Chosen {
+                choices: self.clone(),
+                of,
+                with,
+            },
+            why,
+        ))
     }
 
     /// A task whose choice is in the log goes on.
@@ -39,7 +46,11 @@ impl Choices {
         let mut all = self.lock();
         let begun = all.get(&of).copied().unwrap_or_default();
         all.insert(of.clone(), begun.and(with));
-        Chosen { choices: self.clone(), of, with }
+        Chosen {
+            choices: self.clone(),
+            of,
+            with,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<(Space, String), Begun>> {
@@ -75,9 +86,16 @@ mod tests {
         let choose = || choices.choose(&space, "f", Tally::default()).unwrap().0;
         let all: Vec<Chosen> = (0..6).map(|_| choose()).collect();
         let with: Vec<bool> = all.iter().map(Chosen::with).collect();
-        assert_eq!(with, [false, true, false, false, true, false], "as one after the other");
+        assert_eq!(
+            with,
+            [false, true, false, false, true, false],
+            "as one after the other"
+        );
         drop(all);
-        assert!(choices.lock().is_empty(), "nothing is kept of what has ended");
+        assert!(
+            choices.lock().is_empty(),
+            "nothing is kept of what has ended"
+        );
         assert!(!choose().with());
     }
 }

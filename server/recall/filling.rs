@@ -11,7 +11,11 @@ use crate::words::id::Space;
 
 impl Meaning {
     /// Waits until all statements have a vector, or none will come for a while.
-    pub(super) async fn filled(self: &Arc<Self>, slot: &Arc<Slot>, space: Option<&Space>) -> Result<(), Why> {
+    pub(super) async fn filled(
+        self: &Arc<Self>,
+        slot: &Arc<Slot>,
+        space: Option<&Space>,
+    ) -> Result<(), Why> {
         loop {
             let more = slot.filled.notified();
             tokio::pin!(more);
@@ -31,7 +35,9 @@ impl Meaning {
                     let filled = this.fill(&slot, space.as_ref()).await;
                     filled.unwrap_or_else(|why| drop(this.failed(why)));
                     drop(alone);
-                    slot.upgrade().iter().for_each(|slot| slot.filled.notify_waiters());
+                    slot.upgrade()
+                        .iter()
+                        .for_each(|slot| slot.filled.notify_waiters());
                 });
             }
             more.await;
@@ -42,19 +48,25 @@ impl Meaning {
     async fn fill(self: &Arc<Self>, slot: &Weak<Slot>, space: Option<&Space>) -> Result<(), Why> {
         let scale = self.scale().await?;
         loop {
-            let Some(slot) = slot.upgrade() else { return Ok(()) };
+            let Some(slot) = slot.upgrade() else {
+                return Ok(());
+            };
             slot.write(|view| view.measure(&scale));
             let room = self.options.exact.saturating_sub(slot.read(View::scanned));
             if room == 0 {
                 // Whoever waits is told why there is none.
-                let Ok(of) = self.index_of(space, &scale).await else { return Ok(()) };
+                let Ok(of) = self.index_of(space, &scale).await else {
+                    return Ok(());
+                };
                 if self.fill_index(&slot, &of, &scale).await? {
                     continue;
                 }
                 let this = self.clone();
                 tokio::spawn(async move {
                     let measured = this.measure_index(slot, of).await;
-                    measured.unwrap_or_else(|why| tracing::warn!(why, "the index of vectors was not measured"));
+                    measured.unwrap_or_else(|why| {
+                        tracing::warn!(why, "the index of vectors was not measured")
+                    });
                 });
                 return Ok(());
             }
@@ -62,9 +74,17 @@ impl Meaning {
             if missing.is_empty() {
                 return Ok(());
             }
-            let texts: Vec<String> = missing.iter().map(|it| self.as_statement(&it.text)).collect();
+            let texts: Vec<String> = missing
+                .iter()
+                .map(|it| self.as_statement(&it.text))
+                .collect();
             let vectors = self.vectors(&scale, &texts).await?;
-            slot.write(|view| missing.iter().zip(vectors).for_each(|(it, vector)| view.give(it, vector.as_ref())));
+            slot.write(|view| {
+                missing
+                    .iter()
+                    .zip(vectors)
+                    .for_each(|(it, vector)| view.give(it, vector.as_ref()))
+            });
             slot.filled.notify_waiters();
         }
     }
@@ -74,7 +94,10 @@ impl Meaning {
         let scale = self.scale().await?;
         view.measure(&scale);
         for page in view.some_missing(usize::MAX).chunks(PAGE) {
-            let hashes: Vec<Hash> = page.iter().map(|it| hash(&self.as_statement(&it.text))).collect();
+            let hashes: Vec<Hash> = page
+                .iter()
+                .map(|it| hash(&self.as_statement(&it.text)))
+                .collect();
             let stored = self.stored(&scale, &hashes).await?;
             for (it, hash) in page.iter().zip(&hashes) {
                 if let Some(vector) = stored.get(hash) {

@@ -63,7 +63,12 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { bytes: 512 << 20, idle: Duration::from_secs(300), tokens: 1500, vectors: meaning::Options::default() }
+        Self {
+            bytes: 512 << 20,
+            idle: Duration::from_secs(300),
+            tokens: 1500,
+            vectors: meaning::Options::default(),
+        }
     }
 }
 
@@ -127,7 +132,9 @@ pub enum Error {
         most: usize,
     },
     /// There is too much to look at for a question about another time.
-    #[error("a question about another time looks at {PAST_MAX} statements at most, and this space has more")]
+    #[error(
+        "a question about another time looks at {PAST_MAX} statements at most, and this space has more"
+    )]
     TooMuchPast,
     /// Too many look at another time already.
     #[error(
@@ -163,7 +170,10 @@ pub struct Recall {
 impl Found {
     /// All statements that it shows, each once, as they were seen.
     pub fn seen(&self) -> Vec<(String, Seq)> {
-        let shown = self.hits.iter().flat_map(|hit| std::iter::once(&hit.held).chain(&hit.against));
+        let shown = self
+            .hits
+            .iter()
+            .flat_map(|hit| std::iter::once(&hit.held).chain(&hit.against));
         looked_at(shown).into_iter().collect()
     }
 
@@ -181,19 +191,35 @@ impl Recall {
         let pasts = Places::new("past_recalls", PAST_AT_ONCE, share);
         let (shelf, frameworks) = shelves(&options, View::default);
         let (choices, uses) = (Choices::default(), Uses::default());
-        Self { store, shelf, frameworks, choices, places, pasts, options, uses, meaning: None }
+        Self {
+            store,
+            shelf,
+            frameworks,
+            choices,
+            places,
+            pasts,
+            options,
+            uses,
+            meaning: None,
+        }
     }
 
     /// The same, with vectors that a model makes.
     pub fn with_model(mut self, embedder: Arc<dyn Embedder>) -> Self {
         (self.shelf, self.frameworks) = shelves(&self.options, View::by_model);
-        self.meaning = Some(Meaning::new(self.store.clone(), embedder, self.options.vectors.clone()));
+        self.meaning = Some(Meaning::new(
+            self.store.clone(),
+            embedder,
+            self.options.vectors.clone(),
+        ));
         self
     }
 
     /// Which vectors are in force in a space, for people.
     pub fn vectors(&self, space: &Space) -> String {
-        self.meaning.as_ref().map_or_else(|| BUILT_IN.to_owned(), |meaning| meaning.in_force(space))
+        self.meaning
+            .as_ref()
+            .map_or_else(|| BUILT_IN.to_owned(), |meaning| meaning.in_force(space))
     }
 
     /// What is held and relevant to a question.
@@ -216,7 +242,10 @@ impl Recall {
             let find = move || of.read(|view| view.find_meant(&text, &asked, limit));
             // Only what is shown is looked at.
             let found = self.cut(apart(find).await?, question, meant.without.clone());
-            let shown = found.hits.iter().flat_map(|hit| std::iter::once(&hit.held).chain(&hit.against));
+            let shown = found
+                .hits
+                .iter()
+                .flat_map(|hit| std::iter::once(&hit.held).chain(&hit.against));
             if self.still(space, &slot, looked_at(shown)).await? {
                 return Ok(found);
             }
@@ -231,8 +260,13 @@ impl Recall {
         for _ in 0..TRIES {
             self.catch_up(space, &slot).await?;
             let (of, look) = (slot.clone(), look.clone());
-            let Some(seen) = apart(move || of.read(|view| looked(view, &look))).await? else { return Ok(None) };
-            if self.still(space, &slot, looked_at(seen.held.iter())).await? {
+            let Some(seen) = apart(move || of.read(|view| looked(view, &look))).await? else {
+                return Ok(None);
+            };
+            if self
+                .still(space, &slot, looked_at(seen.held.iter()))
+                .await?
+            {
                 return Ok(Some(seen));
             }
         }
@@ -243,7 +277,9 @@ impl Recall {
     pub(super) async fn catch_up(&self, space: &Space, slot: &Arc<Slot>) -> Result<(), Error> {
         let _turn = slot.turn.lock().await;
         if self.shelf.is_refused(space, slot) {
-            return Err(Error::TooLarge { most: self.shelf.most() });
+            return Err(Error::TooLarge {
+                most: self.shelf.most(),
+            });
         }
         self.catch_up_with_names(space, slot).await?;
         loop {
@@ -259,7 +295,9 @@ impl Recall {
                 apart(take).await?;
             }
             if !self.shelf.holds(space, slot, slot.read(View::bytes)) {
-                return Err(Error::TooLarge { most: self.shelf.most() });
+                return Err(Error::TooLarge {
+                    most: self.shelf.most(),
+                });
             }
             if !full {
                 return Ok(());
@@ -284,7 +322,12 @@ impl Recall {
     }
 
     /// Whether all of these are still what the view says. What is gone from its table leaves the view: no later change of its row tells of that.
-    async fn still(&self, space: &Space, slot: &Slot, shown: BTreeMap<String, Seq>) -> Result<bool, Error> {
+    async fn still(
+        &self,
+        space: &Space,
+        slot: &Slot,
+        shown: BTreeMap<String, Seq>,
+    ) -> Result<bool, Error> {
         let rows = try_join_all(shown.keys().map(|id| self.store.statement(space, id))).await?;
         let mut is_still = true;
         for ((id, changed), row) in shown.iter().zip(rows) {
@@ -302,25 +345,40 @@ impl Recall {
     }
 
     /// As many hits as there is room for.
-    pub(super) fn cut(&self, hits: Vec<Hit>, question: &Question, without_vectors: Option<String>) -> Found {
+    pub(super) fn cut(
+        &self,
+        hits: Vec<Hit>,
+        question: &Question,
+        without_vectors: Option<String>,
+    ) -> Found {
         let room = self.room_of(question);
         let (mut used, all) = (0, hits.len());
         // What has no room leaves it to those behind it.
         let mut fits = |hit: &Hit| {
-            let takes = std::iter::once(&hit.held).chain(&hit.against).map(|held| tokens(&held.text)).sum::<usize>();
+            let takes = std::iter::once(&hit.held)
+                .chain(&hit.against)
+                .map(|held| tokens(&held.text))
+                .sum::<usize>();
             let fits = used + takes <= room;
             used += if fits { takes } else { 0 };
             fits
         };
         let hits: Vec<Hit> = hits.into_iter().filter(|hit| fits(hit)).collect();
-        Found { left_out: all - hits.len(), hits, without_vectors }
+        Found {
+            left_out: all - hits.len(),
+            hits,
+            without_vectors,
+        }
     }
 }
 
 /// The shelves of statements and of frameworks.
 fn shelves(options: &Options, empty: fn() -> View) -> (Shelf, Shelf) {
     let shelf = |bytes, metric| Shelf::new(bytes, options.idle, empty, metric);
-    (shelf(options.bytes, "thinkd_recall_bytes"), shelf(options.bytes / FRAMEWORKS, "thinkd_recall_framework_bytes"))
+    (
+        shelf(options.bytes, "thinkd_recall_bytes"),
+        shelf(options.bytes / FRAMEWORKS, "thinkd_recall_framework_bytes"),
+    )
 }
 
 /// What names statements as they were seen, each once.
@@ -329,19 +387,33 @@ fn looked_at<'a>(held: impl Iterator<Item = &'a Held>) -> BTreeMap<String, Seq> 
 }
 
 /// Work for a processor, beside what waits for others.
-pub(super) async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| Error::CutOff)
+pub(super) async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| Error::CutOff)
 }
 
 /// What a view has around a name, or between two; none: it has no such name.
 fn looked(view: &View, look: &Look) -> Option<Seen> {
     let graph = view.graph();
     let from = graph.named(&look.from)?;
-    let held = |docs: Vec<Doc>| docs.into_iter().filter_map(|doc| view.held(doc).cloned()).collect();
+    let held = |docs: Vec<Doc>| {
+        docs.into_iter()
+            .filter_map(|doc| view.held(doc).cloned())
+            .collect()
+    };
     let Some(to) = &look.to else {
         let (docs, is_whole) = graph.around(from, look.depth, look.limit);
-        return Some(Seen { held: held(docs), is_whole });
+        return Some(Seen {
+            held: held(docs),
+            is_whole,
+        });
     };
     let (way, is_whole) = graph.ways(&[from], look.depth).to(&[graph.named(to)?]);
-    Some(Seen { held: held(way.unwrap_or_default()), is_whole })
+    Some(Seen {
+        held: held(way.unwrap_or_default()),
+        is_whole,
+    })
 }

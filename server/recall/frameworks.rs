@@ -36,12 +36,25 @@ impl Recall {
         let mut likely = Vec::new();
         for hit in hits {
             // Another may have removed or changed it meanwhile: it is what its row says.
-            let Some(row) = self.store.framework(space, &hit.held.id).await? else { continue };
+            let Some(row) = self.store.framework(space, &hit.held.id).await? else {
+                continue;
+            };
             let choice = self.choices.choose(space, &row.id, row.framework.tally);
-            let Some((chosen, why)) = choice else { continue };
+            let Some((chosen, why)) = choice else {
+                continue;
+            };
             #[expect(clippy::cast_precision_loss, reason = "at most 1000")]
-            let like = format!("like the task by {:.2} ({})", hit.score as f64 / 1000.0, hit.words.join(" "));
-            likely.push(Likely { row, chosen, reason: format!("{like}; {why}"), score: hit.score });
+            let like = format!(
+                "like the task by {:.2} ({})",
+                hit.score as f64 / 1000.0,
+                hit.words.join(" ")
+            );
+            likely.push(Likely {
+                row,
+                chosen,
+                reason: format!("{like}; {why}"),
+                score: hit.score,
+            });
             if likely.len() == PER_TASK {
                 break;
             }
@@ -61,15 +74,26 @@ impl Recall {
                 .framework_names(space)
                 .await?
                 .into_iter()
-                .map(|row| Held::plain(row.id, row.changed, Framework::found_by(&row.name, &row.purpose)))
+                .map(|row| {
+                    Held::plain(
+                        row.id,
+                        row.changed,
+                        Framework::found_by(&row.name, &row.purpose),
+                    )
+                })
                 .collect();
             let is_empty = held.is_empty();
             slot.write(|view| view.hold(held));
             if is_empty {
                 return Ok(Vec::new());
             }
-            if !self.frameworks.holds(space, &slot, slot.read(super::view::View::bytes)) {
-                return Err(Error::TooLarge { most: self.frameworks.most() });
+            if !self
+                .frameworks
+                .holds(space, &slot, slot.read(super::view::View::bytes))
+            {
+                return Err(Error::TooLarge {
+                    most: self.frameworks.most(),
+                });
             }
         }
         let meant = match &self.meaning {

@@ -36,12 +36,20 @@ impl Scores {
     /// All of them in one. A leg that can say nothing counts as if it said what the others say.
     /// `vectors`: what the vectors count.
     pub fn fused(&self, vectors: f32) -> f32 {
-        mean([(WORDS, Some(self.words)), (vectors, self.vectors), (GRAPH, self.graph)])
+        mean([
+            (WORDS, Some(self.words)),
+            (vectors, self.vectors),
+            (GRAPH, self.graph),
+        ])
     }
 
     /// The same without the graph: from these hits a walk over the graph begins.
     pub fn without_graph(&self, vectors: f32) -> f32 {
-        mean([(WORDS, Some(self.words)), (vectors, self.vectors), (GRAPH, None)])
+        mean([
+            (WORDS, Some(self.words)),
+            (vectors, self.vectors),
+            (GRAPH, None),
+        ])
     }
 }
 
@@ -85,7 +93,9 @@ pub fn ranked(mut candidates: Vec<Candidate>, limit: usize) -> Vec<Candidate> {
     let least = RELEVANT.max(best * OF_BEST);
     candidates.retain(|it| it.fused >= least);
     let key = |it: &Candidate| (it.reflection_only, -it.score(), it.number);
-    keep_first(&mut candidates, limit, |one, other| key(one).cmp(&key(other)));
+    keep_first(&mut candidates, limit, |one, other| {
+        key(one).cmp(&key(other))
+    });
     candidates
 }
 
@@ -103,9 +113,11 @@ pub fn keep_first<T>(all: &mut Vec<T>, most: usize, order: impl Fn(&T, &T) -> Or
 
 /// About how many tokens a text has: of what is written with spaces a token for four characters, else one for each.
 pub fn tokens(text: &str) -> usize {
-    let (plain, other) = text.chars().fold((0, 0), |(plain, other), c| match c.is_ascii() {
-        true => (plain + 1, other),
-        false => (plain, other + 1),
-    });
+    let (plain, other) = text
+        .chars()
+        .fold((0, 0), |(plain, other), c| match c.is_ascii() {
+            true => (plain + 1, other),
+            false => (plain, other + 1),
+        });
     usize::div_ceil(plain, 4) + other
 }

@@ -68,7 +68,12 @@ impl Graph {
 
     /// Lets a statement go.
     pub fn remove(&mut self, doc: Doc, number: Seq) {
-        for node in self.ends.get_mut(doc as usize).map(std::mem::take).unwrap_or_default() {
+        for node in self
+            .ends
+            .get_mut(doc as usize)
+            .map(std::mem::take)
+            .unwrap_or_default()
+        {
             let edges = &mut self.edges[node as usize];
             if let Ok(at) = edges.binary_search(&(number, doc)) {
                 edges.remove(at);
@@ -105,18 +110,25 @@ impl Graph {
 
     /// The node of a name.
     pub fn named(&self, name: &str) -> Option<Node> {
-        [key(name), key(&normal(name))].into_iter().flatten().find_map(|key| self.of_key(&key))
+        [key(name), key(&normal(name))]
+            .into_iter()
+            .flatten()
+            .find_map(|key| self.of_key(&key))
     }
 
     /// A name that statements have is itself, whatever else is called so: only what stands nowhere else is another name.
     fn of_key(&self, key: &str) -> Option<Node> {
-        let node = self.names.get(key).or_else(|| self.names.get(self.aliases.get(key)?));
+        let node = self
+            .names
+            .get(key)
+            .or_else(|| self.names.get(self.aliases.get(key)?));
         node.copied()
     }
 
     /// From now on these are other names of what stands here under the second of each pair.
     pub fn set_aliases(&mut self, aliases: impl Iterator<Item = (String, String)>) {
-        let both = aliases.filter_map(|(alias, name)| Some((key(&alias)?.into(), key(&name)?.into())));
+        let both =
+            aliases.filter_map(|(alias, name)| Some((key(&alias)?.into(), key(&name)?.into())));
         self.aliases = both.filter(|(alias, name)| alias != name).collect();
     }
 
@@ -127,10 +139,14 @@ impl Graph {
         let (mut found, mut at) = (Vec::new(), 0);
         while at < words.len() {
             let longest = NAME_WORDS.min(words.len() - at);
-            let name =
-                (1..=longest).rev().find_map(|count| Some((self.of_key(&words[at..at + count].join(" "))?, count)));
+            let name = (1..=longest)
+                .rev()
+                .find_map(|count| Some((self.of_key(&words[at..at + count].join(" "))?, count)));
             at += name.map_or(1, |(_, count)| count);
-            found.extend(name.map(|(node, _)| node).filter(|node| !found.contains(node)));
+            found.extend(
+                name.map(|(node, _)| node)
+                    .filter(|node| !found.contains(node)),
+            );
         }
         found
     }
@@ -167,7 +183,12 @@ impl Graph {
                 if seen.insert(doc) {
                     found.push(doc);
                 }
-                next.extend(self.ends(doc).iter().filter(|end| names.insert(**end)).map(|end| (*end, steps + 1)));
+                next.extend(
+                    self.ends(doc)
+                        .iter()
+                        .filter(|end| names.insert(**end))
+                        .map(|end| (*end, steps + 1)),
+                );
             }
         }
         (found, true)
@@ -194,16 +215,30 @@ pub struct Ways<'a> {
 
 impl<'a> Ways<'a> {
     fn new(graph: &'a Graph, from: &[Node], most: usize) -> Self {
-        let came = from.iter().enumerate().map(|(order, node)| (*node, (None, order))).collect();
+        let came = from
+            .iter()
+            .enumerate()
+            .map(|(order, node)| (*node, (None, order)))
+            .collect();
         let next = from.iter().map(|node| (*node, 0)).collect();
-        Self { graph, most, came, next, at: 0, looked: 0 }
+        Self {
+            graph,
+            most,
+            came,
+            next,
+            at: 0,
+            looked: 0,
+        }
     }
 
     /// The shortest way to one of these names, as the statements along it: none where there is none of that length, or none was found in the
     /// statements that are looked at (then the second is false).
     pub fn to(&mut self, to: &[Node]) -> (Option<Vec<Doc>>, bool) {
         loop {
-            let found = to.iter().filter_map(|node| Some((self.came.get(node)?.1, *node))).min();
+            let found = to
+                .iter()
+                .filter_map(|node| Some((self.came.get(node)?.1, *node)))
+                .min();
             if let Some((_, node)) = found {
                 return (Some(self.back(node)), true);
             }
@@ -219,7 +254,11 @@ impl<'a> Ways<'a> {
     /// Looks on until it comes to one of these names. False: there is nothing more to look at.
     fn goes_on(&mut self, to: &[Node]) -> bool {
         while let Some((node, steps)) = self.next.front().copied() {
-            let doc = if steps == self.most { None } else { self.graph.edges[node as usize].get(self.at) };
+            let doc = if steps == self.most {
+                None
+            } else {
+                self.graph.edges[node as usize].get(self.at)
+            };
             let Some((_, doc)) = doc else {
                 self.next.pop_front();
                 self.at = 0;

@@ -34,7 +34,10 @@ pub struct Held {
 impl Held {
     /// What a view keeps of a row.
     pub fn of(row: StatementRow) -> Self {
-        let reflection_only = row.judged.as_ref().is_some_and(|judged| judged.carried == [Instrument::Reflection]);
+        let reflection_only = row
+            .judged
+            .as_ref()
+            .is_some_and(|judged| judged.carried == [Instrument::Reflection]);
         Self {
             id: row.id,
             number: row.number,
@@ -50,23 +53,43 @@ impl Held {
     /// A text that claims nothing of the world: a framework, a note, a thought.
     pub(super) fn plain(id: String, number: Seq, text: String) -> Self {
         let (valid, status) = (Valid::default(), Status::Surviving);
-        Self { id, number, changed: number, text, triple: None, valid, status, reflection_only: false }
+        Self {
+            id,
+            number,
+            changed: number,
+            text,
+            triple: None,
+            valid,
+            status,
+            reflection_only: false,
+        }
     }
 
     /// The words by which it is found: those of its text in order, then those of its names.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = sequence(&self.text);
         let known: BTreeSet<&String> = words.iter().collect();
-        let names = self.triple.iter().flat_map(|triple| [&triple.subject, &triple.relation, &triple.object]);
-        let more: BTreeSet<String> = names.flat_map(|name| sequence(name)).chain(atoms(&self.text)).collect();
-        let more: Vec<String> = more.into_iter().filter(|word| !known.contains(word)).collect();
+        let names = self
+            .triple
+            .iter()
+            .flat_map(|triple| [&triple.subject, &triple.relation, &triple.object]);
+        let more: BTreeSet<String> = names
+            .flat_map(|name| sequence(name))
+            .chain(atoms(&self.text))
+            .collect();
+        let more: Vec<String> = more
+            .into_iter()
+            .filter(|word| !known.contains(word))
+            .collect();
         words.extend(more);
         words
     }
 
     /// Memory that it takes, roughly.
     pub(super) fn bytes(&self) -> usize {
-        let names = self.triple.as_ref().map_or(0, |it| it.subject.len() + it.relation.len() + it.object.len());
+        let names = self.triple.as_ref().map_or(0, |it| {
+            it.subject.len() + it.relation.len() + it.object.len()
+        });
         DOC + self.text.len() + names
     }
 }

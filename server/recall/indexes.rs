@@ -44,7 +44,15 @@ impl Indexes {
     /// It was looked up.
     pub fn put(&self, index: IndexOf, software: Result<String, String>) {
         let space = index.space.clone();
-        self.lock().insert(space, IndexState { index, software, looked: Instant::now(), measured: None });
+        self.lock().insert(
+            space,
+            IndexState {
+                index,
+                software,
+                looked: Instant::now(),
+                measured: None,
+            },
+        );
     }
 
     /// Nothing is known any more.
@@ -55,13 +63,20 @@ impl Indexes {
     /// Whether it is to be measured, now that it has so many vectors.
     pub fn has_grown(&self, of: &IndexOf, vectors: usize) -> bool {
         let all = self.lock();
-        let before = all.get(&of.space).filter(|known| known.index == *of).and_then(|known| known.measured);
+        let before = all
+            .get(&of.space)
+            .filter(|known| known.index == *of)
+            .and_then(|known| known.measured);
         before.is_none_or(|(before, _)| vectors >= before + before.div_ceil(GROWN))
     }
 
     /// It was measured.
     pub fn measured(&self, of: &IndexOf, vectors: usize, found: f64) {
-        if let Some(known) = self.lock().get_mut(&of.space).filter(|known| known.index == *of) {
+        if let Some(known) = self
+            .lock()
+            .get_mut(&of.space)
+            .filter(|known| known.index == *of)
+        {
             known.measured = Some((vectors, found));
         }
     }
@@ -74,12 +89,20 @@ impl Indexes {
             (Err(why), _) => format!("none: {why}"),
             (Ok(software), None) => format!("by {software} (HNSW), not measured yet"),
             (Ok(software), Some((vectors, found))) => {
-                let goal = if found < GOAL { format!(", below {GOAL}") } else { String::new() };
-                let found = format!("recall@{NEIGHBOURS} {found:.3}{goal} against an exact scan of {vectors} vectors");
+                let goal = if found < GOAL {
+                    format!(", below {GOAL}")
+                } else {
+                    String::new()
+                };
+                let found = format!(
+                    "recall@{NEIGHBOURS} {found:.3}{goal} against an exact scan of {vectors} vectors"
+                );
                 format!("by {software} (HNSW), {found}")
             }
         };
-        Some(format!("beyond {exact} statements (memory.exact_vectors) {what}"))
+        Some(format!(
+            "beyond {exact} statements (memory.exact_vectors) {what}"
+        ))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Space, IndexState>> {

@@ -43,7 +43,12 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let none = String::new();
-        Self { question_prefix: none.clone(), statement_prefix: none, wait: Duration::from_secs(2), exact: 500_000 }
+        Self {
+            question_prefix: none.clone(),
+            statement_prefix: none,
+            wait: Duration::from_secs(2),
+            exact: 500_000,
+        }
     }
 }
 
@@ -95,27 +100,55 @@ impl Meaning {
 
     /// The vector of a question, once those of the statements are there as well; without, as far as they did not come in time. With a space they are
     /// its statements.
-    pub async fn of(self: &Arc<Self>, slot: &Arc<Slot>, space: Option<&Space>, text: &str) -> Meant {
+    pub async fn of(
+        self: &Arc<Self>,
+        slot: &Arc<Slot>,
+        space: Option<&Space>,
+        text: &str,
+    ) -> Meant {
         let until = tokio::time::Instant::now() + self.options.wait;
-        let (vector, filled) =
-            tokio::join!(timeout_at(until, self.asked(text)), timeout_at(until, self.filled(slot, space)));
+        let (vector, filled) = tokio::join!(
+            timeout_at(until, self.asked(text)),
+            timeout_at(until, self.filled(slot, space))
+        );
         // The model was measured anew meanwhile.
-        let filled = if self.is_stale(slot) { timeout_at(until, self.filled(slot, space)).await } else { filled };
+        let filled = if self.is_stale(slot) {
+            timeout_at(until, self.filled(slot, space)).await
+        } else {
+            filled
+        };
         let vector = match vector.unwrap_or_else(|_| Err(self.late())) {
             Ok(vector) => vector,
-            Err(why) => return Meant { without: Some(why), ..Meant::default() },
+            Err(why) => {
+                return Meant {
+                    without: Some(why),
+                    ..Meant::default()
+                };
+            }
         };
-        let lacking = filled.unwrap_or_else(|_| Err(self.late())).err().map(|why| self.partly(slot, &why));
+        let lacking = filled
+            .unwrap_or_else(|_| Err(self.late()))
+            .err()
+            .map(|why| self.partly(slot, &why));
         let beyond = match space.filter(|_| slot.read(View::indexed) > 0) {
-            Some(space) => Some(timeout_at(until, self.nearest(slot, space, (text, &vector))).await),
+            Some(space) => {
+                Some(timeout_at(until, self.nearest(slot, space, (text, &vector))).await)
+            }
             None => None,
         };
         let (beyond, lost) = match beyond.map(|found| found.unwrap_or_else(|_| Err(self.late()))) {
             Some(Ok(beyond)) => (Some(beyond), None),
-            Some(Err(why)) => (None, Some(format!("the index of vectors was not asked: {why}"))),
+            Some(Err(why)) => (
+                None,
+                Some(format!("the index of vectors was not asked: {why}")),
+            ),
             None => (None, None),
         };
-        Meant { vector: Some(vector), beyond, without: lacking.or(lost) }
+        Meant {
+            vector: Some(vector),
+            beyond,
+            without: lacking.or(lost),
+        }
     }
 
     /// The same for a view that is made for one question: of its statements the stored vectors are taken, and no others are made.
@@ -128,11 +161,22 @@ impl Meaning {
         match found {
             Ok(vector) => {
                 let missing = Some(view.missing()).filter(|missing| *missing > 0);
-                let without = missing
-                    .map(|missing| format!("{} of that time without a vector", counted(missing as u64, "statement")));
-                Meant { vector: Some(vector), without, beyond: None }
+                let without = missing.map(|missing| {
+                    format!(
+                        "{} of that time without a vector",
+                        counted(missing as u64, "statement")
+                    )
+                });
+                Meant {
+                    vector: Some(vector),
+                    without,
+                    beyond: None,
+                }
             }
-            Err(why) => Meant { without: Some(why), ..Meant::default() },
+            Err(why) => Meant {
+                without: Some(why),
+                ..Meant::default()
+            },
         }
     }
 
@@ -144,7 +188,10 @@ impl Meaning {
     pub(super) fn partly(&self, slot: &Slot, why: &str) -> Why {
         let missing = slot.read(View::missing);
         let have = if missing == 1 { "has" } else { "have" };
-        format!("{} {have} no vector: {why}", counted(missing as u64, "statement"))
+        format!(
+            "{} {have} no vector: {why}",
+            counted(missing as u64, "statement")
+        )
     }
 
     /// The vector of a question. The work goes on where nobody waits any more: whoever asks the same next finds it.
@@ -156,7 +203,12 @@ impl Meaning {
         let (this, text) = (self.clone(), text.to_owned());
         let work = tokio::spawn(async move {
             let sent = vec![format!("{}{text}", this.options.question_prefix)];
-            let made = async { Ok((this.scale().await?, this.embedded(&sent).await?.pop().flatten())) };
+            let made = async {
+                Ok((
+                    this.scale().await?,
+                    this.embedded(&sent).await?.pop().flatten(),
+                ))
+            };
             let (scale, vector) = made.await.map_err(|why| this.failed(why))?;
             let without = || format!("{} has no vector for this question", this.embedder.model());
             let vector = vector.ok_or_else(without)?;
@@ -164,13 +216,16 @@ impl Meaning {
                 // It is another model than it was: what it made is of no use, and it is measured anew.
                 *lock(&this.scale) = None;
                 *lock(&this.questions) = Questions::default();
-                return Err(this.failed(this.other_dimensions(vector.dimensions(), scale.dimensions)));
+                return Err(
+                    this.failed(this.other_dimensions(vector.dimensions(), scale.dimensions))
+                );
             }
             let vector = scale.question(vector).ok_or_else(without)?;
             lock(&this.questions).keep(text, &vector);
             Ok(vector)
         });
-        work.await.unwrap_or_else(|_| Err("making the vector was cut off".to_owned()))
+        work.await
+            .unwrap_or_else(|_| Err("making the vector was cut off".to_owned()))
     }
 
     pub(super) fn as_statement(&self, text: &str) -> String {
@@ -179,31 +234,66 @@ impl Meaning {
 
     pub(super) fn maker(&self, scale: &Scale) -> Maker {
         let dimensions = u32::try_from(scale.dimensions).unwrap_or(u32::MAX);
-        Maker { model: self.embedder.model().to_owned(), dimensions }
+        Maker {
+            model: self.embedder.model().to_owned(),
+            dimensions,
+        }
     }
 
     /// Those that are stored, by their hashes, as they are compared: at most a page.
-    pub(super) async fn stored(&self, scale: &Scale, hashes: &[Hash]) -> Result<HashMap<Hash, Vector>, Why> {
-        let stored = self.store.vectors(&self.maker(scale), hashes).await.map_err(|error| error.to_string())?;
+    pub(super) async fn stored(
+        &self,
+        scale: &Scale,
+        hashes: &[Hash],
+    ) -> Result<HashMap<Hash, Vector>, Why> {
+        let stored = self
+            .store
+            .vectors(&self.maker(scale), hashes)
+            .await
+            .map_err(|error| error.to_string())?;
         let vector = |bytes: &[u8]| scale.statement(Vector::from_bytes(bytes)?);
-        Ok(stored.into_iter().filter_map(|(hash, bytes)| Some((hash, vector(&bytes)?))).collect())
+        Ok(stored
+            .into_iter()
+            .filter_map(|(hash, bytes)| Some((hash, vector(&bytes)?)))
+            .collect())
     }
 
     /// The vectors of some texts, in their order: those that are stored, and the others made and stored. None where the model has none for a text.
-    pub(super) async fn vectors(&self, scale: &Scale, texts: &[String]) -> Result<Vec<Option<Vector>>, Why> {
+    pub(super) async fn vectors(
+        &self,
+        scale: &Scale,
+        texts: &[String],
+    ) -> Result<Vec<Option<Vector>>, Why> {
         let hashes: Vec<Hash> = texts.iter().map(|text| hash(text)).collect();
         let mut known = self.stored(scale, &hashes).await?;
-        let unknown: Vec<(&Hash, &String)> =
-            hashes.iter().zip(texts).filter(|(it, _)| !known.contains_key(*it)).collect();
+        let unknown: Vec<(&Hash, &String)> = hashes
+            .iter()
+            .zip(texts)
+            .filter(|(it, _)| !known.contains_key(*it))
+            .collect();
         for some in unknown.chunks(TEXTS_MAX) {
             let sent: Vec<String> = some.iter().map(|(_, text)| (*text).clone()).collect();
             let made = self.embedded(&sent).await?;
-            let made = some.iter().zip(made).filter_map(|((hash, _), vector)| Some((**hash, vector?)));
-            let made: Vec<(Hash, Vector)> = made.filter(|(_, it)| it.dimensions() == scale.dimensions).collect();
-            let rows = made.iter().map(|(hash, vector)| (*hash, vector.to_bytes())).collect();
-            let put = self.store.change_vectors(VectorChange::Put(self.maker(scale), rows)).await;
+            let made = some
+                .iter()
+                .zip(made)
+                .filter_map(|((hash, _), vector)| Some((**hash, vector?)));
+            let made: Vec<(Hash, Vector)> = made
+                .filter(|(_, it)| it.dimensions() == scale.dimensions)
+                .collect();
+            let rows = made
+                .iter()
+                .map(|(hash, vector)| (*hash, vector.to_bytes()))
+                .collect();
+            let put = self
+                .store
+                .change_vectors(VectorChange::Put(self.maker(scale), rows))
+                .await;
             put.map_err(|error| error.to_string())?;
-            known.extend(made.into_iter().filter_map(|(hash, vector)| Some((hash, scale.statement(vector)?))));
+            known.extend(
+                made.into_iter()
+                    .filter_map(|(hash, vector)| Some((hash, scale.statement(vector)?))),
+            );
         }
         Ok(hashes.iter().map(|hash| known.get(hash).cloned()).collect())
     }
@@ -215,11 +305,13 @@ impl Meaning {
             Err(failure) if is_of_texts(&failure) => {
                 let mut made = Vec::with_capacity(texts.len());
                 for text in texts {
-                    made.push(match self.embedder.embed(std::slice::from_ref(text)).await {
-                        Ok(vectors) => vectors.first().and_then(|values| Vector::of(values)),
-                        Err(failure) if is_of_texts(&failure) => None,
-                        Err(failure) => return Err(failure.text),
-                    });
+                    made.push(
+                        match self.embedder.embed(std::slice::from_ref(text)).await {
+                            Ok(vectors) => vectors.first().and_then(|values| Vector::of(values)),
+                            Err(failure) if is_of_texts(&failure) => None,
+                            Err(failure) => return Err(failure.text),
+                        },
+                    );
                 }
                 made
             }
@@ -241,9 +333,14 @@ impl Meaning {
     pub(super) fn failed(&self, why: Why) -> Why {
         let mut trouble = lock(&self.trouble);
         if trouble.last.as_ref().is_none_or(|(known, _)| *known != why) {
-            tracing::warn!(why, "there are no vectors for now: recall goes on by words and names");
+            tracing::warn!(
+                why,
+                "there are no vectors for now: recall goes on by words and names"
+            );
         }
-        let pause = PAUSE.saturating_mul(1 << trouble.failures.min(10)).min(PAUSE_MAX);
+        let pause = PAUSE
+            .saturating_mul(1 << trouble.failures.min(10))
+            .min(PAUSE_MAX);
         trouble.failures += 1;
         trouble.last = Some((why.clone(), Instant::now() + pause));
         why
@@ -265,7 +362,9 @@ impl Questions {
 
 /// Whether it was refused for what the texts are, and others may be taken.
 fn is_of_texts(failure: &Failure) -> bool {
-    [400, 413, 422].iter().any(|status| failure.detail["status"] == *status)
+    [400, 413, 422]
+        .iter()
+        .any(|status| failure.detail["status"] == *status)
 }
 
 pub(super) fn hash(text: &str) -> Hash {

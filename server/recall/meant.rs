@@ -18,6 +18,9 @@ pub struct Meant {
 impl Meant {
     /// By the built-in vectors.
     pub fn built_in(text: &str) -> Self {
-        Self { vector: Vector::built_in(text), ..Self::default() }
+        Self {
+            vector: Vector::built_in(text),
+            ..Self::default()
+        }
     }
 }

@@ -24,22 +24,38 @@ impl Meaning {
 
     /// Measures the model. `is_alone`: only where no vectors of other dimensions are stored under its name.
     pub(super) async fn measured(&self, is_alone: bool) -> Result<Scale, Why> {
-        let question = |(question, _): &(&str, &str)| format!("{}{question}", self.options.question_prefix);
+        let question =
+            |(question, _): &(&str, &str)| format!("{}{question}", self.options.question_prefix);
         let questions: Vec<String> = PAIRS.iter().map(question).collect();
         let first = self.embedded(&questions[..1]).await?.pop().flatten();
-        let dimensions = first.ok_or("the model for vectors has none for a plain question")?.dimensions();
+        let dimensions = first
+            .ok_or("the model for vectors has none for a plain question")?
+            .dimensions();
         let unmeasured = Scale::of_model(dimensions, 0.0, 1.0, None);
-        let others = self.store.other_dimensions(&self.maker(&unmeasured)).await.map_err(|error| error.to_string())?;
+        let others = self
+            .store
+            .other_dimensions(&self.maker(&unmeasured))
+            .await
+            .map_err(|error| error.to_string())?;
         if let Some(other) = others.filter(|_| is_alone) {
             return Err(self.other_dimensions(dimensions, other as usize));
         }
-        let statements: Vec<String> = PAIRS.iter().map(|(_, text)| self.as_statement(text)).collect();
-        let vectors = self.vectors(&unmeasured, &[questions, statements].concat()).await?;
+        let statements: Vec<String> = PAIRS
+            .iter()
+            .map(|(_, text)| self.as_statement(text))
+            .collect();
+        let vectors = self
+            .vectors(&unmeasured, &[questions, statements].concat())
+            .await?;
         let vectors: Vec<Vector> = vectors.into_iter().flatten().collect();
         let measured = (vectors.len() == 2 * PAIRS.len()).then(|| vectors.split_at(PAIRS.len()));
-        let scale = measured.and_then(|(questions, statements)| calibration::scale(questions, statements));
+        let scale =
+            measured.and_then(|(questions, statements)| calibration::scale(questions, statements));
         scale.ok_or_else(|| {
-            format!("{} does not tell texts apart: is it a model for embeddings?", self.embedder.model())
+            format!(
+                "{} does not tell texts apart: is it a model for embeddings?",
+                self.embedder.model()
+            )
         })
     }
 
@@ -54,7 +70,9 @@ impl Meaning {
     /// Whether the vectors of a view are of another scale than the model has now.
     pub(super) fn is_stale(&self, slot: &Slot) -> bool {
         let known = lock(&self.scale).clone();
-        known.is_some_and(|scale| slot.read(|view| !view.is_empty() && *view.vectors().scale() != scale))
+        known.is_some_and(|scale| {
+            slot.read(|view| !view.is_empty() && *view.vectors().scale() != scale)
+        })
     }
 
     /// Which vectors are in force in a space, for people.

@@ -18,7 +18,9 @@ use crate::log::words::asked;
 use crate::words::id::{Seq, Space};
 
 /// What can be recalled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Memory {
     /// What is held to be so.
@@ -33,7 +35,12 @@ pub enum Memory {
 
 impl Memory {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Statements, Self::Notes, Self::Thoughts, Self::Frameworks];
+    pub const ALL: [Self; 4] = [
+        Self::Statements,
+        Self::Notes,
+        Self::Thoughts,
+        Self::Frameworks,
+    ];
 
     /// The word for it.
     pub const fn as_str(self) -> &'static str {
@@ -99,7 +106,14 @@ impl Recall {
             hits.extend(ranked(Memory::Notes, self.notes(space, &words).await?, question).await?);
         }
         if among.contains(&Memory::Thoughts) {
-            hits.extend(ranked(Memory::Thoughts, self.thoughts(space, &words).await?, question).await?);
+            hits.extend(
+                ranked(
+                    Memory::Thoughts,
+                    self.thoughts(space, &words).await?,
+                    question,
+                )
+                .await?,
+            );
         }
         if among.contains(&Memory::Frameworks) {
             let found = self.frameworks(space, &question.text).await?;
@@ -109,7 +123,11 @@ impl Recall {
             }));
         }
         hits.sort_by(|one, other| {
-            other.score.cmp(&one.score).then(one.kind.cmp(&other.kind)).then(other.seq.cmp(&one.seq))
+            other
+                .score
+                .cmp(&one.score)
+                .then(one.kind.cmp(&other.kind))
+                .then(other.seq.cmp(&one.seq))
         });
         hits.truncate(question.limit);
         let (mut room, all) = (self.room_of(question), hits.len());
@@ -124,20 +142,38 @@ impl Recall {
     }
 
     /// The notes that have any of these words, by their keys.
-    async fn notes(&self, space: &Space, words: &[String]) -> Result<BTreeMap<String, Candidate>, Error> {
+    async fn notes(
+        &self,
+        space: &Space,
+        words: &[String],
+    ) -> Result<BTreeMap<String, Candidate>, Error> {
         if words.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let rows = self.store.search_entries(space, &words.join(" "), NOTES).await?;
+        let rows = self
+            .store
+            .search_entries(space, &words.join(" "), NOTES)
+            .await?;
         let candidate = |row: crate::log::projections::entries::EntryRow| {
             let ranked_by = format!("{}\n{}", row.key, row.content);
-            (row.key, Candidate { seq: row.seq, text: row.content, ranked_by })
+            (
+                row.key,
+                Candidate {
+                    seq: row.seq,
+                    text: row.content,
+                    ranked_by,
+                },
+            )
         };
         Ok(rows.into_iter().map(candidate).collect())
     }
 
     /// The newest thoughts that have any of these words, by their events.
-    async fn thoughts(&self, space: &Space, words: &[String]) -> Result<BTreeMap<String, Candidate>, Error> {
+    async fn thoughts(
+        &self,
+        space: &Space,
+        words: &[String],
+    ) -> Result<BTreeMap<String, Candidate>, Error> {
         let with = |word: &String| {
             let query = Query {
                 tags: vec![tag::THOUGHT.to_owned()],
@@ -152,8 +188,19 @@ impl Recall {
         let candidate = |event: Event| {
             let text = event.text().to_owned();
             // A thought of a mission has a name besides.
-            let name = event.payload.get("name").and_then(Value::as_str).unwrap_or_default();
-            (event.event_id.to_string(), Candidate { seq: event.seq, ranked_by: format!("{name}\n{text}"), text })
+            let name = event
+                .payload
+                .get("name")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            (
+                event.event_id.to_string(),
+                Candidate {
+                    seq: event.seq,
+                    ranked_by: format!("{name}\n{text}"),
+                    text,
+                },
+            )
         };
         Ok(found.into_iter().flatten().map(candidate).collect())
     }
@@ -186,8 +233,17 @@ async fn ranked(
 }
 
 fn other(kind: Memory, hit: Hit, text: String) -> OtherHit {
-    let Hit { held, score, words, .. } = hit;
-    OtherHit { kind, id: held.id, seq: held.changed, text, score, words }
+    let Hit {
+        held, score, words, ..
+    } = hit;
+    OtherHit {
+        kind,
+        id: held.id,
+        seq: held.changed,
+        text,
+        score,
+        words,
+    }
 }
 
 /// What a mind is told of these.

@@ -27,12 +27,18 @@ impl Seeds {
     pub fn of(graph: &Graph, names: &[Node], docs: &[(Doc, f32)]) -> Self {
         let rarity = |node: &Node| 1.0 / (1.0 + count(graph.of_name(*node).len())).ln_1p();
         let names: Vec<(Node, f64)> = names.iter().map(|node| (*node, rarity(node))).collect();
-        let docs: Vec<(Doc, f64)> = docs.iter().map(|(doc, score)| (*doc, f64::from(*score))).collect();
+        let docs: Vec<(Doc, f64)> = docs
+            .iter()
+            .map(|(doc, score)| (*doc, f64::from(*score)))
+            .collect();
         let (for_names, for_docs) = match (names.is_empty(), docs.is_empty()) {
             (false, false) => (WHOLE - WHOLE / 4, WHOLE / 4),
             _ => (WHOLE, WHOLE),
         };
-        Self { names: shared(&names, for_names), docs: shared(&docs, for_docs) }
+        Self {
+            names: shared(&names, for_names),
+            docs: shared(&docs, for_docs),
+        }
     }
 }
 
@@ -51,7 +57,11 @@ fn shared(among: &[(u32, f64)], whole: u64) -> Vec<(u32, u64)> {
         reason = "a part of the whole"
     )]
     let part = |weight: f64| (weight / sum * whole as f64) as u64;
-    among.iter().filter(|_| sum > 0.0).map(|(at, weight)| (*at, part(*weight))).collect()
+    among
+        .iter()
+        .filter(|_| sum > 0.0)
+        .map(|(at, weight)| (*at, part(*weight)))
+        .collect()
 }
 
 /// Weights by number, and which numbers have any: an array, since a walk through a large graph comes to most of it.
@@ -76,7 +86,9 @@ impl Weights {
     /// Takes all of them out.
     fn drain(&mut self) -> impl Iterator<Item = (u32, u64)> {
         let at = &mut self.at;
-        self.touched.drain(..).map(|to| (to, std::mem::take(&mut at[to as usize])))
+        self.touched
+            .drain(..)
+            .map(|to| (to, std::mem::take(&mut at[to as usize])))
     }
 }
 
@@ -85,15 +97,22 @@ pub fn spread(graph: &Graph, seeds: &Seeds) -> Vec<(Doc, u64)> {
     let mut rests = Weights::default();
     let (mut at_docs, mut at_names) = (Weights::default(), Weights::default());
     let (mut next_docs, mut next_names) = (Weights::default(), Weights::default());
-    seeds.docs.iter().for_each(|(doc, weight)| at_docs.add(*doc, *weight));
-    seeds.names.iter().for_each(|(name, weight)| at_names.add(*name, *weight));
+    seeds
+        .docs
+        .iter()
+        .for_each(|(doc, weight)| at_docs.add(*doc, *weight));
+    seeds
+        .names
+        .iter()
+        .for_each(|(name, weight)| at_names.add(*name, *weight));
     for round in 0..ROUNDS {
         for (doc, weight) in at_docs.drain() {
             let (on, ends) = (weight / 10 * GOES_ON, graph.ends(doc));
             if round > 0 {
                 rests.add(doc, weight - on);
             }
-            ends.iter().for_each(|end| next_names.add(*end, on / ends.len() as u64));
+            ends.iter()
+                .for_each(|end| next_names.add(*end, on / ends.len() as u64));
         }
         for (name, weight) in at_names.drain() {
             let docs = graph.of_name(name);

@@ -22,8 +22,14 @@ const STANDING_BYTES: usize = 200;
 
 impl Recall {
     /// The same of another time. It has places of its own: it takes long, and those who ask about now do not wait for it.
-    pub(super) async fn recall_past(&self, space: &Space, question: &Question) -> Result<Found, Error> {
-        let _place = timeout(PAST_WAIT, self.pasts.take(space)).await.map_err(|_| Error::Busy)?;
+    pub(super) async fn recall_past(
+        &self,
+        space: &Space,
+        question: &Question,
+    ) -> Result<Found, Error> {
+        let _place = timeout(PAST_WAIT, self.pasts.take(space))
+            .await
+            .map_err(|_| Error::Busy)?;
         let mut room = self.shelf.room(space);
         let mut view = self.past(space, question, &mut room).await?;
         let (text, limit) = (question.text.clone(), question.limit);
@@ -38,22 +44,45 @@ impl Recall {
     }
 
     fn has_room(&self, room: &mut Room, bytes: usize) -> Result<(), Error> {
-        if room.holds(bytes) { Ok(()) } else { Err(Error::TooLarge { most: self.shelf.most() }) }
+        if room.holds(bytes) {
+            Ok(())
+        } else {
+            Err(Error::TooLarge {
+                most: self.shelf.most(),
+            })
+        }
     }
 
     /// What was held then, or of that time.
-    async fn past(&self, space: &Space, question: &Question, room: &mut Room) -> Result<View, Error> {
+    async fn past(
+        &self,
+        space: &Space,
+        question: &Question,
+        room: &mut Room,
+    ) -> Result<View, Error> {
         let standings = match question.as_of {
             Some(as_of) => Some(self.standings(space, as_of, room).await?),
             None => None,
         };
-        let looked_up = standings.as_ref().map_or(0, |standings| standings.len() * STANDING_BYTES);
+        let looked_up = standings
+            .as_ref()
+            .map_or(0, |standings| standings.len() * STANDING_BYTES);
         let (mut held, mut bytes, mut after) = (Vec::new(), 0, 0);
         loop {
-            let asked = Asked { after, limit: PAGE, ..Asked::default() };
+            let asked = Asked {
+                after,
+                limit: PAGE,
+                ..Asked::default()
+            };
             let rows = self.store.statements(space, &asked).await?;
-            let (full, last) = (rows.len() == PAGE as usize, rows.last().map(|row| row.number));
-            let more: Vec<Held> = rows.into_iter().filter_map(|row| then(row, question, standings.as_ref())).collect();
+            let (full, last) = (
+                rows.len() == PAGE as usize,
+                rows.last().map(|row| row.number),
+            );
+            let more: Vec<Held> = rows
+                .into_iter()
+                .filter_map(|row| then(row, question, standings.as_ref()))
+                .collect();
             bytes += more.iter().map(Held::bytes).sum::<usize>();
             held.extend(more);
             after = last.unwrap_or(after);
@@ -66,7 +95,11 @@ impl Recall {
             }
         }
         drop(standings);
-        let mut view = if self.meaning.is_some() { View::by_model() } else { View::default() };
+        let mut view = if self.meaning.is_some() {
+            View::by_model()
+        } else {
+            View::default()
+        };
         let names = self.store.names(space, question.as_of).await?;
         let mut left = newest(held, question.at, &names);
         view.set_names(names);
@@ -85,7 +118,12 @@ impl Recall {
     }
 
     /// What each statement was as of an event.
-    async fn standings(&self, space: &Space, as_of: Seq, room: &mut Room) -> Result<HashMap<String, Standing>, Error> {
+    async fn standings(
+        &self,
+        space: &Space,
+        as_of: Seq,
+        room: &mut Room,
+    ) -> Result<HashMap<String, Standing>, Error> {
         let (mut standings, mut after) = (HashMap::new(), 0);
         loop {
             let page = self.store.standings(space, (after, as_of), PAGE).await?;
@@ -106,7 +144,11 @@ impl Recall {
 }
 
 /// A statement as it was then, if it was held, and of that time.
-fn then(mut row: StatementRow, question: &Question, standings: Option<&HashMap<String, Standing>>) -> Option<Held> {
+fn then(
+    mut row: StatementRow,
+    question: &Question,
+    standings: Option<&HashMap<String, Standing>>,
+) -> Option<Held> {
     let mut carried = None;
     if let Some(standings) = standings {
         let standing = standings.get(&row.id)?;
@@ -121,7 +163,10 @@ fn then(mut row: StatementRow, question: &Question, standings: Option<&HashMap<S
     let reflection_only = carried.map(|carried| *carried == [Instrument::Reflection]);
     is_held.then(|| {
         let held = Held::of(row);
-        Held { reflection_only: reflection_only.unwrap_or(held.reflection_only), ..held }
+        Held {
+            reflection_only: reflection_only.unwrap_or(held.reflection_only),
+            ..held
+        }
     })
 }
 
@@ -139,6 +184,10 @@ fn newest(held: Vec<Held>, at: Option<Timestamp>, names: &Names) -> Vec<Held> {
             _ => all.push(held),
         }
     }
-    all.extend(values.into_values().flat_map(|values| current(values, |held| (true, held.valid), at)));
+    all.extend(
+        values
+            .into_values()
+            .flat_map(|values| current(values, |held| (true, held.valid), at)),
+    );
     all
 }

@@ -25,19 +25,36 @@ impl Meaning {
     pub async fn reembed(&self, mut tell: impl FnMut(&Space, &Made, bool)) -> Result<Maker, Why> {
         // Those of the same model with other dimensions are what this is to cure.
         let scale = self.measured(false).await?;
-        for space in self.store.spaces_with_statements().await.map_err(|error| error.to_string())? {
+        for space in self
+            .store
+            .spaces_with_statements()
+            .await
+            .map_err(|error| error.to_string())?
+        {
             let (mut made, mut index) = (Made::default(), None);
             for status in [Status::Surviving, Status::Contested] {
                 let mut after = 0;
                 loop {
-                    let asked = Asked { status: Some(status), after, limit: PAGE as u32, ..Asked::default() };
-                    let rows = self.store.statements(&space, &asked).await.map_err(|error| error.to_string())?;
+                    let asked = Asked {
+                        status: Some(status),
+                        after,
+                        limit: PAGE as u32,
+                        ..Asked::default()
+                    };
+                    let rows = self
+                        .store
+                        .statements(&space, &asked)
+                        .await
+                        .map_err(|error| error.to_string())?;
                     let Some(last) = rows.last() else { break };
                     after = last.number;
                     made.statements += rows.len() as u64;
-                    let room = usize::try_from(made.statements - made.without).unwrap_or(usize::MAX);
-                    let (scanned, beyond) =
-                        rows.split_at(rows.len().saturating_sub(room.saturating_sub(self.options.exact)));
+                    let room =
+                        usize::try_from(made.statements - made.without).unwrap_or(usize::MAX);
+                    let (scanned, beyond) = rows.split_at(
+                        rows.len()
+                            .saturating_sub(room.saturating_sub(self.options.exact)),
+                    );
                     if !beyond.is_empty() && index.is_none() {
                         match self.index_of(Some(&space), &scale).await {
                             Ok(of) => (index, made.no_index) = (Some(of), None),
@@ -46,12 +63,21 @@ impl Meaning {
                     }
                     // Without an index those beyond have none.
                     let texts = if index.is_some() { &rows } else { scanned };
-                    let texts: Vec<String> = texts.iter().map(|row| self.as_statement(&row.text)).collect();
+                    let texts: Vec<String> = texts
+                        .iter()
+                        .map(|row| self.as_statement(&row.text))
+                        .collect();
                     let hashes: Vec<Hash> = texts.iter().map(|text| hash(text)).collect();
                     let known = self.stored(&scale, &hashes).await?.len() as u64;
-                    let vectors = self.vectors(&scale, &texts).await?.into_iter().flatten().count() as u64;
+                    let vectors = self
+                        .vectors(&scale, &texts)
+                        .await?
+                        .into_iter()
+                        .flatten()
+                        .count() as u64;
                     if let Some(of) = &index {
-                        self.index(of, &scale, beyond.iter().map(|row| (&*row.id, &*row.text))).await?;
+                        self.index(of, &scale, beyond.iter().map(|row| (&*row.id, &*row.text)))
+                            .await?;
                     }
                     made.made += vectors.saturating_sub(known);
                     made.without += rows.len() as u64 - vectors;
@@ -59,12 +85,18 @@ impl Meaning {
                 }
             }
             if let Some(of) = &index {
-                self.store.tidy_index(of).await.map_err(|error| error.to_string())?;
+                self.store
+                    .tidy_index(of)
+                    .await
+                    .map_err(|error| error.to_string())?;
             }
             tell(&space, &made, true);
         }
         let maker = self.maker(&scale);
-        self.store.change_vectors(VectorChange::KeepOnly(maker.clone())).await.map_err(|error| error.to_string())?;
+        self.store
+            .change_vectors(VectorChange::KeepOnly(maker.clone()))
+            .await
+            .map_err(|error| error.to_string())?;
         Ok(maker)
     }
 }

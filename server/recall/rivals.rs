@@ -23,14 +23,20 @@ pub struct Rivals {
 }
 
 fn about(held: &Held) -> Option<About> {
-    held.triple.as_ref().map(|triple| (normal(&triple.subject), folded(&triple.relation)))
+    held.triple
+        .as_ref()
+        .map(|triple| (normal(&triple.subject), folded(&triple.relation)))
 }
 
 impl Rivals {
     /// Takes in a statement.
     pub fn put(&mut self, doc: Doc, held: &Held) {
         if let (Some(about), Some(triple)) = (about(held), &held.triple) {
-            let before = self.all.entry(about).or_default().insert(held.number, (doc, Value::of(triple, held.valid)));
+            let before = self
+                .all
+                .entry(about)
+                .or_default()
+                .insert(held.number, (doc, Value::of(triple, held.valid)));
             self.count += usize::from(before.is_none());
         }
     }
@@ -48,14 +54,27 @@ impl Rivals {
 
     /// What contradicts a statement by any name of its subject: the first few that were claimed, and how many there are.
     pub fn of(&self, held: &Held, names: &Names) -> (Vec<Doc>, usize) {
-        let (Some((subject, relation)), Some(triple)) = (about(held), &held.triple) else { return (Vec::new(), 0) };
+        let (Some((subject, relation)), Some(triple)) = (about(held), &held.triple) else {
+            return (Vec::new(), 0);
+        };
         let own = Value::of(triple, held.valid);
         let forms = names.forms_of(&subject).into_iter();
-        let all = forms.filter_map(|form| self.all.get(&(form, relation.clone()))).flatten();
-        let mut against: Vec<(Seq, Doc)> =
-            all.filter(|(_, (_, other))| own.contradicts(other, names)).map(|(seq, (doc, _))| (*seq, *doc)).collect();
+        let all = forms
+            .filter_map(|form| self.all.get(&(form, relation.clone())))
+            .flatten();
+        let mut against: Vec<(Seq, Doc)> = all
+            .filter(|(_, (_, other))| own.contradicts(other, names))
+            .map(|(seq, (doc, _))| (*seq, *doc))
+            .collect();
         against.sort_unstable();
-        (against.iter().take(AGAINST_MAX).map(|(_, doc)| *doc).collect(), against.len())
+        (
+            against
+                .iter()
+                .take(AGAINST_MAX)
+                .map(|(_, doc)| *doc)
+                .collect(),
+            against.len(),
+        )
     }
 
     /// Memory that they take, roughly.

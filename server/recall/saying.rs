@@ -12,8 +12,18 @@ pub(super) struct Saying {
 
 impl Saying {
     pub fn of(triple: Option<&Triple>, text: &str, valid: Valid, names: &Names) -> Self {
-        let edge = triple.map(|it| [names.resolve(&it.subject), folded(&it.relation), names.resolve(&it.object)]);
-        Self { valid, edge, text: folded(text) }
+        let edge = triple.map(|it| {
+            [
+                names.resolve(&it.subject),
+                folded(&it.relation),
+                names.resolve(&it.object),
+            ]
+        });
+        Self {
+            valid,
+            edge,
+            text: folded(text),
+        }
     }
 
     /// Whether two say the same of the same time: by their edges, or where one has none, by their words in order. Never by likeness.

@@ -90,7 +90,11 @@ impl Kept {
 impl Spaces {
     /// What a space may have, where it wants so many bytes.
     fn level(&self, most: usize, space: &Space, bytes: usize) -> usize {
-        let others = self.kept.iter().filter(|(other, _)| *other != space).map(|(_, kept)| kept.bytes());
+        let others = self
+            .kept
+            .iter()
+            .filter(|(other, _)| *other != space)
+            .map(|(_, kept)| kept.bytes());
         level(most, others.chain([bytes]).collect())
     }
 
@@ -98,9 +102,15 @@ impl Spaces {
     fn make_room(&mut self, most: usize, space: &Space, bytes: usize, empty: fn() -> View) -> bool {
         loop {
             let level = self.level(most, space, bytes);
-            let above = self.kept.iter().filter(|(other, kept)| *other != space && kept.bytes() > level);
+            let above = self
+                .kept
+                .iter()
+                .filter(|(other, kept)| *other != space && kept.bytes() > level);
             let views = above.filter(|(_, kept)| kept.slot.bytes() > 0);
-            match views.min_by_key(|(_, kept)| kept.used).map(|(other, _)| other.clone()) {
+            match views
+                .min_by_key(|(_, kept)| kept.used)
+                .map(|(other, _)| other.clone())
+            {
                 Some(oldest) => self.let_go(&oldest, empty),
                 // What others have beyond their share yet is for questions, and soon given back.
                 None => return bytes <= level,
@@ -120,7 +130,13 @@ impl Spaces {
 impl Shelf {
     /// A shelf for so many bytes, on which nothing stays that nobody uses for so long, what a view on it begins as, and the metric of the bytes.
     pub fn new(most: usize, idle: Duration, empty: fn() -> View, metric: &'static str) -> Self {
-        Self(Arc::new(Inner { most, idle, empty, metric, spaces: Mutex::default() }))
+        Self(Arc::new(Inner {
+            most,
+            idle,
+            empty,
+            metric,
+            spaces: Mutex::default(),
+        }))
     }
 
     /// How many bytes there may be.
@@ -135,13 +151,24 @@ impl Shelf {
     }
 
     /// What is kept of a space, which is in use now. This slot is put there where there is none.
-    fn kept<'a>(&self, spaces: &'a mut Spaces, space: &Space, slot: Option<&Arc<Slot>>) -> &'a mut Kept {
+    fn kept<'a>(
+        &self,
+        spaces: &'a mut Spaces,
+        space: &Space,
+        slot: Option<&Arc<Slot>>,
+    ) -> &'a mut Kept {
         if !std::mem::replace(&mut spaces.is_swept, true) {
             tokio::spawn(sweep(Arc::downgrade(&self.0)));
         }
-        let slot = || slot.cloned().unwrap_or_else(|| Arc::new(Slot::new(self.0.empty)));
-        let kept =
-            spaces.kept.entry(space.clone()).or_insert_with(|| Kept { slot: slot(), used: Instant::now(), past: 0 });
+        let slot = || {
+            slot.cloned()
+                .unwrap_or_else(|| Arc::new(Slot::new(self.0.empty)))
+        };
+        let kept = spaces.kept.entry(space.clone()).or_insert_with(|| Kept {
+            slot: slot(),
+            used: Instant::now(),
+            past: 0,
+        });
         kept.used = Instant::now();
         kept
     }
@@ -171,7 +198,11 @@ impl Shelf {
 
     /// Room for a view that is made for one question: none so far.
     pub fn room(&self, space: &Space) -> Room {
-        Room { shelf: self.clone(), space: space.clone(), bytes: 0 }
+        Room {
+            shelf: self.clone(),
+            space: space.clone(),
+            bytes: 0,
+        }
     }
 }
 
@@ -213,18 +244,23 @@ impl Inner {
 
     fn tell(&self, spaces: &Spaces) {
         #[expect(clippy::cast_precision_loss, reason = "a metric")]
-        metrics::gauge!(self.metric).set(spaces.kept.values().map(Kept::bytes).sum::<usize>() as f64);
+        metrics::gauge!(self.metric)
+            .set(spaces.kept.values().map(Kept::bytes).sum::<usize>() as f64);
     }
 }
 
 /// Lets views go that nobody uses, as long as there are any.
 async fn sweep(shelf: Weak<Inner>) {
-    let Some(idle) = shelf.upgrade().map(|shelf| shelf.idle) else { return };
+    let Some(idle) = shelf.upgrade().map(|shelf| shelf.idle) else {
+        return;
+    };
     loop {
         tokio::time::sleep(idle / 4).await;
         let Some(shelf) = shelf.upgrade() else { return };
         let mut spaces = shelf.lock();
-        spaces.kept.retain(|_, kept| kept.past > 0 || kept.used.elapsed() < idle);
+        spaces
+            .kept
+            .retain(|_, kept| kept.past > 0 || kept.used.elapsed() < idle);
         shelf.tell(&spaces);
         if spaces.kept.is_empty() {
             spaces.is_swept = false;
@@ -250,7 +286,8 @@ impl Slot {
     }
 
     fn refuse(&self, bytes: usize, empty: fn() -> View) {
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), bytes));
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some((Instant::now(), bytes));
         self.bytes.store(0, Ordering::Relaxed);
         self.write(|view| *view = empty());
     }

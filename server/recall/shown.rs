@@ -77,23 +77,67 @@ pub struct Why {
 
 impl From<Held> for HeldStatement {
     fn from(held: Held) -> Self {
-        let Held { id, text, triple, valid, status, reflection_only, .. } = held;
+        let Held {
+            id,
+            text,
+            triple,
+            valid,
+            status,
+            reflection_only,
+            ..
+        } = held;
         let label = status.label(reflection_only);
-        Self { id, text, triple, valid_from: valid.from, valid_to: valid.to, status, label, reflection_only }
+        Self {
+            id,
+            text,
+            triple,
+            valid_from: valid.from,
+            valid_to: valid.to,
+            status,
+            label,
+            reflection_only,
+        }
     }
 }
 
 impl From<Hit> for Recalled {
     fn from(hit: Hit) -> Self {
-        let Hit { held, score, mut scores, words, names, way, same, against, against_count } = hit;
+        let Hit {
+            held,
+            score,
+            mut scores,
+            words,
+            names,
+            way,
+            same,
+            against,
+            against_count,
+        } = hit;
         scores.words = thousandths(scores.words);
-        (scores.vectors, scores.graph) = (scores.vectors.map(thousandths), scores.graph.map(thousandths));
+        (scores.vectors, scores.graph) = (
+            scores.vectors.map(thousandths),
+            scores.graph.map(thousandths),
+        );
         #[expect(clippy::cast_precision_loss, reason = "at most 1000")]
         let score = score as f64 / 1000.0;
-        let why = Why { scores, matched: words, names, path: way };
+        let why = Why {
+            scores,
+            matched: words,
+            names,
+            path: way,
+        };
         let contested_by = against.into_iter().map(Into::into).collect();
         let (kind, seq) = (Memory::Statements, held.number);
-        Self { kind, seq, statement: held.into(), score, why, same, contested_by, contested_by_count: against_count }
+        Self {
+            kind,
+            seq,
+            statement: held.into(),
+            score,
+            why,
+            same,
+            contested_by,
+            contested_by_count: against_count,
+        }
     }
 }
 
@@ -107,7 +151,9 @@ impl Found {
         let mut note = match (self.hits.is_empty(), self.left_out) {
             (true, 0) => "nothing that is held is relevant".to_owned(),
             (_, 0) => "held so far: hypotheses that no test has refuted".to_owned(),
-            (_, more) => format!("held so far: hypotheses that no test has refuted; {more} more have no room here"),
+            (_, more) => format!(
+                "held so far: hypotheses that no test has refuted; {more} more have no room here"
+            ),
         };
         if let Some(why) = &self.without_vectors {
             note.push_str(&format!("; found by words and names alone ({why})"));
@@ -123,8 +169,15 @@ pub fn line(hit: &Hit) -> String {
     let times = [("from", held.valid.from), ("until", held.valid.to)];
     let time = |(word, time): (&str, Option<Timestamp>)| time.map(|time| format!("{word} {time}"));
     let reflection = held.reflection_only.then(|| "reflection only".to_owned());
-    let contested = against.iter().map(|held| format!("contested by: {}", spaced(&held.text)));
-    let marks: Vec<String> = times.into_iter().filter_map(time).chain(reflection).chain(contested).collect();
+    let contested = against
+        .iter()
+        .map(|held| format!("contested by: {}", spaced(&held.text)));
+    let marks: Vec<String> = times
+        .into_iter()
+        .filter_map(time)
+        .chain(reflection)
+        .chain(contested)
+        .collect();
     if !marks.is_empty() {
         line.push_str(&format!(" ({})", marks.join("; ")));
     }
@@ -132,15 +185,30 @@ pub fn line(hit: &Hit) -> String {
 }
 
 fn told(hit: &Hit) -> Value {
-    let Hit { held, scores, words, names, against, .. } = hit;
+    let Hit {
+        held,
+        scores,
+        words,
+        names,
+        against,
+        ..
+    } = hit;
     let mut why = format!("words {:.2} ({})", scores.words, words.join(" "));
-    for (leg, score, of) in [("meaning", scores.vectors, String::new()), ("graph", scores.graph, names.join(", "))] {
+    for (leg, score, of) in [
+        ("meaning", scores.vectors, String::new()),
+        ("graph", scores.graph, names.join(", ")),
+    ] {
         if let Some(score) = score {
             why.push_str(&format!(", {leg} {score:.2}"));
-            why.push_str(&if of.is_empty() { of } else { format!(" ({of})") });
+            why.push_str(&if of.is_empty() {
+                of
+            } else {
+                format!(" ({of})")
+            });
         }
     }
-    let mut told = json!({ "statement": held.id, "text": held.text, "status": held.status, "why": why });
+    let mut told =
+        json!({ "statement": held.id, "text": held.text, "status": held.status, "why": why });
     if held.reflection_only {
         told["tested_by"] = "reflection only".into();
     }
@@ -150,7 +218,9 @@ fn told(hit: &Hit) -> Value {
         }
     }
     if !against.is_empty() {
-        let against = against.iter().map(|held| json!({ "statement": held.id, "text": held.text }));
+        let against = against
+            .iter()
+            .map(|held| json!({ "statement": held.id, "text": held.text }));
         told["contested_by"] = against.collect();
         if hit.against_count > hit.against.len() {
             told["contested_by_count"] = hit.against_count.into();

@@ -52,7 +52,11 @@ impl Counted {
 
     /// The statements that were returned most often, the first ones first; at most so many.
     pub fn most(&self, limit: usize) -> Vec<&str> {
-        let mut all: Vec<(&str, u32)> = self.times.iter().map(|(id, times)| (id.as_str(), *times)).collect();
+        let mut all: Vec<(&str, u32)> = self
+            .times
+            .iter()
+            .map(|(id, times)| (id.as_str(), *times))
+            .collect();
         all.sort_unstable_by_key(|(id, times)| (std::cmp::Reverse(*times), *id));
         all.into_iter().take(limit).map(|(id, _)| id).collect()
     }
@@ -78,7 +82,11 @@ impl Counted {
 
 impl Uses {
     /// What was recalled of late in a space, as the log has it now.
-    pub async fn counted(&self, store: &dyn Store, space: &Space) -> Result<Arc<Counted>, StoreError> {
+    pub async fn counted(
+        &self,
+        store: &dyn Store,
+        space: &Space,
+    ) -> Result<Arc<Counted>, StoreError> {
         let before = self.lock().get(space).cloned().unwrap_or_default();
         let mut news = Vec::new();
         let mut until = None;
@@ -96,7 +104,10 @@ impl Uses {
             let page = store.events(space, &query).await?;
             let is_last = page.len() < PAGE as usize;
             until = page.last().map(|event| event.seq);
-            news.extend(page.into_iter().filter_map(|event| Some((event.seq, recalled(&event)?))));
+            news.extend(
+                page.into_iter()
+                    .filter_map(|event| Some((event.seq, recalled(&event)?))),
+            );
             if is_last || news.len() >= RECALLS_MAX {
                 break;
             }
@@ -128,12 +139,20 @@ impl Uses {
 fn recalled(event: &Event) -> Option<Vec<String>> {
     let outcome = match event.fact() {
         Fact::Result(outcome) => outcome,
-        Fact::Recalled(recalled) => return Some(recalled.statements.into_iter().map(str::to_owned).collect()),
+        Fact::Recalled(recalled) => {
+            return Some(recalled.statements.into_iter().map(str::to_owned).collect());
+        }
         _ => return None,
     };
-    let Came::Output(output) = outcome.came else { return None };
+    let Came::Output(output) = outcome.came else {
+        return None;
+    };
     let hits = output.get("recalled")?.as_array()?;
-    Some(hits.iter().filter_map(|hit| Some(hit.get("statement")?.as_str()?.to_owned())).collect())
+    Some(
+        hits.iter()
+            .filter_map(|hit| Some(hit.get("statement")?.as_str()?.to_owned()))
+            .collect(),
+    )
 }
 
 #[cfg(test)]
@@ -147,7 +166,10 @@ mod tests {
         for _ in 0..RECALLS_MAX {
             counted.add(vec!["both".into()]);
         }
-        assert_eq!((counted.recalls(), counted.of("old"), counted.of("both")), (RECALLS_MAX, 0, RECALLS_MAX as u32));
+        assert_eq!(
+            (counted.recalls(), counted.of("old"), counted.of("both")),
+            (RECALLS_MAX, 0, RECALLS_MAX as u32)
+        );
         counted.add(vec!["new".into()]);
         assert_eq!(counted.most(5), ["both", "new"]);
     }

@@ -47,14 +47,36 @@ const SAME: f32 = 0.99;
 
 impl Scale {
     /// That of the built-in vectors, which know letters, and little else: the score is the same from one end to the other.
-    pub const LETTERS: Self =
-        Self { dimensions: DIMENSIONS, unrelated: 0.15, related: 0.15 + RELATED * 0.85, weight: 0.05, common: None };
+    pub const LETTERS: Self = Self {
+        dimensions: DIMENSIONS,
+        unrelated: 0.15,
+        related: 0.15 + RELATED * 0.85,
+        weight: 0.05,
+        common: None,
+    };
     /// That of a model of which nothing is known yet.
-    pub const UNKNOWN: Self = Self { dimensions: 0, unrelated: 0.0, related: RELATED, weight: MODEL, common: None };
+    pub const UNKNOWN: Self = Self {
+        dimensions: 0,
+        unrelated: 0.0,
+        related: RELATED,
+        weight: MODEL,
+        common: None,
+    };
 
     /// That of a model: of so many numbers, so near are texts in it, and this they have in common.
-    pub fn of_model(dimensions: usize, unrelated: f32, related: f32, common: Option<Arc<Common>>) -> Self {
-        Self { dimensions, unrelated, related: related.min(SAME), weight: MODEL, common }
+    pub fn of_model(
+        dimensions: usize,
+        unrelated: f32,
+        related: f32,
+        common: Option<Arc<Common>>,
+    ) -> Self {
+        Self {
+            dimensions,
+            unrelated,
+            related: related.min(SAME),
+            weight: MODEL,
+            common,
+        }
     }
 
     /// A question's vector as it is compared; none: it has nothing but what all have.
@@ -75,7 +97,11 @@ impl Scale {
 
     /// From so near on two statements may say the same: half way from what answers a question to the very same text. Of letters alone a fixed part.
     pub fn alike(&self) -> f32 {
-        if *self == Self::LETTERS { 0.8 } else { f32::midpoint(self.related, 1.0) }
+        if *self == Self::LETTERS {
+            0.8
+        } else {
+            f32::midpoint(self.related, 1.0)
+        }
     }
 
     /// A cosine as a score, 0 to 1.
@@ -99,25 +125,37 @@ impl Vector {
     /// The direction of these values; none: they have none.
     pub fn of(values: &[f32]) -> Option<Self> {
         let length = values.iter().map(|value| value * value).sum::<f32>().sqrt();
-        let most = values.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+        let most = values
+            .iter()
+            .fold(0.0_f32, |most, value| most.max(value.abs()));
         if !length.is_normal() || !most.is_normal() {
             return None;
         }
         #[expect(clippy::cast_possible_truncation, reason = "between -127 and 127")]
         let part = |value: &f32| (value / most * 127.0).round() as i8;
-        Some(Self { parts: values.iter().map(part).collect(), scale: most / length / 127.0 })
+        Some(Self {
+            parts: values.iter().map(part).collect(),
+            scale: most / length / 127.0,
+        })
     }
 
     /// As it is stored: the scale, and the numbers in 8 bits.
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.scale.to_le_bytes().into_iter().chain(self.parts.iter().map(|part| part.cast_unsigned())).collect()
+        self.scale
+            .to_le_bytes()
+            .into_iter()
+            .chain(self.parts.iter().map(|part| part.cast_unsigned()))
+            .collect()
     }
 
     /// What was stored; none: it is no vector.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (scale, parts) = bytes.split_first_chunk::<4>()?;
         let scale = f32::from_le_bytes(*scale);
-        scale.is_normal().then(|| Self { parts: parts.iter().map(|part| part.cast_signed()).collect(), scale })
+        scale.is_normal().then(|| Self {
+            parts: parts.iter().map(|part| part.cast_signed()).collect(),
+            scale,
+        })
     }
 
     /// Its numbers, in 8 bits.
@@ -138,12 +176,23 @@ impl Vector {
     /// The direction of what it has besides; none: nothing, or the other one has another length.
     pub(super) fn without(&self, common: &[f32]) -> Option<Self> {
         let fits = common.len() == self.parts.len();
-        fits.then(|| Self::of(&self.values().zip(common).map(|(own, common)| own - common).collect::<Vec<_>>()))?
+        fits.then(|| {
+            Self::of(
+                &self
+                    .values()
+                    .zip(common)
+                    .map(|(own, common)| own - common)
+                    .collect::<Vec<_>>(),
+            )
+        })?
     }
 
     /// The cosine of the angle between two; of what has another length a part is compared, which says nothing.
     pub fn cosine(&self, other: &Self) -> f32 {
-        #[expect(clippy::cast_precision_loss, reason = "far below 2^24 for what is compared")]
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "far below 2^24 for what is compared"
+        )]
         let product = dot(&self.parts, &other.parts) as f32;
         product * self.scale * other.scale
     }
@@ -153,16 +202,25 @@ impl Vector {
         let mut values = [0.0_f32; DIMENSIONS];
         let mut add = |of: &str, weight: f32| {
             let hash = hash(of.as_bytes());
-            #[expect(clippy::cast_possible_truncation, reason = "below the number of dimensions")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "below the number of dimensions"
+            )]
             let place = (hash % DIMENSIONS as u64) as usize;
             values[place] += if hash >> 63 == 0 { weight } else { -weight };
         };
         for word in atoms(text) {
             add(&word, 1.0);
             let marked = format!("^{word}$");
-            let starts: Vec<usize> = marked.char_indices().map(|(at, _)| at).chain([marked.len()]).collect();
+            let starts: Vec<usize> = marked
+                .char_indices()
+                .map(|(at, _)| at)
+                .chain([marked.len()])
+                .collect();
             for length in RUNS {
-                starts.windows(length + 1).for_each(|run| add(&marked[run[0]..run[length]], LETTERS));
+                starts
+                    .windows(length + 1)
+                    .for_each(|run| add(&marked[run[0]..run[length]], LETTERS));
             }
         }
         Self::of(&values)
@@ -171,9 +229,9 @@ impl Vector {
 
 /// FNV-1a, and the last step of a better one: the low bits are to be as good as the high ones.
 fn hash(bytes: &[u8]) -> u64 {
-    let hash = bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
     let hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     hash ^ (hash >> 33)
 }
@@ -190,7 +248,12 @@ pub struct Rows {
 impl Rows {
     /// None so far, to be of this scale.
     pub fn of(scale: Scale) -> Self {
-        Self { scale, parts: Vec::new(), scales: Vec::new(), count: 0 }
+        Self {
+            scale,
+            parts: Vec::new(),
+            scales: Vec::new(),
+            count: 0,
+        }
     }
 
     /// What their numbers mean.
@@ -224,26 +287,41 @@ impl Rows {
         let size = self.scale.dimensions.max(1);
         let fits = vector.parts.len() == self.scale.dimensions;
         let rows = self.parts.chunks_exact(size).zip(&self.scales).zip(0..);
-        rows.filter(move |((_, scale), _)| fits && **scale > 0.0).map(|((row, scale), doc)| {
-            #[expect(clippy::cast_precision_loss, reason = "far below 2^24 for what is compared")]
-            let cosine = dot(row, &vector.parts) as f32 * scale * vector.scale;
-            (doc, self.scale.score(cosine))
-        })
+        rows.filter(move |((_, scale), _)| fits && **scale > 0.0)
+            .map(|((row, scale), doc)| {
+                #[expect(
+                    clippy::cast_precision_loss,
+                    reason = "far below 2^24 for what is compared"
+                )]
+                let cosine = dot(row, &vector.parts) as f32 * scale * vector.scale;
+                (doc, self.scale.score(cosine))
+            })
     }
 
     /// The vector of a text; none: it has none.
     pub fn vector(&self, doc: u32) -> Option<Vector> {
-        self.some(doc..doc.checked_add(1)?).next().map(|(_, vector)| vector)
+        self.some(doc..doc.checked_add(1)?)
+            .next()
+            .map(|(_, vector)| vector)
     }
 
     /// The vectors of the texts of these numbers, of those that have one.
     pub fn some(&self, docs: Range<u32>) -> impl Iterator<Item = (u32, Vector)> {
         let size = self.scale.dimensions;
-        docs.take_while(|doc| (*doc as usize) < self.scales.len()).filter_map(move |doc| {
-            let at = doc as usize;
-            let scale = self.scales[at];
-            (scale > 0.0).then(|| (doc, Vector { parts: self.parts[at * size..(at + 1) * size].into(), scale }))
-        })
+        docs.take_while(|doc| (*doc as usize) < self.scales.len())
+            .filter_map(move |doc| {
+                let at = doc as usize;
+                let scale = self.scales[at];
+                (scale > 0.0).then(|| {
+                    (
+                        doc,
+                        Vector {
+                            parts: self.parts[at * size..(at + 1) * size].into(),
+                            scale,
+                        },
+                    )
+                })
+            })
     }
 
     /// How many numbers of texts there are, those without a vector included.
@@ -269,5 +347,8 @@ impl Rows {
 
 /// The product of two rows. Written so that the compiler makes wide instructions of it.
 fn dot(one: &[i8], other: &[i8]) -> i32 {
-    one.iter().zip(other).map(|(one, other)| i32::from(i16::from(*one) * i16::from(*other))).sum()
+    one.iter()
+        .zip(other)
+        .map(|(one, other)| i32::from(i16::from(*one) * i16::from(*other)))
+        .sum()
 }

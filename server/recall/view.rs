@@ -72,7 +72,10 @@ impl View {
 
     /// One of texts that stand for so many: what else there is was not read, since it has no word of the question.
     pub fn standing_for(texts: usize) -> Self {
-        Self { words: Index::standing_for(texts), ..Self::default() }
+        Self {
+            words: Index::standing_for(texts),
+            ..Self::default()
+        }
     }
 
     fn of(scale: Scale, missing: Option<BTreeSet<Doc>>) -> Self {
@@ -101,7 +104,11 @@ impl View {
             return;
         }
         self.changed = row.changed;
-        if row.status.is_held() { self.put(Held::of(row)) } else { self.remove(&row.id) }
+        if row.status.is_held() {
+            self.put(Held::of(row))
+        } else {
+            self.remove(&row.id)
+        }
     }
 
     /// Takes in a statement, whatever its row says.
@@ -135,10 +142,17 @@ impl View {
     /// Holds these and nothing else: what is there already with the same text stays.
     pub(super) fn hold(&mut self, all: Vec<Held>) {
         let wanted: HashSet<&str> = all.iter().map(|held| held.id.as_str()).collect();
-        let gone: Vec<String> = self.by_id.keys().filter(|id| !wanted.contains(id.as_str())).cloned().collect();
+        let gone: Vec<String> = self
+            .by_id
+            .keys()
+            .filter(|id| !wanted.contains(id.as_str()))
+            .cloned()
+            .collect();
         gone.iter().for_each(|id| self.remove(id));
         for held in all {
-            let known = self.doc_of(&held.id).and_then(|doc| self.held.get_mut(doc as usize)?.as_mut());
+            let known = self
+                .doc_of(&held.id)
+                .and_then(|doc| self.held.get_mut(doc as usize)?.as_mut());
             match known.filter(|known| known.text == held.text) {
                 Some(known) => known.changed = held.changed,
                 None => self.put(held),
@@ -148,13 +162,19 @@ impl View {
 
     /// Lets a statement go, if it is there.
     pub fn remove(&mut self, id: &str) {
-        let Some(doc) = self.by_id.remove(id) else { return };
-        let Some(held) = self.held[doc as usize].take() else { return };
+        let Some(doc) = self.by_id.remove(id) else {
+            return;
+        };
+        let Some(held) = self.held[doc as usize].take() else {
+            return;
+        };
         self.words.remove(doc, &held.words());
         self.graph.remove(doc, held.number);
         self.rivals.remove(&held);
         self.vectors.put(doc, None);
-        self.missing.iter_mut().for_each(|missing| _ = missing.remove(&doc));
+        self.missing
+            .iter_mut()
+            .for_each(|missing| _ = missing.remove(&doc));
         self.indexed.remove(&doc);
         self.bytes -= held.bytes();
         self.free.push(doc);
@@ -227,23 +247,36 @@ impl View {
     pub fn scored_meant(&self, question: &str, meant: &Meant) -> Vec<(&Held, Scores)> {
         let names = self.graph.names_in(question);
         let candidates = self.candidates(meant, &Asked::of(question), &names);
-        candidates.into_iter().filter_map(|it| Some((self.held(it.doc)?, it.scores))).collect()
+        candidates
+            .into_iter()
+            .filter_map(|it| Some((self.held(it.doc)?, it.scores)))
+            .collect()
     }
 
     fn built_in(&self, question: &str) -> Meant {
-        if self.missing.is_none() { Meant::built_in(question) } else { Meant::default() }
+        if self.missing.is_none() {
+            Meant::built_in(question)
+        } else {
+            Meant::default()
+        }
     }
 
     fn candidates(&self, meant: &Meant, asked: &Asked, names: &[Node]) -> Vec<Candidate> {
         let words = self.words.scores(asked);
         let best = words.iter().copied().fold(0.0, f32::max);
         let is_of_unknown = self.words.names_unknown(asked);
-        let is_said = !names.is_empty() || best >= if is_of_unknown { SAID_OF_UNKNOWN } else { SAID };
+        let is_said =
+            !names.is_empty() || best >= if is_of_unknown { SAID_OF_UNKNOWN } else { SAID };
         // Only a model knows what means the same in other words, and nobody knows anything of a name that nothing names.
         if !is_said && (self.missing.is_none() || self.words.names_nobody(asked)) {
             return Vec::new();
         }
-        let said = |words: f32| (words > 0.0).then(|| Scores { words, ..Scores::default() });
+        let said = |words: f32| {
+            (words > 0.0).then(|| Scores {
+                words,
+                ..Scores::default()
+            })
+        };
         let mut scores: ByDoc = words.into_iter().map(said).collect();
         scores.resize(self.held.len(), None);
         let nearest = self.add_nearest(meant, &mut scores);
@@ -257,7 +290,13 @@ impl View {
                 scores.graph = Some(0.0);
             }
             let fused = scores.fused(self.vectors.scale().weight);
-            Some(Candidate { doc, number: held.number, reflection_only: held.reflection_only, scores, fused })
+            Some(Candidate {
+                doc,
+                number: held.number,
+                reflection_only: held.reflection_only,
+                scores,
+                fused,
+            })
         };
         (0..).zip(scores).filter_map(candidate).collect()
     }
@@ -265,11 +304,19 @@ impl View {
     /// Adds what a walk over the graph finds from the names in the question and the best hits of the other legs.
     fn add_graph(&self, meant: &Meant, names: &[Node], scores: &mut ByDoc) {
         let weight = self.vectors.scale().weight;
-        let alone = |(doc, scores): (Doc, &Option<Scores>)| Some((doc, scores.as_ref()?.without_graph(weight)));
-        let scored = (0..).zip(scores.iter()).filter_map(alone).filter(|(_, score)| *score >= SEED_LEAST);
+        let alone = |(doc, scores): (Doc, &Option<Scores>)| {
+            Some((doc, scores.as_ref()?.without_graph(weight)))
+        };
+        let scored = (0..)
+            .zip(scores.iter())
+            .filter_map(alone)
+            .filter(|(_, score)| *score >= SEED_LEAST);
         let seeds = self.best(scored.collect(), SEEDS);
         let has_none = |doc: Doc| {
-            let is_missing = self.missing.as_ref().is_some_and(|missing| missing.contains(&doc));
+            let is_missing = self
+                .missing
+                .as_ref()
+                .is_some_and(|missing| missing.contains(&doc));
             is_missing || meant.beyond.is_none() && self.indexed.contains(&doc)
         };
         for (doc, weight) in spread(&self.graph, &Seeds::of(&self.graph, names, &seeds)) {
@@ -284,7 +331,9 @@ impl View {
 
     /// Adds what the vectors say of each candidate, and the nearest of the others; how near the nearest of all is.
     fn add_nearest(&self, meant: &Meant, scores: &mut ByDoc) -> f32 {
-        let Some(vector) = &meant.vector else { return 0.0 };
+        let Some(vector) = &meant.vector else {
+            return 0.0;
+        };
         let (mut others, mut nearest) = (Vec::new(), 0.0_f32);
         for (doc, near) in self.vectors.near(vector).chain(self.near_beyond(meant)) {
             nearest = nearest.max(near);
@@ -295,12 +344,17 @@ impl View {
             }
         }
         for (doc, near) in self.best(others, NEAREST) {
-            scores[doc as usize] = Some(Scores { vectors: Some(near), ..Scores::default() });
+            scores[doc as usize] = Some(Scores {
+                vectors: Some(near),
+                ..Scores::default()
+            });
         }
         if meant.beyond.is_some() {
             // Neither among the nearest nor among the best by words.
             for doc in &self.indexed {
-                scores[*doc as usize].iter_mut().for_each(|scores| _ = scores.vectors.get_or_insert(0.0));
+                scores[*doc as usize]
+                    .iter_mut()
+                    .for_each(|scores| _ = scores.vectors.get_or_insert(0.0));
             }
         }
         nearest
@@ -310,7 +364,9 @@ impl View {
     fn best(&self, mut scored: Vec<(Doc, f32)>, most: usize) -> Vec<(Doc, f32)> {
         let number = |doc: Doc| self.held(doc).map_or(Seq::MAX, |held| held.number);
         keep_first(&mut scored, most, |(a, one), (b, other)| {
-            other.total_cmp(one).then_with(|| number(*a).cmp(&number(*b)))
+            other
+                .total_cmp(one)
+                .then_with(|| number(*a).cmp(&number(*b)))
         });
         scored
     }

@@ -34,15 +34,28 @@ pub struct Ends {
 
 impl Ends {
     /// Ends a thread, and what ends with it, as far as that goes at once.
-    pub async fn end(&self, space: &Space, thread: &ThreadId, reason: &str, below: Below) -> Result<(), StoreError> {
-        let end = Ending { thread, status: Status::Stopped.as_str(), reason, last: "" };
+    pub async fn end(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        reason: &str,
+        below: Below,
+    ) -> Result<(), StoreError> {
+        let end = Ending {
+            thread,
+            status: Status::Stopped.as_str(),
+            reason,
+            last: "",
+        };
         let left = loop {
             let drafts = ending(&self.store, space, &end, below, time::now()).await?;
             if drafts.is_empty() {
                 return Ok(());
             }
             match self.store.append(Append::free(space, drafts)).await {
-                Ok(Appended::Stored(placed)) => break self.tell_of_ends(space, thread, &placed).await?,
+                Ok(Appended::Stored(placed)) => {
+                    break self.tell_of_ends(space, thread, &placed).await?;
+                }
                 Ok(Appended::Stale) => return Ok(()),
                 // It, or one below it, has ended meanwhile: fewer are left with every time.
                 Err(StoreError::Unmet(_)) => {}
@@ -66,20 +79,31 @@ impl Ends {
 
     /// Does what follows from the end of a thread: until nothing lives below it that ends with it, or else the next step of what is
     /// left, which brings the others with it (`told`). `due`: as the timer says that stands for it.
-    pub async fn do_rest_of_end(&self, space: &Space, thread: &ThreadId, mut due: Timestamp) -> Result<(), StoreError> {
+    pub async fn do_rest_of_end(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        mut due: Timestamp,
+    ) -> Result<(), StoreError> {
         // A server that goes leaves it to whoever fires the timer.
         while !self.all.is_cancelled() {
             let timers = self.store.timers(space, thread..=thread).await?;
-            let ours = timers.iter().find(|timer| timer.name == ENDING && timer.due == due);
+            let ours = timers
+                .iter()
+                .find(|timer| timer.name == ENDING && timer.due == due);
             // Somebody else does it, or it is done.
             let Some(timer) = ours else { break };
             let drafts = rest_of_end(&self.store, space, timer, time::now()).await?;
             match self.store.append(Append::free(space, drafts)).await {
-                Ok(Appended::Stored(placed)) => match self.tell_of_ends(space, thread, &placed).await? {
-                    Some(next) => due = next,
-                    None => break,
-                },
-                Ok(Appended::Stale) | Err(StoreError::Unmet(Condition::TimerStands { .. })) => break,
+                Ok(Appended::Stored(placed)) => {
+                    match self.tell_of_ends(space, thread, &placed).await? {
+                        Some(next) => due = next,
+                        None => break,
+                    }
+                }
+                Ok(Appended::Stale) | Err(StoreError::Unmet(Condition::TimerStands { .. })) => {
+                    break;
+                }
                 // One of them has ended meanwhile, or was told.
                 Err(StoreError::Unmet(_) | StoreError::Conflict(_)) => {}
                 Err(error) => return Err(error),
@@ -99,15 +123,28 @@ impl Ends {
         let (mut left, mut telling) = (None, BTreeSet::new());
         for event in placed.iter().map(|placed| &placed.shown.event) {
             let rest = event.rest_of_end();
-            telling.extend(rest.iter().filter(|(_, rest)| rest.tell.is_some()).map(|_| &event.thread));
+            telling.extend(
+                rest.iter()
+                    .filter(|(_, rest)| rest.tell.is_some())
+                    .map(|_| &event.thread),
+            );
             match rest.filter(|(_, rest)| rest.below && event.thread == *thread) {
                 Some((due, _)) => left = Some(due),
                 None => (self.on_stored)(space, event),
             }
         }
         // Those who wait for one that very many know are told with the others.
-        let ended = || placed.iter().map(|placed| &placed.shown.event).filter(|event| event.ends_thread());
-        let ended = || ended().map(|event| &event.thread).filter(|thread| !telling.contains(thread));
+        let ended = || {
+            placed
+                .iter()
+                .map(|placed| &placed.shown.event)
+                .filter(|event| event.ends_thread())
+        };
+        let ended = || {
+            ended()
+                .map(|event| &event.thread)
+                .filter(|thread| !telling.contains(thread))
+        };
         if let (Some(first), Some(last)) = (ended().min(), ended().max()) {
             self.waits.break_waits_within(space, first..=last).await?;
         }

@@ -33,10 +33,18 @@ impl Firing {
     /// Fires schedules of a space that are due.
     pub async fn fire(&self, space: &Space, rows: &[ScheduleRow]) -> Result<(), StoreError> {
         let now = time::now();
-        join_all(rows.iter().map(|row| self.fire_one(space, row, now))).await.into_iter().collect()
+        join_all(rows.iter().map(|row| self.fire_one(space, row, now)))
+            .await
+            .into_iter()
+            .collect()
     }
 
-    async fn fire_one(&self, space: &Space, row: &ScheduleRow, now: Timestamp) -> Result<(), StoreError> {
+    async fn fire_one(
+        &self,
+        space: &Space,
+        row: &ScheduleRow,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
         match self.run(space, row, now).await {
             // Another server fired it, or somebody changed it: what it is now is looked at next.
             Ok(()) | Err(StoreError::Unmet(Condition::ScheduleStands { .. })) => Ok(()),
@@ -44,40 +52,84 @@ impl Firing {
         }
     }
 
-    async fn run(&self, space: &Space, row: &ScheduleRow, now: Timestamp) -> Result<(), StoreError> {
-        let ScheduleRow { name, schedule, changed, .. } = row;
-        let Some(since) = schedule.due else { return Ok(()) };
-        let stands = Condition::ScheduleStands { name: name.clone(), changed: *changed, due: Some(since) };
+    async fn run(
+        &self,
+        space: &Space,
+        row: &ScheduleRow,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let ScheduleRow {
+            name,
+            schedule,
+            changed,
+            ..
+        } = row;
+        let Some(since) = schedule.due else {
+            return Ok(());
+        };
+        let stands = Condition::ScheduleStands {
+            name: name.clone(),
+            changed: *changed,
+            due: Some(since),
+        };
         let recurrence = match schedule.when.read() {
             Ok(recurrence) => recurrence,
             Err(wrongs) => {
                 // A time zone that this build does not have any more.
-                let why = wrongs.into_iter().map(|wrong| wrong.detail).collect::<Vec<_>>().join("; ");
-                return self.append(space, vec![paused(row, &why, schedule.through)], stands).await;
+                let why = wrongs
+                    .into_iter()
+                    .map(|wrong| wrong.detail)
+                    .collect::<Vec<_>>()
+                    .join("; ");
+                return self
+                    .append(space, vec![paused(row, &why, schedule.through)], stands)
+                    .await;
             }
         };
         let Due { missed, run, next } = recurrence.due(since, now, catch_up_micros(schedule));
         let thread = self.store.thread_lately(space, &schedule.thread).await?;
         let missed = missed.map(|times| schedule::Firing::new(name, times, next));
-        let missed_in = |thread: &ThreadId| missed.clone().map(|firing| Draft::schedule_missed(thread, firing));
+        let missed_in = |thread: &ThreadId| {
+            missed
+                .clone()
+                .map(|firing| Draft::schedule_missed(thread, firing))
+        };
         // A thread begins with a trigger, and not with what is said about a schedule.
-        let is_there = thread.as_ref().is_some_and(|thread| !thread.status.is_final());
-        let home = if is_there { schedule.thread.clone() } else { ThreadId::default() };
+        let is_there = thread
+            .as_ref()
+            .is_some_and(|thread| !thread.status.is_final());
+        let home = if is_there {
+            schedule.thread.clone()
+        } else {
+            ThreadId::default()
+        };
         let Some(times) = run else {
-            return self.append(space, missed_in(&home).into_iter().collect(), stands).await;
+            return self
+                .append(space, missed_in(&home).into_iter().collect(), stands)
+                .await;
         };
         let firing = schedule::Firing::new(name, times, next);
         let (why, has_ended) = match is_under_way(&*self.store, space, schedule, thread).await? {
             true => ("an earlier run is under way".to_owned(), false),
             false => {
                 let (event, payload) = (&schedule.event, schedule.payload.clone());
-                let trigger = Draft::scheduled(&schedule.thread, name, event, payload, firing.to_value());
+                let trigger =
+                    Draft::scheduled(&schedule.thread, name, event, payload, firing.to_value());
                 let trigger = trigger.only_if(stands.clone());
-                let drafts = missed_in(&schedule.thread).into_iter().chain([trigger]).collect();
+                let drafts = missed_in(&schedule.thread)
+                    .into_iter()
+                    .chain([trigger])
+                    .collect();
                 let (space, thread) = (space.clone(), schedule.thread.clone());
                 match self
                     .inbox
-                    .submit(Input { space, thread, user: None, event_id: None, content: InputContent::Made(drafts) })
+                    .submit(Input {
+                        space,
+                        thread,
+                        user: None,
+                        event_id: None,
+                        content: InputContent::Made(drafts),
+                    })
                     .await
                 {
                     Ok(_) => return Ok(()),
@@ -88,7 +140,11 @@ impl Firing {
         };
         let through = Some(firing.last);
         let mut drafts: Vec<Draft> = missed_in(&home).into_iter().collect();
-        let reason = if has_ended { format!("it pauses itself, for {why}") } else { why.clone() };
+        let reason = if has_ended {
+            format!("it pauses itself, for {why}")
+        } else {
+            why.clone()
+        };
         drafts.push(Draft::schedule_skipped(&home, firing, &reason));
         if has_ended {
             drafts.push(paused(row, &why, through));
@@ -96,18 +152,38 @@ impl Firing {
         self.append(space, drafts, stands).await
     }
 
-    async fn append(&self, space: &Space, mut drafts: Vec<Draft>, stands: Condition) -> Result<(), StoreError> {
-        let Some(first) = drafts.first_mut() else { return Ok(()) };
+    async fn append(
+        &self,
+        space: &Space,
+        mut drafts: Vec<Draft>,
+        stands: Condition,
+    ) -> Result<(), StoreError> {
+        let Some(first) = drafts.first_mut() else {
+            return Ok(());
+        };
         first.conditions.push(stands);
-        self.store.append(Append::free(space, drafts)).await.map(|_| ())
+        self.store
+            .append(Append::free(space, drafts))
+            .await
+            .map(|_| ())
     }
 }
 
 /// The schedule pauses itself: there is nothing that it could fire into, or no time at which it could.
 fn paused(row: &ScheduleRow, why: &str, through: Option<Timestamp>) -> Draft {
     let schedule = row.schedule.clone();
-    let paused = Schedule { paused: true, note: why.to_owned(), due: None, through, ..schedule };
-    Draft::set(&ThreadId::default(), row.name.as_str(), Change::Schedule(Some(Box::new(paused))))
+    let paused = Schedule {
+        paused: true,
+        note: why.to_owned(),
+        due: None,
+        through,
+        ..schedule
+    };
+    Draft::set(
+        &ThreadId::default(),
+        row.name.as_str(),
+        Change::Schedule(Some(Box::new(paused))),
+    )
 }
 
 /// How long after its due time a run is caught up with, in microseconds.
@@ -122,8 +198,12 @@ pub(super) async fn is_under_way(
     schedule: &Schedule,
     thread: Option<ThreadRow>,
 ) -> Result<bool, StoreError> {
-    let Some(last) = schedule.last.filter(|_| schedule.overlap == Overlap::Skip) else { return Ok(false) };
-    let runs = |thread: Option<ThreadRow>| thread.is_some_and(|it| it.handled < last && !it.status.is_final());
+    let Some(last) = schedule.last.filter(|_| schedule.overlap == Overlap::Skip) else {
+        return Ok(false);
+    };
+    let runs = |thread: Option<ThreadRow>| {
+        thread.is_some_and(|it| it.handled < last && !it.status.is_final())
+    };
     // What is known here may lie back: another server may have ended the turn meanwhile.
     Ok(runs(thread) && runs(store.thread(space, &schedule.thread).await?))
 }

@@ -26,10 +26,19 @@ pub async fn create(
     new: Framework,
     limit: u32,
 ) -> Result<FrameworkRow, Refused> {
-    match set(store, space, id, new, Condition::FewerFrameworks(limit as usize)).await {
-        Err(Refused::Store(StoreError::Unmet(_))) => {
-            Err(Refused::TooMany { what: "frameworks in a space (limits.frameworks)", limit })
-        }
+    match set(
+        store,
+        space,
+        id,
+        new,
+        Condition::FewerFrameworks(limit as usize),
+    )
+    .await
+    {
+        Err(Refused::Store(StoreError::Unmet(_))) => Err(Refused::TooMany {
+            what: "frameworks in a space (limits.frameworks)",
+            limit,
+        }),
         made => made,
     }
 }
@@ -49,7 +58,8 @@ pub async fn tell_outcome(
         }
         let tally = row.framework.tally.and(came.with, came.worked);
         let said = (came.with, came.worked);
-        let draft = Draft::framework_outcome(&came.thread, id, said, &came.task, tally).with_id(event);
+        let draft =
+            Draft::framework_outcome(&came.thread, id, said, &came.task, tally).with_id(event);
         match stored(store, space, draft.only_if(is_at(&row))).await {
             Err(Refused::Store(StoreError::Unmet(_) | StoreError::Conflict(_))) => {}
             stored => {
@@ -79,7 +89,12 @@ pub async fn set(
     let change = Change::Framework(Some(Box::new(framework.clone())));
     let draft = Draft::set(&ThreadId::default(), id, change).only_if(only_if);
     let event = stored(store, space, draft).await?;
-    Ok(FrameworkRow { id: id.to_owned(), framework, changed: event.seq, updated: event.ts })
+    Ok(FrameworkRow {
+        id: id.to_owned(),
+        framework,
+        changed: event.seq,
+        updated: event.ts,
+    })
 }
 
 /// Stores one event about a framework.
@@ -89,15 +104,22 @@ pub async fn stored(store: &dyn Store, space: &Space, draft: Draft) -> Result<Ev
         Appended::Stale => Vec::new(),
     };
     let event = placed.first().map(|placed| placed.shown.event.clone());
-    event.ok_or_else(|| StoreError::Broken("the store dropped what was said of a framework".into()).into())
+    event.ok_or_else(|| {
+        StoreError::Broken("the store dropped what was said of a framework".into()).into()
+    })
 }
 
 /// What is so as long as nobody else says something of it.
 pub fn is_at(row: &FrameworkRow) -> Condition {
-    Condition::FrameworkAt { id: row.id.clone(), changed: row.changed }
+    Condition::FrameworkAt {
+        id: row.id.clone(),
+        changed: row.changed,
+    }
 }
 
 /// Somebody else always was first.
 pub fn overtaken(id: &str) -> Refused {
-    Refused::Unprocessable(format!("something is said of the framework {id} all the time: try again"))
+    Refused::Unprocessable(format!(
+        "something is said of the framework {id} all the time: try again"
+    ))
 }

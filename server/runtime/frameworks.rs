@@ -15,7 +15,11 @@ use crate::words::id::{self, Seq, Space, ThreadId};
 
 impl Runtime {
     /// Creates a framework. Nothing is known of it: it is on probation.
-    pub async fn create_framework(&self, space: &Space, new: Framework) -> Result<FrameworkRow, Refused> {
+    pub async fn create_framework(
+        &self,
+        space: &Space,
+        new: Framework,
+    ) -> Result<FrameworkRow, Refused> {
         self.open(space).await?;
         let limit = self.0.ground.options.tool_limits.frameworks;
         let id = id::fresh().to_string();
@@ -32,7 +36,10 @@ impl Runtime {
     ) -> Result<FrameworkRow, Refused> {
         for _ in 0..TRIES {
             let row = self.framework_at(space, id, expected).await?;
-            match self.set_framework(space, id, row.framework.with(change.clone()), is_at(&row)).await {
+            match self
+                .set_framework(space, id, row.framework.with(change.clone()), is_at(&row))
+                .await
+            {
                 Err(Refused::Store(StoreError::Unmet(_))) => {}
                 set => return set,
             }
@@ -41,10 +48,16 @@ impl Runtime {
     }
 
     /// Removes a framework.
-    pub async fn remove_framework(&self, space: &Space, id: &str, expected: Option<Seq>) -> Result<(), Refused> {
+    pub async fn remove_framework(
+        &self,
+        space: &Space,
+        id: &str,
+        expected: Option<Seq>,
+    ) -> Result<(), Refused> {
         for _ in 0..TRIES {
             let row = self.framework_at(space, id, expected).await?;
-            let draft = Draft::set(&ThreadId::default(), id, Change::Framework(None)).only_if(is_at(&row));
+            let draft =
+                Draft::set(&ThreadId::default(), id, Change::Framework(None)).only_if(is_at(&row));
             match self.store_framework(space, draft).await {
                 Err(Refused::Store(StoreError::Unmet(_))) => {}
                 done => return done.map(drop),
@@ -54,15 +67,28 @@ impl Runtime {
     }
 
     /// Tells what came of a task that a framework is for, and how the framework stands then.
-    pub async fn framework_outcome(&self, space: &Space, id: &str, came: &Outcome) -> Result<FrameworkRow, Refused> {
+    pub async fn framework_outcome(
+        &self,
+        space: &Space,
+        id: &str,
+        came: &Outcome,
+    ) -> Result<FrameworkRow, Refused> {
         tell_outcome(&**self.store(), space, id, came, id::fresh()).await
     }
 
     /// A framework as the caller expects it to be.
-    async fn framework_at(&self, space: &Space, id: &str, expected: Option<Seq>) -> Result<FrameworkRow, Refused> {
+    async fn framework_at(
+        &self,
+        space: &Space,
+        id: &str,
+        expected: Option<Seq>,
+    ) -> Result<FrameworkRow, Refused> {
         let row = known(&**self.store(), space, id).await?;
         match expected.filter(|expected| *expected != row.changed) {
-            Some(expected) => Err(Refused::FrameworkChanged { expected, last: row.changed }),
+            Some(expected) => Err(Refused::FrameworkChanged {
+                expected,
+                last: row.changed,
+            }),
             None => Ok(row),
         }
     }

@@ -63,13 +63,22 @@ impl Ground {
         options: Options,
     ) -> Self {
         let spawner = Spawner::new(&supplies);
-        let Supplies { store, prompts, budget, code, recall, approvals, .. } = supplies;
+        let Supplies {
+            store,
+            prompts,
+            budget,
+            code,
+            recall,
+            approvals,
+            ..
+        } = supplies;
         let (waker, options) = (Waker::default(), Arc::new(options));
         let threads = tokio::runtime::Handle::current().metrics().num_workers();
         let mind = Mind {
             tools,
             client: Arc::new(
-                ModelClient::new(store.clone(), model, prompts.clone(), history).telling_self(options.mood.enabled),
+                ModelClient::new(store.clone(), model, prompts.clone(), history)
+                    .telling_self(options.mood.enabled),
             ),
             options: options.turn.clone(),
             budget: budget.clone(),
@@ -80,7 +89,11 @@ impl Ground {
             tally: Arc::default(),
             beside: TaskTracker::new(),
         };
-        let submodules = if options.default_submodules { prompts.submodules.clone() } else { Vec::new() };
+        let submodules = if options.default_submodules {
+            prompts.submodules.clone()
+        } else {
+            Vec::new()
+        };
         Self {
             quotas: Arc::new(Quotas::new(store.clone(), budget)),
             running: Running::new(store.clone()),
@@ -97,7 +110,11 @@ impl Ground {
     }
 
     /// The row of a thread that must be there.
-    pub async fn known_thread(&self, space: &Space, thread: &ThreadId) -> Result<ThreadRow, Refused> {
+    pub async fn known_thread(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+    ) -> Result<ThreadRow, Refused> {
         let row = self.store.thread(space, thread).await?;
         row.ok_or_else(|| Refused::NotFound(format!("thread {thread}")))
     }
@@ -133,7 +150,10 @@ impl Waker {
     pub fn on_stored(&self) -> OnStored {
         let waker = self.clone();
         Arc::new(move |space: &Space, event: &Event| {
-            waker.runtime().into_iter().for_each(|runtime| runtime.on_stored(space, event));
+            waker
+                .runtime()
+                .into_iter()
+                .for_each(|runtime| runtime.on_stored(space, event));
         })
     }
 

@@ -56,31 +56,69 @@ impl Runtime {
     /// Starts: takes up what waits, and looks for more now and then.
     pub fn start(ground: Ground, kinds: Vec<Arc<dyn Work>>) -> Self {
         let (all, on_stored) = (CancellationToken::new(), ground.waker.on_stored());
-        let Ground { store, options, mind, .. } = &ground;
+        let Ground {
+            store,
+            options,
+            mind,
+            ..
+        } = &ground;
         let requests = Requests {
             store: store.clone(),
             tools: mind.tools.clone(),
             on_stored: on_stored.clone(),
             all: all.clone(),
         };
-        let waits = Waits { store: store.clone(), on_stored: on_stored.clone(), all: all.clone() };
-        let ends = Ends { store: store.clone(), on_stored: on_stored.clone(), waits: waits.clone(), all: all.clone() };
+        let waits = Waits {
+            store: store.clone(),
+            on_stored: on_stored.clone(),
+            all: all.clone(),
+        };
+        let ends = Ends {
+            store: store.clone(),
+            on_stored: on_stored.clone(),
+            waits: waits.clone(),
+            all: all.clone(),
+        };
         let inbox = Inbox::new(&ground);
-        let firing = Firing { store: store.clone(), inbox: inbox.clone() };
+        let firing = Firing {
+            store: store.clone(),
+            inbox: inbox.clone(),
+        };
         let (set, scan) = (Arc::default(), options.scan);
-        let timers = Timers { store: store.clone(), firing, on_stored, set, scan, all: all.clone() };
+        let timers = Timers {
+            store: store.clone(),
+            firing,
+            on_stored,
+            set,
+            scan,
+            all: all.clone(),
+        };
         let parts = Parts {
             store: store.clone(),
             running: ground.running.clone(),
             waits: waits.clone(),
-            remote: RemoteCancel { store: store.clone(), policy: options.turn.policy },
+            remote: RemoteCancel {
+                store: store.clone(),
+                policy: options.turn.policy,
+            },
             processors: mind.processors.clone(),
             tasks: mind.beside.clone(),
             all: all.clone(),
-            times: Times { lease: options.lease, scan: options.scan },
+            times: Times {
+                lease: options.lease,
+                scan: options.scan,
+            },
         };
         let lease_loop = LeaseLoop::new(parts, kinds);
-        let inner = Arc::new(Inner { ground, lease_loop, ends, inbox, timers, requests, all });
+        let inner = Arc::new(Inner {
+            ground,
+            lease_loop,
+            ends,
+            inbox,
+            timers,
+            requests,
+            all,
+        });
         let wakes: Arc<dyn Wakes> = inner.clone();
         inner.ground.waker.leads_to(Arc::downgrade(&wakes));
         inner.watch_tasks(waits);
@@ -124,13 +162,22 @@ impl Runtime {
 
     /// Cancels the work on a thread that is under way, or is about to be, down to the provider's connection; where another server
     /// may do it, that one is told through the log. False: there is none.
-    pub async fn cancel(&self, space: &Space, thread: &ThreadId, user: Option<&str>) -> Result<bool, Refused> {
+    pub async fn cancel(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        user: Option<&str>,
+    ) -> Result<bool, Refused> {
         let row = self.0.ground.known_thread(space, thread).await?;
         let was_at_work = match self.0.lease_loop.kind_of(thread) {
             Some(kind) => kind.cancel(space, &row, user).await?,
             None => false,
         };
-        let waited = self.0.requests.withdraw(space, thread, "the thread was cancelled").await?;
+        let waited = self
+            .0
+            .requests
+            .withdraw(space, thread, "the thread was cancelled")
+            .await?;
         Ok(was_at_work || waited)
     }
 
@@ -148,7 +195,10 @@ impl Runtime {
         let tasks = &self.0.ground.mind.beside;
         tasks.close();
         // What is left now has been told to stop; a tool that does not listen is not waited for.
-        if tokio::time::timeout(LAST_TASKS, tasks.wait()).await.is_err() {
+        if tokio::time::timeout(LAST_TASKS, tasks.wait())
+            .await
+            .is_err()
+        {
             tracing::warn!("some work did not stop in time and is taken up at the next start");
         }
     }
@@ -182,7 +232,9 @@ impl Wakes for Inner {
 
     /// A thread that the event wakes is looked after, a timer that it sets is waited for, what follows from an end is done.
     fn on_stored(&self, space: &Space, event: &Event) {
-        let (running, key) = (&self.ground.running, || (space.clone(), event.thread.clone()));
+        let (running, key) = (&self.ground.running, || {
+            (space.clone(), event.thread.clone())
+        });
         if let Some(status) = event.ended_as().and_then(Status::parse) {
             // The work that runs here; another server follows the threads that it works on.
             running.stop(&key(), Why::Cancel);
@@ -208,8 +260,11 @@ impl Wakes for Inner {
 impl Inner {
     /// Settles what an event leaves of requests to people, beside whatever is under way.
     fn settle_requests(&self, space: &Space, event: &Event) {
-        let Some(left) = left_of_requests(event) else { return };
-        let (requests, space, thread) = (self.requests.clone(), space.clone(), event.thread.clone());
+        let Some(left) = left_of_requests(event) else {
+            return;
+        };
+        let (requests, space, thread) =
+            (self.requests.clone(), space.clone(), event.thread.clone());
         self.ground.mind.beside.spawn(async move {
             let settled = match left {
                 Left::Away => requests.answer_away(&space).await,
@@ -226,12 +281,21 @@ impl Inner {
 
 /// Whether a fact says that a thread without a mailbox has work.
 fn is_due(fact: &Fact<'_>) -> bool {
-    matches!(fact, Fact::Trials(Trials::Due) | Fact::Summaries(Summaries::Due { .. }))
+    matches!(
+        fact,
+        Fact::Trials(Trials::Due) | Fact::Summaries(Summaries::Due { .. })
+    )
 }
 
 /// Whether a fact brings a time with it at which something is due.
 fn sets_a_time(fact: &Fact<'_>) -> bool {
-    let is_set = matches!(fact, Fact::Set(Set { change: Change::Timer(_) | Change::Schedule(_), .. }));
+    let is_set = matches!(
+        fact,
+        Fact::Set(Set {
+            change: Change::Timer(_) | Change::Schedule(_),
+            ..
+        })
+    );
     is_set || matches!(fact, Fact::ApprovalPending(_) | Fact::Question(_))
 }
 
@@ -255,9 +319,12 @@ fn left_of_requests(event: &Event) -> Option<Left> {
             _ => None,
         },
         Fact::ApprovalPending(_) | Fact::Question(_) => Some(Left::Asked),
-        Fact::Set(Set { key, change: Change::Setting(setting), .. }) => {
-            (key == Setting::UserAway.as_str() && setting.value == Value::Bool(true)).then_some(Left::Away)
-        }
+        Fact::Set(Set {
+            key,
+            change: Change::Setting(setting),
+            ..
+        }) => (key == Setting::UserAway.as_str() && setting.value == Value::Bool(true))
+            .then_some(Left::Away),
         _ => event.ends_thread().then_some(Left::Over),
     }
 }

@@ -12,12 +12,22 @@ const THOUGHTS: u32 = 10;
 
 impl Runtime {
     /// Who a thread is, and its newest thoughts, the newest first. The main thread need not be there yet.
-    pub async fn identity(&self, space: &Space, thread: &ThreadId) -> Result<(Identity, Vec<Event>), Refused> {
+    pub async fn identity(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+    ) -> Result<(Identity, Vec<Event>), Refused> {
         let row = self.store().thread(space, thread).await?;
         if row.is_none() && !thread.is_main() {
             return Err(Refused::NotFound(format!("thread {thread}")));
         }
-        let identity = self.0.ground.mind.client.identity(space, row.as_ref()).await?;
+        let identity = self
+            .0
+            .ground
+            .mind
+            .client
+            .identity(space, row.as_ref())
+            .await?;
         let query = Query {
             thread: Some(thread.clone()),
             tags: vec![tag::THOUGHT.to_owned()],

@@ -46,6 +46,12 @@ impl Kinds {
 
     /// All kinds, in the order in which they are asked whose a thread is.
     pub fn all(&self) -> Vec<Arc<dyn Work>> {
-        vec![self.trials.clone(), self.summaries.clone(), self.missions.clone(), self.runs.clone(), self.turns.clone()]
+        vec![
+            self.trials.clone(),
+            self.summaries.clone(),
+            self.missions.clone(),
+            self.runs.clone(),
+            self.turns.clone(),
+        ]
     }
 }

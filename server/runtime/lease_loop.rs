@@ -106,7 +106,13 @@ impl LeaseLoop {
     /// A loop over these kinds of work. Nothing runs yet.
     pub fn new(parts: Parts, kinds: Vec<Arc<dyn Work>>) -> Self {
         let (draining, telling) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self(Arc::new(Inner { parts, kinds, leases: Mutex::default(), draining, telling }))
+        Self(Arc::new(Inner {
+            parts,
+            kinds,
+            leases: Mutex::default(),
+            draining,
+            telling,
+        }))
     }
 
     fn leases(&self) -> MutexGuard<'_, HashMap<Fence, Arc<Stop>>> {
@@ -116,7 +122,12 @@ impl LeaseLoop {
 
     /// Sees to it that somebody looks after a thread, at this place if it has one already.
     pub fn wake(&self, key: ThreadKey, place: Option<Place>) {
-        let Parts { running, processors, tasks, .. } = &self.0.parts;
+        let Parts {
+            running,
+            processors,
+            tasks,
+            ..
+        } = &self.0.parts;
         if self.is_draining() {
             self.leave_to_others();
         } else if running.enter(&key, place) {
@@ -149,7 +160,12 @@ impl LeaseLoop {
 
     /// Does a thread's work until it has nothing to do.
     async fn look_after(self, key: ThreadKey) {
-        let Parts { store, running, all, .. } = &self.0.parts;
+        let Parts {
+            store,
+            running,
+            all,
+            ..
+        } = &self.0.parts;
         let Some(kind) = self.kind_of(&key.1) else {
             tracing::error!(space = %key.0, thread = %key.1, "no kind of work of this server is the thread's: it is left alone");
             running.leave(&key, true, true);
@@ -158,11 +174,13 @@ impl LeaseLoop {
         let (mut pause, mut woken, mut trouble) = (PAUSE, true, Trouble::default());
         loop {
             running.looks(&key);
-            let looked =
-                match AssertUnwindSafe(self.look(kind.as_ref(), &key, woken, &mut trouble)).catch_unwind().await {
-                    Ok(looked) => looked,
-                    Err(panic) => Err(self.broke_down(&key, &mut trouble, supervisor::words(&*panic))),
-                };
+            let looked = match AssertUnwindSafe(self.look(kind.as_ref(), &key, woken, &mut trouble))
+                .catch_unwind()
+                .await
+            {
+                Ok(looked) => looked,
+                Err(panic) => Err(self.broke_down(&key, &mut trouble, supervisor::words(&*panic))),
+            };
             store.unserved().note_thread(&key.0, &key.1, &looked);
             if looked.is_ok() {
                 (pause, trouble) = (PAUSE, Trouble::default());
@@ -184,7 +202,9 @@ impl LeaseLoop {
             if stopping {
                 self.leave_to_others();
             }
-            let Some(again) = running.leave(&key, idle, stopping) else { return };
+            let Some(again) = running.leave(&key, idle, stopping) else {
+                return;
+            };
             woken = again || matches!(looked, Ok(Looked::Worked(_)));
         }
     }
@@ -192,8 +212,14 @@ impl LeaseLoop {
     /// A defect of ours outside of the work itself: the lease is given back, and the work that met it is not tried again.
     fn broke_down(&self, key: &ThreadKey, trouble: &mut Trouble, why: &str) -> StoreError {
         let mut leases = self.leases();
-        trouble.held = leases.keys().find(|fence| (&fence.space, &fence.thread) == (&key.0, &key.1)).cloned();
-        trouble.held.iter().for_each(|fence| drop(leases.remove(fence)));
+        trouble.held = leases
+            .keys()
+            .find(|fence| (&fence.space, &fence.thread) == (&key.0, &key.1))
+            .cloned();
+        trouble
+            .held
+            .iter()
+            .for_each(|fence| drop(leases.remove(fence)));
         trouble.attempts.refused = TRIES;
         self.0.parts.running.end(key);
         tracing::error!(space = %key.0, thread = %key.1, why, "a thread met a defect of this server");
@@ -209,17 +235,33 @@ impl LeaseLoop {
         trouble: &mut Trouble,
     ) -> Result<Looked, StoreError> {
         let (space, thread) = key;
-        let Parts { store, times, running, remote, .. } = &self.0.parts;
+        let Parts {
+            store,
+            times,
+            running,
+            remote,
+            ..
+        } = &self.0.parts;
         self.put_right(key, trouble).await?;
-        if !woken && !store.thread(space, thread).await?.is_some_and(|row| has_work(&row)) {
+        if !woken
+            && !store
+                .thread(space, thread)
+                .await?
+                .is_some_and(|row| has_work(&row))
+        {
             return Ok(Looked::Nothing);
         }
         let _place = kind.place(space, thread).await;
         // Followed first, then read: what another server stores about the work is in one of the two.
-        let follower = store.is_shared().then(|| store.feed().follow(space, Some(thread)));
+        let follower = store
+            .is_shared()
+            .then(|| store.feed().follow(space, Some(thread)));
         // None of the two is given up for the other: a lease that is taken is known.
-        let (leased, prepared) = tokio::join!(store.lease(space, thread, times.lease), kind.prepare(space));
-        let Some(Leased { fence, row }) = leased? else { return Ok(Looked::Nothing) };
+        let (leased, prepared) =
+            tokio::join!(store.lease(space, thread, times.lease), kind.prepare(space));
+        let Some(Leased { fence, row }) = leased? else {
+            return Ok(Looked::Nothing);
+        };
         // The lease is held until it is given back: whoever looks next would find the thread taken.
         let read = row.and_then(|row| Ok((row.filter(has_work), prepared?)));
         let (row, prepared) = read.inspect_err(|_| trouble.held = Some(fence.clone()))?;
@@ -227,15 +269,23 @@ impl LeaseLoop {
             store.release(&fence).await?;
             return Ok(Looked::Nothing);
         };
-        let postponed = kind.postpone(&row, &fence).await.inspect_err(|_| trouble.held = Some(fence.clone()))?;
+        let postponed = kind
+            .postpone(&row, &fence)
+            .await
+            .inspect_err(|_| trouble.held = Some(fence.clone()))?;
         if let Some(looked) = postponed {
             return Ok(looked);
         }
         let stop = Arc::new(Stop::new(&self.0.parts.all));
         self.leases().insert(fence.clone(), stop.clone());
         running.begin(key, &stop);
-        let claim =
-            Claim { row: row.clone(), fence: fence.clone(), stop: stop.clone(), prepared, attempts: trouble.attempts };
+        let claim = Claim {
+            row: row.clone(),
+            fence: fence.clone(),
+            stop: stop.clone(),
+            prepared,
+            attempts: trouble.attempts,
+        };
         let looked = match follower {
             None => kind.work(claim).await,
             Some(follower) => tokio::select! {
@@ -283,7 +333,11 @@ impl LeaseLoop {
                 self.break_waits(key, status == Status::Waiting).await?;
                 trouble.waits = false;
                 // Read once, for who follows and for whether to look again.
-                Ok(if running.show(key, status, 0).await { Looked::Worked(status) } else { Looked::Nothing })
+                Ok(if running.show(key, status, 0).await {
+                    Looked::Worked(status)
+                } else {
+                    Looked::Nothing
+                })
             }
             Ok(Looked::Nothing) => {
                 running.show(key, Status::Idle, 0).await;
@@ -293,7 +347,11 @@ impl LeaseLoop {
         }
     }
 
-    async fn break_waits(&self, (space, thread): &ThreadKey, waits: bool) -> Result<(), StoreError> {
+    async fn break_waits(
+        &self,
+        (space, thread): &ThreadKey,
+        waits: bool,
+    ) -> Result<(), StoreError> {
         if waits {
             self.0.parts.waits.break_wait(space, thread).await?;
         }
@@ -312,14 +370,19 @@ impl LeaseLoop {
     async fn put_right(&self, key: &ThreadKey, trouble: &mut Trouble) -> Result<(), StoreError> {
         let store = &self.0.parts.store;
         self.give_back(trouble).await?;
-        let rest = if trouble.attempts.away > TRIES { RARELY } else { SELDOM };
+        let rest = if trouble.attempts.away > TRIES {
+            RARELY
+        } else {
+            SELDOM
+        };
         if trouble.attempts.away > 1 && trouble.since.is_some_and(|since| since.elapsed() < rest) {
             // What work leads to may be larger than what is said here: the store is asked for as much as it refused last. Not for
             // ever: one that is slow may take a turn and not this.
             store.ping().await?;
         }
         // After so many the thread cannot even be read, and the log need not be filled with it.
-        if trouble.unsaid.is_some() && trouble.attempts.refused.max(trouble.attempts.away) <= TRIES {
+        if trouble.unsaid.is_some() && trouble.attempts.refused.max(trouble.attempts.away) <= TRIES
+        {
             let text = "the log could not be read or written while the thread was run; it goes on where it was";
             let failure = Failure::new(FailureKind::Store, text).retryable();
             let failure = Draft::failure(&key.1, None, &Who::Core, &failure);
@@ -335,14 +398,22 @@ impl LeaseLoop {
 
     /// Tells those who wait for the thread.
     fn tell_of_trouble(&self, (space, thread): &ThreadKey) {
-        let text =
-            "the log cannot be read or written now; what was acknowledged is kept, and the thread goes on when it can";
-        self.0.parts.store.feed().hint(space, 0, Hint::Trouble { thread: thread.clone(), text: text.into() });
+        let text = "the log cannot be read or written now; what was acknowledged is kept, and the thread goes on when it can";
+        self.0.parts.store.feed().hint(
+            space,
+            0,
+            Hint::Trouble {
+                thread: thread.clone(),
+                text: text.into(),
+            },
+        );
     }
 
     /// Looks for threads that wait and nobody runs: after a start, when another server goes, and from time to time, as it may have died.
     pub async fn scan(self) {
-        let Parts { store, all, times, .. } = &self.0.parts;
+        let Parts {
+            store, all, times, ..
+        } = &self.0.parts;
         loop {
             self.say_present();
             match store.waiting(PAGE).await {
@@ -359,7 +430,9 @@ impl LeaseLoop {
 
     /// Prolongs the leases of running work; what has lost its lease is left.
     pub async fn renew(self) {
-        let Parts { store, all, times, .. } = &self.0.parts;
+        let Parts {
+            store, all, times, ..
+        } = &self.0.parts;
         loop {
             tokio::select! {
                 () = all.cancelled() => return,
@@ -375,7 +448,9 @@ impl LeaseLoop {
             match renewed.unwrap_or_else(|_| Err(late())) {
                 Ok(lost) => {
                     let leases = self.leases();
-                    lost.iter().filter_map(|fence| leases.get(fence)).for_each(|stop| stop.stop(Why::Leave));
+                    lost.iter()
+                        .filter_map(|fence| leases.get(fence))
+                        .for_each(|stop| stop.stop(Why::Leave));
                 }
                 Err(error) => tracing::warn!(%error, "leases could not be renewed"),
             }

@@ -101,6 +101,10 @@ impl Default for Options {
 impl Options {
     /// How turns recall by this.
     pub fn recalling(&self, finder: Arc<Recall>) -> Recalling {
-        Recalling { finder, tokens: self.recall_in_turns, limit: Duration::from_millis(self.recall_in_turns_ms) }
+        Recalling {
+            finder,
+            tokens: self.recall_in_turns,
+            limit: Duration::from_millis(self.recall_in_turns_ms),
+        }
     }
 }

@@ -47,7 +47,16 @@ impl Default for Options {
 impl Options {
     /// The most that a mission may use up.
     pub fn budget(&self) -> MissionBudget {
-        let Self { model_calls, tokens, time_ms, .. } = *self;
-        MissionBudget { model_calls, tokens, time_ms }
+        let Self {
+            model_calls,
+            tokens,
+            time_ms,
+            ..
+        } = *self;
+        MissionBudget {
+            model_calls,
+            tokens,
+            time_ms,
+        }
     }
 }

@@ -24,7 +24,11 @@ pub struct Opening {
 impl Opening {
     /// With these submodules in a new space.
     pub fn new(store: Arc<dyn Store>, submodules: Vec<(Name, String)>) -> Self {
-        Self { store, submodules, opened: Mutex::default() }
+        Self {
+            store,
+            submodules,
+            opened: Mutex::default(),
+        }
     }
 
     /// Gives a new space its first submodules, once. To be called before anything else is done for a space: what is appended
@@ -47,11 +51,23 @@ impl Opening {
         }
         let thread = ThreadId::default();
         let create = |(name, prompt): &(Name, String)| {
-            let submodule = Submodule { prompt: prompt.clone() };
+            let submodule = Submodule {
+                prompt: prompt.clone(),
+            };
             let draft = Draft::set(&thread, name.as_str(), Change::Submodule(Some(submodule)));
-            draft.only_if(Condition::NewSubmodule { name: name.clone(), most: usize::MAX })
+            draft.only_if(Condition::NewSubmodule {
+                name: name.clone(),
+                most: usize::MAX,
+            })
         };
-        match self.store.append(Append::free(space, self.submodules.iter().map(create).collect())).await {
+        match self
+            .store
+            .append(Append::free(
+                space,
+                self.submodules.iter().map(create).collect(),
+            ))
+            .await
+        {
             // Unmet: another server opened the space at the same time.
             Ok(_) | Err(StoreError::Unmet(_)) => Ok(()),
             Err(error) => Err(error),

@@ -18,14 +18,23 @@ impl Runtime {
     /// Creates a thread. The server assigns the id: the label, with a number where that is taken. Its parent is told.
     pub async fn create_thread(&self, space: &Space, new: NewThread) -> Result<ThreadRow, Refused> {
         self.open(space).await?;
-        let limits = ThreadLimits::new(&self.0.ground.options.budget, self.0.ground.options.tool_limits.threads);
+        let limits = ThreadLimits::new(
+            &self.0.ground.options.budget,
+            self.0.ground.options.tool_limits.threads,
+        );
         self.check_new(space, &new, &limits).await?;
         for (_, thread) in ids(new.parent.as_ref(), new.label.as_ref(), id::fresh())? {
             if self.0.ground.store.thread(space, &thread).await?.is_some() {
                 continue;
             }
             let drafts = limits.drafts(&new, &thread, None, Ahead::default());
-            match self.0.ground.store.append(Append::free(space, drafts)).await {
+            match self
+                .0
+                .ground
+                .store
+                .append(Append::free(space, drafts))
+                .await
+            {
                 Ok(_) => return self.0.ground.known_thread(space, &thread).await,
                 Err(StoreError::Unmet(unmet)) => {
                     if let Some(why_not) = NotMade::by_append(&unmet, &new, &thread, &limits) {
@@ -39,7 +48,12 @@ impl Runtime {
     }
 
     /// Whether everything that a new thread names is there, and there is room for it.
-    async fn check_new(&self, space: &Space, new: &NewThread, limits: &ThreadLimits) -> Result<(), Refused> {
+    async fn check_new(
+        &self,
+        space: &Space,
+        new: &NewThread,
+        limits: &ThreadLimits,
+    ) -> Result<(), Refused> {
         let parent = match &new.parent {
             Some(parent) => Some(self.0.ground.known_thread(space, parent).await?),
             None => None,
@@ -47,7 +61,10 @@ impl Runtime {
         limits.check(new, parent.as_ref(), Ahead::default())?;
         if let Some(submodules) = &new.settings.submodules {
             let known = self.0.ground.store.submodules(space).await?;
-            if let Some(name) = submodules.iter().find(|name| !known.iter().any(|row| row.name == **name)) {
+            if let Some(name) = submodules
+                .iter()
+                .find(|name| !known.iter().any(|row| row.name == **name))
+            {
                 return Err(Refused::NotFound(format!("submodule {name}")));
             }
         }
@@ -60,7 +77,12 @@ impl Runtime {
     /// Ends a thread (status `stopped`): its turn is cancelled, it takes no more messages. With `subtree` all threads below it end,
     /// too; without, they get the nearest living thread above as their parent. Those who know it are told after the answer where they
     /// are very many, and so are those who get another parent.
-    pub async fn end(&self, space: &Space, thread: &ThreadId, subtree: bool) -> Result<ThreadRow, Refused> {
+    pub async fn end(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        subtree: bool,
+    ) -> Result<ThreadRow, Refused> {
         let row = self.0.ground.known_thread(space, thread).await?;
         if thread.is_main() && !row.status.is_final() {
             return Err(Refused::Unprocessable(format!(
@@ -72,16 +94,33 @@ impl Runtime {
             self.0.ends.end_the_rest(space, thread).await?;
             return Err(Refused::Ended(thread.clone()));
         }
-        if let Some(kind) = self.0.lease_loop.kind_of(thread).filter(|kind| kind.is_whole_thread()) {
+        if let Some(kind) = self
+            .0
+            .lease_loop
+            .kind_of(thread)
+            .filter(|kind| kind.is_whole_thread())
+        {
             kind.cancel(space, &row, None).await?;
             return self.0.ground.known_thread(space, thread).await;
         }
         let below = if subtree { Below::End } else { Below::Stay };
-        self.0.ends.end(space, thread, "ended from outside", below).await?;
+        self.0
+            .ends
+            .end(space, thread, "ended from outside", below)
+            .await?;
         if subtree {
             // What a turn below made meanwhile ends with it.
-            for row in self.0.ground.store.descendants(space, thread, None, PAGE).await? {
-                self.0.ends.end(space, &row.thread, PARENT_ENDED, below).await?;
+            for row in self
+                .0
+                .ground
+                .store
+                .descendants(space, thread, None, PAGE)
+                .await?
+            {
+                self.0
+                    .ends
+                    .end(space, &row.thread, PARENT_ENDED, below)
+                    .await?;
             }
         }
         self.0.ground.known_thread(space, thread).await
@@ -98,12 +137,22 @@ impl Runtime {
         self.open(space).await?;
         let limit = self.0.ground.options.tool_limits.submodules;
         let condition = match create {
-            true => Condition::NewSubmodule { name: name.clone(), most: limit as usize },
+            true => Condition::NewSubmodule {
+                name: name.clone(),
+                most: limit as usize,
+            },
             false => Condition::HasSubmodule(name.clone()),
         };
-        let change = Change::Submodule(Some(Submodule { prompt: prompt.to_owned() }));
+        let change = Change::Submodule(Some(Submodule {
+            prompt: prompt.to_owned(),
+        }));
         let draft = Draft::set(&ThreadId::default(), name.as_str(), change).only_if(condition);
-        let stored = self.0.ground.store.append(Append::free(space, vec![draft])).await;
+        let stored = self
+            .0
+            .ground
+            .store
+            .append(Append::free(space, vec![draft]))
+            .await;
         let rows = self.0.ground.store.submodules(space).await?;
         let known = rows.iter().any(|row| row.name == *name);
         match stored {
@@ -112,12 +161,19 @@ impl Runtime {
                 return Err(Refused::Exists(format!("the submodule {name}")));
             }
             Err(StoreError::Unmet(_)) if create => {
-                return Err(Refused::TooMany { what: "submodules in a space", limit });
+                return Err(Refused::TooMany {
+                    what: "submodules in a space",
+                    limit,
+                });
             }
-            Err(StoreError::Unmet(_)) => return Err(Refused::NotFound(format!("submodule {name}"))),
+            Err(StoreError::Unmet(_)) => {
+                return Err(Refused::NotFound(format!("submodule {name}")));
+            }
             Err(error) => return Err(error.into()),
         }
-        rows.into_iter().find(|row| row.name == *name).ok_or_else(|| Refused::NotFound(format!("submodule {name}")))
+        rows.into_iter()
+            .find(|row| row.name == *name)
+            .ok_or_else(|| Refused::NotFound(format!("submodule {name}")))
     }
 
     /// The space's submodules by name; a space that nobody has used yet gets its first ones now.
@@ -131,7 +187,13 @@ impl Runtime {
         self.open(space).await?;
         let draft = Draft::set(&ThreadId::default(), name.as_str(), Change::Submodule(None));
         let draft = draft.only_if(Condition::HasSubmodule(name.clone()));
-        match self.0.ground.store.append(Append::free(space, vec![draft])).await {
+        match self
+            .0
+            .ground
+            .store
+            .append(Append::free(space, vec![draft]))
+            .await
+        {
             Ok(_) => Ok(()),
             Err(StoreError::Unmet(_)) => Err(Refused::NotFound(format!("submodule {name}"))),
             Err(error) => Err(error.into()),

@@ -31,10 +31,16 @@ pub(super) async fn prompt_view(
 }
 
 /// The last call of the event's own module before it.
-async fn record_behind(store: &dyn Store, space: &Space, event: &Event) -> Result<Option<Event>, StoreError> {
+async fn record_behind(
+    store: &dyn Store,
+    space: &Space,
+    event: &Event,
+) -> Result<Option<Event>, StoreError> {
     let fact = event.fact();
     let is_frame = matches!(fact, Fact::TurnStarted(_) | Fact::TurnEnded(_));
-    let Some(turn) = event.turn().filter(|_| !is_frame) else { return Ok(None) };
+    let Some(turn) = event.turn().filter(|_| !is_frame) else {
+        return Ok(None);
+    };
     let module = match fact.submodule() {
         Some(name) => format!("call:submodule:{name}"),
         None => "call:decision".to_owned(),

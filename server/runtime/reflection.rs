@@ -18,18 +18,38 @@ const REFLECTION: &str = "reflection";
 impl Runtime {
     /// What a value of the setting does to the schedule.
     pub(super) fn reflection(&self, value: &Value) -> Result<Draft, Refused> {
-        let schedule = value.as_f64().map(|seconds| self.reflecting(seconds, time::now())).transpose()?;
-        Ok(Draft::set(&ThreadId::default(), REFLECTION, Change::Schedule(schedule.map(Box::new))))
+        let schedule = value
+            .as_f64()
+            .map(|seconds| self.reflecting(seconds, time::now()))
+            .transpose()?;
+        Ok(Draft::set(
+            &ThreadId::default(),
+            REFLECTION,
+            Change::Schedule(schedule.map(Box::new)),
+        ))
     }
 
     fn reflecting(&self, seconds: f64, now: Timestamp) -> Result<Schedule, Refused> {
-        let invalid = |error: crate::words::id::InvalidId| Refused::Unprocessable(error.to_string());
-        let text = self.0.ground.mind.client.prompts().reflection.source().as_str();
+        let invalid =
+            |error: crate::words::id::InvalidId| Refused::Unprocessable(error.to_string());
+        let text = self
+            .0
+            .ground
+            .mind
+            .client
+            .prompts()
+            .reflection
+            .source()
+            .as_str();
         let schedule = Schedule {
             thread: ThreadId::parse(REFLECTION).map_err(invalid)?,
             event: Name::parse(REFLECTION).map_err(invalid)?,
             payload: [("text".to_owned(), text.into())].into_iter().collect(),
-            when: When { seconds: Some(seconds), ..When::of(RecurrenceKind::Every) }.starting(now),
+            when: When {
+                seconds: Some(seconds),
+                ..When::of(RecurrenceKind::Every)
+            }
+            .starting(now),
             // Reflections do not pile up, and one that was missed is not made up for.
             overlap: Overlap::Skip,
             catch_up_s: seconds.max(1.0),

@@ -98,23 +98,31 @@ pub enum Refused {
 
 impl From<NotMade> for Refused {
     fn from(why_not: NotMade) -> Self {
-        let too_many = |what, limit: u64| Self::TooMany { what, limit: u32::try_from(limit).unwrap_or(u32::MAX) };
+        let too_many = |what, limit: u64| Self::TooMany {
+            what,
+            limit: u32::try_from(limit).unwrap_or(u32::MAX),
+        };
         match why_not {
             NotMade::Main => Self::Unprocessable(format!(
                 "{MAIN} is kept for the conversation that a message without a thread goes to; choose another label for a process"
             )),
-            NotMade::OfRuns(parent) => {
-                Self::Unprocessable(format!("{parent} is kept for runs of pipelines, which have no subthreads"))
-            }
+            NotMade::OfRuns(parent) => Self::Unprocessable(format!(
+                "{parent} is kept for runs of pipelines, which have no subthreads"
+            )),
             NotMade::Ended(parent) => Self::Ended(parent),
-            NotMade::Depth(most) => Self::Unprocessable(format!("threads may be nested {most} deep (budget.depth)")),
-            NotMade::Subthreads(most) => {
-                too_many("subthreads of a thread that have not ended (budget.subthreads)", most)
+            NotMade::Depth(most) => {
+                Self::Unprocessable(format!("threads may be nested {most} deep (budget.depth)"))
             }
+            NotMade::Subthreads(most) => too_many(
+                "subthreads of a thread that have not ended (budget.subthreads)",
+                most,
+            ),
             NotMade::Contacts(most) => too_many("contacts of a thread (budget.contacts)", most),
             NotMade::Threads(most) => too_many_threads(most),
             NotMade::Id(why) => Self::Unprocessable(why),
-            NotMade::NoFreeId => Self::Unprocessable("no free id was found for the label; choose another".into()),
+            NotMade::NoFreeId => {
+                Self::Unprocessable("no free id was found for the label; choose another".into())
+            }
         }
     }
 }

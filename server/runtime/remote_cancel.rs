@@ -33,7 +33,13 @@ pub struct RemoteCancel {
 
 impl RemoteCancel {
     /// Stops work when the log says so. `told` follows the thread since before its row was read.
-    pub async fn stop(&self, space: &Space, row: &ThreadRow, mut told: Follower, stop: &Stop) -> Infallible {
+    pub async fn stop(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        mut told: Follower,
+        stop: &Stop,
+    ) -> Infallible {
         let policy = Settings::of(&row.settings).policy.unwrap_or(self.policy);
         let mut seen = row.head;
         loop {
@@ -42,7 +48,9 @@ impl RemoteCancel {
                 Ok(events) => {
                     for shown in events {
                         seen = shown.event.seq;
-                        reason(&shown.event, row, policy).into_iter().for_each(|why| stop.stop(why));
+                        reason(&shown.event, row, policy)
+                            .into_iter()
+                            .for_each(|why| stop.stop(why));
                     }
                 }
                 Err(error) => {
@@ -74,7 +82,15 @@ impl RemoteCancel {
         };
         let events = self.store.events(space, &query).await?;
         // The text is not asked for here.
-        Ok(events.into_iter().map(|event| Arc::new(Shown { event, json: "".into() })).collect())
+        Ok(events
+            .into_iter()
+            .map(|event| {
+                Arc::new(Shown {
+                    event,
+                    json: "".into(),
+                })
+            })
+            .collect())
     }
 }
 
@@ -83,10 +99,22 @@ fn reason(event: &Event, row: &ThreadRow, policy: Policy) -> Option<Why> {
     if event.thread != row.thread {
         return None;
     }
-    if matches!(event.fact(), Fact::Run(RunFact { what: RunNews::Paused { .. }, .. })) {
+    if matches!(
+        event.fact(),
+        Fact::Run(RunFact {
+            what: RunNews::Paused { .. },
+            ..
+        })
+    ) {
         return Some(Why::Leave);
     }
-    let cancels_run = matches!(event.fact(), Fact::Run(RunFact { what: RunNews::Cancel { .. }, .. }));
+    let cancels_run = matches!(
+        event.fact(),
+        Fact::Run(RunFact {
+            what: RunNews::Cancel { .. },
+            ..
+        })
+    );
     if cancels_run || event.cancels(row.turn_at_hand()) || event.ends_thread() {
         return Some(Why::Cancel);
     }

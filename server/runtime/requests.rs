@@ -73,45 +73,93 @@ impl Requests {
         let (row, parked) = self.open(space, id, RequestState::Approval).await?;
         let (by, thread) = (Some(by), &row.thread);
         let (drafts, word): (Vec<Draft>, _) = match said {
-            Said::Approve(edited) => (vec![self.grant(space, &row, &parked, edited, reason, by).await?], "granted"),
-            Said::Reject => (parked.settled(thread, Settled::Denied { by, reason }), "denied"),
-            Said::Respond(text) => {
-                (parked.settled(thread, Settled::Answered { by, text: &text, value: None }), "answered")
-            }
+            Said::Approve(edited) => (
+                vec![self.grant(space, &row, &parked, edited, reason, by).await?],
+                "granted",
+            ),
+            Said::Reject => (
+                parked.settled(thread, Settled::Denied { by, reason }),
+                "denied",
+            ),
+            Said::Respond(text) => (
+                parked.settled(
+                    thread,
+                    Settled::Answered {
+                        by,
+                        text: &text,
+                        value: None,
+                    },
+                ),
+                "answered",
+            ),
         };
         self.append_first(space, &row, drafts).await?;
         Ok(word)
     }
 
     /// Answers a question. `by`: who answers.
-    pub async fn answer(&self, space: &Space, id: &str, reply: Reply, by: Option<&str>) -> Result<(), Refused> {
+    pub async fn answer(
+        &self,
+        space: &Space,
+        id: &str,
+        reply: Reply,
+        by: Option<&str>,
+    ) -> Result<(), Refused> {
         let (row, parked) = self.open(space, id, RequestState::Question).await?;
         let reply = checked_answer(&row.asked(), reply, by)?;
         if let Some(trial) = &parked.trial {
             self.may_test(space, &trial.statement, by).await?;
         }
-        let settled = Settled::Answered { by, text: &reply.text, value: reply.value.as_ref() };
-        self.append_first(space, &row, parked.settled(&row.thread, settled)).await
+        let settled = Settled::Answered {
+            by,
+            text: &reply.text,
+            value: reply.value.as_ref(),
+        };
+        self.append_first(space, &row, parked.settled(&row.thread, settled))
+            .await
     }
 
     /// Whoever claims something is no instrument for it: they would only say it again.
-    async fn may_test(&self, space: &Space, statement: &str, by: Option<&str>) -> Result<(), Refused> {
-        let sources = self.store.statement(space, statement).await?.map(|row| row.sources).unwrap_or_default();
+    async fn may_test(
+        &self,
+        space: &Space,
+        statement: &str,
+        by: Option<&str>,
+    ) -> Result<(), Refused> {
+        let sources = self
+            .store
+            .statement(space, statement)
+            .await?
+            .map(|row| row.sources)
+            .unwrap_or_default();
         let claimants: Vec<Claimant> = sources.into_iter().map(|source| source.by).collect();
         if method::may_answer(&claimants, by) {
             return Ok(());
         }
         let text = match by {
-            Some(by) => format!("{by} claims this, and does not test it: somebody else is to answer"),
+            Some(by) => {
+                format!("{by} claims this, and does not test it: somebody else is to answer")
+            }
             None => "a claim of somebody is tested by somebody else: say who you are".to_owned(),
         };
         Err(Refused::NotYours(text))
     }
 
     /// The request, if it is open. What was due is not, whether its time limit was written down yet or not.
-    async fn open(&self, space: &Space, id: &str, state: RequestState) -> Result<(RequestRow, Parked), Refused> {
-        let row = self.store.request(space, id).await?.filter(|row| row.state == state);
-        let Some(row) = row else { return Err(self.gone(space, id, state).await?) };
+    async fn open(
+        &self,
+        space: &Space,
+        id: &str,
+        state: RequestState,
+    ) -> Result<(RequestRow, Parked), Refused> {
+        let row = self
+            .store
+            .request(space, id)
+            .await?
+            .filter(|row| row.state == state);
+        let Some(row) = row else {
+            return Err(self.gone(space, id, state).await?);
+        };
         let thread = self.store.thread(space, &row.thread).await?;
         if !row.is_of_trial() && thread.is_none_or(|thread| thread.status.is_final()) {
             self.tidy(space, &row.thread).await?;
@@ -119,18 +167,37 @@ impl Requests {
         }
         let asked = row.asked();
         if has_expired(&asked) {
-            return Err(Refused::Settled(format!("{} {id} has expired", noun(state))));
+            return Err(Refused::Settled(format!(
+                "{} {id} has expired",
+                noun(state)
+            )));
         }
         let parked = Parked::of(id, &asked);
-        let parked = parked.ok_or_else(|| StoreError::Broken(format!("the request {id} cannot be read")))?;
+        let parked =
+            parked.ok_or_else(|| StoreError::Broken(format!("the request {id} cannot be read")))?;
         Ok((row, parked))
     }
 
     /// Why a request is not open: it never was one, or it is settled.
-    async fn gone(&self, space: &Space, id: &str, state: RequestState) -> Result<Refused, StoreError> {
-        let unknown = || Refused::NotFound(format!("{} {:?}", noun(state), id.chars().take(60).collect::<String>()));
-        let Ok(event_id) = id.parse() else { return Ok(unknown()) };
-        let Some(asked) = self.store.event(space, event_id).await? else { return Ok(unknown()) };
+    async fn gone(
+        &self,
+        space: &Space,
+        id: &str,
+        state: RequestState,
+    ) -> Result<Refused, StoreError> {
+        let unknown = || {
+            Refused::NotFound(format!(
+                "{} {:?}",
+                noun(state),
+                id.chars().take(60).collect::<String>()
+            ))
+        };
+        let Ok(event_id) = id.parse() else {
+            return Ok(unknown());
+        };
+        let Some(asked) = self.store.event(space, event_id).await? else {
+            return Ok(unknown());
+        };
         let is_one = match asked.fact() {
             Fact::ApprovalPending(_) => state == RequestState::Approval,
             Fact::Question(_) => state == RequestState::Question,
@@ -140,11 +207,19 @@ impl Requests {
             return Ok(unknown());
         }
         let how = self.settled(space, &asked, id).await?.unwrap_or_default();
-        Ok(Refused::Settled(format!("{} {id} is settled already{how}", noun(state))))
+        Ok(Refused::Settled(format!(
+            "{} {id} is settled already{how}",
+            noun(state)
+        )))
     }
 
     /// How a request was settled, if that is not far behind it in the log of its thread.
-    async fn settled(&self, space: &Space, asked: &Event, id: &str) -> Result<Option<String>, StoreError> {
+    async fn settled(
+        &self,
+        space: &Space,
+        asked: &Event,
+        id: &str,
+    ) -> Result<Option<String>, StoreError> {
         let query = Query {
             thread: Some(asked.thread.clone()),
             after: Some(asked.seq),
@@ -162,7 +237,9 @@ impl Requests {
                     (verdict.ruling.as_str(), verdict.by.map(str::to_owned))
                 }
                 Fact::Answer(Answer { question, .. }) if question == id => ("answered", None),
-                Fact::Input(input) if input.answers == Some(id) => ("answered", input.user.map(str::to_owned)),
+                Fact::Input(input) if input.answers == Some(id) => {
+                    ("answered", input.user.map(str::to_owned))
+                }
                 _ => return None,
             };
             let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
@@ -192,7 +269,8 @@ impl Requests {
             return Err(Refused::ToolChanged(text));
         };
         if let Some(arguments) = &edited {
-            tool.check(arguments).map_err(|failure| Refused::InvalidArguments(failure.text))?;
+            tool.check(arguments)
+                .map_err(|failure| Refused::InvalidArguments(failure.text))?;
         }
         let proposed = asked.get("arguments").cloned().unwrap_or_default();
         let is_edited = edited.is_some();
@@ -204,9 +282,22 @@ impl Requests {
             is_edited,
         };
         let ruling = Ruling::Granted(granted);
-        let verdict = Verdict { approval: &row.id, call_id: &parked.call_id, tool: name, ruling, by, reason };
-        let open = Condition::Request { id: row.id.clone(), state: RequestState::Approval };
-        Ok(Fact::ApprovalVerdict(verdict).encode(&row.thread).only_if(open).only_if(Condition::NotEnded))
+        let verdict = Verdict {
+            approval: &row.id,
+            call_id: &parked.call_id,
+            tool: name,
+            ruling,
+            by,
+            reason,
+        };
+        let open = Condition::Request {
+            id: row.id.clone(),
+            state: RequestState::Approval,
+        };
+        Ok(Fact::ApprovalVerdict(verdict)
+            .encode(&row.thread)
+            .only_if(open)
+            .only_if(Condition::NotEnded))
     }
 
     async fn tool(
@@ -215,14 +306,21 @@ impl Requests {
         thread: Option<&ThreadRow>,
         name: &str,
     ) -> Result<Option<Arc<dyn Tool>>, StoreError> {
-        let settings = thread.map(|row| Settings::of(&row.settings)).unwrap_or_default();
+        let settings = thread
+            .map(|row| Settings::of(&row.settings))
+            .unwrap_or_default();
         let shelf = self.tools.of(&settings);
         shelf.prepare(space).await?;
         Ok(shelf.now(space).get(name).cloned())
     }
 
     /// Stores what settles a request, unless somebody else was first.
-    async fn append_first(&self, space: &Space, row: &RequestRow, drafts: Vec<Draft>) -> Result<(), Refused> {
+    async fn append_first(
+        &self,
+        space: &Space,
+        row: &RequestRow,
+        drafts: Vec<Draft>,
+    ) -> Result<(), Refused> {
         match self.append(space, drafts).await {
             Ok(()) => Ok(()),
             Err(StoreError::Unmet(Condition::NotEnded)) => {
@@ -236,17 +334,28 @@ impl Requests {
 
     async fn append(&self, space: &Space, drafts: Vec<Draft>) -> Result<(), StoreError> {
         if let Appended::Stored(placed) = self.store.append(Append::free(space, drafts)).await? {
-            placed.iter().for_each(|placed| (self.on_stored)(space, &placed.shown.event));
+            placed
+                .iter()
+                .for_each(|placed| (self.on_stored)(space, &placed.shown.event));
         }
         Ok(())
     }
 
     /// Withdraws what is open in a thread: it was cancelled. Whether anything was.
-    pub async fn withdraw(&self, space: &Space, thread: &ThreadId, reason: &str) -> Result<bool, StoreError> {
+    pub async fn withdraw(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        reason: &str,
+    ) -> Result<bool, StoreError> {
         let mut any = false;
         for row in self.store.requests_of(space, thread).await? {
-            if matches!(row.state, RequestState::Approval | RequestState::Question) && !row.is_of_trial() {
-                any |= self.settle(space, &row, Settled::Withdrawn { reason }).await?;
+            if matches!(row.state, RequestState::Approval | RequestState::Question)
+                && !row.is_of_trial()
+            {
+                any |= self
+                    .settle(space, &row, Settled::Withdrawn { reason })
+                    .await?;
             }
         }
         Ok(any)
@@ -256,7 +365,10 @@ impl Requests {
     pub async fn answer_away(&self, space: &Space) -> Result<(), StoreError> {
         let mut after = 0;
         loop {
-            let page = self.store.requests(space, RequestState::Question, after, PAGE).await?;
+            let page = self
+                .store
+                .requests(space, RequestState::Question, after, PAGE)
+                .await?;
             for row in &page {
                 self.settle(space, row, Settled::Away).await?;
                 after = row.seq;
@@ -278,13 +390,23 @@ impl Requests {
     /// Withdraws what is open in a thread that was cancelled, and settles what its turn left.
     pub async fn cancelled(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
         self.tidy(space, thread).await?;
-        self.withdraw(space, thread, "the thread was cancelled").await.map(drop)
+        self.withdraw(space, thread, "the thread was cancelled")
+            .await
+            .map(drop)
     }
 
     /// Whether it was this that settled it.
-    async fn settle(&self, space: &Space, row: &RequestRow, how: Settled<'_>) -> Result<bool, StoreError> {
-        let Some(parked) = Parked::of(&row.id, &row.asked()) else { return Ok(false) };
-        self.unless_settled(space, parked.settled(&row.thread, how)).await
+    async fn settle(
+        &self,
+        space: &Space,
+        row: &RequestRow,
+        how: Settled<'_>,
+    ) -> Result<bool, StoreError> {
+        let Some(parked) = Parked::of(&row.id, &row.asked()) else {
+            return Ok(false);
+        };
+        self.unless_settled(space, parked.settled(&row.thread, how))
+            .await
     }
 
     async fn unless_settled(&self, space: &Space, drafts: Vec<Draft>) -> Result<bool, StoreError> {
@@ -297,27 +419,46 @@ impl Requests {
 }
 
 fn noun(state: RequestState) -> &'static str {
-    if state == RequestState::Question { "question" } else { "approval" }
+    if state == RequestState::Question {
+        "question"
+    } else {
+        "approval"
+    }
 }
 
 /// Whether the time of a request is over, written down or not.
 pub fn has_expired(asked: &Value) -> bool {
-    let expires = asked.get("expires_at").and_then(Value::as_str).and_then(Timestamp::parse);
+    let expires = asked
+        .get("expires_at")
+        .and_then(Value::as_str)
+        .and_then(Timestamp::parse);
     expires.is_some_and(|expires| expires <= time::now())
 }
 
 /// The answer, if it fits the question, and is from somebody who may answer it.
 pub fn checked_answer(asked: &Value, reply: Reply, by: Option<&str>) -> Result<Reply, Refused> {
     let list = |key: &str| -> Vec<&str> {
-        asked.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+        asked
+            .get(key)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect()
     };
     let (who, choices) = (list("who"), list("choices"));
     if !who.is_empty() && !by.is_some_and(|by| who.contains(&by)) {
-        let text = format!("this question is for {}; say who you are, or leave it to them", who.join(", "));
+        let text = format!(
+            "this question is for {}; say who you are, or leave it to them",
+            who.join(", ")
+        );
         return Err(Refused::NotYours(text));
     }
     if asked.get("statement").is_some() && chosen_by_people(&reply.text).is_none() {
-        let text = format!("the answer is one of: {}; and behind a colon, why", choices.join(", "));
+        let text = format!(
+            "the answer is one of: {}; and behind a colon, why",
+            choices.join(", ")
+        );
         return Err(Refused::InvalidArguments(text));
     }
     let is_choice = choices.contains(&reply.text.trim()) || asked.get("statement").is_some();
@@ -325,12 +466,21 @@ pub fn checked_answer(asked: &Value, reply: Reply, by: Option<&str>) -> Result<R
         let text = format!("the answer is one of: {}", choices.join(", "));
         return Err(Refused::InvalidArguments(text));
     }
-    let Some(schema) = asked.get("schema") else { return Ok(Reply { value: None, ..reply }) };
+    let Some(schema) = asked.get("schema") else {
+        return Ok(Reply {
+            value: None,
+            ..reply
+        });
+    };
     let value = reply.value.as_ref().ok_or_else(|| {
-        Refused::InvalidArguments("the answer is JSON, as the question's schema says: give `value`".into())
+        Refused::InvalidArguments(
+            "the answer is JSON, as the question's schema says: give `value`".into(),
+        )
     })?;
     if !is_within_depth(value, VALUE_DEPTH) {
-        return Err(Refused::InvalidArguments(format!("the answer is nested more than {VALUE_DEPTH} deep")));
+        return Err(Refused::InvalidArguments(format!(
+            "the answer is nested more than {VALUE_DEPTH} deep"
+        )));
     }
     schema::fits(schema, value).map_err(Refused::InvalidArguments)?;
     Ok(reply)

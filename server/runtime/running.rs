@@ -44,7 +44,10 @@ struct Active {
 impl Running {
     /// None yet.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, active: Arc::default() }
+        Self {
+            store,
+            active: Arc::default(),
+        }
     }
 
     fn active(&self) -> MutexGuard<'_, HashMap<ThreadKey, Active>> {
@@ -64,7 +67,13 @@ impl Running {
             active.again = true;
             return false;
         }
-        active.insert(key.clone(), Active { place, ..Active::default() });
+        active.insert(
+            key.clone(),
+            Active {
+                place,
+                ..Active::default()
+            },
+        );
         true
     }
 
@@ -87,7 +96,9 @@ impl Running {
     /// Work on a thread begins; it can be stopped from now on.
     pub fn begin(&self, key: &ThreadKey, stop: &Arc<Stop>) {
         let mut active = self.active();
-        let Some(active) = active.get_mut(key) else { return };
+        let Some(active) = active.get_mut(key) else {
+            return;
+        };
         active.stop = Some(stop.clone());
         if std::mem::take(&mut active.cancel) {
             stop.stop(Why::Cancel);
@@ -107,12 +118,16 @@ impl Running {
 
     /// Whether the turn that runs here is about this event.
     pub fn has_taken(&self, key: &ThreadKey, seq: Seq) -> bool {
-        self.active().get(key).is_some_and(|active| active.taken >= seq)
+        self.active()
+            .get(key)
+            .is_some_and(|active| active.taken >= seq)
     }
 
     /// The place that a thread was entered with.
     pub fn take_place(&self, key: &ThreadKey) -> Option<Place> {
-        self.active().get_mut(key).and_then(|active| active.place.take())
+        self.active()
+            .get_mut(key)
+            .and_then(|active| active.place.take())
     }
 
     /// Stops the work on a thread that is under way here. False: there is none.
@@ -132,15 +147,31 @@ impl Running {
 
     /// How many messages wait for a thread's next turn, counted up to `limit`. What the turn that runs is about waits no
     /// longer; as long as nothing of that turn is in the log, this is known at the server that runs it only.
-    pub async fn queued(&self, space: &Space, row: &ThreadRow, limit: u32) -> Result<u32, StoreError> {
-        let taken = self.active().get(&(space.clone(), row.thread.clone())).map_or(0, |active| active.taken);
+    pub async fn queued(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        limit: u32,
+    ) -> Result<u32, StoreError> {
+        let taken = self
+            .active()
+            .get(&(space.clone(), row.thread.clone()))
+            .map_or(0, |active| active.taken);
         let after = row.handled.max(row.state.taken).max(taken);
         if row.woken <= after || row.status.is_final() {
             return Ok(0);
         }
-        let withdrawn = row.state.withdrawn.iter().filter(|(_, input)| *input > after).count();
+        let withdrawn = row
+            .state
+            .withdrawn
+            .iter()
+            .filter(|(_, input)| *input > after)
+            .count();
         let withdrawn = u32::try_from(withdrawn).unwrap_or(u32::MAX);
-        let mail = self.store.queued(space, &row.thread, after, limit.saturating_add(withdrawn)).await?;
+        let mail = self
+            .store
+            .queued(space, &row.thread, after, limit.saturating_add(withdrawn))
+            .await?;
         Ok(mail.saturating_sub(withdrawn))
     }
 
@@ -149,8 +180,13 @@ impl Running {
     /// server has stored since is looked after there.
     pub async fn show(&self, key: &ThreadKey, status: Status, queued: u32) -> bool {
         let (space, thread) = key;
-        let Ok(row) = self.store.thread_lately(space, thread).await else { return true };
-        let ended = row.as_ref().map(|row| row.status).filter(|status| status.is_final());
+        let Ok(row) = self.store.thread_lately(space, thread).await else {
+            return true;
+        };
+        let ended = row
+            .as_ref()
+            .map(|row| row.status)
+            .filter(|status| status.is_final());
         // Under the lock, so that an end is not overtaken by what was read before it.
         let active = self.active();
         // Nothing waits for a thread that will have no turn any more.
@@ -164,12 +200,23 @@ impl Running {
     /// Shows that a thread was ended from here, whatever its last turn still comes to.
     pub fn show_end(&self, key: &ThreadKey, status: Status) {
         let mut active = self.active();
-        active.get_mut(key).into_iter().for_each(|active| active.ended = true);
+        active
+            .get_mut(key)
+            .into_iter()
+            .for_each(|active| active.ended = true);
         self.hint(key, status, 0);
     }
 
     fn hint(&self, (space, thread): &ThreadKey, status: Status, queued: u32) {
-        self.store.feed().hint(space, 0, Hint::Status { thread: thread.clone(), status, queued });
+        self.store.feed().hint(
+            space,
+            0,
+            Hint::Status {
+                thread: thread.clone(),
+                status,
+                queued,
+            },
+        );
     }
 
     /// False: the thread is not run here.

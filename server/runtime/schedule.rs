@@ -27,13 +27,20 @@ pub(super) struct Schedule {
 
 impl Schedule {
     pub fn new(workers: u32, share: f64, order: Scheduling) -> Self {
-        Self { order, places: Places::new("turns", workers, share) }
+        Self {
+            order,
+            places: Places::new("turns", workers, share),
+        }
     }
 
     /// Waits for a place for a turn of this thread.
     pub async fn place(&self, space: &Space, thread: &ThreadId) -> Place {
         let depth = i64::try_from(thread.as_str().split('.').count()).unwrap_or(i64::MAX);
-        let rank = if self.order == Scheduling::BreadthFirst { depth } else { -depth };
+        let rank = if self.order == Scheduling::BreadthFirst {
+            depth
+        } else {
+            -depth
+        };
         self.places.take_ranked(space, rank).await
     }
 }

@@ -21,21 +21,40 @@ const TRIES: usize = 16;
 
 impl Runtime {
     /// Creates a schedule.
-    pub async fn create_schedule(&self, space: &Space, name: &Name, new: Schedule) -> Result<ScheduleRow, Refused> {
+    pub async fn create_schedule(
+        &self,
+        space: &Space,
+        name: &Name,
+        new: Schedule,
+    ) -> Result<ScheduleRow, Refused> {
         self.open(space).await?;
         let now = time::now();
-        let new = Schedule { when: new.when.clone().starting(now), ..new };
+        let new = Schedule {
+            when: new.when.clone().starting(now),
+            ..new
+        };
         self.check_thread(space, &new.thread).await?;
         let due = self.first_due(&new, now)?;
         let limit = self.0.ground.options.tool_limits.schedules;
-        let new = Schedule { due: due.filter(|_| !new.paused), ..new };
-        let is_new = Condition::NewSchedule { name: name.clone(), most: limit as usize };
+        let new = Schedule {
+            due: due.filter(|_| !new.paused),
+            ..new
+        };
+        let is_new = Condition::NewSchedule {
+            name: name.clone(),
+            most: limit as usize,
+        };
         match self.set_schedule(space, name, new, is_new).await {
             Ok(row) => Ok(row),
-            Err(Refused::Store(StoreError::Unmet(_))) => match self.store().schedule(space, name).await? {
-                Some(_) => Err(Refused::Exists(format!("the schedule {name}"))),
-                None => Err(Refused::TooMany { what: "schedules in a space (limits.schedules)", limit }),
-            },
+            Err(Refused::Store(StoreError::Unmet(_))) => {
+                match self.store().schedule(space, name).await? {
+                    Some(_) => Err(Refused::Exists(format!("the schedule {name}"))),
+                    None => Err(Refused::TooMany {
+                        what: "schedules in a space (limits.schedules)",
+                        limit,
+                    }),
+                }
+            }
             Err(error) => Err(error),
         }
     }
@@ -60,7 +79,10 @@ impl Runtime {
                 (true, _) => None,
                 (false, false) => row.schedule.due,
                 // What was seen to once is not again, whatever the clock says.
-                (false, true) => self.first_due(&schedule, schedule.through.map_or(now, |through| through.max(now)))?,
+                (false, true) => self.first_due(
+                    &schedule,
+                    schedule.through.map_or(now, |through| through.max(now)),
+                )?,
             };
             match self.set_schedule(space, name, schedule, stands(&row)).await {
                 Err(Refused::Store(StoreError::Unmet(_))) => {}
@@ -80,7 +102,10 @@ impl Runtime {
                 Err(Refused::NotFound(_)) => return Ok(()),
                 row => row?,
             };
-            match self.store_schedule(space, set(name, None).only_if(stands(&row))).await {
+            match self
+                .store_schedule(space, set(name, None).only_if(stands(&row)))
+                .await
+            {
                 Err(Refused::Store(StoreError::Unmet(_))) => {}
                 done => return done.map(drop),
             }
@@ -89,17 +114,42 @@ impl Runtime {
     }
 
     /// Fires a schedule now, paused or not. It is due when it was.
-    pub async fn run_schedule(&self, space: &Space, name: &Name) -> Result<(Received, Vec<Placed>), Refused> {
+    pub async fn run_schedule(
+        &self,
+        space: &Space,
+        name: &Name,
+    ) -> Result<(Received, Vec<Placed>), Refused> {
         for _ in 0..TRIES {
             let row = self.known_schedule(space, name).await?;
-            let Schedule { thread, event, payload, .. } = &row.schedule;
+            let Schedule {
+                thread,
+                event,
+                payload,
+                ..
+            } = &row.schedule;
             let known = self.store().thread_lately(space, thread).await?;
             if is_under_way(&**self.store(), space, &row.schedule, known).await? {
                 return Err(Refused::RunUnderWay(name.clone()));
             }
-            let draft = Draft::scheduled(thread, name, event, payload.clone(), at_once(name)).only_if(stands(&row));
-            let (space, thread, content) = (space.clone(), thread.clone(), InputContent::Made(vec![draft]));
-            match self.0.inbox.submit(Input { space, thread, user: None, event_id: None, content }).await {
+            let draft = Draft::scheduled(thread, name, event, payload.clone(), at_once(name))
+                .only_if(stands(&row));
+            let (space, thread, content) = (
+                space.clone(),
+                thread.clone(),
+                InputContent::Made(vec![draft]),
+            );
+            match self
+                .0
+                .inbox
+                .submit(Input {
+                    space,
+                    thread,
+                    user: None,
+                    event_id: None,
+                    content,
+                })
+                .await
+            {
                 Err(Refused::Store(StoreError::Unmet(Condition::ScheduleStands { .. }))) => {}
                 ran => return ran,
             }
@@ -108,9 +158,19 @@ impl Runtime {
     }
 
     /// The first due time after a moment, of what may be.
-    pub(super) fn first_due(&self, schedule: &Schedule, after: Timestamp) -> Result<Option<Timestamp>, Refused> {
+    pub(super) fn first_due(
+        &self,
+        schedule: &Schedule,
+        after: Timestamp,
+    ) -> Result<Option<Timestamp>, Refused> {
         let said = |wrongs: Vec<crate::words::recurrence::Wrong>| {
-            Refused::Unprocessable(wrongs.into_iter().map(|wrong| wrong.detail).collect::<Vec<_>>().join("; "))
+            Refused::Unprocessable(
+                wrongs
+                    .into_iter()
+                    .map(|wrong| wrong.detail)
+                    .collect::<Vec<_>>()
+                    .join("; "),
+            )
         };
         let recurrence = schedule.when.read().map_err(said)?;
         let least = self.0.ground.options.tool_limits.schedule_interval;
@@ -141,8 +201,16 @@ impl Runtime {
     }
 
     /// A schedule before it is changed or removed: what was due until now fires first, so that a change swallows no due time.
-    async fn fired_schedule(&self, space: &Space, name: &Name, now: Timestamp) -> Result<ScheduleRow, Refused> {
-        let firing = Firing { store: self.store().clone(), inbox: self.0.inbox.clone() };
+    async fn fired_schedule(
+        &self,
+        space: &Space,
+        name: &Name,
+        now: Timestamp,
+    ) -> Result<ScheduleRow, Refused> {
+        let firing = Firing {
+            store: self.store().clone(),
+            inbox: self.0.inbox.clone(),
+        };
         let mut row = self.known_schedule(space, name).await?;
         for _ in 0..TRIES {
             if row.schedule.due.is_none_or(|due| due > now) {
@@ -163,31 +231,55 @@ impl Runtime {
         schedule: Schedule,
         only_if: Condition,
     ) -> Result<ScheduleRow, Refused> {
-        let (name, draft) = (name.clone(), set(name, Some(schedule.clone())).only_if(only_if));
+        let (name, draft) = (
+            name.clone(),
+            set(name, Some(schedule.clone())).only_if(only_if),
+        );
         let event = self.store_schedule(space, draft).await?;
-        Ok(ScheduleRow { name, schedule, changed: event.seq, updated: event.ts })
+        Ok(ScheduleRow {
+            name,
+            schedule,
+            changed: event.seq,
+            updated: event.ts,
+        })
     }
 
     async fn store_schedule(&self, space: &Space, draft: Draft) -> Result<Event, Refused> {
-        let placed = match self.store().append(Append::free(space, vec![draft])).await? {
+        let placed = match self
+            .store()
+            .append(Append::free(space, vec![draft]))
+            .await?
+        {
             Appended::Stored(placed) => placed,
             Appended::Stale => Vec::new(),
         };
         let on_stored = self.0.ground.waker.on_stored();
-        placed.iter().for_each(|placed| on_stored(space, &placed.shown.event));
+        placed
+            .iter()
+            .for_each(|placed| on_stored(space, &placed.shown.event));
         let event = placed.first().map(|placed| placed.shown.event.clone());
         event.ok_or_else(|| StoreError::Broken("the store dropped a schedule".into()).into())
     }
 }
 
 fn set(name: &Name, schedule: Option<Schedule>) -> Draft {
-    Draft::set(&ThreadId::default(), name.as_str(), Change::Schedule(schedule.map(Box::new)))
+    Draft::set(
+        &ThreadId::default(),
+        name.as_str(),
+        Change::Schedule(schedule.map(Box::new)),
+    )
 }
 
 fn stands(row: &ScheduleRow) -> Condition {
-    Condition::ScheduleStands { name: row.name.clone(), changed: row.changed, due: None }
+    Condition::ScheduleStands {
+        name: row.name.clone(),
+        changed: row.changed,
+        due: None,
+    }
 }
 
 fn overtaken(name: &Name) -> Refused {
-    Refused::Unprocessable(format!("the schedule {name} fires or changes all the time: try again, or pause it first"))
+    Refused::Unprocessable(format!(
+        "the schedule {name} fires or changes all the time: try again, or pause it first"
+    ))
 }

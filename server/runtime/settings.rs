@@ -28,20 +28,39 @@ impl Runtime {
         self.open(space).await?;
         let store = &self.0.ground.store;
         let draft = |(setting, value): &(Setting, Value)| {
-            let change = SettingValue { value: value.clone(), by: by.map(str::to_owned) };
-            let draft = Draft::set(&ThreadId::default(), setting.as_str(), Change::Setting(change));
-            expected.map(Condition::SettingsAt).into_iter().fold(draft, Draft::only_if)
+            let change = SettingValue {
+                value: value.clone(),
+                by: by.map(str::to_owned),
+            };
+            let draft = Draft::set(
+                &ThreadId::default(),
+                setting.as_str(),
+                Change::Setting(change),
+            );
+            expected
+                .map(Condition::SettingsAt)
+                .into_iter()
+                .fold(draft, Draft::only_if)
         };
         let mut drafts: Vec<Draft> = changes.iter().map(draft).collect();
-        for (_, value) in changes.iter().filter(|(setting, _)| *setting == Setting::ReflectionS) {
+        for (_, value) in changes
+            .iter()
+            .filter(|(setting, _)| *setting == Setting::ReflectionS)
+        {
             drafts.push(self.reflection(value)?);
         }
         let is_nothing = drafts.is_empty();
-        let stored = if is_nothing { Ok(()) } else { self.store_settings(space, drafts).await };
+        let stored = if is_nothing {
+            Ok(())
+        } else {
+            self.store_settings(space, drafts).await
+        };
         let rows = store.settings(space).await?;
         let last = SettingRow::last_change(&rows);
         match (stored, expected) {
-            (Err(StoreError::Unmet(_)), Some(expected)) => Err(Refused::SettingsChanged { expected, last }),
+            (Err(StoreError::Unmet(_)), Some(expected)) => {
+                Err(Refused::SettingsChanged { expected, last })
+            }
             (Ok(()), Some(expected)) if is_nothing && expected != last => {
                 Err(Refused::SettingsChanged { expected, last })
             }
@@ -54,7 +73,9 @@ impl Runtime {
     async fn store_settings(&self, space: &Space, drafts: Vec<Draft>) -> Result<(), StoreError> {
         let Ground { store, mind, .. } = &self.0.ground;
         if let Appended::Stored(placed) = store.append(Append::free(space, drafts)).await? {
-            placed.iter().for_each(|placed| (mind.on_stored)(space, &placed.shown.event));
+            placed
+                .iter()
+                .for_each(|placed| (mind.on_stored)(space, &placed.shown.event));
         }
         Ok(())
     }

@@ -108,18 +108,26 @@ impl Timers {
 
     /// How long there is nothing new to do.
     async fn rest(&self, now: Timestamp) -> Result<Duration, StoreError> {
-        let (timer, schedule) = (self.store.next_due(now).await?, self.store.next_schedule_due(now).await?);
+        let (timer, schedule) = (
+            self.store.next_due(now).await?,
+            self.store.next_schedule_due(now).await?,
+        );
         let next = timer.into_iter().chain(schedule).min();
         // By the clock of now: looking took its time.
         let left = next.map(|due| due.micros().saturating_sub(time::now().micros()).max(0));
         let longest = self.scan;
-        Ok(left.map_or(longest, |micros| longest.min(Duration::from_micros(micros.unsigned_abs()))))
+        Ok(left.map_or(longest, |micros| {
+            longest.min(Duration::from_micros(micros.unsigned_abs()))
+        }))
     }
 
     /// The spaces in which something is due.
     async fn spaces_due(&self, now: Timestamp) -> Result<BTreeSet<Space>, StoreError> {
         let timers = self.store.spaces_due(now).await?;
-        Ok(timers.into_iter().chain(self.store.spaces_with_schedules_due(now).await?).collect())
+        Ok(timers
+            .into_iter()
+            .chain(self.store.spaces_with_schedules_due(now).await?)
+            .collect())
     }
 
     /// Fires all that is due in a space; whether there was anything.
@@ -137,8 +145,10 @@ impl Timers {
     /// Fires what is due now, or some of it where it is very much.
     async fn fire_some(&self, space: &Space) -> Result<bool, StoreError> {
         let now = time::now();
-        let (timers, schedules) =
-            (self.store.due(space, now, AT_ONCE).await?, self.store.schedules_due(space, now, AT_ONCE).await?);
+        let (timers, schedules) = (
+            self.store.due(space, now, AT_ONCE).await?,
+            self.store.schedules_due(space, now, AT_ONCE).await?,
+        );
         let fired = match timers.is_empty() {
             true => Ok(()),
             false => self.fire(space, &timers).await,
@@ -164,7 +174,10 @@ impl Timers {
             }
             if timer.name == ENDING {
                 // Whoever saw to this is no more: what is stored makes it ours (`told`).
-                let stands = Condition::TimerStands { name: timer.name.clone(), due: timer.due };
+                let stands = Condition::TimerStands {
+                    name: timer.name.clone(),
+                    due: timer.due,
+                };
                 let rest = Rest::of(&timer.note);
                 let draft = Draft::rest_of_end(&timer.thread, Some((taken(now), &rest)));
                 return vec![draft.only_if(stands).rooted(timer.root)];
@@ -176,11 +189,17 @@ impl Timers {
                 None => draft,
             };
             // Whoever the thread waits for, it is to hear that this is over.
-            vec![if timer.name == WAIT || timer.name.starts_with(GATHER) { draft.overruling() } else { draft }]
+            vec![if timer.name == WAIT || timer.name.starts_with(GATHER) {
+                draft.overruling()
+            } else {
+                draft
+            }]
         };
         let append = Append::free(space, timers.iter().flat_map(draft).collect());
         if let Appended::Stored(placed) = self.store.append(append).await? {
-            placed.iter().for_each(|placed| (self.on_stored)(space, &placed.shown.event));
+            placed
+                .iter()
+                .for_each(|placed| (self.on_stored)(space, &placed.shown.event));
         }
         Ok(())
     }

@@ -40,25 +40,45 @@ pub struct ThreadTool {
 
 impl Runtime {
     /// What a thread may use; without a thread what `main` may.
-    pub async fn tools(&self, space: &Space, thread: Option<&ThreadId>) -> Result<ThreadTools, Refused> {
+    pub async fn tools(
+        &self,
+        space: &Space,
+        thread: Option<&ThreadId>,
+    ) -> Result<ThreadTools, Refused> {
         let ground = &self.0.ground;
         let main = ThreadId::default();
         let settings = match thread {
             Some(thread) => Settings::of(&ground.known_thread(space, thread).await?.settings),
-            None => ground.store.thread(space, &main).await?.map(|row| Settings::of(&row.settings)).unwrap_or_default(),
+            None => ground
+                .store
+                .thread(space, &main)
+                .await?
+                .map(|row| Settings::of(&row.settings))
+                .unwrap_or_default(),
         };
         let shelf = ground.mind.tools.of(&settings);
         let counts = self.counts(space, thread.unwrap_or(&main)).await?;
         let tool = |shown: Shown| {
             let (calls, failed) = counts.get(&shown.name).copied().unwrap_or_default();
-            ThreadTool { shown, calls, failed }
+            ThreadTool {
+                shown,
+                calls,
+                failed,
+            }
         };
         let tools = shelf.shown(space).await?.into_iter().map(tool).collect();
-        Ok(ThreadTools { tools, providers: shelf.providers() })
+        Ok(ThreadTools {
+            tools,
+            providers: shelf.providers(),
+        })
     }
 
     /// How often each tool was called in a thread lately, and how often it failed.
-    async fn counts(&self, space: &Space, thread: &ThreadId) -> Result<BTreeMap<String, (u64, u64)>, StoreError> {
+    async fn counts(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+    ) -> Result<BTreeMap<String, (u64, u64)>, StoreError> {
         let mut counts = BTreeMap::<String, (u64, u64)>::new();
         let (mut before, mut seen): (Option<Seq>, usize) = (None, 0);
         while seen < RESULTS {
@@ -74,7 +94,9 @@ impl Runtime {
             let page = self.0.ground.store.events(space, &query).await?;
             for event in &page {
                 let (tool, failed) = match event.fact() {
-                    Fact::Result(Outcome { tool, came, .. }) => (tool, matches!(came, Came::Failed(_))),
+                    Fact::Result(Outcome { tool, came, .. }) => {
+                        (tool, matches!(came, Came::Failed(_)))
+                    }
                     Fact::Reply(_) => ("reply", false),
                     _ => continue,
                 };
@@ -92,14 +114,27 @@ impl Runtime {
     }
 
     /// Lets models be told of what another server says of a tool now, if that is what was looked at.
-    pub async fn approve_tool(&self, space: &Space, name: &str, sha256: &str, by: &str) -> Result<(), Refused> {
+    pub async fn approve_tool(
+        &self,
+        space: &Space,
+        name: &str,
+        sha256: &str,
+        by: &str,
+    ) -> Result<(), Refused> {
         let ground = &self.0.ground;
         self.open(space).await?;
-        let approved = ground.mind.tools.conversation.approved(space, name, sha256, by).await?;
+        let approved = ground
+            .mind
+            .tools
+            .conversation
+            .approved(space, name, sha256, by)
+            .await?;
         let draft = match approved {
             Ok(Approved::Already) => return Ok(()),
             Ok(Approved::By(draft)) => *draft,
-            Err(Unapproved::Unknown) => return Err(Refused::NotFound(format!("tool {name} of another server"))),
+            Err(Unapproved::Unknown) => {
+                return Err(Refused::NotFound(format!("tool {name} of another server")));
+            }
             Err(Unapproved::Other) => {
                 let text = format!(
                     "what its server says of {name} is not what this sha256 is of: look at it again (GET /tools)"
@@ -107,12 +142,16 @@ impl Runtime {
                 return Err(Refused::ToolChanged(text));
             }
             Err(Unapproved::Wrong(why)) => {
-                return Err(Refused::Unprocessable(format!("{name} is withheld whatever people say: {why}")));
+                return Err(Refused::Unprocessable(format!(
+                    "{name} is withheld whatever people say: {why}"
+                )));
             }
         };
         match ground.store.append(Append::free(space, vec![draft])).await {
             Ok(Appended::Stored(placed)) => {
-                placed.iter().for_each(|placed| (ground.mind.on_stored)(space, &placed.shown.event));
+                placed
+                    .iter()
+                    .for_each(|placed| (ground.mind.on_stored)(space, &placed.shown.event));
                 Ok(())
             }
             Ok(_) => Ok(()),

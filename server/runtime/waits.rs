@@ -55,9 +55,15 @@ impl Waits {
             }
         };
         while !waits.is_empty() {
-            let spaces: Vec<Vec<Wait>> = waits.chunk_by(|a, b| a.space == b.space).map(<[Wait]>::to_vec).collect();
+            let spaces: Vec<Vec<Wait>> = waits
+                .chunk_by(|a, b| a.space == b.space)
+                .map(<[Wait]>::to_vec)
+                .collect();
             let looks = stream::iter(spaces).map(|waits| self.look_at_some(waits));
-            #[expect(clippy::disallowed_methods, reason = "they are looked at again in whatever order they were left")]
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "they are looked at again in whatever order they were left"
+            )]
             let left = looks.buffer_unordered(SPACES).concat().await;
             waits = left;
             if !waits.is_empty() && self.rests().await.is_break() {
@@ -107,21 +113,41 @@ impl Waits {
         left
     }
 
-    async fn look_at_wait(&self, Wait { space, target, thread }: &Wait) -> Result<(), StoreError> {
+    async fn look_at_wait(
+        &self,
+        Wait {
+            space,
+            target,
+            thread,
+        }: &Wait,
+    ) -> Result<(), StoreError> {
         self.break_wait(space, thread).await?;
         let row = self.store.thread(space, thread).await?;
         if let Some(row) = row.filter(|row| row.awaits() == Some(target))
             && row.parent().as_ref() != Some(target)
-            && !self.store.contacts(space, thread).await?.iter().any(|contact| contact.target == *target)
+            && !self
+                .store
+                .contacts(space, thread)
+                .await?
+                .iter()
+                .any(|contact| contact.target == *target)
         {
-            let whom = row.state.waiting.and_then(|waiting| waiting.name).unwrap_or_else(|| target.to_string());
+            let whom = row
+                .state
+                .waiting
+                .and_then(|waiting| waiting.name)
+                .unwrap_or_else(|| target.to_string());
             self.tell(space, out_of_reach(thread, None, &whom)).await?;
         }
         Ok(())
     }
 
     /// After a thread's turn, or its end: wakes those who began to wait for it while that was stored, and were not told.
-    pub async fn break_waits_for(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
+    pub async fn break_waits_for(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+    ) -> Result<(), StoreError> {
         let row = self.store.thread_lately(space, thread).await?;
         if row.is_some_and(|row| row.status.is_final() || row.stuck().or(row.failed()).is_some()) {
             self.break_waits_within(space, thread..=thread).await?;
@@ -130,7 +156,11 @@ impl Waits {
     }
 
     /// The same for threads that ended at once, and whatever lies between them.
-    pub async fn break_waits_within(&self, space: &Space, threads: Span<'_>) -> Result<(), StoreError> {
+    pub async fn break_waits_within(
+        &self,
+        space: &Space,
+        threads: Span<'_>,
+    ) -> Result<(), StoreError> {
         for (_, waiting) in self.store.awaiting(space, threads, u32::MAX).await? {
             self.break_wait(space, &waiting).await?;
         }
@@ -140,14 +170,23 @@ impl Waits {
     /// Wakes a thread whose wait nothing would ever end: the one it waits for has ended already, or cannot go on, or waits …
     /// for itself.
     pub async fn break_wait(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
-        let Some(first) = self.waits_for(space, thread).await? else { return Ok(()) };
+        let Some(first) = self.waits_for(space, thread).await? else {
+            return Ok(());
+        };
         let awaited = self.store.thread(space, &first).await?;
         let draft = match &awaited {
             // It became a contact with the same step, too late to be told of the end.
             Some(row) if row.status.is_final() => {
                 let reason = row.state.reason.as_deref().unwrap_or_default();
-                let word =
-                    Draft::ended(thread, &Ending { thread: &first, status: row.status.as_str(), reason, last: "" });
+                let word = Draft::ended(
+                    thread,
+                    &Ending {
+                        thread: &first,
+                        status: row.status.as_str(),
+                        reason,
+                        last: "",
+                    },
+                );
                 match self.tell(space, word.clone().once(&first)).await {
                     // It was told, and began to wait all the same: nothing else would wake it.
                     Ok(false) | Err(StoreError::Conflict(_))
@@ -159,9 +198,12 @@ impl Waits {
                     Err(error) => return Err(error),
                 }
             }
-            Some(row) if row.stuck().or(row.failed()).is_some() => {
-                Draft::stuck(thread, &first, row.stuck().or(row.failed()).unwrap_or_default()).overruling()
-            }
+            Some(row) if row.stuck().or(row.failed()).is_some() => Draft::stuck(
+                thread,
+                &first,
+                row.stuck().or(row.failed()).unwrap_or_default(),
+            )
+            .overruling(),
             _ => match self.circle(space, thread, &first).await? {
                 Some(circle) => wait_cycle(thread, &first, &circle),
                 None => return Ok(()),
@@ -173,10 +215,13 @@ impl Waits {
 
     /// Whether it is news.
     async fn tell(&self, space: &Space, draft: Draft) -> Result<bool, StoreError> {
-        let Appended::Stored(placed) = self.store.append(Append::free(space, vec![draft])).await? else {
+        let Appended::Stored(placed) = self.store.append(Append::free(space, vec![draft])).await?
+        else {
             return Ok(false);
         };
-        placed.iter().for_each(|placed| (self.on_stored)(space, &placed.shown.event));
+        placed
+            .iter()
+            .for_each(|placed| (self.on_stored)(space, &placed.shown.event));
         Ok(placed.iter().any(|placed| !placed.duplicate))
     }
 
@@ -192,13 +237,19 @@ impl Waits {
             if circle.contains(&at) || circle.len() > CHAIN_MAX {
                 return Ok(None);
             }
-            let Some(next) = self.waits_for(space, &at).await? else { return Ok(None) };
+            let Some(next) = self.waits_for(space, &at).await? else {
+                return Ok(None);
+            };
             circle.push(std::mem::replace(&mut at, next));
         }
         Ok(Some(circle))
     }
 
-    async fn waits_for(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadId>, StoreError> {
+    async fn waits_for(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+    ) -> Result<Option<ThreadId>, StoreError> {
         let row = self.store.thread(space, thread).await?;
         Ok(row.and_then(|row| row.awaits().cloned()))
     }
@@ -206,7 +257,11 @@ impl Waits {
 
 /// It wakes, and decides.
 fn wait_cycle(thread: &ThreadId, first: &ThreadId, circle: &[ThreadId]) -> Draft {
-    let names: Vec<&str> = circle.iter().chain([thread]).map(ThreadId::as_str).collect();
+    let names: Vec<&str> = circle
+        .iter()
+        .chain([thread])
+        .map(ThreadId::as_str)
+        .collect();
     let text = format!(
         "threads wait for one another in a circle: {}; wait for somebody else, or write first",
         names.join(" for ")

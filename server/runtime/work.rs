@@ -36,13 +36,22 @@ pub trait Work: Send + Sync + 'static {
     }
 
     /// Whether the thread is better left alone as it is now. `Some`: the lease was given back, and the thread came to this.
-    async fn postpone(&self, _row: &ThreadRow, _fence: &Fence) -> Result<Option<Looked>, StoreError> {
+    async fn postpone(
+        &self,
+        _row: &ThreadRow,
+        _fence: &Fence,
+    ) -> Result<Option<Looked>, StoreError> {
         Ok(None)
     }
 
     /// Cancels the work on a thread that is under way, or is about to be; where another server may do it, that one is told through
     /// the log. False: there is none.
-    async fn cancel(&self, space: &Space, row: &ThreadRow, user: Option<&str>) -> Result<bool, Refused>;
+    async fn cancel(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        user: Option<&str>,
+    ) -> Result<bool, Refused>;
 
     /// Whether a thread is nothing but its work: then to end it is to cancel that.
     fn is_whole_thread(&self) -> bool {

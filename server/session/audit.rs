@@ -62,20 +62,58 @@ impl Session {
         old: Timestamp,
         (after, limit): (Seq, u32),
     ) -> Result<Audited, Error> {
-        let (store, space, recall) = (self.store(Right::Read)?, self.space(), self.runtime(Right::Read)?.recall());
-        let rows = store.statements(space, &Asked { after, limit, ..Asked::default() }).await?;
-        let next = rows.last().filter(|_| rows.len() == limit as usize).map(|row| row.number);
+        let (store, space, recall) = (
+            self.store(Right::Read)?,
+            self.space(),
+            self.runtime(Right::Read)?.recall(),
+        );
+        let rows = store
+            .statements(
+                space,
+                &Asked {
+                    after,
+                    limit,
+                    ..Asked::default()
+                },
+            )
+            .await?;
+        let next = rows
+            .last()
+            .filter(|_| rows.len() == limit as usize)
+            .map(|row| row.number);
         let wants = |doubt: Doubt| only.is_none_or(|only| only == doubt);
-        let held = rows.iter().filter(|row| row.status.is_held()).map(|row| row.id.clone()).collect();
-        let Likenesses { of: mut near, without_vectors } = match wants(Doubt::Near) {
+        let held = rows
+            .iter()
+            .filter(|row| row.status.is_held())
+            .map(|row| row.id.clone())
+            .collect();
+        let Likenesses {
+            of: mut near,
+            without_vectors,
+        } = match wants(Doubt::Near) {
             true => likenesses(recall.likenesses(space, held, OTHERS_MAX).await)?,
             false => Likenesses::default(),
         };
         let uses = recall.uses(space).await?;
-        let names = if wants(Doubt::Duplicate) { store.names(space, None).await? } else { Names::default() };
+        let names = if wants(Doubt::Duplicate) {
+            store.names(space, None).await?
+        } else {
+            Names::default()
+        };
         let (texts, edges) = (HashMap::new(), HashMap::new());
-        let mut sames = Sames { store: &**store, space, names, texts, edges };
-        let mut audited = Audited { recalls: uses.recalls(), without_vectors, next, ..Audited::default() };
+        let mut sames = Sames {
+            store: &**store,
+            space,
+            names,
+            texts,
+            edges,
+        };
+        let mut audited = Audited {
+            recalls: uses.recalls(),
+            without_vectors,
+            next,
+            ..Audited::default()
+        };
         let (mut doubtful, mut found) = (Vec::new(), Vec::new());
         for row in rows {
             *audited.looked_at.entry(row.status.as_str()).or_default() += 1;
@@ -84,13 +122,20 @@ impl Session {
             if row.status.is_held() && wants(Doubt::Duplicate) {
                 same = sames.of(&row).await?;
             }
-            let own = doubts((row.status, row.judged.as_ref()), (row.due, row.tested), old);
+            let own = doubts(
+                (row.status, row.judged.as_ref()),
+                (row.due, row.tested),
+                old,
+            );
             let more = [
                 (Doubt::Duplicate, !same.is_empty()),
                 (Doubt::Near, !near.is_empty()),
                 (Doubt::NeverRecalled, row.status.is_held() && recalled == 0),
             ];
-            let more = more.into_iter().filter(|(_, is_so)| *is_so).map(|(doubt, _)| doubt);
+            let more = more
+                .into_iter()
+                .filter(|(_, is_so)| *is_so)
+                .map(|(doubt, _)| doubt);
             let doubts: Vec<Doubt> = more.chain(own).filter(|doubt| wants(*doubt)).collect();
             if !doubts.is_empty() {
                 doubtful.push(row);
@@ -99,7 +144,13 @@ impl Session {
         }
         let shown = self.shown(doubtful, None).await?.into_iter().zip(found);
         audited.doubtful = shown
-            .map(|(shown, (doubts, same, near, recalled))| Doubtful { shown, doubts, same, near, recalled })
+            .map(|(shown, (doubts, same, near, recalled))| Doubtful {
+                shown,
+                doubts,
+                same,
+                near,
+                recalled,
+            })
             .collect();
         Ok(audited)
     }
@@ -109,7 +160,10 @@ impl Session {
 fn likenesses(found: Result<Likenesses, finder::Error>) -> Result<Likenesses, Error> {
     match found {
         Err(finder::Error::Store(error)) => Err(error.into()),
-        Err(error) => Ok(Likenesses { without_vectors: Some(error.to_string()), ..Likenesses::default() }),
+        Err(error) => Ok(Likenesses {
+            without_vectors: Some(error.to_string()),
+            ..Likenesses::default()
+        }),
         Ok(found) => Ok(found),
     }
 }
@@ -145,7 +199,10 @@ impl Sames<'_> {
     async fn with_text(&mut self, row: &StatementRow) -> Result<&Vec<StatementRow>, StoreError> {
         let key = folded(&row.text);
         if !self.texts.contains_key(&key) {
-            let mut rows = self.store.statements_saying(self.space, &row.text, REACH).await?;
+            let mut rows = self
+                .store
+                .statements_saying(self.space, &row.text, REACH)
+                .await?;
             rows.retain(|row| row.status.is_held());
             self.texts.insert(key.clone(), rows);
         }
@@ -154,15 +211,27 @@ impl Sames<'_> {
 
     async fn with_edge(&mut self, triple: &Triple) -> Result<&Vec<StatementRow>, StoreError> {
         let names = &self.names;
-        let key = [names.resolve(&triple.subject), folded(&triple.relation), names.resolve(&triple.object)];
+        let key = [
+            names.resolve(&triple.subject),
+            folded(&triple.relation),
+            names.resolve(&triple.object),
+        ];
         if !self.edges.contains_key(&key) {
             let (subjects, objects) = (names.forms(&triple.subject), names.forms(&triple.object));
             let mut rows = Vec::new();
             for (subject, object) in pairs(&subjects, &objects) {
                 for status in [Status::Surviving, Status::Contested] {
                     let (subject, object) = (Some(subject.clone()), Some(object.clone()));
-                    let (status, relation, limit) = (Some(status), Some(triple.relation.clone()), REACH);
-                    let asked = Asked { status, subject, relation, object, limit, ..Asked::default() };
+                    let (status, relation, limit) =
+                        (Some(status), Some(triple.relation.clone()), REACH);
+                    let asked = Asked {
+                        status,
+                        subject,
+                        relation,
+                        object,
+                        limit,
+                        ..Asked::default()
+                    };
                     rows.extend(self.store.statements(self.space, &asked).await?);
                 }
             }
@@ -173,5 +242,12 @@ impl Sames<'_> {
 }
 
 fn pairs(subjects: &BTreeSet<String>, objects: &BTreeSet<String>) -> Vec<(String, String)> {
-    subjects.iter().flat_map(|it| objects.iter().map(move |object| (it.clone(), object.clone()))).collect()
+    subjects
+        .iter()
+        .flat_map(|it| {
+            objects
+                .iter()
+                .map(move |object| (it.clone(), object.clone()))
+        })
+        .collect()
 }

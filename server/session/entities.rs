@@ -38,8 +38,21 @@ impl Session {
     pub async fn merge(&self, names: Vec<String>, reason: String) -> Result<Entity, Error> {
         let trials = &self.kinds(Right::Shape)?.trials;
         let (first, by) = (names[0].clone(), Some(self.author()));
-        let merges = trials.merge(self.space(), Merge { names, reason, by, statement: None }).await?;
-        let none = Entity { names: vec![first.clone()], merges: Vec::new() };
+        let merges = trials
+            .merge(
+                self.space(),
+                Merge {
+                    names,
+                    reason,
+                    by,
+                    statement: None,
+                },
+            )
+            .await?;
+        let none = Entity {
+            names: vec![first.clone()],
+            merges: Vec::new(),
+        };
         // None is left where somebody has undone it meanwhile.
         Ok(entities(merges, Some(&first)).pop().unwrap_or(none))
     }
@@ -47,11 +60,15 @@ impl Session {
     /// Says that a name is one with no other any more. Returns the merges that do not stand any more.
     pub async fn unmerge(&self, name: &str, reason: &str) -> Result<Vec<MergeRow>, Error> {
         let trials = &self.kinds(Right::Shape)?.trials;
-        Ok(trials.unmerge(self.space(), name, reason, &self.author()).await?)
+        Ok(trials
+            .unmerge(self.space(), name, reason, &self.author())
+            .await?)
     }
 
     fn author(&self) -> String {
-        self.user().unwrap_or(self.principal().role.as_str()).to_owned()
+        self.user()
+            .unwrap_or(self.principal().role.as_str())
+            .to_owned()
     }
 }
 
@@ -67,12 +84,17 @@ fn entities(merges: Vec<MergeRow>, name: Option<&str>) -> Vec<Entity> {
     let asked = name.map(|name| one.asked(name));
     let mut found: BTreeMap<String, Entity> = BTreeMap::new();
     for row in merges {
-        let Some(first) = row.merge.names.first() else { continue };
+        let Some(first) = row.merge.names.first() else {
+            continue;
+        };
         let form = one.resolve(first);
         if asked.as_ref().is_some_and(|asked| !asked.contains(&form)) {
             continue;
         }
-        let entity = found.entry(form).or_insert_with(|| Entity { names: Vec::new(), merges: Vec::new() });
+        let entity = found.entry(form).or_insert_with(|| Entity {
+            names: Vec::new(),
+            merges: Vec::new(),
+        });
         for name in &row.merge.names {
             if !entity.names.contains(name) {
                 entity.names.push(name.clone());

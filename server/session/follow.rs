@@ -78,7 +78,9 @@ impl FollowedEvent {
             Self::Shared(shown) => Ok(Cow::Borrowed(&shown.event)),
             Self::Read(seq, json) => match serde_json::from_str(json.get()) {
                 Ok(event) => Ok(Cow::Owned(event)),
-                Err(error) => Err(StoreError::Broken(format!("event {seq} cannot be read: {error}"))),
+                Err(error) => Err(StoreError::Broken(format!(
+                    "event {seq} cannot be read: {error}"
+                ))),
             },
         }
     }
@@ -144,7 +146,11 @@ impl Follow {
     /// Everything up to here was handed on, or is not asked for.
     pub fn cursor(&self) -> Seq {
         let is_live = self.replay_to.is_none() && self.page.is_none();
-        if is_live { self.follower.passed(self.cursor) } else { self.cursor }
+        if is_live {
+            self.follower.passed(self.cursor)
+        } else {
+            self.cursor
+        }
     }
 
     /// What comes next. Cancel safe.
@@ -153,16 +159,24 @@ impl Follow {
             if let Some(page) = &mut self.page {
                 let page = page.await;
                 self.page = None;
-                let page = page.map_err(|error| StoreError::Unavailable(format!("a page was not read: {error}")))??;
+                let page = page.map_err(|error| {
+                    StoreError::Unavailable(format!("a page was not read: {error}"))
+                })??;
                 (self.cursor, self.ask) = (page.end, page.ask);
                 self.unreadable.extend(page.unreadable);
                 if !page.events.is_empty() {
-                    return Ok(Seen::Events { events: page.events, replay: self.replay_to.is_some() });
+                    return Ok(Seen::Events {
+                        events: page.events,
+                        replay: self.replay_to.is_some(),
+                    });
                 }
                 continue;
             }
             if let Some(seq) = self.unreadable.pop_front() {
-                return Ok(Seen::Hint(Arc::new(Hint::unreadable(self.filter.thread.clone().unwrap_or_default(), seq))));
+                return Ok(Seen::Hint(Arc::new(Hint::unreadable(
+                    self.filter.thread.clone().unwrap_or_default(),
+                    seq,
+                ))));
             }
             match self.replay_to {
                 Some(target) if self.cursor >= target => {
@@ -201,10 +215,17 @@ impl Follow {
             Tail::Events(mut events) => {
                 events.retain(|shown| due.is_none_or(|due| shown.event.seq <= due));
                 if events.is_empty() {
-                    return if is_due { self.hint() } else { self.wait().await };
+                    return if is_due {
+                        self.hint()
+                    } else {
+                        self.wait().await
+                    };
                 }
                 let events = self.select(events);
-                (!events.is_empty()).then_some(Seen::Events { events, replay: false })
+                (!events.is_empty()).then_some(Seen::Events {
+                    events,
+                    replay: false,
+                })
             }
         }
     }
@@ -245,7 +266,12 @@ impl Follow {
 
     fn read_page(&self, last: Option<Seq>) -> AbortOnDropHandle<Result<Page, StoreError>> {
         let (store, pages, space) = (self.store.clone(), self.pages.clone(), self.space.clone());
-        let query = Query { after: Some(self.cursor), order: Order::Ascending, limit: self.ask, ..self.filter.clone() };
+        let query = Query {
+            after: Some(self.cursor),
+            order: Order::Ascending,
+            limit: self.ask,
+            ..self.filter.clone()
+        };
         AbortOnDropHandle::new(tokio::spawn(async move {
             let mut tries = 1;
             loop {
@@ -253,7 +279,9 @@ impl Follow {
                 let page = read_page(&*store, &space, &query, last).await;
                 drop(place);
                 match page {
-                    Err(error) if tries < TRIES => tracing::warn!(%error, "a page for a follower failed; trying again"),
+                    Err(error) if tries < TRIES => {
+                        tracing::warn!(%error, "a page for a follower failed; trying again")
+                    }
                     outcome => return outcome,
                 }
                 tries += 1;
@@ -269,12 +297,20 @@ impl Follow {
     }
 }
 
-async fn read_page(store: &dyn EventLog, space: &Space, query: &Query, last: Option<Seq>) -> Result<Page, StoreError> {
+async fn read_page(
+    store: &dyn EventLog,
+    space: &Space,
+    query: &Query,
+    last: Option<Seq>,
+) -> Result<Page, StoreError> {
     let last = match last {
         Some(last) => last,
         None => store.head(space).await?.seq,
     };
-    let query = Query { before: Some(last + 1), ..query.clone() };
+    let query = Query {
+        before: Some(last + 1),
+        ..query.clone()
+    };
     let events = store.written(space, &query).await?;
     let all = events.len();
     let length = |event: &Written| event.json.as_ref().map_or(0, |json| json.get().len());
@@ -288,17 +324,36 @@ async fn read_page(store: &dyn EventLog, space: &Space, query: &Query, last: Opt
     let events: Vec<Written> = events.into_iter().take_while(fits).collect();
     // What does not fit is read again, rather than kept for a reader that may never take it.
     let is_whole = events.len() == all && all < query.limit as usize;
-    let end = events.last().filter(|_| !is_whole).map_or(last, |event| event.seq);
-    let unreadable = events.iter().filter(|event| event.json.is_none()).map(|event| event.seq).collect();
-    let events = events.into_iter().filter_map(|event| Some(FollowedEvent::Read(event.seq, event.json?))).collect();
-    Ok(Page { events, unreadable, end, ask: ask(all, bytes, query.limit) })
+    let end = events
+        .last()
+        .filter(|_| !is_whole)
+        .map_or(last, |event| event.seq);
+    let unreadable = events
+        .iter()
+        .filter(|event| event.json.is_none())
+        .map(|event| event.seq)
+        .collect();
+    let events = events
+        .into_iter()
+        .filter_map(|event| Some(FollowedEvent::Read(event.seq, event.json?)))
+        .collect();
+    Ok(Page {
+        events,
+        unreadable,
+        end,
+        ask: ask(all, bytes, query.limit),
+    })
 }
 
 /// How many events to ask for when so many had so many bytes: as many as can be handed on, and not many more than before, for the
 /// next ones may be longer.
 fn ask(events: usize, bytes: usize, before: u32) -> u32 {
-    let fitting = (BATCH_BYTES * events).checked_div(bytes).unwrap_or(PAGE as usize);
-    u32::try_from(fitting).unwrap_or(PAGE).clamp(1, PAGE.min(before.saturating_mul(4)))
+    let fitting = (BATCH_BYTES * events)
+        .checked_div(bytes)
+        .unwrap_or(PAGE as usize);
+    u32::try_from(fitting)
+        .unwrap_or(PAGE)
+        .clamp(1, PAGE.min(before.saturating_mul(4)))
 }
 
 fn concerns(filter: &Query, thread: &ThreadId) -> bool {

@@ -15,7 +15,10 @@ impl Session {
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<FrameworkRow>, Error> {
-        Ok(self.store(Right::Read)?.frameworks(self.space(), kind, after, limit).await?)
+        Ok(self
+            .store(Right::Read)?
+            .frameworks(self.space(), kind, after, limit)
+            .await?)
     }
 
     /// One framework.
@@ -25,13 +28,23 @@ impl Session {
 
     /// The frameworks that a task is like, and whether it is to be solved with each.
     pub async fn frameworks_for(&self, task: &str) -> Result<Vec<Likely>, Error> {
-        Ok(self.runtime(Right::Read)?.recall().frameworks_for(self.space(), task).await?)
+        Ok(self
+            .runtime(Right::Read)?
+            .recall()
+            .frameworks_for(self.space(), task)
+            .await?)
     }
 
     /// Creates a framework.
     pub async fn create_framework(&self, new: Framework) -> Result<FrameworkRow, Error> {
-        let new = Framework { by: self.user().map(str::to_owned), ..new };
-        Ok(self.runtime(Right::Shape)?.create_framework(self.space(), new).await?)
+        let new = Framework {
+            by: self.user().map(str::to_owned),
+            ..new
+        };
+        Ok(self
+            .runtime(Right::Shape)?
+            .create_framework(self.space(), new)
+            .await?)
     }
 
     /// Changes a framework; with `expected` only if that event was the last that said something of it.
@@ -41,16 +54,25 @@ impl Session {
         change: FrameworkChange,
         expected: Option<Seq>,
     ) -> Result<FrameworkRow, Error> {
-        Ok(self.runtime(Right::Shape)?.change_framework(self.space(), id, change, expected).await?)
+        Ok(self
+            .runtime(Right::Shape)?
+            .change_framework(self.space(), id, change, expected)
+            .await?)
     }
 
     /// Removes a framework; with `expected` only if that event was the last that said something of it.
     pub async fn remove_framework(&self, id: &str, expected: Option<Seq>) -> Result<(), Error> {
-        Ok(self.runtime(Right::Shape)?.remove_framework(self.space(), id, expected).await?)
+        Ok(self
+            .runtime(Right::Shape)?
+            .remove_framework(self.space(), id, expected)
+            .await?)
     }
 
     /// Tells what came of a task that a framework is for.
     pub async fn framework_outcome(&self, id: &str, came: &Outcome) -> Result<FrameworkRow, Error> {
-        Ok(self.runtime(Right::Speak)?.framework_outcome(self.space(), id, came).await?)
+        Ok(self
+            .runtime(Right::Speak)?
+            .framework_outcome(self.space(), id, came)
+            .await?)
     }
 }

@@ -55,12 +55,19 @@ fn cores() -> u32 {
 impl Sessions {
     /// Sessions on a runtime and its kinds of work; a space has at most `share` of the places for reading pages.
     pub fn new(runtime: Runtime, kinds: Kinds, share: f64) -> Self {
-        Self { runtime, kinds, pages: Places::new("pages", cores(), share) }
+        Self {
+            runtime,
+            kinds,
+            pages: Places::new("pages", cores(), share),
+        }
     }
 
     /// Opens the session of a principal.
     pub fn open(&self, principal: Principal) -> Session {
-        Session { sessions: self.clone(), principal }
+        Session {
+            sessions: self.clone(),
+            principal,
+        }
     }
 
     /// Whether the database answers. Anybody may ask.
@@ -97,7 +104,11 @@ impl Session {
 
     /// Refuses who does not have a right.
     pub fn require(&self, right: Right) -> Result<(), Error> {
-        if self.may(right) { Ok(()) } else { Err(Error::Forbidden(right)) }
+        if self.may(right) {
+            Ok(())
+        } else {
+            Err(Error::Forbidden(right))
+        }
     }
 
     /// Work for the client, polled when its space may have a processor.

@@ -9,6 +9,9 @@ use crate::words::id::ThreadId;
 impl Session {
     /// Who a thread is, and its newest thoughts, the newest first.
     pub async fn identity(&self, thread: &ThreadId) -> Result<(Identity, Vec<Event>), Error> {
-        Ok(self.runtime(Right::Read)?.identity(self.space(), thread).await?)
+        Ok(self
+            .runtime(Right::Read)?
+            .identity(self.space(), thread)
+            .await?)
     }
 }

@@ -27,17 +27,26 @@ impl Session {
 
     /// The same page as JSON, to be passed on: nothing is read that need not be.
     pub async fn written(&self, query: &Query) -> Result<Vec<Written>, Error> {
-        Ok(self.store(Right::Read)?.written(self.space(), query).await?)
+        Ok(self
+            .store(Right::Read)?
+            .written(self.space(), query)
+            .await?)
     }
 
     /// One event.
     pub async fn event(&self, event_id: Uuid) -> Result<Option<Event>, Error> {
-        Ok(self.store(Right::Read)?.event(self.space(), event_id).await?)
+        Ok(self
+            .store(Right::Read)?
+            .event(self.space(), event_id)
+            .await?)
     }
 
     /// The prompt view of the model call behind an event.
     pub async fn prompt_view(&self, event_id: Uuid) -> Result<Value, Error> {
-        Ok(self.runtime(Right::Read)?.prompt_view(self.space(), event_id).await?)
+        Ok(self
+            .runtime(Right::Read)?
+            .prompt_view(self.space(), event_id)
+            .await?)
     }
 
     /// Follows the log: what `filter` asks for, from now on or after a seq; and says what the log's head is.
@@ -49,7 +58,9 @@ impl Session {
     /// Notes in the log, as the server and so without a right, that something of this client came to nothing.
     pub async fn note_failure(&self, what: &str, detail: Value) -> Result<(), Error> {
         let draft = Draft::client_failure(&ThreadId::default(), what, detail);
-        self.own_store().append(Append::free(self.space(), vec![draft])).await?;
+        self.own_store()
+            .append(Append::free(self.space(), vec![draft]))
+            .await?;
         Ok(())
     }
 }

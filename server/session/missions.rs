@@ -19,13 +19,21 @@ impl Session {
         let missions = &self.kinds(Right::Speak)?.missions;
         let options = missions.options();
         let [model_calls, tokens, time_ms] = most;
-        let least = |wanted: Option<u64>, configured: u64| wanted.unwrap_or(configured).min(configured);
+        let least =
+            |wanted: Option<u64>, configured: u64| wanted.unwrap_or(configured).min(configured);
         let budget = MissionBudget {
             model_calls: least(model_calls, options.model_calls),
             tokens: least(tokens, options.tokens),
             time_ms: least(time_ms, options.time_ms),
         };
-        let wanted = Wanted { mission: mission.to_owned(), value, budget, plan, by: None, root: None };
+        let wanted = Wanted {
+            mission: mission.to_owned(),
+            value,
+            budget,
+            plan,
+            by: None,
+            root: None,
+        };
         Ok(missions.start(self.space(), wanted, self.user()).await?)
     }
 
@@ -39,7 +47,12 @@ impl Session {
     }
 
     /// Changes a task that has not begun.
-    pub async fn edit_task(&self, mission: &ThreadId, task: TaskId, edit: TaskEdit) -> Result<(), Error> {
+    pub async fn edit_task(
+        &self,
+        mission: &ThreadId,
+        task: TaskId,
+        edit: TaskEdit,
+    ) -> Result<(), Error> {
         let missions = &self.kinds(Right::Speak)?.missions;
         let by = self.user().unwrap_or(self.principal().role.as_str());
         Ok(missions.edit(self.space(), mission, task, edit, by).await?)
@@ -47,16 +60,28 @@ impl Session {
 
     /// Skips a task that is not over, and its parts.
     pub async fn skip_task(&self, mission: &ThreadId, task: TaskId) -> Result<(), Error> {
-        Ok(self.kinds(Right::Speak)?.missions.skip(self.space(), mission, task).await?)
+        Ok(self
+            .kinds(Right::Speak)?
+            .missions
+            .skip(self.space(), mission, task)
+            .await?)
     }
 
     /// Has a mission rest.
     pub async fn pause_mission(&self, mission: &ThreadId) -> Result<ThreadRow, Error> {
-        Ok(self.kinds(Right::Speak)?.missions.pause(self.space(), mission, self.user()).await?)
+        Ok(self
+            .kinds(Right::Speak)?
+            .missions
+            .pause(self.space(), mission, self.user())
+            .await?)
     }
 
     /// Has a mission go on that rests.
     pub async fn resume_mission(&self, mission: &ThreadId) -> Result<ThreadRow, Error> {
-        Ok(self.kinds(Right::Speak)?.missions.resume(self.space(), mission, self.user()).await?)
+        Ok(self
+            .kinds(Right::Speak)?
+            .missions
+            .resume(self.space(), mission, self.user())
+            .await?)
     }
 }

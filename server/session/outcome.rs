@@ -32,9 +32,13 @@ impl Outcome {
             return;
         }
         match event.fact() {
-            Fact::TurnEnded(ended) if self.turn.is_none() && ended.handled.is_some_and(|handled| handled >= seq) => {
+            Fact::TurnEnded(ended)
+                if self.turn.is_none() && ended.handled.is_some_and(|handled| handled >= seq) =>
+            {
                 // What was interrupted is gone on with by the next turn.
-                self.turn = ended.outcome.filter(|outcome| *outcome != TurnOutcome::Interrupted);
+                self.turn = ended
+                    .outcome
+                    .filter(|outcome| *outcome != TurnOutcome::Interrupted);
             }
             Fact::Withdrawn(Withdrawn { input, .. }) if input == seq => self.withdrawn = true,
             Fact::Reply(_) => self.responses.push(event.into_owned()),
@@ -47,17 +51,28 @@ impl Outcome {
 impl Session {
     /// Follows a thread, to wait for what comes of an input; to be called before that is stored, so that nothing is missed.
     pub async fn follow_outcome(&self, thread: &ThreadId) -> Result<Follow, Error> {
-        let filter = Query { thread: Some(thread.clone()), show: Show::All, ..Query::default() };
+        let filter = Query {
+            thread: Some(thread.clone()),
+            show: Show::All,
+            ..Query::default()
+        };
         Ok(self.follow(filter, None).await?.0)
     }
 
     /// Waits until the thread has handled what is at `seq` and is idle: what came of it, as it was told. Nothing is
     /// searched for, so nothing waits for the index, and the thread's row is looked at only when its turn or itself may be over.
-    pub async fn outcome(&self, thread: &ThreadId, seq: Seq, mut follow: Follow) -> Result<Outcome, Error> {
+    pub async fn outcome(
+        &self,
+        thread: &ThreadId,
+        seq: Seq,
+        mut follow: Follow,
+    ) -> Result<Outcome, Error> {
         let mut outcome = Outcome::default();
         let mut done = None;
         loop {
-            let Seen::Events { events, .. } = follow.next().await? else { continue };
+            let Seen::Events { events, .. } = follow.next().await? else {
+                continue;
+            };
             let mut turned = false;
             let mut last = 0;
             for told in &events {
@@ -67,7 +82,11 @@ impl Session {
                 outcome.take(event, seq);
             }
             if done.is_none() && turned {
-                done = self.thread(thread).await?.filter(|row| is_over(row, seq)).map(|row| row.head);
+                done = self
+                    .thread(thread)
+                    .await?
+                    .filter(|row| is_over(row, seq))
+                    .map(|row| row.head);
             }
             // The row may know more than was told so far.
             if done.is_some_and(|head| last >= head) {
@@ -77,11 +96,21 @@ impl Session {
     }
 
     /// The same for an input that was stored before the following began: what came of it is read from the log.
-    pub async fn past_outcome(&self, thread: &ThreadId, seq: Seq, follow: Follow) -> Result<Outcome, Error> {
+    pub async fn past_outcome(
+        &self,
+        thread: &ThreadId,
+        seq: Seq,
+        follow: Follow,
+    ) -> Result<Outcome, Error> {
         self.handled(thread, seq, follow).await?;
         let query = Query {
             thread: Some(thread.clone()),
-            tags: vec![tag::RESPONSE.into(), tag::FAILURE.into(), tag::ENDED.into(), withdrawn::TAG.into()],
+            tags: vec![
+                tag::RESPONSE.into(),
+                tag::FAILURE.into(),
+                tag::ENDED.into(),
+                withdrawn::TAG.into(),
+            ],
             after: Some(seq),
             order: Order::Ascending,
             limit: 500,
@@ -110,7 +139,11 @@ impl Session {
 
     /// Waits until the thread has handled what is at `seq` and is idle, or has ended.
     async fn handled(&self, thread: &ThreadId, seq: Seq, mut follow: Follow) -> Result<(), Error> {
-        while !self.thread(thread).await?.is_some_and(|row| is_over(&row, seq)) {
+        while !self
+            .thread(thread)
+            .await?
+            .is_some_and(|row| is_over(&row, seq))
+        {
             // A thread's row says more after state events alone: a turn ended, the thread ended.
             while let Seen::CaughtUp | Seen::Hint(_) = follow.next().await? {}
         }

@@ -9,12 +9,24 @@ use crate::runtime::refused::Refused;
 impl Session {
     /// What is held and relevant to a question.
     pub async fn recall(&self, question: &Question) -> Result<Found, Error> {
-        Ok(self.runtime(Right::Read)?.recall().recall(self.space(), question).await?)
+        Ok(self
+            .runtime(Right::Read)?
+            .recall()
+            .recall(self.space(), question)
+            .await?)
     }
 
     /// What is relevant to a question among notes, thoughts and frameworks, and how many more have no room.
-    pub async fn recall_others(&self, question: &Question, among: &[Memory]) -> Result<(Vec<OtherHit>, usize), Error> {
-        Ok(self.runtime(Right::Read)?.recall().others(self.space(), question, among).await?)
+    pub async fn recall_others(
+        &self,
+        question: &Question,
+        among: &[Memory],
+    ) -> Result<(Vec<OtherHit>, usize), Error> {
+        Ok(self
+            .runtime(Right::Read)?
+            .recall()
+            .others(self.space(), question, among)
+            .await?)
     }
 
     /// Which vectors are in force in the space, for people.
@@ -24,7 +36,11 @@ impl Session {
 
     /// What is around a name in the graph, or between two; none: nothing that is held names it.
     pub async fn look(&self, look: &Look) -> Result<Option<Seen>, Error> {
-        Ok(self.runtime(Right::Read)?.recall().look(self.space(), look).await?)
+        Ok(self
+            .runtime(Right::Read)?
+            .recall()
+            .look(self.space(), look)
+            .await?)
     }
 }
 

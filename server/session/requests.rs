@@ -20,11 +20,18 @@ impl Session {
         after: Seq,
         limit: u32,
     ) -> Result<Vec<Asked>, Error> {
-        Ok(self.store(Right::Read)?.asked(self.space(), state, thread, after, limit).await?)
+        Ok(self
+            .store(Right::Read)?
+            .asked(self.space(), state, thread, after, limit)
+            .await?)
     }
 
     /// One of them, if it is open.
-    pub async fn request(&self, state: RequestState, id: &str) -> Result<Option<RequestRow>, Error> {
+    pub async fn request(
+        &self,
+        state: RequestState,
+        id: &str,
+    ) -> Result<Option<RequestRow>, Error> {
         let row = self.store(Right::Read)?.request(self.space(), id).await?;
         Ok(row.filter(|row| row.state == state))
     }
@@ -40,6 +47,8 @@ impl Session {
     /// Answers an open question.
     pub async fn answer(&self, id: &str, text: String, value: Option<Value>) -> Result<(), Error> {
         let requests = self.runtime(Right::Speak)?.requests();
-        Ok(requests.answer(self.space(), id, Reply { text, value }, self.user()).await?)
+        Ok(requests
+            .answer(self.space(), id, Reply { text, value }, self.user())
+            .await?)
     }
 }

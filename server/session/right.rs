@@ -21,7 +21,10 @@ pub enum Right {
 
 /// The roles that have each right. A role that no line names may do nothing.
 const ROLES: [(Right, &[Role]); 5] = [
-    (Right::Read, &[Role::Viewer, Role::Member, Role::Operator, Role::Admin]),
+    (
+        Right::Read,
+        &[Role::Viewer, Role::Member, Role::Operator, Role::Admin],
+    ),
     (Right::Speak, &[Role::Member, Role::Operator, Role::Admin]),
     (Right::Shape, &[Role::Operator, Role::Admin]),
     (Right::Judge, &[Role::Operator, Role::Admin]),
@@ -30,7 +33,9 @@ const ROLES: [(Right, &[Role]); 5] = [
 
 /// Whether a role has a right.
 pub fn may(role: Role, right: Right) -> bool {
-    ROLES.iter().any(|(given, roles)| *given == right && roles.contains(&role))
+    ROLES
+        .iter()
+        .any(|(given, roles)| *given == right && roles.contains(&role))
 }
 
 impl Right {
@@ -47,7 +52,9 @@ impl Right {
             Self::Judge => {
                 "the role of this key may not say whether calls may run; that is for a key with role = \"operator\" or \"admin\""
             }
-            Self::Oversee => "this is about all spaces of the server; it is for a key with role = \"admin\"",
+            Self::Oversee => {
+                "this is about all spaces of the server; it is for a key with role = \"admin\""
+            }
         }
     }
 }

@@ -28,15 +28,32 @@ impl Session {
     }
 
     /// Starts a run; `id` is the client's idempotency key. Returns after the commit.
-    pub async fn start_run(&self, pipeline: Name, input: Value, id: Option<Key>) -> Result<LoggedRun, Error> {
+    pub async fn start_run(
+        &self,
+        pipeline: Name,
+        input: Value,
+        id: Option<Key>,
+    ) -> Result<LoggedRun, Error> {
         let runs = &self.kinds(Right::Speak)?.runs;
         let (space, user) = (self.space().clone(), self.user().map(str::to_owned));
-        Ok(runs.start(NewRun { space, pipeline, input, id, user }).await?)
+        Ok(runs
+            .start(NewRun {
+                space,
+                pipeline,
+                input,
+                id,
+                user,
+            })
+            .await?)
     }
 
     /// A run of this pipeline.
     pub async fn run(&self, pipeline: &Name, id: Uuid) -> Result<LoggedRun, Error> {
-        Ok(self.kinds(Right::Read)?.runs.run(self.space(), pipeline, id).await?)
+        Ok(self
+            .kinds(Right::Read)?
+            .runs
+            .run(self.space(), pipeline, id)
+            .await?)
     }
 
     /// Runs of this pipeline, the newest first, from before a position; and where the next ones would begin, if there are any.
@@ -46,7 +63,11 @@ impl Session {
         before: Option<Seq>,
         limit: usize,
     ) -> Result<(Vec<LoggedRun>, Option<Seq>), Error> {
-        Ok(self.kinds(Right::Read)?.runs.page(self.space(), pipeline, before, limit).await?)
+        Ok(self
+            .kinds(Right::Read)?
+            .runs
+            .page(self.space(), pipeline, before, limit)
+            .await?)
     }
 
     /// Cancels a run, wherever it runs. False: it has ended already, and stays as it is.
@@ -54,6 +75,8 @@ impl Session {
         // Asked for first: whether there is such a run is not said to who may not cancel it.
         let runtime = self.runtime(Right::Speak)?;
         let run = self.run(pipeline, id).await?;
-        Ok(runtime.cancel(self.space(), &run.key.thread(), self.user()).await?)
+        Ok(runtime
+            .cancel(self.space(), &run.key.thread(), self.user())
+            .await?)
     }
 }

@@ -26,17 +26,26 @@ impl Session {
 
     /// Entries of the state by key, those after `after`, at most `limit`.
     pub async fn entries(&self, after: Option<&str>, limit: u32) -> Result<Vec<EntryRow>, Error> {
-        Ok(self.store(Right::Read)?.entries(self.space(), after, limit).await?)
+        Ok(self
+            .store(Right::Read)?
+            .entries(self.space(), after, limit)
+            .await?)
     }
 
     /// Entries of the state that have any of these words, the best first, at most `limit`.
     pub async fn search_entries(&self, words: &str, limit: u32) -> Result<Vec<EntryRow>, Error> {
-        Ok(self.store(Right::Read)?.search_entries(self.space(), words, limit).await?)
+        Ok(self
+            .store(Right::Read)?
+            .search_entries(self.space(), words, limit)
+            .await?)
     }
 
     /// Stores a blob and returns the SHA-256 of its bytes.
     pub async fn put_blob(&self, blob: Blob) -> Result<String, Error> {
-        Ok(self.store(Right::Speak)?.put_blob(self.space(), blob).await?)
+        Ok(self
+            .store(Right::Speak)?
+            .put_blob(self.space(), blob)
+            .await?)
     }
 
     /// A blob by the SHA-256 of its bytes.
@@ -47,7 +56,13 @@ impl Session {
     /// The spaces of the server that cannot be served as they should be.
     pub fn unserved(&self) -> Result<Vec<Unserved>, Error> {
         let all = self.store(Right::Oversee)?.unserved().all().into_iter();
-        Ok(all.map(|(space, work, reason)| Unserved { space, work: work.to_string(), reason }).collect())
+        Ok(all
+            .map(|(space, work, reason)| Unserved {
+                space,
+                work: work.to_string(),
+                reason,
+            })
+            .collect())
     }
 
     /// The servers on the log by when they started, the one that is asked last.

@@ -37,29 +37,58 @@ impl Session {
     ) -> Result<(Received, Vec<Placed>), Error> {
         let turns = &self.kinds(Right::Speak)?.turns;
         let (space, user) = (self.space().clone(), self.user().map(str::to_owned));
-        Ok(turns.inbox.submit(Input { space, thread, user, event_id, content }).await?)
+        Ok(turns
+            .inbox
+            .submit(Input {
+                space,
+                thread,
+                user,
+                event_id,
+                content,
+            })
+            .await?)
     }
 
     /// Takes an input back that waits. Who may only speak takes back what was said in the same name.
     pub async fn withdraw(&self, thread: &ThreadId, event_id: Uuid) -> Result<(), Error> {
         let turns = &self.kinds(Right::Speak)?.turns;
-        let whose = if self.may(Right::Shape) { Whose::Anybody } else { Whose::Only(self.user()) };
-        Ok(turns.inbox.withdraw((self.space(), thread), event_id, self.user(), whose).await?)
+        let whose = if self.may(Right::Shape) {
+            Whose::Anybody
+        } else {
+            Whose::Only(self.user())
+        };
+        Ok(turns
+            .inbox
+            .withdraw((self.space(), thread), event_id, self.user(), whose)
+            .await?)
     }
 
     /// Cancels the turn that runs in a thread, or is about to. False: there is none.
     pub async fn cancel(&self, thread: &ThreadId) -> Result<bool, Error> {
-        Ok(self.runtime(Right::Speak)?.cancel(self.space(), thread, None).await?)
+        Ok(self
+            .runtime(Right::Speak)?
+            .cancel(self.space(), thread, None)
+            .await?)
     }
 
     /// One thread.
     pub async fn thread(&self, thread: &ThreadId) -> Result<Option<ThreadRow>, Error> {
-        Ok(self.store(Right::Read)?.thread(self.space(), thread).await?)
+        Ok(self
+            .store(Right::Read)?
+            .thread(self.space(), thread)
+            .await?)
     }
 
     /// Threads by id, those after `after`, at most `limit`.
-    pub async fn threads(&self, after: Option<&ThreadId>, limit: u32) -> Result<Vec<ThreadRow>, Error> {
-        Ok(self.store(Right::Read)?.threads(self.space(), after, limit).await?)
+    pub async fn threads(
+        &self,
+        after: Option<&ThreadId>,
+        limit: u32,
+    ) -> Result<Vec<ThreadRow>, Error> {
+        Ok(self
+            .store(Right::Read)?
+            .threads(self.space(), after, limit)
+            .await?)
     }
 
     /// What takes a look of its own about a thread.
@@ -67,19 +96,27 @@ impl Session {
         let (turns, store) = (&self.kinds(Right::Read)?.turns, self.store(Right::Read)?);
         Ok(ThreadDetails {
             contacts: store.contacts(self.space(), &row.thread).await?,
-            timers: store.timers(self.space(), &row.thread..=&row.thread).await?,
+            timers: store
+                .timers(self.space(), &row.thread..=&row.thread)
+                .await?,
             queued: turns.inbox.queued(self.space(), row, QUEUED_MAX).await?,
         })
     }
 
     /// Creates a thread; the server assigns the id.
     pub async fn create_thread(&self, new: NewThread) -> Result<ThreadRow, Error> {
-        Ok(self.runtime(Right::Speak)?.create_thread(self.space(), new).await?)
+        Ok(self
+            .runtime(Right::Speak)?
+            .create_thread(self.space(), new)
+            .await?)
     }
 
     /// Ends a thread; with `subtree` all below it, too.
     pub async fn end_thread(&self, thread: &ThreadId, subtree: bool) -> Result<ThreadRow, Error> {
-        Ok(self.runtime(Right::Speak)?.end(self.space(), thread, subtree).await?)
+        Ok(self
+            .runtime(Right::Speak)?
+            .end(self.space(), thread, subtree)
+            .await?)
     }
 
     /// The submodules by name.
@@ -93,12 +130,23 @@ impl Session {
     }
 
     /// Creates a submodule (`create`) or gives one another prompt.
-    pub async fn set_submodule(&self, name: &Name, prompt: &str, create: bool) -> Result<SubmoduleRow, Error> {
-        Ok(self.runtime(Right::Shape)?.set_submodule(self.space(), name, prompt, create).await?)
+    pub async fn set_submodule(
+        &self,
+        name: &Name,
+        prompt: &str,
+        create: bool,
+    ) -> Result<SubmoduleRow, Error> {
+        Ok(self
+            .runtime(Right::Shape)?
+            .set_submodule(self.space(), name, prompt, create)
+            .await?)
     }
 
     /// Removes a submodule.
     pub async fn remove_submodule(&self, name: &Name) -> Result<(), Error> {
-        Ok(self.runtime(Right::Shape)?.remove_submodule(self.space(), name).await?)
+        Ok(self
+            .runtime(Right::Shape)?
+            .remove_submodule(self.space(), name)
+            .await?)
     }
 }

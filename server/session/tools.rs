@@ -8,7 +8,10 @@ use crate::words::id::ThreadId;
 impl Session {
     /// What a thread may use; without a thread what `main` may.
     pub async fn tools(&self, thread: Option<&ThreadId>) -> Result<ThreadTools, Error> {
-        Ok(self.runtime(Right::Read)?.tools(self.space(), thread).await?)
+        Ok(self
+            .runtime(Right::Read)?
+            .tools(self.space(), thread)
+            .await?)
     }
 
     /// Lets models be told of what another server says of a tool now, if that has this hash.

@@ -33,7 +33,12 @@ pub struct Turns {
 
 impl Session {
     /// The newest turns of a thread, or those before a place: at most `limit`, and fewer where they have very many events.
-    pub async fn turns(&self, thread: &ThreadId, at: Option<TurnsAt>, limit: usize) -> Result<Turns, Error> {
+    pub async fn turns(
+        &self,
+        thread: &ThreadId,
+        at: Option<TurnsAt>,
+        limit: usize,
+    ) -> Result<Turns, Error> {
         let store = self.store(Right::Read)?;
         let mut turns: BTreeMap<u64, TurnSummary> = BTreeMap::new();
         let (mut before, mut read, mut whole) = (at.map(|at| at.before), 0, 0);
@@ -48,7 +53,10 @@ impl Session {
             };
             let page = store.events(self.space(), &query).await?;
             for event in &page {
-                let Some(number) = event.turn().filter(|number| at.is_none_or(|at| *number < at.turn)) else {
+                let Some(number) = event
+                    .turn()
+                    .filter(|number| at.is_none_or(|at| *number < at.turn))
+                else {
                     continue;
                 };
                 let turn = turns.entry(number).or_default();
@@ -67,14 +75,31 @@ impl Session {
 
 /// The turns that were read whole, the newest first.
 fn cut(turns: BTreeMap<u64, TurnSummary>, limit: usize, is_end: bool) -> Turns {
-    let whole: Vec<_> = turns.into_iter().rev().filter(|(_, turn)| turn.started.is_some()).collect();
+    let whole: Vec<_> = turns
+        .into_iter()
+        .rev()
+        .filter(|(_, turn)| turn.started.is_some())
+        .collect();
     let is_more = whole.len() > limit || !is_end;
     let taken: Vec<_> = whole.into_iter().take(limit).collect();
     let at = |(last, _): &(u64, TurnSummary)| {
         // What is said late of the next turn may stand behind the first events of the turns after it.
-        let behind = taken.iter().rev().find(|(number, _)| *number >= last + LATER).or(taken.first());
-        let before = behind.and_then(|(_, turn)| if behind == taken.first() { turn.last } else { turn.started });
-        TurnsAt { turn: *last, before: before.map_or(INTEGER_MAX, |(seq, _)| seq) }
+        let behind = taken
+            .iter()
+            .rev()
+            .find(|(number, _)| *number >= last + LATER)
+            .or(taken.first());
+        let before = behind.and_then(|(_, turn)| {
+            if behind == taken.first() {
+                turn.last
+            } else {
+                turn.started
+            }
+        });
+        TurnsAt {
+            turn: *last,
+            before: before.map_or(INTEGER_MAX, |(seq, _)| seq),
+        }
     };
     let next = taken.last().filter(|_| is_more).map(at);
     Turns { turns: taken, next }

@@ -73,7 +73,13 @@ pub struct VoiceVersion {
 
 impl By {
     fn key(self, event: &Event, record: &Record<'_>) -> String {
-        let said = |key: &str| record.get(key).and_then(|value| value.as_str()).unwrap_or("not known").to_owned();
+        let said = |key: &str| {
+            record
+                .get(key)
+                .and_then(|value| value.as_str())
+                .unwrap_or("not known")
+                .to_owned()
+        };
         match self {
             Self::Module => record.module.to_owned(),
             Self::Thread => event.thread.to_string(),
@@ -87,10 +93,20 @@ impl Session {
     /// What the newest calls of a span came to; with `step`, in microseconds, by time, too.
     pub async fn usage(&self, span: Span, by: By, step: Option<i64>) -> Result<Usage, Error> {
         let mut usage = Usage::default();
-        let query = Query { tags: vec!["debug".into()], show: Show::All, ..Query::default() };
+        let query = Query {
+            tags: vec!["debug".into()],
+            show: Show::All,
+            ..Query::default()
+        };
         let cut = self.newest(span, query, |event| {
-            let Fact::Call(record) = event.fact() else { return };
-            usage.by.entry(by.key(event, &record)).or_default().add(&record);
+            let Fact::Call(record) = event.fact() else {
+                return;
+            };
+            usage
+                .by
+                .entry(by.key(event, &record))
+                .or_default()
+                .add(&record);
             if let Some(step) = step {
                 let begin = event.ts.micros().div_euclid(step) * step;
                 usage.steps.entry(begin).or_default().add(&record);
@@ -108,21 +124,45 @@ impl Session {
     /// What became of a voice in the newest turns of a span.
     pub async fn voice_figures(&self, name: &Name, span: Span) -> Result<VoiceFigures, Error> {
         let mut turns = VoiceTurns::default();
-        let tags = vec![format!("submodule:{name}"), format!("call:submodule:{name}")];
-        let query = Query { tags, show: Show::All, ..Query::default() };
+        let tags = vec![
+            format!("submodule:{name}"),
+            format!("call:submodule:{name}"),
+        ];
+        let query = Query {
+            tags,
+            show: Show::All,
+            ..Query::default()
+        };
         let cut = self.newest(span, query, |event| turns.take(event)).await?;
-        Ok(VoiceFigures { figures: turns.figures(name.as_str()), cut })
+        Ok(VoiceFigures {
+            figures: turns.figures(name.as_str()),
+            cut,
+        })
     }
 
     /// What a voice was and is, the newest first.
     pub async fn voice_versions(&self, name: &Name) -> Result<Vec<VoiceVersion>, Error> {
         let mut versions = Vec::new();
-        let query = Query { tags: vec!["set:submodule".into()], ..Query::default() };
+        let query = Query {
+            tags: vec!["set:submodule".into()],
+            ..Query::default()
+        };
         let version = |event: &Event| {
-            let Fact::Set(Set { key, change: Change::Submodule(voice), .. }) = event.fact() else { return };
+            let Fact::Set(Set {
+                key,
+                change: Change::Submodule(voice),
+                ..
+            }) = event.fact()
+            else {
+                return;
+            };
             if key == name.as_str() {
                 let prompt = voice.map(|voice| voice.prompt);
-                versions.push(VoiceVersion { seq: event.seq, at: event.ts, prompt });
+                versions.push(VoiceVersion {
+                    seq: event.seq,
+                    at: event.ts,
+                    prompt,
+                });
             }
         };
         self.newest(Span::default(), query, version).await?;
@@ -139,12 +179,24 @@ impl Session {
         let store = self.store(Right::Read)?;
         let (mut before, mut read) = (None, 0);
         loop {
-            let Span { since, before: before_ts } = span;
-            let place = Query { since, before_ts, before, order: Order::Descending, limit: PAGE, ..query.clone() };
+            let Span {
+                since,
+                before: before_ts,
+            } = span;
+            let place = Query {
+                since,
+                before_ts,
+                before,
+                order: Order::Descending,
+                limit: PAGE,
+                ..query.clone()
+            };
             let page = store.events(self.space(), &place).await?;
             page.iter().for_each(&mut take);
             read += page.len();
-            let Some(last) = page.last().filter(|_| page.len() == PAGE as usize) else { return Ok(None) };
+            let Some(last) = page.last().filter(|_| page.len() == PAGE as usize) else {
+                return Ok(None);
+            };
             before = Some(last.seq);
             if read >= EVENTS_MAX {
                 return Ok(Some(last.ts));

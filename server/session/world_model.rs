@@ -10,7 +10,8 @@ use crate::event::fact::Fact;
 use crate::event::fact::statement::{Said, StatementFact};
 use crate::event::method::{Value, current};
 use crate::event::statement::{
-    AGAINST_MAX, Claim, Claimant, Instrument, Judged, Outcome, Source, Status, Triple, Valid, folded,
+    AGAINST_MAX, Claim, Claimant, Instrument, Judged, Outcome, Source, Status, Triple, Valid,
+    folded,
 };
 use crate::event::trial::News;
 use crate::log::projections::statements::{Asked, StatementRow};
@@ -58,8 +59,17 @@ pub struct Shown {
 impl Shown {
     /// One that nothing contradicts.
     pub fn alone(row: StatementRow) -> Self {
-        let carried = row.judged.as_ref().map(|judged| judged.carried.clone()).unwrap_or_default();
-        Self { row, against: Vec::new(), against_count: 0, carried }
+        let carried = row
+            .judged
+            .as_ref()
+            .map(|judged| judged.carried.clone())
+            .unwrap_or_default();
+        Self {
+            row,
+            against: Vec::new(),
+            against_count: 0,
+            carried,
+        }
     }
 }
 
@@ -80,7 +90,12 @@ impl Session {
     /// Claims something: it is tried, beside everything else. Returns its id.
     pub async fn claim(&self, new: NewClaim) -> Result<String, Error> {
         let trials = &self.kinds(Right::Speak)?.trials;
-        let NewClaim { text, thread, quote, premises } = new;
+        let NewClaim {
+            text,
+            thread,
+            quote,
+            premises,
+        } = new;
         let store = self.store(Right::Read)?;
         if !thread.is_main() && store.thread(self.space(), &thread).await?.is_none() {
             return Err(Refused::NotFound(format!("thread {thread}")).into());
@@ -90,9 +105,25 @@ impl Session {
                 return Err(Refused::NotFound(format!("statement {id}")).into());
             }
         }
-        let by = Claimant::User { name: self.user().map(str::to_owned) };
-        let source = Source { by, seqs: Vec::new(), quote };
-        Ok(trials.claim(self.space(), &thread, Claim { text, source, premises }).await?)
+        let by = Claimant::User {
+            name: self.user().map(str::to_owned),
+        };
+        let source = Source {
+            by,
+            seqs: Vec::new(),
+            quote,
+        };
+        Ok(trials
+            .claim(
+                self.space(),
+                &thread,
+                Claim {
+                    text,
+                    source,
+                    premises,
+                },
+            )
+            .await?)
     }
 
     /// Withdraws a statement without a trial.
@@ -104,16 +135,29 @@ impl Session {
 
     /// One statement, and what the log has of it.
     pub async fn statement(&self, id: &str) -> Result<Option<(StatementRow, Vec<Event>)>, Error> {
-        let Some(row) = self.store(Right::Read)?.statement(self.space(), id).await? else { return Ok(None) };
-        let events = self.kinds(Right::Read)?.trials.events(self.space(), id).await?;
+        let Some(row) = self.store(Right::Read)?.statement(self.space(), id).await? else {
+            return Ok(None);
+        };
+        let events = self
+            .kinds(Right::Read)?
+            .trials
+            .events(self.space(), id)
+            .await?;
         Ok(Some((row, events)))
     }
 
     /// What became of a claim that is no statement, if it was claimed.
     pub async fn fate(&self, id: &str) -> Result<Option<Judged>, Error> {
-        let events = self.kinds(Right::Read)?.trials.events(self.space(), id).await?;
+        let events = self
+            .kinds(Right::Read)?
+            .trials
+            .events(self.space(), id)
+            .await?;
         let judged = events.iter().rev().find_map(|event| match event.fact() {
-            Fact::Statement(StatementFact { statement, what: Said::News(news) }) if statement == id => match *news {
+            Fact::Statement(StatementFact {
+                statement,
+                what: Said::News(news),
+            }) if statement == id => match *news {
                 News::Judged(judged) => Some(judged),
                 _ => None,
             },
@@ -123,7 +167,11 @@ impl Session {
     }
 
     /// Statements with what contradicts them, as it was when this event was the last one: it is found by structure, once for all about the same.
-    pub async fn shown(&self, rows: Vec<StatementRow>, as_of: Option<Seq>) -> Result<Vec<Shown>, Error> {
+    pub async fn shown(
+        &self,
+        rows: Vec<StatementRow>,
+        as_of: Option<Seq>,
+    ) -> Result<Vec<Shown>, Error> {
         let mut known: HashMap<(String, String, bool), Vec<(String, Value)>> = HashMap::new();
         let names = match rows.iter().any(|row| row.status == Status::Contested) {
             true => self.store(Right::Read)?.names(self.space(), as_of).await?,
@@ -134,23 +182,40 @@ impl Session {
             let mut shown = Shown::alone(row);
             let row = &shown.row;
             if let Some(as_of) = as_of.filter(|as_of| row.changed > *as_of) {
-                let standing = self.store(Right::Read)?.standing(self.space(), &row.id, as_of).await?;
-                shown.carried = standing.map(|standing| standing.carried).unwrap_or_default();
+                let standing = self
+                    .store(Right::Read)?
+                    .standing(self.space(), &row.id, as_of)
+                    .await?;
+                shown.carried = standing
+                    .map(|standing| standing.carried)
+                    .unwrap_or_default();
             }
             let row = &shown.row;
-            let triple = row.triple.as_ref().filter(|_| row.status == Status::Contested);
+            let triple = row
+                .triple
+                .as_ref()
+                .filter(|_| row.status == Status::Contested);
             let Some(triple) = triple else {
                 all.push(shown);
                 continue;
             };
-            let about = (names.resolve(&triple.subject), folded(&triple.relation), triple.single);
+            let about = (
+                names.resolve(&triple.subject),
+                folded(&triple.relation),
+                triple.single,
+            );
             if !known.contains_key(&about) {
                 known.insert(about.clone(), self.held_about(triple, as_of, &names).await?);
             }
             let own = Value::of(triple, row.valid);
             let others = known.get(&about).into_iter().flatten();
-            let against = others.filter(|(id, other)| *id != row.id && own.contradicts(other, &names));
-            let first = against.clone().take(AGAINST_MAX).map(|(id, _)| id.clone()).collect();
+            let against =
+                others.filter(|(id, other)| *id != row.id && own.contradicts(other, &names));
+            let first = against
+                .clone()
+                .take(AGAINST_MAX)
+                .map(|(id, _)| id.clone())
+                .collect();
             let count = against.count();
             (shown.against, shown.against_count) = (first, count);
             all.push(shown);
@@ -166,17 +231,45 @@ impl Session {
         names: &Names,
     ) -> Result<Vec<(String, Value)>, Error> {
         let (store, relation) = (self.store(Right::Read)?, Some(triple.relation.clone()));
-        let (single, status) = ((!triple.single).then_some(true), as_of.is_none().then_some(Status::Contested));
-        let asked = Asked { relation, single, status, limit: RIVALS, ..Asked::default() };
+        let (single, status) = (
+            (!triple.single).then_some(true),
+            as_of.is_none().then_some(Status::Contested),
+        );
+        let asked = Asked {
+            relation,
+            single,
+            status,
+            limit: RIVALS,
+            ..Asked::default()
+        };
         let (mut rows, mut held) = (Vec::new(), Vec::new());
         for form in names.forms(&triple.subject) {
-            rows.extend(store.statements(self.space(), &Asked { subject: Some(form), ..asked.clone() }).await?);
+            rows.extend(
+                store
+                    .statements(
+                        self.space(),
+                        &Asked {
+                            subject: Some(form),
+                            ..asked.clone()
+                        },
+                    )
+                    .await?,
+            );
         }
         rows.sort_by_key(|row| row.number);
         rows.truncate(RIVALS as usize);
         for row in rows {
-            let Some(row) = self.then(row, as_of).await?.filter(|row| row.status.is_held()) else { continue };
-            let value = row.triple.as_ref().map(|triple| Value::of(triple, row.valid));
+            let Some(row) = self
+                .then(row, as_of)
+                .await?
+                .filter(|row| row.status.is_held())
+            else {
+                continue;
+            };
+            let value = row
+                .triple
+                .as_ref()
+                .map(|triple| Value::of(triple, row.valid));
             held.extend(value.map(|value| (row.id, value)));
         }
         Ok(held)
@@ -190,7 +283,11 @@ impl Session {
         limit: usize,
     ) -> Result<(Vec<StatementRow>, Option<Seq>), Error> {
         let names = match wanted.entity {
-            Some(_) => self.store(Right::Read)?.names(self.space(), wanted.as_of).await?,
+            Some(_) => {
+                self.store(Right::Read)?
+                    .names(self.space(), wanted.as_of)
+                    .await?
+            }
             None => Names::default(),
         };
         if let (Some(at), Some(_), Some(_)) = (wanted.at, &wanted.entity, &wanted.relation) {
@@ -215,7 +312,12 @@ impl Session {
     }
 
     /// The values that something has of a relation at a time: of a single-valued relation the newest.
-    async fn values(&self, wanted: &Wanted, at: Timestamp, names: &Names) -> Result<Vec<StatementRow>, Error> {
+    async fn values(
+        &self,
+        wanted: &Wanted,
+        at: Timestamp,
+        names: &Names,
+    ) -> Result<Vec<StatementRow>, Error> {
         let (mut found, mut after) = (Vec::new(), 0);
         for _ in 0..SCANS_MAX {
             let rows = self.scanned(wanted, after, names).await?;
@@ -228,9 +330,15 @@ impl Session {
                 break;
             }
         }
-        let is_single = |row: &StatementRow| row.triple.as_ref().is_some_and(|triple: &Triple| triple.single);
+        let is_single = |row: &StatementRow| {
+            row.triple
+                .as_ref()
+                .is_some_and(|triple: &Triple| triple.single)
+        };
         // What it is the object of is another question.
-        let (mut subjects, objects): (Vec<_>, Vec<_>) = found.into_iter().partition(|row| is_about(row, wanted, names));
+        let (mut subjects, objects): (Vec<_>, Vec<_>) = found
+            .into_iter()
+            .partition(|row| is_about(row, wanted, names));
         subjects = current(subjects, |row| (is_single(row), row.valid), at);
         subjects.extend(objects);
         subjects.sort_by_key(|row| row.number);
@@ -238,17 +346,36 @@ impl Session {
     }
 
     /// Statements that may be wanted, as they are now.
-    async fn scanned(&self, wanted: &Wanted, after: Seq, names: &Names) -> Result<Vec<StatementRow>, Error> {
+    async fn scanned(
+        &self,
+        wanted: &Wanted,
+        after: Seq,
+        names: &Names,
+    ) -> Result<Vec<StatementRow>, Error> {
         let store = self.store(Right::Read)?;
         // What was of another status then may be of this one now, and the other way round.
         let status = wanted.status.filter(|_| wanted.as_of.is_none());
         let relation = wanted.relation.clone();
-        let asked = Asked { status, relation, after, limit: SCAN, ..Asked::default() };
-        let Some(entity) = &wanted.entity else { return Ok(store.statements(self.space(), &asked).await?) };
+        let asked = Asked {
+            status,
+            relation,
+            after,
+            limit: SCAN,
+            ..Asked::default()
+        };
+        let Some(entity) = &wanted.entity else {
+            return Ok(store.statements(self.space(), &asked).await?);
+        };
         let mut rows = Vec::new();
         for form in names.asked(entity) {
-            let subject = Asked { subject: Some(form.clone()), ..asked.clone() };
-            let object = Asked { object: Some(form), ..asked.clone() };
+            let subject = Asked {
+                subject: Some(form.clone()),
+                ..asked.clone()
+            };
+            let object = Asked {
+                object: Some(form),
+                ..asked.clone()
+            };
             rows.extend(store.statements(self.space(), &subject).await?);
             rows.extend(store.statements(self.space(), &object).await?);
         }
@@ -260,24 +387,44 @@ impl Session {
     }
 
     /// A statement as it was then; none: it had not been claimed.
-    async fn then(&self, mut row: StatementRow, as_of: Option<Seq>) -> Result<Option<StatementRow>, Error> {
+    async fn then(
+        &self,
+        mut row: StatementRow,
+        as_of: Option<Seq>,
+    ) -> Result<Option<StatementRow>, Error> {
         if let Some(as_of) = as_of.filter(|as_of| row.changed > *as_of) {
-            let Some(standing) = self.store(Right::Read)?.standing(self.space(), &row.id, as_of).await? else {
+            let Some(standing) = self
+                .store(Right::Read)?
+                .standing(self.space(), &row.id, as_of)
+                .await?
+            else {
                 return Ok(None);
             };
             // What was said of it later was not known then.
-            (row.status, row.valid, row.judged, row.due) = (standing.status, standing.valid, None, None);
+            (row.status, row.valid, row.judged, row.due) =
+                (standing.status, standing.valid, None, None);
         }
         Ok(Some(row))
     }
 
     /// A statement as it was then, if it is wanted.
-    async fn as_wanted(&self, wanted: &Wanted, row: StatementRow) -> Result<Option<StatementRow>, Error> {
-        let Some(row) = self.then(row, wanted.as_of).await? else { return Ok(None) };
+    async fn as_wanted(
+        &self,
+        wanted: &Wanted,
+        row: StatementRow,
+    ) -> Result<Option<StatementRow>, Error> {
+        let Some(row) = self.then(row, wanted.as_of).await? else {
+            return Ok(None);
+        };
         let valid: &Valid = &row.valid;
         let is_wanted = wanted.status.is_none_or(|status| row.status == status)
-            && wanted.at.is_none_or(|at| row.status.is_held() && valid.is_at(at) || is_past(&row, at))
-            && wanted.text.as_ref().is_none_or(|text| words::matches(text, &row.text));
+            && wanted
+                .at
+                .is_none_or(|at| row.status.is_held() && valid.is_at(at) || is_past(&row, at))
+            && wanted
+                .text
+                .as_ref()
+                .is_none_or(|text| words::matches(text, &row.text));
         Ok(is_wanted.then_some(row))
     }
 }
@@ -288,6 +435,12 @@ fn is_past(row: &StatementRow, at: Timestamp) -> bool {
 }
 
 fn is_about(row: &StatementRow, wanted: &Wanted, names: &Names) -> bool {
-    let forms = wanted.entity.as_deref().map(|entity| names.asked(entity)).unwrap_or_default();
-    row.triple.as_ref().is_some_and(|it| forms.contains(&normal(&it.subject)))
+    let forms = wanted
+        .entity
+        .as_deref()
+        .map(|entity| names.asked(entity))
+        .unwrap_or_default();
+    row.triple
+        .as_ref()
+        .is_some_and(|it| forms.contains(&normal(&it.subject)))
 }

@@ -51,9 +51,23 @@ impl Places {
     /// Makes this many places, of which a space may hold the fraction `share` (rounded down, at least one). `of` is their name in the metrics.
     pub fn new(of: &'static str, places: u32, share: f64) -> Self {
         let free = places.max(1);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within 1..=free")]
-        let most = (f64::from(free) * share).floor().clamp(1.0, f64::from(free)) as u32;
-        Self(Arc::new(Inner { of, all: free, most, state: Mutex::new(State { free, ..State::default() }) }))
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "within 1..=free"
+        )]
+        let most = (f64::from(free) * share)
+            .floor()
+            .clamp(1.0, f64::from(free)) as u32;
+        Self(Arc::new(Inner {
+            of,
+            all: free,
+            most,
+            state: Mutex::new(State {
+                free,
+                ..State::default()
+            }),
+        }))
     }
 
     /// How many there are.
@@ -143,7 +157,9 @@ impl State {
 
     fn give_back(&mut self, space: &Space) {
         self.free += 1;
-        let Some(held) = self.spaces.get_mut(space) else { return };
+        let Some(held) = self.spaces.get_mut(space) else {
+            return;
+        };
         held.taken -= 1;
         if held.taken == 0 && held.waiting.is_empty() {
             self.spaces.remove(space);
@@ -156,7 +172,10 @@ impl State {
             return None;
         }
         let spaces = &self.spaces;
-        let at = self.round.iter().position(|space| spaces.get(space).is_none_or(|held| held.taken < most))?;
+        let at = self
+            .round
+            .iter()
+            .position(|space| spaces.get(space).is_none_or(|held| held.taken < most))?;
         let space = self.round.remove(at)?;
         let held = self.spaces.get_mut(&space)?;
         let (_, sender) = held.waiting.pop_first()?;
@@ -183,7 +202,9 @@ impl Inner {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let Some((inner, mut space)) = self.0.take() else { return };
+        let Some((inner, mut space)) = self.0.take() else {
+            return;
+        };
         loop {
             metrics::gauge!("thinkd_places_taken", "of" => inner.of).decrement(1.0);
             let next = {
@@ -229,18 +250,38 @@ mod tests {
     #[tokio::test]
     async fn a_share_of_one_is_everything_and_a_single_place_goes_round() {
         let places = Places::new("tests", 2, 1.0);
-        assert_eq!((0..3).map_while(|_| places.try_take(&space("a"))).collect::<Vec<_>>().len(), 2);
+        assert_eq!(
+            (0..3)
+                .map_while(|_| places.try_take(&space("a")))
+                .collect::<Vec<_>>()
+                .len(),
+            2
+        );
         let single = Places::new("tests", 1, SPACE_SHARE);
         let (a, b) = (space("a"), space("b"));
         let first = single.take(&a).await;
-        let (mut second, mut third, mut other) =
-            (Box::pin(single.take(&a)), Box::pin(single.take(&a)), Box::pin(single.take(&b)));
-        assert!(poll!(&mut second).is_pending() && poll!(&mut third).is_pending() && poll!(&mut other).is_pending());
+        let (mut second, mut third, mut other) = (
+            Box::pin(single.take(&a)),
+            Box::pin(single.take(&a)),
+            Box::pin(single.take(&b)),
+        );
+        assert!(
+            poll!(&mut second).is_pending()
+                && poll!(&mut third).is_pending()
+                && poll!(&mut other).is_pending()
+        );
         drop(first);
-        let Poll::Ready(second) = poll!(&mut second) else { panic!("who came first") };
+        let Poll::Ready(second) = poll!(&mut second) else {
+            panic!("who came first")
+        };
         drop(second);
-        assert!(poll!(&mut third).is_pending(), "the other space before the rest of the first");
-        let Poll::Ready(other) = poll!(&mut other) else { panic!("the other space is next") };
+        assert!(
+            poll!(&mut third).is_pending(),
+            "the other space before the rest of the first"
+        );
+        let Poll::Ready(other) = poll!(&mut other) else {
+            panic!("the other space is next")
+        };
         drop(other);
         assert!(poll!(&mut third).is_ready());
     }
@@ -250,7 +291,10 @@ mod tests {
         let places = Places::new("tests", 1, 1.0);
         let a = space("a");
         let first = places.take(&a).await;
-        let (mut deep, mut high) = (Box::pin(places.take_ranked(&a, 2)), Box::pin(places.take_ranked(&a, 1)));
+        let (mut deep, mut high) = (
+            Box::pin(places.take_ranked(&a, 2)),
+            Box::pin(places.take_ranked(&a, 1)),
+        );
         assert!(poll!(&mut deep).is_pending() && poll!(&mut high).is_pending());
         drop(first);
         assert!(poll!(&mut deep).is_pending());

@@ -31,7 +31,9 @@ impl Supervisor {
                 Ok(()) => "ended by itself".to_owned(),
                 Err(panic) => format!("panicked: {}", words(&*panic)),
             };
-            first.end(format!("{name} {why}: a server without it would only look alive"));
+            first.end(format!(
+                "{name} {why}: a server without it would only look alive"
+            ));
         }
     }
 
@@ -58,5 +60,6 @@ impl Supervisor {
 /// Returns the message of a panic.
 pub fn words(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it did not say why")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("it did not say why")
 }

@@ -3,12 +3,18 @@
 use std::future::Future;
 
 use futures_util::StreamExt as _;
-#[expect(clippy::disallowed_types, reason = "this is what everybody else uses instead")]
+#[expect(
+    clippy::disallowed_types,
+    reason = "this is what everybody else uses instead"
+)]
 use futures_util::stream::FuturesUnordered;
 
 /// Futures under way. They go on only while they are polled, and what one of them holds meanwhile (a connection of the store, a lock) nobody else gets:
 /// an owner that awaited the same thing on its own would wait for itself. So whatever the owner awaits, it awaits [`beside`](Self::beside) them.
-#[expect(clippy::disallowed_types, reason = "this is what everybody else uses instead")]
+#[expect(
+    clippy::disallowed_types,
+    reason = "this is what everybody else uses instead"
+)]
 pub struct UnderWay<F: Future> {
     futures: FuturesUnordered<F>,
     /// What those came to that ended while their owner awaited something else, in the order in which they ended.
@@ -17,7 +23,10 @@ pub struct UnderWay<F: Future> {
 
 impl<F: Future> Default for UnderWay<F> {
     fn default() -> Self {
-        Self { futures: Default::default(), ended: Vec::new() }
+        Self {
+            futures: Default::default(),
+            ended: Vec::new(),
+        }
     }
 }
 
@@ -39,7 +48,11 @@ impl<F: Future> UnderWay<F> {
 
     /// What the next one comes to; none when none is under way. Cancel safe.
     pub async fn next(&mut self) -> Option<F::Output> {
-        if self.ended.is_empty() { self.futures.next().await } else { Some(self.ended.remove(0)) }
+        if self.ended.is_empty() {
+            self.futures.next().await
+        } else {
+            Some(self.ended.remove(0))
+        }
     }
 
     /// Awaits something else while they go on.
@@ -88,7 +101,14 @@ mod tests {
         let mut under_way = begun(&connections).await;
         let alone = timeout(Duration::from_secs(5), query(&connections)).await;
         assert!(alone.is_err(), "control: without them it waits for itself");
-        assert_eq!(timeout(Duration::from_secs(5), under_way.beside(query(&connections))).await, Ok(7));
+        assert_eq!(
+            timeout(
+                Duration::from_secs(5),
+                under_way.beside(query(&connections))
+            )
+            .await,
+            Ok(7)
+        );
     }
 
     #[tokio::test(start_paused = true)]

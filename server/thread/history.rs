@@ -63,7 +63,11 @@ pub struct Options {
 impl Options {
     /// At multiples of how many events a view begins.
     pub fn block_of(&self, show: Show) -> u64 {
-        if show == Show::Heard { self.submodule_block.min(self.block) } else { self.block }
+        if show == Show::Heard {
+            self.submodule_block.min(self.block)
+        } else {
+            self.block
+        }
     }
 }
 
@@ -79,7 +83,10 @@ pub struct Lengths {
 impl Lengths {
     /// Of a view that may take so many bytes: one entry never fills more than a quarter of it.
     pub const fn of(bytes: usize, event_chars: usize) -> Self {
-        Self { event_chars, entry_bytes: bytes / 4 }
+        Self {
+            event_chars,
+            entry_bytes: bytes / 4,
+        }
     }
 }
 
@@ -134,20 +141,39 @@ pub const BYTES_MIN: usize = 4096;
 impl Window {
     /// The window of a decision (`Show::Visible`) or a submodule (`Show::Heard`) over a thread as its row stands.
     /// One that thinks by itself is shown all of it, one that talks with people the newest; neither what it has cleared away.
-    pub fn over(row: &ThreadRow, whole: bool, show: Show, options: &Options, now: Timestamp) -> Self {
+    pub fn over(
+        row: &ThreadRow,
+        whole: bool,
+        show: Show,
+        options: &Options,
+        now: Timestamp,
+    ) -> Self {
         let cleared = row.state.cleared.unwrap_or_default();
         let (count, keep, cleared) = match show {
             Show::Heard => (row.heard, options.submodule, cleared.heard),
             _ => (row.visible, options.decision, cleared.visible),
         };
         let window_s = options.window_s.filter(|_| !whole);
-        let since = window_s.map(|s| now.micros().saturating_sub_unsigned(s.saturating_mul(1_000_000)));
+        let since = window_s.map(|s| {
+            now.micros()
+                .saturating_sub_unsigned(s.saturating_mul(1_000_000))
+        });
         let keep = if whole { VIEW_MAX } else { keep };
-        let omitted =
-            if since.is_some() { count.saturating_sub(VIEW_MAX) } else { cut(count, keep, options.block_of(show)) };
+        let omitted = if since.is_some() {
+            count.saturating_sub(VIEW_MAX)
+        } else {
+            cut(count, keep, options.block_of(show))
+        };
         let omitted = omitted.max(cleared).min(count);
         let take = (count - omitted).min(VIEW_MAX);
-        Self { show, up_to: row.head, take, omitted: count - take, since: since.map(Timestamp::from_micros), cleared }
+        Self {
+            show,
+            up_to: row.head,
+            take,
+            omitted: count - take,
+            since: since.map(Timestamp::from_micros),
+            cleared,
+        }
     }
 
     /// The question that fetches its events, newest first; `None` when it is empty.
@@ -212,7 +238,15 @@ impl Entry {
             Fact::Withdrawn(Withdrawn { from, input, .. }) => Some((from, input)),
             _ => None,
         };
-        Self { seq: event.seq, wakes, arrives: wakes && !thought, takes_back, line, around, media: blob(&fact) }
+        Self {
+            seq: event.seq,
+            wakes,
+            arrives: wakes && !thought,
+            takes_back,
+            line,
+            around,
+            media: blob(&fact),
+        }
     }
 
     /// How many bytes of a view it takes.
@@ -232,9 +266,25 @@ impl Entry {
 }
 
 /// Writes events (oldest first) as a transcript, media in their places.
-pub fn transcript(events: &[Event], omitted: u64, media: usize, lengths: Lengths, prompts: &Prompts) -> Vec<Block> {
-    let entries = events.iter().map(|event| Arc::new(Entry::of(event, lengths, prompts)));
-    joined(&Vec::from_iter(entries), Omitted { count: omitted, gap: None }, media, prompts)
+pub fn transcript(
+    events: &[Event],
+    omitted: u64,
+    media: usize,
+    lengths: Lengths,
+    prompts: &Prompts,
+) -> Vec<Block> {
+    let entries = events
+        .iter()
+        .map(|event| Arc::new(Entry::of(event, lengths, prompts)));
+    joined(
+        &Vec::from_iter(entries),
+        Omitted {
+            count: omitted,
+            gap: None,
+        },
+        media,
+        prompts,
+    )
 }
 
 /// What of its thread a view does not have.
@@ -248,12 +298,24 @@ pub struct Omitted {
 
 /// Which of these entries a view shows: not those that another one says were taken back.
 pub fn shown(entries: &[Arc<Entry>]) -> impl Fn(&Entry) -> bool + use<> {
-    let back: Vec<_> = entries.iter().filter_map(|entry| entry.takes_back).collect();
-    move |entry| !back.iter().any(|(from, input)| (*from..=*input).contains(&entry.seq))
+    let back: Vec<_> = entries
+        .iter()
+        .filter_map(|entry| entry.takes_back)
+        .collect();
+    move |entry| {
+        !back
+            .iter()
+            .any(|(from, input)| (*from..=*input).contains(&entry.seq))
+    }
 }
 
 /// Entries (oldest first) as a transcript.
-pub fn joined(entries: &[Arc<Entry>], omitted: Omitted, media: usize, prompts: &Prompts) -> Vec<Block> {
+pub fn joined(
+    entries: &[Arc<Entry>],
+    omitted: Omitted,
+    media: usize,
+    prompts: &Prompts,
+) -> Vec<Block> {
     let mut blocks = vec![];
     let mut text = String::new();
     let count = omitted.count.to_string();
@@ -262,7 +324,10 @@ pub fn joined(entries: &[Arc<Entry>], omitted: Omitted, media: usize, prompts: &
         text.push('\n');
     }
     let is_shown = shown(entries);
-    let with_media = entries.iter().filter(|entry| entry.media.is_some() && is_shown(entry)).count();
+    let with_media = entries
+        .iter()
+        .filter(|entry| entry.media.is_some() && is_shown(entry))
+        .count();
     let mut seen = 0;
     for entry in entries {
         if omitted.gap == Some(entry.seq) {
@@ -278,7 +343,10 @@ pub fn joined(entries: &[Arc<Entry>], omitted: Omitted, media: usize, prompts: &
             seen += 1;
             if seen + media > with_media {
                 blocks.push(Block::Text(std::mem::take(&mut text)));
-                blocks.push(Block::Blob { sha256: sha256.clone(), mime: mime.clone() });
+                blocks.push(Block::Blob {
+                    sha256: sha256.clone(),
+                    mime: mime.clone(),
+                });
             }
         }
     }
@@ -289,9 +357,10 @@ pub fn joined(entries: &[Arc<Entry>], omitted: Omitted, media: usize, prompts: &
 /// Hash and type of the image or sound that an event carries, of what a newer build wrote, too.
 fn blob(fact: &Fact<'_>) -> Option<(String, String)> {
     match fact {
-        Fact::Input(Input { content: Content::Media { blob, mime, .. }, .. }) => {
-            Some(((*blob).to_owned(), (*mime).to_owned()))
-        }
+        Fact::Input(Input {
+            content: Content::Media { blob, mime, .. },
+            ..
+        }) => Some(((*blob).to_owned(), (*mime).to_owned())),
         Fact::Unknown(raw) if matches!(raw.modality, Modality::Image | Modality::Audio) => {
             Some((raw.text("blob")?.to_owned(), raw.text("mime")?.to_owned()))
         }
@@ -301,5 +370,8 @@ fn blob(fact: &Fact<'_>) -> Option<(String, String)> {
 
 /// Positions as views name them: `#41, #42`.
 pub fn positions(seqs: &[Seq]) -> String {
-    seqs.iter().map(|seq| format!("#{seq}")).collect::<Vec<_>>().join(", ")
+    seqs.iter()
+        .map(|seq| format!("#{seq}"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -97,12 +97,24 @@ pub enum NotMade {
 impl ThreadLimits {
     /// By the budget, and `limits.threads`.
     pub fn new(budget: &Budget, threads: u64) -> Self {
-        Self { depth: budget.depth, subthreads: budget.subthreads, contacts: budget.contacts, threads }
+        Self {
+            depth: budget.depth,
+            subthreads: budget.subthreads,
+            contacts: budget.contacts,
+            threads,
+        }
     }
 
     /// Checks everything that the parent's row and the wish itself say. The append checks again what may change until then.
-    pub fn check(&self, new: &NewThread, parent: Option<&ThreadRow>, ahead: Ahead) -> Result<(), NotMade> {
-        if new.parent.is_none() && new.settings.is_process() && new.label.as_ref().is_some_and(|it| it.as_str() == MAIN)
+    pub fn check(
+        &self,
+        new: &NewThread,
+        parent: Option<&ThreadRow>,
+        ahead: Ahead,
+    ) -> Result<(), NotMade> {
+        if new.parent.is_none()
+            && new.settings.is_process()
+            && new.label.as_ref().is_some_and(|it| it.as_str() == MAIN)
         {
             return Err(NotMade::Main);
         }
@@ -125,17 +137,37 @@ impl ThreadLimits {
 
     /// Checks that a thread may have so many contacts.
     pub fn check_contacts(&self, contacts: u64) -> Result<(), NotMade> {
-        if contacts > self.contacts { Err(NotMade::Contacts(self.contacts)) } else { Ok(()) }
+        if contacts > self.contacts {
+            Err(NotMade::Contacts(self.contacts))
+        } else {
+            Ok(())
+        }
     }
 
     /// The events that make the thread under this id, and tell its parent.
-    pub fn drafts(&self, new: &NewThread, thread: &ThreadId, maker: Option<Maker<'_>>, ahead: Ahead) -> Vec<Draft> {
+    pub fn drafts(
+        &self,
+        new: &NewThread,
+        thread: &ThreadId,
+        maker: Option<Maker<'_>>,
+        ahead: Ahead,
+    ) -> Vec<Draft> {
         let room = Condition::FewerThreads(self.threads.saturating_sub(ahead.made));
         let mut drafts = vec![Draft::created(thread, &json!(new.settings)).only_if(room)];
-        drafts.extend(new.contacts.iter().map(|it| Draft::contact(thread, &it.name, &it.thread, &it.description)));
-        let Some(parent) = &new.parent else { return drafts };
+        drafts.extend(
+            new.contacts
+                .iter()
+                .map(|it| Draft::contact(thread, &it.name, &it.thread, &it.description)),
+        );
+        let Some(parent) = &new.parent else {
+            return drafts;
+        };
         if let Some(maker) = maker {
-            let about = new.settings.prompt.as_deref().unwrap_or("a subthread of yours");
+            let about = new
+                .settings
+                .prompt
+                .as_deref()
+                .unwrap_or("a subthread of yours");
             drafts.push(Draft::contact(
                 parent,
                 maker.name,
@@ -143,21 +175,37 @@ impl ThreadLimits {
                 &about.chars().take(ABOUT_CHARS).collect::<String>(),
             ));
         }
-        let told = Draft::spawned(parent, maker.map(|it| it.turn), thread, maker.map(|it| it.name));
+        let told = Draft::spawned(
+            parent,
+            maker.map(|it| it.turn),
+            thread,
+            maker.map(|it| it.name),
+        );
         let told = told.only_if(Condition::FewerSubthreads(self.room_for_subthreads(ahead)));
-        drafts.push(maker.iter().fold(told, |told, maker| told.of_call(maker.call_id)));
+        drafts.push(
+            maker
+                .iter()
+                .fold(told, |told, maker| told.of_call(maker.call_id)),
+        );
         drafts
     }
 
     /// How many subthreads the row may count at most, and one more be made: what the same append does is not in it.
     fn room_for_subthreads(&self, ahead: Ahead) -> u64 {
-        self.subthreads.saturating_add(ahead.put_aside).saturating_sub(ahead.made)
+        self.subthreads
+            .saturating_add(ahead.put_aside)
+            .saturating_sub(ahead.made)
     }
 }
 
 impl NotMade {
     /// Why the append did not store a new thread. None: somebody else took its id, and another one may do.
-    pub fn by_append(unmet: &Condition, new: &NewThread, thread: &ThreadId, limits: &ThreadLimits) -> Option<Self> {
+    pub fn by_append(
+        unmet: &Condition,
+        new: &NewThread,
+        thread: &ThreadId,
+        limits: &ThreadLimits,
+    ) -> Option<Self> {
         match unmet {
             Condition::FewerSubthreads(_) => Some(Self::Subthreads(limits.subthreads)),
             Condition::FewerThreads(_) => Some(Self::Threads(limits.threads)),
@@ -169,12 +217,18 @@ impl NotMade {
 
 /// The ids to try for a new thread, with the last part of each: its label, then the label with numbers. One without a label has a
 /// short one that is made of `drawn`. Where runs of pipelines are is nobody else's.
-pub fn ids(parent: Option<&ThreadId>, label: Option<&Name>, drawn: Uuid) -> Result<Vec<(Name, ThreadId)>, NotMade> {
+pub fn ids(
+    parent: Option<&ThreadId>,
+    label: Option<&Name>,
+    drawn: Uuid,
+) -> Result<Vec<(Name, ThreadId)>, NotMade> {
     let short = || format!("t-{}", &drawn.simple().to_string()[20..]);
     let stem = label.map_or_else(short, |label| label.as_str().to_owned());
     let head = &stem[..stem.len().min(28)];
     let numbered = (2..100).map(|number| format!("{head}-{number}"));
-    let labels = std::iter::once(stem.clone()).chain(numbered).filter_map(|label| Name::parse(&label).ok());
+    let labels = std::iter::once(stem.clone())
+        .chain(numbered)
+        .filter_map(|label| Name::parse(&label).ok());
     let mut ids = Vec::new();
     for label in labels {
         let thread = match parent {

@@ -47,8 +47,19 @@ fn counted(event: &Event, fact: &Fact<'_>) -> ThreadChange {
     };
     thread.state.waking = fact.waking();
     // A mission that waits for people goes on when they do not want a task any more.
-    if matches!(fact, Fact::Task(TaskFact { what: TaskNews::Over { .. }, .. })) && own.is_of_mission() {
-        thread.state.waking = Some(Waking { by: None, outside: true, ends_any_wait: true });
+    if matches!(
+        fact,
+        Fact::Task(TaskFact {
+            what: TaskNews::Over { .. },
+            ..
+        })
+    ) && own.is_of_mission()
+    {
+        thread.state.waking = Some(Waking {
+            by: None,
+            outside: true,
+            ends_any_wait: true,
+        });
     }
     thread.state.work = Sign::of(fact).filter(|_| own.is_of_mission());
     thread.state.points = fact.points();
@@ -65,20 +76,34 @@ fn change(event: &Event, fact: &Fact<'_>, thread: &mut ThreadChange) {
         Fact::Question(asked) if !asked.is_of_the_mind() => {}
         Fact::Question(asked) => thread.state.question = Some((asked.question.to_owned(), true)),
         Fact::Answer(answer) => thread.state.question = Some((answer.question.to_owned(), false)),
-        Fact::Input(input) => thread.state.question = input.answers.map(|id| (id.to_owned(), false)),
-        Fact::Withdrawn(Withdrawn { from, input, .. }) => thread.state.withdrawn = Some((*from, *input)),
+        Fact::Input(input) => {
+            thread.state.question = input.answers.map(|id| (id.to_owned(), false))
+        }
+        Fact::Withdrawn(Withdrawn { from, input, .. }) => {
+            thread.state.withdrawn = Some((*from, *input))
+        }
         Fact::Run(run) => self::run(run, event, thread),
         Fact::Call(record) => call(record, thread),
         Fact::Set(set) => self::set(set, thread),
         // Trials have no mailbox: what is due wakes them, and rest moves them on.
         Fact::Trials(Trials::Due) => thread.woken = Some(event.seq),
-        Fact::Trials(Trials::Rested { handled, told }) => (thread.handled, thread.state.told) = (Some(*handled), *told),
-        Fact::Corrected(Corrected(correction)) => thread.state.correction = Some(correction.clone()),
+        Fact::Trials(Trials::Rested { handled, told }) => {
+            (thread.handled, thread.state.told) = (Some(*handled), *told)
+        }
+        Fact::Corrected(Corrected(correction)) => {
+            thread.state.correction = Some(correction.clone())
+        }
         Fact::Summaries(Summaries::Rested(handled)) => thread.handled = Some(*handled),
         Fact::Summaries(Summaries::Due { .. }) => thread.woken = Some(event.seq),
         Fact::Summary(summary) => {
-            let held = Held { seq: event.seq, covers: summary.covers.clone() };
-            thread.state.summary = Some(Made { held, joins: summary.joins.clone() });
+            let held = Held {
+                seq: event.seq,
+                covers: summary.covers.clone(),
+            };
+            thread.state.summary = Some(Made {
+                held,
+                joins: summary.joins.clone(),
+            });
         }
         _ => {}
     }
@@ -108,7 +133,10 @@ fn turn_ended(ended: &turn::Ended, thread: &mut ThreadChange) {
 
 /// From when on the thread waits for whom, if an event says so.
 fn waits(waiting: Option<Waiting>, seen: Option<Seq>) -> Option<Waits> {
-    Some(Waits { waiting: waiting?, seen: seen.unwrap_or(0) })
+    Some(Waits {
+        waiting: waiting?,
+        seen: seen.unwrap_or(0),
+    })
 }
 
 fn call(record: &Record<'_>, thread: &mut ThreadChange) {
@@ -117,22 +145,35 @@ fn call(record: &Record<'_>, thread: &mut ThreadChange) {
         return;
     }
     (thread.model_calls, thread.tokens) = (1, record.tokens());
-    let spent = Spent { calls: 1, tokens: record.tokens(), threads: 0 };
+    let spent = Spent {
+        calls: 1,
+        tokens: record.tokens(),
+        threads: 0,
+    };
     thread.spent = Some((record.root(), spent));
 }
 
 /// What the core told the thread.
 fn hear(told: &Told<'_>, own: &ThreadId, thread: &mut ThreadChange) {
-    let is_child = |id: &str| ThreadId::parse(id).ok().and_then(|id| id.parent()).as_ref() == Some(own);
+    let is_child =
+        |id: &str| ThreadId::parse(id).ok().and_then(|id| id.parent()).as_ref() == Some(own);
     match &told.news {
         News::Spawned { .. } => {
             thread.state.subthreads = 1;
             // Its end wakes the thread again: without a count that could go on for ever. What people make is from outside.
             thread.state.sends = u32::from(told.turn.is_some());
-            let spent = Spent { threads: 1, ..Spent::default() };
+            let spent = Spent {
+                threads: 1,
+                ..Spent::default()
+            };
             thread.spent = told.root.map(|root| (Some(root), spent));
         }
-        News::Ended { thread: id, counted, was_archived, .. } => {
+        News::Ended {
+            thread: id,
+            counted,
+            was_archived,
+            ..
+        } => {
             thread.state.subthreads = -i32::from(is_child(id) && !was_archived);
             thread.state.part = counted.part.clone();
         }
@@ -173,7 +214,9 @@ fn run(run: &RunFact<'_>, event: &Event, thread: &mut ThreadChange) {
             });
         }
         // What rests is no work for anybody; what is to end goes on to its end.
-        RunNews::Paused { .. } => (thread.status, thread.state.paused) = (Some(Status::Waiting), Some(true)),
+        RunNews::Paused { .. } => {
+            (thread.status, thread.state.paused) = (Some(Status::Waiting), Some(true))
+        }
         RunNews::Parked => thread.status = Some(Status::Waiting),
         RunNews::Continued { .. } | RunNews::Cancel { .. } => {
             (thread.status, thread.state.paused) = (Some(Status::Idle), Some(false));
@@ -183,7 +226,9 @@ fn run(run: &RunFact<'_>, event: &Event, thread: &mut ThreadChange) {
 }
 
 fn set(set: &Set<'_>, thread: &mut ThreadChange) {
-    let Set { key, change, root, .. } = set;
+    let Set {
+        key, change, root, ..
+    } = set;
     let state = &mut thread.state;
     match change {
         set::Change::Thread(change) => {
@@ -232,13 +277,20 @@ mod tests {
             let (fact, mut thread) = (event.fact(), counted(&event, &event.fact()));
             let before = thread.clone();
             change(&event, &fact, &mut thread);
-            let family = format!("{fact:?}").split('(').next().unwrap_or_default().to_owned();
+            let family = format!("{fact:?}")
+                .split('(')
+                .next()
+                .unwrap_or_default()
+                .to_owned();
             let (says, does) = families.entry(family).or_default();
             *says |= fact.changes_thread();
             *does |= thread != before;
         }
         assert!(families.len() > 15, "{families:?}");
-        let wrong: Vec<_> = families.iter().filter(|(_, (says, does))| says != does).collect();
+        let wrong: Vec<_> = families
+            .iter()
+            .filter(|(_, (says, does))| says != does)
+            .collect();
         assert!(wrong.is_empty(), "says, does: {wrong:?}");
     }
 }

@@ -74,7 +74,9 @@ struct Sums {
 
 impl Sums {
     fn all(&self) -> Spent {
-        self.read.unwrap_or_default().with(self.own, u64::saturating_add)
+        self.read
+            .unwrap_or_default()
+            .with(self.own, u64::saturating_add)
     }
 
     fn add(&mut self, spent: Spent) {
@@ -88,29 +90,66 @@ impl Sums {
 
 const CALLS: fn(&Spent) -> u64 = |spent| spent.calls;
 const TOKENS: fn(&Spent) -> u64 = |spent| spent.tokens;
-const CALL: Spent = Spent { calls: 1, tokens: 0, threads: 0 };
-const THREAD: Spent = Spent { calls: 0, tokens: 0, threads: 1 };
+const CALL: Spent = Spent {
+    calls: 1,
+    tokens: 0,
+    threads: 0,
+};
+const THREAD: Spent = Spent {
+    calls: 0,
+    tokens: 0,
+    threads: 1,
+};
 
 impl Quotas {
     /// Over a store and what may be used up.
     pub fn new(store: Arc<dyn Store>, budget: Arc<Budget>) -> Self {
-        Self { store, budget, open: Mutex::default() }
+        Self {
+            store,
+            budget,
+            open: Mutex::default(),
+        }
     }
 
     /// What a turn of a thread draws on. `new`: its root is an event that no turn was about before.
     pub fn open(&self, space: &Space, thread: &ThreadId, root: Option<Seq>, new: bool) -> Purse {
         let budget = &self.budget;
         let of_space: [Limit; 2] = [
-            (budget.space_model_calls, CALLS, "model calls", "budget.space_model_calls"),
+            (
+                budget.space_model_calls,
+                CALLS,
+                "model calls",
+                "budget.space_model_calls",
+            ),
             (budget.space_tokens, TOKENS, "tokens", "budget.space_tokens"),
         ];
         let of_thread: [Limit; 2] = [
-            (budget.thread_model_calls, CALLS, "model calls", "budget.thread_model_calls"),
-            (budget.thread_tokens, TOKENS, "tokens", "budget.thread_tokens"),
+            (
+                budget.thread_model_calls,
+                CALLS,
+                "model calls",
+                "budget.thread_model_calls",
+            ),
+            (
+                budget.thread_tokens,
+                TOKENS,
+                "tokens",
+                "budget.thread_tokens",
+            ),
         ];
         let of_root: [Limit; 2] = [
-            (Some(budget.root.model_calls), CALLS, "model calls", "budget.root.model_calls"),
-            (Some(budget.root.tokens), TOKENS, "tokens", "budget.root.tokens"),
+            (
+                Some(budget.root.model_calls),
+                CALLS,
+                "model calls",
+                "budget.root.model_calls",
+            ),
+            (
+                Some(budget.root.tokens),
+                TOKENS,
+                "tokens",
+                "budget.root.tokens",
+            ),
         ];
         self.purse(
             space,
@@ -127,7 +166,12 @@ impl Quotas {
     pub fn of_mission(&self, space: &Space, root: Seq, calls: u64, tokens: u64) -> Purse {
         let budget = &self.budget;
         let of_space: [Limit; 2] = [
-            (budget.space_model_calls, CALLS, "model calls", "budget.space_model_calls"),
+            (
+                budget.space_model_calls,
+                CALLS,
+                "model calls",
+                "budget.space_model_calls",
+            ),
             (budget.space_tokens, TOKENS, "tokens", "budget.space_tokens"),
         ];
         let of_mission: [Limit; 2] = [
@@ -135,11 +179,23 @@ impl Quotas {
             (Some(tokens), TOKENS, "tokens", "mission.tokens"),
         ];
         let own = Some((Whose::Mission(root), of_mission, false));
-        self.purse(space, Some(root), [Some((Whose::Space, of_space, false)), own, None])
+        self.purse(
+            space,
+            Some(root),
+            [Some((Whose::Space, of_space, false)), own, None],
+        )
     }
 
-    fn purse(&self, space: &Space, root: Option<Seq>, whose: [Option<(Whose, [Limit; 2], bool)>; 3]) -> Purse {
-        let limited = whose.into_iter().flatten().filter(|(_, limits, _)| limits.iter().any(|it| it.0.is_some()));
+    fn purse(
+        &self,
+        space: &Space,
+        root: Option<Seq>,
+        whose: [Option<(Whose, [Limit; 2], bool)>; 3],
+    ) -> Purse {
+        let limited = whose
+            .into_iter()
+            .flatten()
+            .filter(|(_, limits, _)| limits.iter().any(|it| it.0.is_some()));
         let mut open = lock(&self.open);
         if open.len() >= OPEN {
             open.retain(|_, account| account.strong_count() > 0);
@@ -150,7 +206,10 @@ impl Quotas {
                 account.private.store(false, Ordering::Release);
                 return account;
             }
-            let sums = Sums { read: new.then(Spent::default), own: Spent::default() };
+            let sums = Sums {
+                read: new.then(Spent::default),
+                own: Spent::default(),
+            };
             let account = Arc::new(Account {
                 key: key.clone(),
                 limits,
@@ -162,7 +221,10 @@ impl Quotas {
             open.insert(key, Arc::downgrade(&account));
             account
         });
-        Purse { accounts: accounts.collect(), root }
+        Purse {
+            accounts: accounts.collect(),
+            root,
+        }
     }
 }
 
@@ -182,7 +244,9 @@ impl Purse {
 
     /// Why no model may be asked any more, if so.
     pub fn spent(&self) -> Option<Failure> {
-        self.accounts.iter().find_map(|account| account.spent(&lock(&account.sums)))
+        self.accounts
+            .iter()
+            .find_map(|account| account.spent(&lock(&account.sums)))
     }
 
     /// How many model calls the first limit of them leaves; none: there is no limit.
@@ -201,7 +265,9 @@ impl Purse {
             let mut sums = lock(&account.sums);
             if let Some(failure) = account.spent(&sums) {
                 drop(sums);
-                self.accounts[..index].iter().for_each(|account| lock(&account.sums).give_back(CALL));
+                self.accounts[..index]
+                    .iter()
+                    .for_each(|account| lock(&account.sums).give_back(CALL));
                 return Err(failure);
             }
             sums.add(CALL);
@@ -211,12 +277,19 @@ impl Purse {
 
     /// What a call has used.
     pub fn used(&self, tokens: u64) {
-        self.accounts.iter().for_each(|account| lock(&account.sums).add(Spent { tokens, ..Spent::default() }));
+        self.accounts.iter().for_each(|account| {
+            lock(&account.sums).add(Spent {
+                tokens,
+                ..Spent::default()
+            })
+        });
     }
 
     /// One more subthread, or why not.
     pub fn take_thread(&self) -> Result<(), Failure> {
-        let Some(account) = self.of_root() else { return Ok(()) };
+        let Some(account) = self.of_root() else {
+            return Ok(());
+        };
         let mut sums = lock(&account.sums);
         let limit = account.threads;
         if sums.all().threads >= limit {
@@ -224,7 +297,12 @@ impl Purse {
                 "not made: {limit} subthreads go back to the same event from outside already (budget.root.threads); there can \
                  be more when something new comes from outside"
             );
-            return Err(failure(text, limit, sums.all().threads, "budget.root.threads"));
+            return Err(failure(
+                text,
+                limit,
+                sums.all().threads,
+                "budget.root.threads",
+            ));
         }
         sums.add(THREAD);
         Ok(())
@@ -232,26 +310,43 @@ impl Purse {
 
     /// Subthreads that were not made after all.
     pub fn give_back_threads(&self, threads: u64) {
-        self.of_root()
-            .into_iter()
-            .for_each(|account| lock(&account.sums).give_back(Spent { threads, ..Spent::default() }));
+        self.of_root().into_iter().for_each(|account| {
+            lock(&account.sums).give_back(Spent {
+                threads,
+                ..Spent::default()
+            })
+        });
     }
 
     /// Something was stored: where it concerns another thread, that one may draw on the same root from now on, anywhere.
     pub fn stored(&self, event: &Event, thread: &ThreadId) {
-        if event.thread != *thread || matches!(event.fact(), Fact::Told(Told { news: News::Spawned { .. }, .. })) {
-            self.of_root().into_iter().for_each(|account| account.private.store(false, Ordering::Release));
+        if event.thread != *thread
+            || matches!(
+                event.fact(),
+                Fact::Told(Told {
+                    news: News::Spawned { .. },
+                    ..
+                })
+            )
+        {
+            self.of_root()
+                .into_iter()
+                .for_each(|account| account.private.store(false, Ordering::Release));
         }
     }
 
     fn of_root(&self) -> Option<&Arc<Account>> {
-        self.accounts.iter().find(|account| matches!(account.key.1, Whose::Root(_)))
+        self.accounts
+            .iter()
+            .find(|account| matches!(account.key.1, Whose::Root(_)))
     }
 }
 
 impl fmt::Debug for Purse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Purse").field("root", &self.root).finish_non_exhaustive()
+        f.debug_struct("Purse")
+            .field("root", &self.root)
+            .finish_non_exhaustive()
     }
 }
 
@@ -265,10 +360,16 @@ impl Account {
         let (space, whose) = &self.key;
         let log = match whose {
             Whose::Space => self.store.spent(space, None).await?,
-            Whose::Root(root) | Whose::Mission(root) => self.store.spent(space, Some(*root)).await?,
+            Whose::Root(root) | Whose::Mission(root) => {
+                self.store.spent(space, Some(*root)).await?
+            }
             Whose::Thread(thread) => {
                 let row = self.store.thread(space, thread).await?;
-                row.map_or_else(Spent::default, |row| Spent { calls: row.model_calls, tokens: row.tokens, threads: 0 })
+                row.map_or_else(Spent::default, |row| Spent {
+                    calls: row.model_calls,
+                    tokens: row.tokens,
+                    threads: 0,
+                })
             }
         };
         let mut sums = lock(&self.sums);
@@ -280,18 +381,24 @@ impl Account {
 
     fn spent(&self, sums: &Sums) -> Option<Failure> {
         let all = sums.all();
-        let (limit, of, word, key) =
-            self.limits.into_iter().find(|(limit, of, ..)| limit.is_some_and(|limit| of(&all) >= limit))?;
+        let (limit, of, word, key) = self
+            .limits
+            .into_iter()
+            .find(|(limit, of, ..)| limit.is_some_and(|limit| of(&all) >= limit))?;
         let (limit, used) = (limit.unwrap_or_default(), of(&all));
         let text = match &self.key.1 {
-            Whose::Space => format!("the space has used up its {limit} {word} ({key}); no model is asked any more"),
+            Whose::Space => format!(
+                "the space has used up its {limit} {word} ({key}); no model is asked any more"
+            ),
             Whose::Mission(_) => {
                 format!(
                     "the mission has used up its {limit} {word} ({key}, or its own budget); no model is asked any more"
                 )
             }
             Whose::Thread(_) => {
-                format!("the thread has used up its {limit} {word} ({key}); no model is asked any more")
+                format!(
+                    "the thread has used up its {limit} {word} ({key}); no model is asked any more"
+                )
             }
             Whose::Root(root) => format!(
                 "all that goes back to event #{root} has used up its {limit} {word} ({key}); no model is asked before something \
@@ -303,7 +410,8 @@ impl Account {
 }
 
 fn failure(text: String, limit: u64, used: u64, key: &str) -> Failure {
-    Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "used": used, "key": key }))
+    Failure::new(FailureKind::Budget, text)
+        .with(json!({ "limit": limit, "used": used, "key": key }))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

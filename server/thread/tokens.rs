@@ -17,13 +17,25 @@ impl Tokens {
     /// Adds those of a call.
     pub fn add(&mut self, record: &Record<'_>) {
         let said = |key: &str| record.get("usage")?.get(key)?.as_u64();
-        let (input, output, cached) = (said("input_tokens"), said("output_tokens"), said("cached_tokens"));
-        self.join(&Self { input, output, cached });
+        let (input, output, cached) = (
+            said("input_tokens"),
+            said("output_tokens"),
+            said("cached_tokens"),
+        );
+        self.join(&Self {
+            input,
+            output,
+            cached,
+        });
     }
 
     /// Adds others.
     pub fn join(&mut self, more: &Self) {
-        let sums = [(&mut self.input, more.input), (&mut self.output, more.output), (&mut self.cached, more.cached)];
+        let sums = [
+            (&mut self.input, more.input),
+            (&mut self.output, more.output),
+            (&mut self.cached, more.cached),
+        ];
         for (sum, more) in sums {
             if let Some(more) = more {
                 *sum = Some(sum.unwrap_or(0).saturating_add(more));
@@ -33,6 +45,8 @@ impl Tokens {
 
     /// In and out, as far as they are known.
     pub fn all(&self) -> u64 {
-        self.input.unwrap_or(0).saturating_add(self.output.unwrap_or(0))
+        self.input
+            .unwrap_or(0)
+            .saturating_add(self.output.unwrap_or(0))
     }
 }

@@ -114,7 +114,8 @@ impl TurnSummary {
                 self.failures += 1;
                 if let (By::Submodule(name), false) = (failed.who, failed.is_follow_up) {
                     let voice = self.voice(name);
-                    let is_late = failed.is_late || failed.problem.kind == FailureKind::Timeout.as_str();
+                    let is_late =
+                        failed.is_late || failed.problem.kind == FailureKind::Timeout.as_str();
                     voice.late |= is_late;
                     voice.failed |= !is_late;
                 }
@@ -139,7 +140,10 @@ impl TurnSummary {
             Some(name) if record.purpose() != "follow-up" => {
                 let voice = self.voice(name);
                 voice.done |= record.is_last();
-                voice.ms = record.duration_ms().map(|ms| voice.ms.unwrap_or(0).saturating_add(ms)).or(voice.ms);
+                voice.ms = record
+                    .duration_ms()
+                    .map(|ms| voice.ms.unwrap_or(0).saturating_add(ms))
+                    .or(voice.ms);
             }
             Some(_) => {}
             None => self.rounds += u64::from(record.module == "decision"),

@@ -62,7 +62,10 @@ impl VoiceTurns {
     /// Takes in an event of the voice.
     pub fn take(&mut self, event: &Event) {
         if let Some(turn) = event.turn() {
-            self.0.entry((event.thread.clone(), turn)).or_default().take(event);
+            self.0
+                .entry((event.thread.clone(), turn))
+                .or_default()
+                .take(event);
         }
     }
 
@@ -71,10 +74,15 @@ impl VoiceTurns {
         let mut figures = Figures::default();
         for turn in self.0.into_values() {
             figures.tokens.join(&turn.tokens);
-            let Some(voice) = turn.voices.get(name) else { continue };
+            let Some(voice) = turn.voices.get(name) else {
+                continue;
+            };
             figures.asked += 1;
             figures.followed_up += u64::from(voice.followed_up);
-            *figures.outcomes.entry(voice.outcome().map(VoiceOutcome::as_str)).or_default() += 1;
+            *figures
+                .outcomes
+                .entry(voice.outcome().map(VoiceOutcome::as_str))
+                .or_default() += 1;
             figures.times.extend(voice.ms);
         }
         figures.times.sort_unstable();
@@ -85,12 +93,22 @@ impl VoiceTurns {
 impl Figures {
     /// How many came to this.
     pub fn of(&self, outcome: VoiceOutcome) -> u64 {
-        self.outcomes.get(&Some(outcome.as_str())).copied().unwrap_or(0)
+        self.outcomes
+            .get(&Some(outcome.as_str()))
+            .copied()
+            .unwrap_or(0)
     }
 
     /// The time that so many of a hundred stayed within, in milliseconds; none: no call has come back.
     pub fn percentile(&self, percent: usize) -> Option<u64> {
         let last = self.times.len().checked_sub(1)?;
-        self.times.get((self.times.len() * percent).div_ceil(100).saturating_sub(1).min(last)).copied()
+        self.times
+            .get(
+                (self.times.len() * percent)
+                    .div_ceil(100)
+                    .saturating_sub(1)
+                    .min(last),
+            )
+            .copied()
     }
 }

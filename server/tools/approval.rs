@@ -28,7 +28,12 @@ pub const EXPIRY_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 impl Default for Rules {
     fn default() -> Self {
         let week = Duration::from_secs(7 * 24 * 60 * 60);
-        Self { tools: Vec::new(), expiry: week, expiry_of: BTreeMap::new(), open_max: 64 }
+        Self {
+            tools: Vec::new(),
+            expiry: week,
+            expiry_of: BTreeMap::new(),
+            open_max: 64,
+        }
     }
 }
 
@@ -40,7 +45,10 @@ impl Rules {
 
     /// When a request of this tool counts as rejected that is made now.
     pub fn expires(&self, tool: &str, now: Timestamp) -> Timestamp {
-        after(now, self.expiry_of.get(tool).copied().unwrap_or(self.expiry))
+        after(
+            now,
+            self.expiry_of.get(tool).copied().unwrap_or(self.expiry),
+        )
     }
 }
 
@@ -55,7 +63,9 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
         Some((begin, rest)) => name.strip_prefix(begin).is_some_and(|name| {
-            (0..=name.len()).filter(|at| name.is_char_boundary(*at)).any(|at| matches(rest, &name[at..]))
+            (0..=name.len())
+                .filter(|at| name.is_char_boundary(*at))
+                .any(|at| matches(rest, &name[at..]))
         }),
     }
 }
@@ -86,8 +96,16 @@ mod tests {
 
     #[test]
     fn a_star_stands_for_anything() {
-        let cases = [("send", "send", true), ("send", "sends", false), ("mcp__*", "mcp__a__b", true)];
-        let more = [("*__delete*", "mcp__a__delete_all", true), ("*__delete", "mcp__a__undo", false), ("*", "", true)];
+        let cases = [
+            ("send", "send", true),
+            ("send", "sends", false),
+            ("mcp__*", "mcp__a__b", true),
+        ];
+        let more = [
+            ("*__delete*", "mcp__a__delete_all", true),
+            ("*__delete", "mcp__a__undo", false),
+            ("*", "", true),
+        ];
         for (pattern, name, is_so) in cases.into_iter().chain(more) {
             assert_eq!(matches(pattern, name), is_so, "{pattern} {name}");
         }
@@ -95,7 +113,10 @@ mod tests {
 
     #[test]
     fn arguments_in_another_order_are_the_same() {
-        let (one, other) = (r#"{"a":1,"b":{"c":[1,2],"d":null}}"#, r#"{"b":{"d":null,"c":[1,2]},"a":1}"#);
+        let (one, other) = (
+            r#"{"a":1,"b":{"c":[1,2],"d":null}}"#,
+            r#"{"b":{"d":null,"c":[1,2]},"a":1}"#,
+        );
         let hash = |text: &str| hash_of(&serde_json::from_str(text).unwrap_or_default());
         assert_eq!(hash(one), hash(other));
         assert_ne!(hash(one), hash(r#"{"a":1,"b":{"c":[2,1],"d":null}}"#));

@@ -55,7 +55,13 @@ pub fn built_in() -> Catalogue {
         .with(RARELY, contacts::Disconnect::new)
         .with(RARELY, contacts::ViewContacts::new)
         // A conversation waits without being told.
-        .with(Audience { conversation: Offer::Rarely, ..WHOLE_TURNS }, wait::Wait::new)
+        .with(
+            Audience {
+                conversation: Offer::Rarely,
+                ..WHOLE_TURNS
+            },
+            wait::Wait::new,
+        )
         .with(DECISIONS, spawn_thread::SpawnThread::new)
         .with(RARELY, clear_context::ClearContext::new)
         .with(RARELY, set_timer::SetTimer::new)
@@ -68,12 +74,30 @@ pub fn built_in() -> Catalogue {
         .with(DECISIONS, fan_out::FanOut::new)
         .with(RARELY, fan_out::Sequence::new)
         // A mission has no parts of its own that begin others: only who decides in one go begins one.
-        .with(Audience { step: false, ..RARELY }, start_mission::StartMission::new)
+        .with(
+            Audience {
+                step: false,
+                ..RARELY
+            },
+            start_mission::StartMission::new,
+        )
         .with(RARELY, run_code::RunCode::new)
         .with(RARELY, remember::Remember::new)
-        .with(Audience { submodule: true, ..RARELY }, recall::Recall::new)
+        .with(
+            Audience {
+                submodule: true,
+                ..RARELY
+            },
+            recall::Recall::new,
+        )
         // It would lock out whoever talks with a conversation.
-        .with(Audience { conversation: Offer::Named, ..DECISIONS }, |_| terminate::Terminate)
+        .with(
+            Audience {
+                conversation: Offer::Named,
+                ..DECISIONS
+            },
+            |_| terminate::Terminate,
+        )
         // It keeps a mind at work without end: somebody is to want that.
         .with(NAMED, schedule::Schedule::new)
         .with(MISSIONS, |_| mission_plan::MissionPlan)
@@ -113,20 +137,48 @@ pub struct Audience {
 }
 
 /// All that decide.
-pub const DECISIONS: Audience =
-    Audience { conversation: Offer::Always, process: Offer::Always, step: true, submodule: false, mission: false };
+pub const DECISIONS: Audience = Audience {
+    conversation: Offer::Always,
+    process: Offer::Always,
+    step: true,
+    submodule: false,
+    mission: false,
+};
 /// All that decide, and submodules.
-pub const EVERYBODY: Audience = Audience { submodule: true, ..DECISIONS };
+pub const EVERYBODY: Audience = Audience {
+    submodule: true,
+    ..DECISIONS
+};
 /// All that decide, once they ask for it.
-pub const RARELY: Audience = Audience { conversation: Offer::Rarely, process: Offer::Rarely, ..DECISIONS };
+pub const RARELY: Audience = Audience {
+    conversation: Offer::Rarely,
+    process: Offer::Rarely,
+    ..DECISIONS
+};
 /// All that decide in one go, not in sub-steps.
-const WHOLE_TURNS: Audience = Audience { step: false, ..DECISIONS };
+const WHOLE_TURNS: Audience = Audience {
+    step: false,
+    ..DECISIONS
+};
 /// All that decide, where it is configured.
-const NAMED: Audience = Audience { conversation: Offer::Named, process: Offer::Named, step: false, ..DECISIONS };
+const NAMED: Audience = Audience {
+    conversation: Offer::Named,
+    process: Offer::Named,
+    step: false,
+    ..DECISIONS
+};
 /// Only who goes in sub-steps.
-const STEPS: Audience = Audience { conversation: Offer::Never, process: Offer::Never, ..DECISIONS };
+const STEPS: Audience = Audience {
+    conversation: Offer::Never,
+    process: Offer::Never,
+    ..DECISIONS
+};
 /// Only missions.
-const MISSIONS: Audience = Audience { step: false, mission: true, ..STEPS };
+const MISSIONS: Audience = Audience {
+    step: false,
+    mission: true,
+    ..STEPS
+};
 
 /// A line of the list.
 #[derive(Clone)]
@@ -163,9 +215,18 @@ pub struct Chosen {
 impl Catalogue {
     /// The same, with one more. `make` makes it, with what it is to own, when the server starts.
     #[must_use]
-    pub fn with<T: Typed>(mut self, audience: Audience, make: impl Fn(&Supplies) -> T + Send + Sync + 'static) -> Self {
+    pub fn with<T: Typed>(
+        mut self,
+        audience: Audience,
+        make: impl Fn(&Supplies) -> T + Send + Sync + 'static,
+    ) -> Self {
         let make = Arc::new(move |spec: Spec, supplies: &Supplies| boxed(spec, make(supplies)));
-        self.entries.push(Entry { name: T::NAME, audience, spec: spec_of::<T>, make });
+        self.entries.push(Entry {
+            name: T::NAME,
+            audience,
+            spec: spec_of::<T>,
+            make,
+        });
         self
     }
 
@@ -193,23 +254,39 @@ impl Catalogue {
     pub fn check(&self, prompts: &Prompts, chosen: &Chosen) -> Result<(), String> {
         for (index, Entry { name, .. }) in self.entries.iter().enumerate() {
             if !is_name(name) {
-                return Err(format!("{name:?} cannot be a tool's name: letters, digits, _ and -, at most 64"));
+                return Err(format!(
+                    "{name:?} cannot be a tool's name: letters, digits, _ and -, at most 64"
+                ));
             }
             if [more_tools::NAME, reading::NAME].contains(name)
-                || self.entries[..index].iter().any(|entry| entry.name == *name)
+                || self.entries[..index]
+                    .iter()
+                    .any(|entry| entry.name == *name)
             {
                 return Err(format!("two tools are called {name}"));
             }
         }
-        for (key, names) in [("conversation", &chosen.conversation), ("process", &chosen.process)] {
-            let known = self.names(if key == "process" { process } else { conversation });
+        for (key, names) in [
+            ("conversation", &chosen.conversation),
+            ("process", &chosen.process),
+        ] {
+            let known = self.names(if key == "process" {
+                process
+            } else {
+                conversation
+            });
             // What comes and goes may be there later.
             let mut names = names.iter().flatten().filter(|_| self.sources.is_empty());
             if let Some(name) = names.find(|name| !known.iter().any(|known| matches(name, known))) {
-                return Err(format!("tools.{key}: there is no tool {name}; there are {}", known.join(", ")));
+                return Err(format!(
+                    "tools.{key}: there is no tool {name}; there are {}",
+                    known.join(", ")
+                ));
             }
         }
-        self.specs(prompts).map(drop).map_err(|error| error.to_string())
+        self.specs(prompts)
+            .map(drop)
+            .map_err(|error| error.to_string())
     }
 
     /// Says what is wrong with a name, or a pattern with `*`, that marks tools: there is no such tool, and none may come.
@@ -219,28 +296,52 @@ impl Catalogue {
             return Ok(());
         }
         let known: Vec<&str> = self.entries.iter().map(|entry| entry.name).collect();
-        Err(format!("tools.approval: there is no tool {pattern}; there are {}", known.join(", ")))
+        Err(format!(
+            "tools.approval: there is no tool {pattern}; there are {}",
+            known.join(", ")
+        ))
     }
 
     /// What models are told of the tools that stay, in the order of the list.
     pub fn specs(&self, prompts: &Prompts) -> Result<Vec<Spec>, Error> {
-        let known: Vec<&str> =
-            self.entries.iter().map(|entry| entry.name).chain([more_tools::NAME, reading::NAME]).collect();
+        let known: Vec<&str> = self
+            .entries
+            .iter()
+            .map(|entry| entry.name)
+            .chain([more_tools::NAME, reading::NAME])
+            .collect();
         prompts.check_tools(&known)?;
-        self.entries.iter().map(|entry| (entry.spec)(prompts)).collect()
+        self.entries
+            .iter()
+            .map(|entry| (entry.spec)(prompts))
+            .collect()
     }
 
     /// Makes the tools.
     pub fn tools(&self, supplies: &Supplies, chosen: &Chosen) -> Result<Tools, Error> {
         let specs = self.specs(&supplies.prompts)?;
         let made = self.entries.iter().zip(specs);
-        let made: Vec<(Audience, Arc<dyn Tool>)> =
-            made.map(|(entry, spec)| (entry.audience, layered((entry.make)(spec, supplies), supplies))).collect();
+        let made: Vec<(Audience, Arc<dyn Tool>)> = made
+            .map(|(entry, spec)| {
+                (
+                    entry.audience,
+                    layered((entry.make)(spec, supplies), supplies),
+                )
+            })
+            .collect();
         let shelf = |of: Of, chosen: Option<&[String]>| {
             let stay = Self::toolbox(&made, of, chosen, supplies)?;
-            let sources = self.sources.iter().filter(|(audience, _)| of(audience) != Offer::Never);
+            let sources = self
+                .sources
+                .iter()
+                .filter(|(audience, _)| of(audience) != Offer::Never);
             let sources = sources.map(|(_, source)| source.clone()).collect();
-            Ok(Shelf::new(stay, sources, chosen.map(<[String]>::to_vec), supplies.clone()))
+            Ok(Shelf::new(
+                stay,
+                sources,
+                chosen.map(<[String]>::to_vec),
+                supplies.clone(),
+            ))
         };
         Ok(Tools {
             conversation: shelf(conversation, chosen.conversation.as_deref())?,
@@ -266,15 +367,22 @@ impl Catalogue {
             Offer::Named => chosen.is_some(),
             Offer::Always | Offer::Rarely => true,
         };
-        let has = made.iter().filter(|(audience, tool)| theirs(audience) && is_chosen(tool));
+        let has = made
+            .iter()
+            .filter(|(audience, tool)| theirs(audience) && is_chosen(tool));
         let mut tools: Vec<Arc<dyn Tool>> = has.clone().map(|(_, tool)| tool.clone()).collect();
         if chosen.is_some() {
             return Ok(Toolbox::new(tools, Vec::new()));
         }
-        let mut rare: Vec<_> = has.filter(|(audience, _)| of(audience) == Offer::Rarely).collect();
+        let mut rare: Vec<_> = has
+            .filter(|(audience, _)| of(audience) == Offer::Rarely)
+            .collect();
         // What is rare everywhere stands first.
         rare.sort_by_key(|(audience, _)| audience.process != Offer::Rarely);
-        let rare: Vec<String> = rare.into_iter().map(|(_, tool)| tool.spec().name().to_owned()).collect();
+        let rare: Vec<String> = rare
+            .into_iter()
+            .map(|(_, tool)| tool.spec().name().to_owned())
+            .collect();
         if !rare.is_empty() {
             let opener = more_tools::MoreTools::new(&supplies.prompts, rare.clone())?;
             tools.push(layered(Arc::new(opener), supplies));
@@ -293,7 +401,11 @@ impl Catalogue {
     }
 
     fn names(&self, of: Of) -> Vec<&'static str> {
-        self.entries.iter().filter(|entry| of(&entry.audience) != Offer::Never).map(|entry| entry.name).collect()
+        self.entries
+            .iter()
+            .filter(|entry| of(&entry.audience) != Offer::Never)
+            .map(|entry| entry.name)
+            .collect()
     }
 }
 
@@ -309,13 +421,25 @@ fn process(audience: &Audience) -> Offer {
 }
 
 fn step(audience: &Audience) -> Offer {
-    if audience.step { Offer::Always } else { Offer::Never }
+    if audience.step {
+        Offer::Always
+    } else {
+        Offer::Never
+    }
 }
 
 fn submodule(audience: &Audience) -> Offer {
-    if audience.submodule { Offer::Always } else { Offer::Never }
+    if audience.submodule {
+        Offer::Always
+    } else {
+        Offer::Never
+    }
 }
 
 fn mission(audience: &Audience) -> Offer {
-    if audience.mission { Offer::Always } else { Offer::Never }
+    if audience.mission {
+        Offer::Always
+    } else {
+        Offer::Never
+    }
 }

@@ -65,13 +65,30 @@ impl Options {
 
     /// What one run may take.
     pub fn limits(&self) -> Limits {
-        let Self { time_ms, memory_bytes, output_bytes, background, .. } = *self;
-        Limits { time: Duration::from_millis(time_ms), memory_bytes, output_bytes, background }
+        let Self {
+            time_ms,
+            memory_bytes,
+            output_bytes,
+            background,
+            ..
+        } = *self;
+        Limits {
+            time: Duration::from_millis(time_ms),
+            memory_bytes,
+            output_bytes,
+            background,
+        }
     }
 
     /// Says what is wrong with it.
     pub fn check(&self) -> Result<(), String> {
-        let Self { time_ms, memory_bytes, output_bytes, workers, .. } = self;
+        let Self {
+            time_ms,
+            memory_bytes,
+            output_bytes,
+            workers,
+            ..
+        } = self;
         let ranges = [
             ("time_ms", *time_ms, 1..=600_000),
             // An engine needs a quarter of a megabyte before it has read anything.
@@ -79,10 +96,15 @@ impl Options {
             ("output_bytes", *output_bytes, 1..=64 << 20),
             ("workers", u64::from(*workers), 1..=1024),
         ];
-        match ranges.iter().find(|(_, value, range)| !range.contains(value)) {
-            Some((key, value, range)) => {
-                Err(format!("tools.code.{key} is {value}: from {} to {}", range.start(), range.end()))
-            }
+        match ranges
+            .iter()
+            .find(|(_, value, range)| !range.contains(value))
+        {
+            Some((key, value, range)) => Err(format!(
+                "tools.code.{key} is {value}: from {} to {}",
+                range.start(),
+                range.end()
+            )),
             None => self.replica.check(),
         }
     }
@@ -91,5 +113,11 @@ impl Options {
 /// A pool of workers of this program.
 fn pool(limits: Limits, workers: u32) -> pool::Options {
     let (program, arguments) = (pool::Options::this_program(), vec![WORKER.into()]);
-    pool::Options { program, arguments, workers: workers as usize, limits, idle: IDLE }
+    pool::Options {
+        program,
+        arguments,
+        workers: workers as usize,
+        limits,
+        idle: IDLE,
+    }
 }

@@ -29,12 +29,15 @@ pub struct Contacts {
 impl Contacts {
     /// In this store.
     pub fn new(supplies: &Supplies) -> Self {
-        Self { store: supplies.store.clone() }
+        Self {
+            store: supplies.store.clone(),
+        }
     }
 
     /// The thread's contacts, as they will be when its turn ends.
     pub async fn known(&self, site: &CallSite) -> Result<BTreeMap<Name, ContactRow>, Failure> {
-        let contacts = contacts_after(&self.store, &site.space, &site.thread, &site.so_far.intents).await;
+        let contacts =
+            contacts_after(&self.store, &site.space, &site.thread, &site.so_far.intents).await;
         contacts.map_err(unreadable)
     }
 
@@ -45,20 +48,39 @@ impl Contacts {
             return Ok(Some(site.thread.clone()));
         }
         let contacts = self.known(site).await?;
-        let named = contacts.values().find(|row| row.name.as_str() == given).map(|row| row.target.clone());
-        let by_id = || contacts.values().find(|row| row.target.as_str() == given).map(|row| row.target.clone());
+        let named = contacts
+            .values()
+            .find(|row| row.name.as_str() == given)
+            .map(|row| row.target.clone());
+        let by_id = || {
+            contacts
+                .values()
+                .find(|row| row.target.as_str() == given)
+                .map(|row| row.target.clone())
+        };
         let Some(thread) = (match named.or_else(by_id) {
             Some(thread) => Some(thread),
-            None => self.parent(site).await?.filter(|parent| given == PARENT || given == parent.as_str()),
+            None => self
+                .parent(site)
+                .await?
+                .filter(|parent| given == PARENT || given == parent.as_str()),
         }) else {
             return Ok(None);
         };
-        let row = self.store.thread(&site.space, &thread).await.map_err(unreadable)?;
+        let row = self
+            .store
+            .thread(&site.space, &thread)
+            .await
+            .map_err(unreadable)?;
         Ok(row.filter(|row| !row.status.is_final()).map(|_| thread))
     }
 
     async fn parent(&self, site: &CallSite) -> Result<Option<ThreadId>, Failure> {
-        let row = self.store.thread(&site.space, &site.thread).await.map_err(unreadable)?;
+        let row = self
+            .store
+            .thread(&site.space, &site.thread)
+            .await
+            .map_err(unreadable)?;
         Ok(row.and_then(|row| row.parent()))
     }
 }
@@ -71,11 +93,22 @@ pub async fn contacts_after(
     intents: &[Intent],
 ) -> Result<BTreeMap<Name, ContactRow>, StoreError> {
     let rows = store.contacts(space, thread).await?;
-    let mut contacts: BTreeMap<Name, ContactRow> = rows.into_iter().map(|row| (row.name.clone(), row)).collect();
+    let mut contacts: BTreeMap<Name, ContactRow> = rows
+        .into_iter()
+        .map(|row| (row.name.clone(), row))
+        .collect();
     for intent in intents {
         match intent {
-            Intent::Connect { name, thread, description } => {
-                let row = ContactRow { name: name.clone(), target: thread.clone(), description: description.clone() };
+            Intent::Connect {
+                name,
+                thread,
+                description,
+            } => {
+                let row = ContactRow {
+                    name: name.clone(),
+                    target: thread.clone(),
+                    description: description.clone(),
+                };
                 contacts.insert(name.clone(), row);
             }
             Intent::Disconnect { name } => drop(contacts.remove(name)),
@@ -88,13 +121,24 @@ pub async fn contacts_after(
 /// The error for a name that means nobody.
 pub fn nobody(site: &CallSite, given: &str) -> (Draft, String) {
     let given: String = given.chars().take(100).collect();
-    let text =
-        format!("there is no contact {given:?} to send to; use one of your contacts, or spawn_thread to make a thread");
-    let error = Draft::thread_error(&site.thread, Some(site.turn), &given, ErrorCode::UnknownThread, &text);
+    let text = format!(
+        "there is no contact {given:?} to send to; use one of your contacts, or spawn_thread to make a thread"
+    );
+    let error = Draft::thread_error(
+        &site.thread,
+        Some(site.turn),
+        &given,
+        ErrorCode::UnknownThread,
+        &text,
+    );
     (error, text)
 }
 
 /// The failure of a call that could not read what it goes by.
 pub fn unreadable(error: StoreError) -> Failure {
-    Failure::new(FailureKind::Store, format!("the log could not be read: {error}")).retryable()
+    Failure::new(
+        FailureKind::Store,
+        format!("the log could not be read: {error}"),
+    )
+    .retryable()
 }

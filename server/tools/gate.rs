@@ -20,7 +20,11 @@ use crate::words::text::sha256;
 /// Which tool this is: the hash of what models are told of it.
 pub fn version_of(spec: &Spec) -> String {
     let told = &spec.told;
-    sha256(json!([told.name, told.description, told.parameters.as_str()]).to_string().as_bytes())
+    sha256(
+        json!([told.name, told.description, told.parameters.as_str()])
+            .to_string()
+            .as_bytes(),
+    )
 }
 
 /// See the module.
@@ -37,19 +41,41 @@ pub struct Gate {
 
 impl Gate {
     /// Around a tool; `runs` is the same inside of its other layers.
-    pub fn new(tool: Arc<dyn Tool>, runs: Arc<dyn Tool>, rules: Arc<Rules>, store: Arc<dyn Store>) -> Self {
+    pub fn new(
+        tool: Arc<dyn Tool>,
+        runs: Arc<dyn Tool>,
+        rules: Arc<Rules>,
+        store: Arc<dyn Store>,
+    ) -> Self {
         let version = version_of(tool.spec());
         // To park a call is only an event; how many are open is read from rows.
         let (effect, gated) = (Effect::Events, Some(tool.spec().effect));
-        let spec = Spec { effect, gated, reads_rows: true, leaves_action: true, ..tool.spec().clone() };
-        Self { spec, version, tool, runs, rules, store }
+        let spec = Spec {
+            effect,
+            gated,
+            reads_rows: true,
+            leaves_action: true,
+            ..tool.spec().clone()
+        };
+        Self {
+            spec,
+            version,
+            tool,
+            runs,
+            rules,
+            store,
+        }
     }
 
     async fn park(&self, arguments: &Value, site: &CallSite) -> Result<Output, Failure> {
         let name = self.spec.name();
         if site.by != Who::Decision {
-            let text = format!("{name} waits for a person before it runs, so that only the decision may propose it");
-            return Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": "needs_approval" })));
+            let text = format!(
+                "{name} waits for a person before it runs, so that only the decision may propose it"
+            );
+            return Err(
+                Failure::new(FailureKind::Tool, text).with(json!({ "reason": "needs_approval" }))
+            );
         }
         // Whatever would be refused anyway is not put before a person.
         self.tool.check(arguments)?;
@@ -68,7 +94,11 @@ impl Gate {
             diff: diff.as_deref(),
             expires: &expires,
         };
-        Ok(Output::events(vec![Fact::ApprovalPending(pending).encode(&site.thread).with_id(id)]))
+        Ok(Output::events(vec![
+            Fact::ApprovalPending(pending)
+                .encode(&site.thread)
+                .with_id(id),
+        ]))
     }
 
     fn is_granted(&self, grant: &Grant, arguments: &Value, site: &CallSite) -> Result<(), Failure> {
@@ -78,9 +108,15 @@ impl Gate {
             Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": reason })))
         };
         if grant.tool_version != self.version {
-            return refused("the tool is another one than what was approved", "tool_changed");
+            return refused(
+                "the tool is another one than what was approved",
+                "tool_changed",
+            );
         }
-        if grant.tool != name || grant.call_id != site.call_id || grant.arguments_sha256 != hash_of(arguments) {
+        if grant.tool != name
+            || grant.call_id != site.call_id
+            || grant.arguments_sha256 != hash_of(arguments)
+        {
             return refused("the approval is of another call", "not_granted");
         }
         Ok(())
@@ -89,13 +125,19 @@ impl Gate {
 
 /// Refuses where the thread has as many requests to people open as it may.
 pub async fn open_places(store: &dyn Store, most: u64, site: &CallSite) -> Result<(), Failure> {
-    let open = store.requests_of(&site.space, &site.thread).await.map_err(unreadable)?.len() as u64;
+    let open = store
+        .requests_of(&site.space, &site.thread)
+        .await
+        .map_err(unreadable)?
+        .len() as u64;
     if open < most {
         return Ok(());
     }
-    let text =
-        format!("{most} requests of this thread wait for people already (tools.open_requests); wait for what they say");
-    Err(Failure::new(FailureKind::Budget, text).with(json!({ "limit": most, "key": "tools.open_requests" })))
+    let text = format!(
+        "{most} requests of this thread wait for people already (tools.open_requests); wait for what they say"
+    );
+    Err(Failure::new(FailureKind::Budget, text)
+        .with(json!({ "limit": most, "key": "tools.open_requests" })))
 }
 
 #[async_trait]
@@ -109,7 +151,9 @@ impl Tool for Gate {
     }
 
     async fn call(&self, arguments: Value, site: &CallSite) -> Result<Output, Failure> {
-        let Some(grant) = &site.grant else { return self.park(&without_nul(arguments), site).await };
+        let Some(grant) = &site.grant else {
+            return self.park(&without_nul(arguments), site).await;
+        };
         self.is_granted(grant, &arguments, site)?;
         self.runs.call(arguments, site).await
     }

@@ -38,10 +38,16 @@ const BYTES_MAX: usize = 16 << 20;
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// The address. It is sent `GET` with the words as the parameter `q`, and answers `{"results": [{"title", "url", "text"}]}` as JSON.
-    #[serde(serialize_with = "address_shown", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        serialize_with = "address_shown",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub url: Option<String>,
     /// Headers of every search, a table; their values are not printed.
-    #[serde(serialize_with = "redacted", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        serialize_with = "redacted",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     pub headers: BTreeMap<String, SecretString>,
     /// A file with more of them, a line `Name: value` each; it is read at every search.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,7 +111,11 @@ impl Options {
             (Some(url), None) if Url::parse(url).is_err() || !url.starts_with("http") => {
                 return wrong("its url is no address of the kind http:// or https://");
             }
-            (None, Some(_)) if !self.tool().is_some_and(|(server, _)| servers.any(|known| known == server)) => {
+            (None, Some(_))
+                if !self
+                    .tool()
+                    .is_some_and(|(server, _)| servers.any(|known| known == server)) =>
+            {
                 return wrong("mcp is server/tool, and the server one of [tools.mcp]");
             }
             _ => {}
@@ -154,10 +164,20 @@ impl Found {
     fn passage(self, veil: &Veil) -> Passage {
         // No database has room for NUL.
         let cut = |text: &str, most: usize| -> String {
-            veil.over(&text.chars().filter(|c| *c != '\0').take(most).collect::<String>())
+            veil.over(
+                &text
+                    .chars()
+                    .filter(|c| *c != '\0')
+                    .take(most)
+                    .collect::<String>(),
+            )
         };
         let name = |name: Option<String>| cut(&name.unwrap_or_default(), NAME_MAX);
-        Passage { title: name(self.title), url: name(self.url), text: cut(&self.text, PASSAGE_MAX) }
+        Passage {
+            title: name(self.title),
+            url: name(self.url),
+            text: cut(&self.text, PASSAGE_MAX),
+        }
     }
 }
 
@@ -167,18 +187,38 @@ pub fn of_tool(name: &str, value: Value) -> Vec<Passage> {
     let text = match value {
         Value::String(text) => text,
         // Of what is too large its beginning is read.
-        Value::Object(mut all) if all.get("truncated").is_some_and(Value::is_string) => {
-            all.remove("truncated").and_then(|text| text.as_str().map(str::to_owned)).unwrap_or_default()
-        }
+        Value::Object(mut all) if all.get("truncated").is_some_and(Value::is_string) => all
+            .remove("truncated")
+            .and_then(|text| text.as_str().map(str::to_owned))
+            .unwrap_or_default(),
         other => other.to_string(),
     };
     let found = match serde_json::from_str::<Results>(&text) {
         Ok(Results { results }) => results,
-        Err(_) => vec![Found { title: None, url: None, text }],
+        Err(_) => vec![Found {
+            title: None,
+            url: None,
+            text,
+        }],
     };
-    let passages = found.into_iter().take(PASSAGES_MAX).map(|it| it.passage(&veil));
-    let named = |it: Passage| if it.url.is_empty() { Passage { url: name.to_owned(), ..it } } else { it };
-    passages.map(named).filter(|it| !it.text.trim().is_empty()).collect()
+    let passages = found
+        .into_iter()
+        .take(PASSAGES_MAX)
+        .map(|it| it.passage(&veil));
+    let named = |it: Passage| {
+        if it.url.is_empty() {
+            Passage {
+                url: name.to_owned(),
+                ..it
+            }
+        } else {
+            it
+        }
+    };
+    passages
+        .map(named)
+        .filter(|it| !it.text.trim().is_empty())
+        .collect()
 }
 
 /// The way to the address.
@@ -194,14 +234,25 @@ impl Search {
         // Whoever uses the library without the program has installed no provider; a second installation is refused, harmlessly.
         drop(rustls::crypto::ring::default_provider().install_default());
         let mut http = Client::builder();
-        if options.url.as_deref().is_some_and(|url| url.starts_with("http://")) {
+        if options
+            .url
+            .as_deref()
+            .is_some_and(|url| url.starts_with("http://"))
+        {
             // Reading the system's certificates takes time; here nobody shows one.
             http = http.tls_certs_only([]);
         }
         // Where an answer sends us is not where the operator did: it might be inside of the operator's network.
         let redirect = reqwest::redirect::Policy::none();
-        let http = http.no_proxy().redirect(redirect).connect_timeout(CONNECT).build();
-        Self { options: options.clone(), http: http.map_err(|error| cause(&error)) }
+        let http = http
+            .no_proxy()
+            .redirect(redirect)
+            .connect_timeout(CONNECT)
+            .build();
+        Self {
+            options: options.clone(),
+            http: http.map_err(|error| cause(&error)),
+        }
     }
 
     /// What is found for these words, or why there is no answer. Within the time limit, and never with anything secret.
@@ -210,8 +261,15 @@ impl Search {
     /// Where the address cannot be reached in time, or answers something else than it should.
     pub async fn ask(&self, words: &str) -> Result<Vec<Passage>, String> {
         let limit = Duration::from_millis(self.options.timeout_ms);
-        let late = || format!("the knowledge base did not answer within {} ms", limit.as_millis());
-        timeout(limit, self.asked(words)).await.map_err(|_| late())?
+        let late = || {
+            format!(
+                "the knowledge base did not answer within {} ms",
+                limit.as_millis()
+            )
+        };
+        timeout(limit, self.asked(words))
+            .await
+            .map_err(|_| late())?
     }
 
     async fn asked(&self, words: &str) -> Result<Vec<Passage>, String> {
@@ -219,16 +277,35 @@ impl Search {
         let url = self.options.url.as_deref().unwrap_or_default();
         let mut url = Url::parse(url).map_err(|_| "the knowledge base has no address")?;
         url.query_pairs_mut().append_pair("q", words);
-        let headers = with_file(&self.options.headers, self.options.headers_file.as_deref(), ':')?;
+        let headers = with_file(
+            &self.options.headers,
+            self.options.headers_file.as_deref(),
+            ':',
+        )?;
         // What is shorter, as the language of the address, would be taken out of the middle of words.
         let is_long = |secret: &SecretString| secret.expose_secret().len() >= SECRET_MIN;
-        let veil = Veil::new(headers.values().cloned().chain(self.options.secrets()).filter(is_long));
-        let broke = |error: reqwest::Error| format!("the knowledge base cannot be reached: {}", cause(&error));
+        let veil = Veil::new(
+            headers
+                .values()
+                .cloned()
+                .chain(self.options.secrets())
+                .filter(is_long),
+        );
+        let broke = |error: reqwest::Error| {
+            format!("the knowledge base cannot be reached: {}", cause(&error))
+        };
         let request = http.get(url).headers(headers_of(&headers)?);
         let mut answer = request.send().await.map_err(broke)?;
         if answer.status() != StatusCode::OK {
-            let why = if answer.status().is_redirection() { ", and is not followed" } else { "" };
-            return Err(format!("the knowledge base answers {}{why}", answer.status()));
+            let why = if answer.status().is_redirection() {
+                ", and is not followed"
+            } else {
+                ""
+            };
+            return Err(format!(
+                "the knowledge base answers {}{why}",
+                answer.status()
+            ));
         }
         if !is_json(answer.headers()) {
             return Err("the knowledge base answers something that it does not call JSON".into());
@@ -238,12 +315,18 @@ impl Search {
             body.extend_from_slice(&chunk);
             if body.len() > self.options.bytes {
                 let most = self.options.bytes;
-                return Err(format!("the knowledge base answers more than {most} bytes (memory.knowledge.bytes)"));
+                return Err(format!(
+                    "the knowledge base answers more than {most} bytes (memory.knowledge.bytes)"
+                ));
             }
         }
-        let Results { results } = serde_json::from_slice(&body)
-            .map_err(|_| "the knowledge base answers something else than results with texts, in JSON")?;
-        let passages = results.into_iter().take(PASSAGES_MAX).map(|it| it.passage(&veil));
+        let Results { results } = serde_json::from_slice(&body).map_err(
+            |_| "the knowledge base answers something else than results with texts, in JSON",
+        )?;
+        let passages = results
+            .into_iter()
+            .take(PASSAGES_MAX)
+            .map(|it| it.passage(&veil));
         Ok(passages.filter(|it| !it.text.trim().is_empty()).collect())
     }
 }
@@ -254,14 +337,25 @@ fn headers_of(headers: &BTreeMap<String, SecretString>) -> Result<HeaderMap, Str
         let wrong = || format!("memory.knowledge: the header {name:?} cannot be sent");
         let mut value = HeaderValue::from_str(value.expose_secret()).map_err(|_| wrong())?;
         value.set_sensitive(true);
-        map.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?, value);
+        map.insert(
+            HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?,
+            value,
+        );
     }
     Ok(map)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let kind = headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or_default();
+    let kind = kind
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
     kind == "application/json" || kind.starts_with("application/") && kind.ends_with("+json")
 }
 

@@ -17,11 +17,26 @@ use crate::words::id::Space;
 
 /// The tool inside of all layers.
 pub fn layered(tool: Arc<dyn Tool>, supplies: &Supplies) -> Arc<dyn Tool> {
-    let Supplies { store, approvals, limits, .. } = supplies;
+    let Supplies {
+        store,
+        approvals,
+        limits,
+        ..
+    } = supplies;
     // Of one that has its own limit, this is for what it does not see to.
-    let limit = tool.spec().time.map_or(limits.time, |own| own + Duration::from_secs(1));
-    let runs = Arc::new(TimeLimit { tool: tool.clone(), limit });
-    let runs = Arc::new(SizeLimit { tool: runs, store: store.clone(), bytes: limits.output_bytes });
+    let limit = tool
+        .spec()
+        .time
+        .map_or(limits.time, |own| own + Duration::from_secs(1));
+    let runs = Arc::new(TimeLimit {
+        tool: tool.clone(),
+        limit,
+    });
+    let runs = Arc::new(SizeLimit {
+        tool: runs,
+        store: store.clone(),
+        bytes: limits.output_bytes,
+    });
     if tool.spec().always_gated || approvals.marks(tool.spec().name()) {
         return Arc::new(Gate::new(tool, runs, approvals.clone(), store.clone()));
     }
@@ -44,7 +59,11 @@ impl Tool for TimeLimit {
         match tokio::time::timeout(self.limit, self.tool.call(arguments, site)).await {
             Ok(outcome) => outcome,
             Err(_) => {
-                let text = format!("{} did not finish within {} ms", self.spec().name(), self.limit.as_millis());
+                let text = format!(
+                    "{} did not finish within {} ms",
+                    self.spec().name(),
+                    self.limit.as_millis()
+                );
                 Err(Failure::new(FailureKind::Timeout, text).retryable())
             }
         }
@@ -67,9 +86,10 @@ impl Tool for SizeLimit {
     async fn call(&self, arguments: Value, site: &CallSite) -> Result<Output, Failure> {
         let output = self.tool.call(arguments, site).await?;
         Ok(match output.value {
-            Some(value) if output.failure.is_none() => {
-                Output { value: Some(self.bounded(value, &site.space).await), ..output }
-            }
+            Some(value) if output.failure.is_none() => Output {
+                value: Some(self.bounded(value, &site.space).await),
+                ..output
+            },
             value => Output { value, ..output },
         })
     }
@@ -84,10 +104,23 @@ impl SizeLimit {
         if text.len() <= self.bytes {
             return value;
         }
-        let end = (0..=self.bytes).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        let end = (0..=self.bytes)
+            .rev()
+            .find(|end| text.is_char_boundary(*end))
+            .unwrap_or(0);
         let begin = text[..end].to_owned();
         let (bytes, mime) = (text.len(), "text/plain; charset=utf-8".to_owned());
-        match self.store.put_blob(space, Blob { mime, bytes: text.into() }).await {
+        match self
+            .store
+            .put_blob(
+                space,
+                Blob {
+                    mime,
+                    bytes: text.into(),
+                },
+            )
+            .await
+        {
             Ok(sha256) => json!({ "truncated": begin, "blob": sha256, "bytes": bytes }),
             Err(error) => json!({ "truncated": begin, "bytes": bytes, "lost": error.to_string() }),
         }

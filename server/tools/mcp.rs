@@ -90,15 +90,35 @@ pub enum Standing {
 
 impl Mcp {
     /// The servers, which nobody has needed yet.
-    pub fn new(options: &BTreeMap<String, options::Options>, supplies: &Supplies) -> Result<Self, Error> {
-        let Supplies { store, approvals, prompts, .. } = supplies.clone();
-        let desk = Desk { store: store.clone(), open_max: approvals.open_max, on_stored: OnceLock::new() };
+    pub fn new(
+        options: &BTreeMap<String, options::Options>,
+        supplies: &Supplies,
+    ) -> Result<Self, Error> {
+        let Supplies {
+            store,
+            approvals,
+            prompts,
+            ..
+        } = supplies.clone();
+        let desk = Desk {
+            store: store.clone(),
+            open_max: approvals.open_max,
+            on_stored: OnceLock::new(),
+        };
         let desk = Arc::new(desk);
-        let server =
-            |(name, options): (&String, &options::Options)| Arc::new(Server::new(name, options.clone(), desk.clone()));
+        let server = |(name, options): (&String, &options::Options)| {
+            Arc::new(Server::new(name, options.clone(), desk.clone()))
+        };
         let servers: Vec<Arc<Server>> = options.iter().map(server).collect();
         let reading = reading::tool(&servers, store.clone(), &prompts)?;
-        Ok(Self { servers, reading, desk, store, pins: Mutex::default(), told: Mutex::default() })
+        Ok(Self {
+            servers,
+            reading,
+            desk,
+            store,
+            pins: Mutex::default(),
+            told: Mutex::default(),
+        })
     }
 
     /// From now on this is told of what is stored. Only the first is known.
@@ -113,7 +133,10 @@ impl Mcp {
             let (server, leave) = (server.clone(), leave.clone());
             tasks.spawn(async move {
                 // What a server sends is nothing that could end this one.
-                while let Err(panic) = AssertUnwindSafe(server.clone().run(leave.clone())).catch_unwind().await {
+                while let Err(panic) = AssertUnwindSafe(server.clone().run(leave.clone()))
+                    .catch_unwind()
+                    .await
+                {
                     let why = supervisor::words(&*panic);
                     tracing::error!(
                         server = server.line.name,
@@ -157,17 +180,29 @@ impl Mcp {
             sha256: offer.sha256.clone(),
             by: by.map(str::to_owned),
         };
-        let draft = Draft::set(&ThreadId::default(), &offer.name, Change::Pin(Box::new(pin)));
-        draft.only_if(Condition::PinAt { tool: offer.name.clone(), seq: last })
+        let draft = Draft::set(
+            &ThreadId::default(),
+            &offer.name,
+            Change::Pin(Box::new(pin)),
+        );
+        draft.only_if(Condition::PinAt {
+            tool: offer.name.clone(),
+            seq: last,
+        })
     }
 
     /// The events by which a space comes to know what it has not been offered before.
     fn first_pins(&self, pins: &Pins) -> Vec<Draft> {
         let mut drafts = Vec::new();
         for server in &self.servers {
-            let known = pins.values().filter(|pin| pin.server == server.line.name).count();
+            let known = pins
+                .values()
+                .filter(|pin| pin.server == server.line.name)
+                .count();
             let offered = server.offered();
-            let new = offered.iter().filter(|offered| Self::standing(&offered.offer, pins) == Standing::New);
+            let new = offered
+                .iter()
+                .filter(|offered| Self::standing(&offered.offer, pins) == Standing::New);
             let new = new.take(PINS_MAX.saturating_sub(known));
             drafts.extend(new.map(|offered| Self::pin(server, &offered.offer, 0, None)));
         }
@@ -175,7 +210,12 @@ impl Mcp {
     }
 
     fn known(&self, space: &Space) -> Arc<Pins> {
-        self.pins.lock().unwrap_or_else(PoisonError::into_inner).get(space).cloned().unwrap_or_default()
+        self.pins
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(space)
+            .cloned()
+            .unwrap_or_default()
     }
 
     fn keep(&self, space: &Space, pins: Pins) {
@@ -207,7 +247,10 @@ impl Mcp {
             && self.is_news(space, format!("away {name} {}", time.ilog2()))
         {
             let text = format!("the server of tools {name} is away ({why}); it is tried again");
-            news.push((who(&format!("{}{name}", names::PREFIX)), failure(text, "server_away").retryable()));
+            news.push((
+                who(&format!("{}{name}", names::PREFIX)),
+                failure(text, "server_away").retryable(),
+            ));
         }
         for offered in &*server.offered() {
             let offer = &offered.offer;
@@ -223,7 +266,10 @@ impl Mcp {
             if self.is_news(space, format!("withheld {} {}", offer.name, why)) {
                 news.push((
                     who(&offer.name),
-                    failure(format!("the tool {} is withheld: {why}", offer.name), "withheld"),
+                    failure(
+                        format!("the tool {} is withheld: {why}", offer.name),
+                        "withheld",
+                    ),
                 ));
             }
         }
@@ -238,18 +284,30 @@ impl Source for Mcp {
         let mut tools = Vec::new();
         for server in &self.servers {
             let offered = server.offered();
-            let ready = offered.iter().filter(|offered| Self::standing(&offered.offer, &pins) == Standing::Ready);
+            let ready = offered
+                .iter()
+                .filter(|offered| Self::standing(&offered.offer, &pins) == Standing::Ready);
             tools.extend(ready.map(|offered| offered.tool.clone()));
         }
         let has_more = |server: &Arc<Server>| server.has().resources || server.has().prompts;
-        tools.extend(self.servers.iter().any(has_more).then(|| self.reading.clone()));
+        tools.extend(
+            self.servers
+                .iter()
+                .any(has_more)
+                .then(|| self.reading.clone()),
+        );
         tools
     }
 
     async fn prepare(&self, space: &Space) -> Result<(), StoreError> {
         self.servers.iter().for_each(|server| server.line.need());
         // Once they have been tried, this does not wait.
-        join_all(self.servers.iter().map(|server| server.line.tried_for(FIRST))).await;
+        join_all(
+            self.servers
+                .iter()
+                .map(|server| server.line.tried_for(FIRST)),
+        )
+        .await;
         let pins = self.store.pins(space).await?;
         let drafts = self.first_pins(&pins);
         if drafts.is_empty() {
@@ -268,7 +326,10 @@ impl Source for Mcp {
 
     fn news(&self, space: &Space) -> Vec<(Who, Failure)> {
         let pins = self.known(space);
-        self.servers.iter().flat_map(|server| self.news_of(server, &pins, space)).collect()
+        self.servers
+            .iter()
+            .flat_map(|server| self.news_of(server, &pins, space))
+            .collect()
     }
 
     async fn shown(&self, space: &Space) -> Result<Vec<Shown>, StoreError> {
@@ -276,7 +337,10 @@ impl Source for Mcp {
     }
 
     fn providers(&self) -> Vec<Provider> {
-        self.servers.iter().map(|server| shown::provider(server)).collect()
+        self.servers
+            .iter()
+            .map(|server| shown::provider(server))
+            .collect()
     }
 
     async fn approved(
@@ -286,7 +350,9 @@ impl Source for Mcp {
         sha256: &str,
         by: &str,
     ) -> Result<Result<Approved, Unapproved>, StoreError> {
-        let Some((server, offer)) = self.offer(name) else { return Ok(Err(Unapproved::Unknown)) };
+        let Some((server, offer)) = self.offer(name) else {
+            return Ok(Err(Unapproved::Unknown));
+        };
         let pins = self.store.pins(space).await?;
         let last = match Self::standing(&offer, &pins) {
             Standing::Wrong(why) => return Ok(Err(Unapproved::Wrong(why))),
@@ -295,6 +361,11 @@ impl Source for Mcp {
             Standing::New => 0,
             Standing::Changed(last) => last,
         };
-        Ok(Ok(Approved::By(Box::new(Self::pin(server, &offer, last, Some(by))))))
+        Ok(Ok(Approved::By(Box::new(Self::pin(
+            server,
+            &offer,
+            last,
+            Some(by),
+        )))))
     }
 }

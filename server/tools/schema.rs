@@ -14,7 +14,10 @@ pub fn strict<T: JsonSchema>() -> Value {
         s.inline_subschemas = true;
         s.meta_schema = None;
     });
-    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    let mut schema = settings
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value();
     make_strict(&mut schema);
     schema
 }
@@ -22,15 +25,26 @@ pub fn strict<T: JsonSchema>() -> Value {
 /// The schema with the sentences of the prompt, which has a section for every argument and for nothing else.
 pub fn explained(mut schema: Value, tool: &str, words: &ToolWords) -> Result<Value, Error> {
     let mut nothing = serde_json::Map::new();
-    let properties = schema.get_mut("properties").and_then(Value::as_object_mut).unwrap_or(&mut nothing);
+    let properties = schema
+        .get_mut("properties")
+        .and_then(Value::as_object_mut)
+        .unwrap_or(&mut nothing);
     let is_explained = properties.keys().eq(words.arguments.keys());
     if !is_explained {
         let expected: Vec<&str> = properties.keys().map(String::as_str).collect();
         let found: Vec<&str> = words.arguments.keys().map(String::as_str).collect();
         let (expected, found) = (expected.join(", "), found.join(", "));
-        return Err(Error::Arguments { prompt: format!("tools/{tool}.md"), expected, found });
+        return Err(Error::Arguments {
+            prompt: format!("tools/{tool}.md"),
+            expected,
+            found,
+        });
     }
-    for (name, sentence) in words.arguments.iter().filter(|(_, sentence)| !sentence.is_empty()) {
+    for (name, sentence) in words
+        .arguments
+        .iter()
+        .filter(|(_, sentence)| !sentence.is_empty())
+    {
         properties[name.as_str()]["description"] = sentence.as_str().into();
     }
     Ok(schema)
@@ -44,20 +58,38 @@ pub fn check(schema: &Value) -> Result<(), String> {
 /// Whether a value is as a schema says, or what is wrong with it.
 pub fn fits(schema: &Value, value: &Value) -> Result<(), String> {
     let validator = validator(schema)?;
-    let wrongs: Vec<String> = validator.iter_errors(value).take(WRONGS_MAX).map(|wrong| wrong.to_string()).collect();
-    if wrongs.is_empty() { Ok(()) } else { Err(wrongs.join("; ")) }
+    let wrongs: Vec<String> = validator
+        .iter_errors(value)
+        .take(WRONGS_MAX)
+        .map(|wrong| wrong.to_string())
+        .collect();
+    if wrongs.is_empty() {
+        Ok(())
+    } else {
+        Err(wrongs.join("; "))
+    }
 }
 
 fn validator(schema: &Value) -> Result<jsonschema::Validator, String> {
     // The plain kind of patterns: of others a hostile one takes time without end.
     let options = jsonschema::options().with_pattern_options(jsonschema::PatternOptions::regex());
-    options.build(schema).map_err(|wrong| format!("the schema cannot be used: {wrong}"))
+    options
+        .build(schema)
+        .map_err(|wrong| format!("the schema cannot be used: {wrong}"))
 }
 
 fn make_strict(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
-            for key in ["title", "description", "format", "minimum", "maximum", "default", "$schema"] {
+            for key in [
+                "title",
+                "description",
+                "format",
+                "minimum",
+                "maximum",
+                "default",
+                "$schema",
+            ] {
                 // A property may be called like a keyword: only keywords beside a `type` are dropped.
                 if map.get(key).is_some_and(|v| !v.is_object()) {
                     map.remove(key);
@@ -65,7 +97,10 @@ fn make_strict(schema: &mut Value) {
             }
             if let Some(words) = map.get("oneOf").and_then(words_of) {
                 map.remove("oneOf");
-                map.extend([("type".to_owned(), json!("string")), ("enum".to_owned(), words)]);
+                map.extend([
+                    ("type".to_owned(), json!("string")),
+                    ("enum".to_owned(), words),
+                ]);
             }
             if map.get("type").is_some_and(|kind| kind == "object") {
                 map.entry("properties").or_insert_with(|| json!({}));
@@ -85,5 +120,10 @@ fn make_strict(schema: &mut Value) {
 /// One of some words, which documented variants of an enum make a `oneOf` of constants.
 fn words_of(options: &Value) -> Option<Value> {
     let word = |option: &Value| option.get("const").filter(|word| word.is_string()).cloned();
-    options.as_array()?.iter().map(word).collect::<Option<Vec<Value>>>().map(Value::from)
+    options
+        .as_array()?
+        .iter()
+        .map(word)
+        .collect::<Option<Vec<Value>>>()
+        .map(Value::from)
 }

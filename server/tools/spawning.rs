@@ -32,10 +32,21 @@ pub struct Spawner {
 impl Spawner {
     /// Within these limits.
     pub fn new(supplies: &Supplies) -> Self {
-        let Supplies { store, budget, limits: call, .. } = supplies;
+        let Supplies {
+            store,
+            budget,
+            limits: call,
+            ..
+        } = supplies;
         let limits = ThreadLimits::new(budget, call.threads);
         let contacts = Contacts::new(supplies);
-        Self { store: store.clone(), contacts, limits, sends: budget.sends, text_bytes: call.text_bytes }
+        Self {
+            store: store.clone(),
+            contacts,
+            limits,
+            sends: budget.sends,
+            text_bytes: call.text_bytes,
+        }
     }
 
     /// Refuses a prompt for a subthread that is longer than a client's text may be: it stands in every request of that thread.
@@ -52,10 +63,21 @@ impl Spawner {
 
     /// Begins with the subthreads that the thread's rows know.
     pub async fn begin(&self, site: &CallSite) -> Result<Spawning, Failure> {
-        let row = self.store.thread(&site.space, &site.thread).await.map_err(unreadable)?;
+        let row = self
+            .store
+            .thread(&site.space, &site.thread)
+            .await
+            .map_err(unreadable)?;
         let contacts = self.contacts.known(site).await?.into_keys().collect();
         let living = self.store.living(&site.space).await.map_err(unreadable)?;
-        Ok(Spawning { spawner: self.clone(), row, contacts, living, made: Vec::new(), put_aside: Vec::new() })
+        Ok(Spawning {
+            spawner: self.clone(),
+            row,
+            contacts,
+            living,
+            made: Vec::new(),
+            put_aside: Vec::new(),
+        })
     }
 }
 
@@ -105,7 +127,12 @@ impl Spawning {
         child: &Child<'_>,
     ) -> Result<Result<(ThreadId, Vec<Draft>), (ErrorCode, String)>, Failure> {
         let settings = self.settings(site, child);
-        let new = NewThread { label, parent: Some(site.thread.clone()), contacts: Vec::new(), settings };
+        let new = NewThread {
+            label,
+            parent: Some(site.thread.clone()),
+            contacts: Vec::new(),
+            settings,
+        };
         let (mut drafts, mut aside) = (Vec::new(), None);
         let mut checked = self.check(&new);
         if let Err(NotMade::Subthreads(_)) = checked {
@@ -122,7 +149,11 @@ impl Spawning {
         };
         let taken = found.and_then(|found| {
             let no_room = |failure: Failure| (ErrorCode::SubthreadLimit, failure.text);
-            site.so_far.purse.take_thread().map_err(no_room).map(|()| found)
+            site.so_far
+                .purse
+                .take_thread()
+                .map_err(no_room)
+                .map(|()| found)
         });
         let (name, thread) = match taken {
             Ok(found) => found,
@@ -131,9 +162,20 @@ impl Spawning {
                 return Ok(Err(why));
             }
         };
-        let maker = Maker { turn: site.turn, call_id: &site.call_id, name: &name };
-        drafts.extend(self.spawner.limits.drafts(&new, &thread, Some(maker), self.ahead()));
-        let payload = child.payload.as_deref().filter(|payload| !payload.trim().is_empty());
+        let maker = Maker {
+            turn: site.turn,
+            call_id: &site.call_id,
+            name: &name,
+        };
+        drafts.extend(
+            self.spawner
+                .limits
+                .drafts(&new, &thread, Some(maker), self.ahead()),
+        );
+        let payload = child
+            .payload
+            .as_deref()
+            .filter(|payload| !payload.trim().is_empty());
         drafts.extend(payload.map(|payload| Draft::message(&thread, &site.thread, payload)));
         self.made.push(thread.clone());
         self.contacts.push(name);
@@ -142,7 +184,10 @@ impl Spawning {
 
     /// What the append of this call does before it makes one more.
     fn ahead(&self) -> Ahead {
-        Ahead { made: self.made.len() as u64, put_aside: self.put_aside.len() as u64 }
+        Ahead {
+            made: self.made.len() as u64,
+            put_aside: self.put_aside.len() as u64,
+        }
     }
 
     /// Checks what every door checks, and that the space has room: a turn's append is not refused for what can be seen before.
@@ -151,7 +196,11 @@ impl Spawning {
         limits.check(new, self.row.as_ref(), ahead)?;
         // The thread knows the new one, too.
         limits.check_contacts(self.contacts.len() as u64 + 1)?;
-        if self.living + ahead.made >= limits.threads { Err(NotMade::Threads(limits.threads)) } else { Ok(()) }
+        if self.living + ahead.made >= limits.threads {
+            Err(NotMade::Threads(limits.threads))
+        } else {
+            Ok(())
+        }
     }
 
     /// An id that nobody has, whose last part means nobody to the thread: that is what it calls the new one.
@@ -161,7 +210,11 @@ impl Spawning {
         label: Option<&Name>,
     ) -> Result<Result<(Name, ThreadId), (ErrorCode, String)>, Failure> {
         let most = self.spawner.sends;
-        let sends = self.row.as_ref().map_or(0, |row| u64::from(row.state.sends)) + self.made.len() as u64;
+        let sends = self
+            .row
+            .as_ref()
+            .map_or(0, |row| u64::from(row.state.sends))
+            + self.made.len() as u64;
         if sends >= most {
             let text = format!(
                 "not made: the thread has made subthreads and sent messages {most} times, and may do so no more before something \
@@ -174,10 +227,17 @@ impl Spawning {
             Err(why_not) => return Ok(Err(said(why_not))),
         };
         for (name, thread) in ids {
-            let means_somebody = self.contacts.contains(&name) || [PARENT, SELF].contains(&name.as_str());
+            let means_somebody =
+                self.contacts.contains(&name) || [PARENT, SELF].contains(&name.as_str());
             let is_taken = means_somebody
                 || self.made.contains(&thread)
-                || self.spawner.store.thread(&site.space, &thread).await.map_err(unreadable)?.is_some();
+                || self
+                    .spawner
+                    .store
+                    .thread(&site.space, &thread)
+                    .await
+                    .map_err(unreadable)?
+                    .is_some();
             if !is_taken {
                 return Ok(Ok((name, thread)));
             }
@@ -197,25 +257,46 @@ impl Spawning {
         id: &str,
         gather: &Gather,
     ) -> Result<Result<Vec<Draft>, Output>, Failure> {
-        let Some((index, text)) = gather.next() else { return Ok(Ok(Vec::new())) };
+        let Some((index, text)) = gather.next() else {
+            return Ok(Ok(Vec::new()));
+        };
         let label = format!("{id}-{index}");
-        let begun = Gathered { id: id.to_owned(), index };
-        let tried = Name::parse(&label).ok().and_then(|label| ids(Some(&site.thread), Some(&label), id::fresh()).ok());
+        let begun = Gathered {
+            id: id.to_owned(),
+            index,
+        };
+        let tried = Name::parse(&label)
+            .ok()
+            .and_then(|label| ids(Some(&site.thread), Some(&label), id::fresh()).ok());
         for (_, child) in tried.into_iter().flatten() {
             // A thread of that name may be anybody's: then the step has another one.
-            let Some(row) = self.spawner.store.thread(&site.space, &child).await.map_err(unreadable)? else { break };
+            let Some(row) = self
+                .spawner
+                .store
+                .thread(&site.space, &child)
+                .await
+                .map_err(unreadable)?
+            else {
+                break;
+            };
             if Settings::of(&row.settings).gathered.as_ref() == Some(&begun) {
                 // Begun already, by a turn that left its mailbox as it was.
                 return Ok(Ok(Vec::new()));
             }
         }
-        let before = index.checked_sub(1).and_then(|before| gather.results.get(&before));
+        let before = index
+            .checked_sub(1)
+            .and_then(|before| gather.results.get(&before));
         let payload = match before {
             Some(back) => format!("{text}\n\n{}", back.text),
             None => text.to_owned(),
         };
-        let child =
-            Child { label: Some(&label), prompt: gather.prompt.clone(), payload: Some(payload), gathered: Some(begun) };
+        let child = Child {
+            label: Some(&label),
+            prompt: gather.prompt.clone(),
+            payload: Some(payload),
+            gathered: Some(begun),
+        };
         Ok(self.spawn(site, child).await?.map(|(_, drafts)| drafts))
     }
 
@@ -225,13 +306,22 @@ impl Spawning {
             spawned_by: Some(site.thread.clone()),
             gathered: child.gathered.clone(),
             prompt: child.prompt.clone(),
-            ..self.row.as_ref().map(|row| Settings::of(&row.settings).for_child()).unwrap_or_default()
+            ..self
+                .row
+                .as_ref()
+                .map(|row| Settings::of(&row.settings).for_child())
+                .unwrap_or_default()
         }
     }
 
     /// The subthread that has had nothing to do for longest.
     async fn idle(&self, site: &CallSite) -> Result<Option<ThreadRow>, Failure> {
-        let below = self.spawner.store.descendants(&site.space, &site.thread, None, 1000).await.map_err(unreadable)?;
+        let below = self
+            .spawner
+            .store
+            .descendants(&site.space, &site.thread, None, 1000)
+            .await
+            .map_err(unreadable)?;
         let idle = |row: &ThreadRow| {
             row.thread.parent().as_ref() == Some(&site.thread)
                 && row.is_asleep()
@@ -246,21 +336,34 @@ impl Spawning {
 fn refusal(site: &CallSite, given: &str, code: ErrorCode, text: &str) -> Output {
     let given: String = given.chars().take(100).collect();
     let error = Draft::thread_error(&site.thread, Some(site.turn), &given, code, text);
-    let kind = if code == ErrorCode::InvalidLabel { FailureKind::Tool } else { FailureKind::Budget };
-    Output::failed(vec![error], Failure::new(kind, text).with(json!({ "reason": code.as_str() })))
+    let kind = if code == ErrorCode::InvalidLabel {
+        FailureKind::Tool
+    } else {
+        FailureKind::Budget
+    };
+    Output::failed(
+        vec![error],
+        Failure::new(kind, text).with(json!({ "reason": code.as_str() })),
+    )
 }
 
 /// Why a subthread is not made, as the model that wanted it is told.
 fn said(why_not: NotMade) -> (ErrorCode, String) {
     match why_not {
-        NotMade::Ended(_) => (ErrorCode::UnknownThread, "not made: this thread has ended".to_owned()),
+        NotMade::Ended(_) => (
+            ErrorCode::UnknownThread,
+            "not made: this thread has ended".to_owned(),
+        ),
         NotMade::Depth(most) => {
-            let text =
-                format!("threads may be nested {most} deep (budget.depth); do it here, or in a thread further up");
+            let text = format!(
+                "threads may be nested {most} deep (budget.depth); do it here, or in a thread further up"
+            );
             (ErrorCode::DepthLimit, text)
         }
         NotMade::Subthreads(most) => {
-            let text = format!("there are {most} subthreads at work already (budget.subthreads); wait until one ends");
+            let text = format!(
+                "there are {most} subthreads at work already (budget.subthreads); wait until one ends"
+            );
             (ErrorCode::SubthreadLimit, text)
         }
         NotMade::Contacts(most) => {
@@ -275,9 +378,13 @@ fn said(why_not: NotMade) -> (ErrorCode, String) {
             );
             (ErrorCode::SubthreadLimit, text)
         }
-        NotMade::Id(_) => (ErrorCode::InvalidLabel, "the id would be too long; use a shorter label".to_owned()),
-        NotMade::Main | NotMade::OfRuns(_) | NotMade::NoFreeId => {
-            (ErrorCode::InvalidLabel, "no free id was found for the label; choose another".to_owned())
-        }
+        NotMade::Id(_) => (
+            ErrorCode::InvalidLabel,
+            "the id would be too long; use a shorter label".to_owned(),
+        ),
+        NotMade::Main | NotMade::OfRuns(_) | NotMade::NoFreeId => (
+            ErrorCode::InvalidLabel,
+            "no free id was found for the label; choose another".to_owned(),
+        ),
     }
 }

@@ -86,22 +86,36 @@ pub struct Output {
 impl Output {
     /// Only a value.
     pub fn value(value: Value) -> Self {
-        Self { value: Some(value), ..Self::default() }
+        Self {
+            value: Some(value),
+            ..Self::default()
+        }
     }
 
     /// Only events: they are the result.
     pub fn events(drafts: Vec<Draft>) -> Self {
-        Self { drafts, ..Self::default() }
+        Self {
+            drafts,
+            ..Self::default()
+        }
     }
 
     /// An intention, and what the caller is told.
     pub fn intent(intent: Intent, value: impl Into<Value>) -> Self {
-        Self { intent: Some(intent), value: Some(value.into()), ..Self::default() }
+        Self {
+            intent: Some(intent),
+            value: Some(value.into()),
+            ..Self::default()
+        }
     }
 
     /// A failure that leaves events besides its result.
     pub fn failed(drafts: Vec<Draft>, failure: Failure) -> Self {
-        Self { drafts, failure: Some(failure), ..Self::default() }
+        Self {
+            drafts,
+            failure: Some(failure),
+            ..Self::default()
+        }
     }
 }
 
@@ -166,7 +180,11 @@ pub trait Tool: Send + Sync + 'static {
         })
     }
     /// What a call would change, as a unified diff, where it can say that: a person who is to approve it is shown this.
-    async fn preview(&self, _arguments: &Value, _site: &CallSite) -> Result<Option<String>, Failure> {
+    async fn preview(
+        &self,
+        _arguments: &Value,
+        _site: &CallSite,
+    ) -> Result<Option<String>, Failure> {
         Ok(None)
     }
     /// Runs it. `arguments` is whatever JSON the model wrote.
@@ -201,14 +219,27 @@ pub trait Typed: Send + Sync + 'static {
         async { Ok(None) }
     }
     /// Runs it.
-    fn call(&self, input: Self::Input, site: &CallSite) -> impl Future<Output = Result<Output, Failure>> + Send;
+    fn call(
+        &self,
+        input: Self::Input,
+        site: &CallSite,
+    ) -> impl Future<Output = Result<Output, Failure>> + Send;
 }
 
 /// What a typed tool is like, in the words of its prompt.
 pub fn spec_of<T: Typed>(prompts: &Prompts) -> Result<Spec, Error> {
     let words = prompts.tool(T::NAME, T::PROMPT)?;
-    let parameters = Json::of(&schema::explained(schema::strict::<T::Input>(), T::NAME, &words)?);
-    let told = ToolSpec { name: T::NAME.to_owned(), description: words.about, parameters, is_strict: true };
+    let parameters = Json::of(&schema::explained(
+        schema::strict::<T::Input>(),
+        T::NAME,
+        &words,
+    )?);
+    let told = ToolSpec {
+        name: T::NAME.to_owned(),
+        description: words.about,
+        parameters,
+        is_strict: true,
+    };
     Ok(Spec {
         asks_again: T::ASKS_AGAIN,
         leaves_action: T::LEAVES_ACTION,
@@ -239,24 +270,34 @@ impl<T: Typed> Tool for Boxed<T> {
     }
 
     async fn preview(&self, arguments: &Value, site: &CallSite) -> Result<Option<String>, Failure> {
-        self.tool.preview(decoded(self.spec.name(), arguments.clone())?, site).await
+        self.tool
+            .preview(decoded(self.spec.name(), arguments.clone())?, site)
+            .await
     }
 
     async fn call(&self, arguments: Value, site: &CallSite) -> Result<Output, Failure> {
-        self.tool.call(decoded(self.spec.name(), arguments)?, site).await
+        self.tool
+            .call(decoded(self.spec.name(), arguments)?, site)
+            .await
     }
 }
 
 /// Whether a text can be a tool's name, by the rule of those who serve models.
 pub fn is_name(text: &str) -> bool {
-    (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+    (1..=64).contains(&text.len())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
 
 /// The arguments of a tool as its type, or what is wrong with them.
 pub fn decoded<T: DeserializeOwned>(tool: &str, arguments: Value) -> Result<T, Failure> {
     decode::decode(arguments).map_err(|wrongs| {
         let wrongs = decode::sentence(&wrongs);
-        Failure::new(FailureKind::Tool, format!("the arguments of {tool} are not valid: {wrongs}"))
-            .with(json!({ "reason": "invalid_arguments" }))
+        Failure::new(
+            FailureKind::Tool,
+            format!("the arguments of {tool} are not valid: {wrongs}"),
+        )
+        .with(json!({ "reason": "invalid_arguments" }))
     })
 }

@@ -144,7 +144,10 @@ struct Inner {
 impl Toolbox {
     /// A toolbox of these, in this order. Models are told of those called `rare` only where they are open.
     pub fn new(tools: Vec<Arc<dyn Tool>>, rare: Vec<String>) -> Self {
-        let told = tools.iter().map(|tool| &tool.spec().told).filter(|told| !rare.contains(&told.name));
+        let told = tools
+            .iter()
+            .map(|tool| &tool.spec().told)
+            .filter(|told| !rare.contains(&told.name));
         let specs = ToolSpecs::new(told.cloned().collect());
         Self(Arc::new(Inner { tools, rare, specs }))
     }
@@ -172,7 +175,9 @@ impl Toolbox {
     /// What a model is told where these are open: the same, and behind it those, in the order in which they were opened.
     pub fn offered(&self, open: &[String]) -> ToolSpecs {
         let opened = open.iter().filter(|name| self.is_rare(name));
-        let opened: Vec<ToolSpec> = opened.filter_map(|name| Some(self.get(name)?.spec().told.clone())).collect();
+        let opened: Vec<ToolSpec> = opened
+            .filter_map(|name| Some(self.get(name)?.spec().told.clone()))
+            .collect();
         if opened.is_empty() {
             return self.specs().clone();
         }
@@ -227,8 +232,19 @@ struct Last {
 
 impl Shelf {
     /// Of those that stay, and of what comes from these sources.
-    pub fn new(stay: Toolbox, sources: Vec<Arc<dyn Source>>, only: Option<Vec<String>>, supplies: Supplies) -> Self {
-        Self { stay, sources, only, supplies, last: Mutex::default() }
+    pub fn new(
+        stay: Toolbox,
+        sources: Vec<Arc<dyn Source>>,
+        only: Option<Vec<String>>,
+        supplies: Supplies,
+    ) -> Self {
+        Self {
+            stay,
+            sources,
+            only,
+            supplies,
+            last: Mutex::default(),
+        }
     }
 
     /// Sees to it that `now` can answer for a space.
@@ -241,7 +257,10 @@ impl Shelf {
 
     /// What went wrong with tools that come and go, and the space has not been told yet.
     pub fn news(&self, space: &Space) -> Vec<(Who, Failure)> {
-        self.sources.iter().flat_map(|source| source.news(space)).collect()
+        self.sources
+            .iter()
+            .flat_map(|source| source.news(space))
+            .collect()
     }
 
     /// Which tools there are now in a space.
@@ -249,16 +268,27 @@ impl Shelf {
         if self.sources.is_empty() {
             return self.stay.clone();
         }
-        let found: Vec<Arc<dyn Tool>> = self.sources.iter().flat_map(|source| source.tools(space)).collect();
+        let found: Vec<Arc<dyn Tool>> = self
+            .sources
+            .iter()
+            .flat_map(|source| source.tools(space))
+            .collect();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(last) = &*last
             && last.found.len() == found.len()
-            && last.found.iter().zip(&found).all(|(known, found)| Arc::ptr_eq(known, found))
+            && last
+                .found
+                .iter()
+                .zip(&found)
+                .all(|(known, found)| Arc::ptr_eq(known, found))
         {
             return last.toolbox.clone();
         }
         let toolbox = self.with(&found);
-        *last = Some(Last { found, toolbox: toolbox.clone() });
+        *last = Some(Last {
+            found,
+            toolbox: toolbox.clone(),
+        });
         toolbox
     }
 
@@ -268,12 +298,22 @@ impl Shelf {
         let toolbox = self.now(space);
         let mut more: BTreeMap<String, Shown> = BTreeMap::new();
         for source in &self.sources {
-            more.extend(source.shown(space).await?.into_iter().map(|shown| (shown.name.clone(), shown)));
+            more.extend(
+                source
+                    .shown(space)
+                    .await?
+                    .into_iter()
+                    .map(|shown| (shown.name.clone(), shown)),
+            );
         }
         let now = |tool: &Arc<dyn Tool>| {
             let spec = tool.spec();
             let needs_approval = spec.always_gated || spec.gated.is_some();
-            let state = if toolbox.is_rare(spec.name()) { State::Rare } else { State::Ready };
+            let state = if toolbox.is_rare(spec.name()) {
+                State::Rare
+            } else {
+                State::Ready
+            };
             let plain = Shown {
                 name: spec.name().to_owned(),
                 server: None,
@@ -286,7 +326,11 @@ impl Shelf {
             };
             let told = Some((spec.told.clone(), spec.gated.unwrap_or(spec.effect)));
             let known = more.remove(spec.name()).unwrap_or(plain);
-            Shown { needs_approval, told, ..known }
+            Shown {
+                needs_approval,
+                told,
+                ..known
+            }
         };
         let mut all: Vec<Shown> = toolbox.0.tools.iter().map(now).collect();
         // Of what was not chosen nothing is said.
@@ -300,7 +344,10 @@ impl Shelf {
 
     /// Who offers the tools that come and go.
     pub fn providers(&self) -> Vec<Provider> {
-        self.sources.iter().flat_map(|source| source.providers()).collect()
+        self.sources
+            .iter()
+            .flat_map(|source| source.providers())
+            .collect()
     }
 
     /// What makes a space take a tool for what it is now, where that has this hash.
@@ -323,15 +370,25 @@ impl Shelf {
     /// Those that stay, and behind them these by name: their order does not tell in which order they came.
     fn with(&self, found: &[Arc<dyn Tool>]) -> Toolbox {
         let mut tools = self.stay.0.tools.clone();
-        let mut found: Vec<&Arc<dyn Tool>> = found.iter().filter(|tool| self.takes(tool.spec().name())).collect();
+        let mut found: Vec<&Arc<dyn Tool>> = found
+            .iter()
+            .filter(|tool| self.takes(tool.spec().name()))
+            .collect();
         found.sort_by(|one, other| one.spec().name().cmp(other.spec().name()));
         found.dedup_by(|one, other| one.spec().name() == other.spec().name());
-        tools.extend(found.into_iter().map(|tool| layered(tool.clone(), &self.supplies)));
+        tools.extend(
+            found
+                .into_iter()
+                .map(|tool| layered(tool.clone(), &self.supplies)),
+        );
         Toolbox::new(tools, self.stay.0.rare.clone())
     }
 
     fn takes(&self, name: &str) -> bool {
-        let is_wanted = self.only.as_ref().is_none_or(|only| only.iter().any(|it| matches(it, name)));
+        let is_wanted = self
+            .only
+            .as_ref()
+            .is_none_or(|only| only.iter().any(|it| matches(it, name)));
         if is_wanted && (!is_name(name) || self.stay.get(name).is_some()) {
             tracing::warn!(
                 name,

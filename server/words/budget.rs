@@ -63,7 +63,11 @@ pub struct Root {
 
 impl Default for Root {
     fn default() -> Self {
-        Self { model_calls: 600, tokens: 4_000_000, threads: 64 }
+        Self {
+            model_calls: 600,
+            tokens: 4_000_000,
+            threads: 64,
+        }
     }
 }
 

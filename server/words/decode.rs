@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde::de::value::StringDeserializer;
 use serde::de::{
-    self, DeserializeOwned, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess, SeqAccess,
-    Unexpected, Visitor,
+    self, DeserializeOwned, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess,
+    SeqAccess, Unexpected, Visitor,
 };
 use serde_json::Value;
 
@@ -47,7 +47,10 @@ pub fn decode<T: DeserializeOwned>(value: Value) -> Result<T, Vec<Wrong>> {
 /// Decodes as `decode` does, and returns a value where something is wrong, too, if it can: empty or false in the wrong places.
 pub fn decode_on<T: DeserializeOwned>(mut value: Value, wrongs: &mut Vec<Wrong>) -> Option<T> {
     loop {
-        let wrong = match T::deserialize(Node { value: &value, repairing: !wrongs.is_empty() }) {
+        let wrong = match T::deserialize(Node {
+            value: &value,
+            repairing: !wrongs.is_empty(),
+        }) {
             Ok(decoded) => return Some(decoded),
             Err(wrong) => wrong,
         };
@@ -65,10 +68,15 @@ pub fn decode_on<T: DeserializeOwned>(mut value: Value, wrongs: &mut Vec<Wrong>)
 /// Makes the place fit; false where it is not there to be made to.
 fn repair(value: &mut Value, wrong: &Wrong) -> bool {
     let hole = || Value::from(HOLE);
-    let Some((last, way)) = wrong.path.split_last() else { return false };
+    let Some((last, way)) = wrong.path.split_last() else {
+        return false;
+    };
     let parent = way.iter().try_fold(value, |value, step| match value {
         Value::Object(members) => members.get_mut(step),
-        Value::Array(items) => step.parse::<usize>().ok().and_then(|index| items.get_mut(index)),
+        Value::Array(items) => step
+            .parse::<usize>()
+            .ok()
+            .and_then(|index| items.get_mut(index)),
         _ => None,
     });
     match (parent, wrong.fault) {
@@ -78,7 +86,10 @@ fn repair(value: &mut Value, wrong: &Wrong) -> bool {
             true
         }
         (Some(Value::Array(items)), _) => {
-            let place = last.parse::<usize>().ok().and_then(|index| items.get_mut(index));
+            let place = last
+                .parse::<usize>()
+                .ok()
+                .and_then(|index| items.get_mut(index));
             place.map(|place| *place = hole()).is_some()
         }
         _ => false,
@@ -87,7 +98,11 @@ fn repair(value: &mut Value, wrong: &Wrong) -> bool {
 
 /// Describes all that is wrong in one sentence.
 pub fn sentence(wrongs: &[Wrong]) -> String {
-    wrongs.iter().map(Wrong::to_string).collect::<Vec<_>>().join("; ")
+    wrongs
+        .iter()
+        .map(Wrong::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// One step of a JSON pointer, cut to a readable length.
@@ -98,7 +113,11 @@ pub fn step(step: &str) -> String {
 
 impl Wrong {
     fn unfit(detail: String) -> Self {
-        Self { path: Vec::new(), detail, fault: Fault::Unfit }
+        Self {
+            path: Vec::new(),
+            detail,
+            fault: Fault::Unfit,
+        }
     }
 
     fn below(mut self, step: String) -> Self {
@@ -129,7 +148,11 @@ impl de::Error for Wrong {
     }
 
     fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::unfit(format!("{} is expected here, not {}", taken(&expected.to_string()), found(&unexpected)))
+        Self::unfit(format!(
+            "{} is expected here, not {}",
+            taken(&expected.to_string()),
+            found(&unexpected)
+        ))
     }
 
     fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
@@ -137,7 +160,9 @@ impl de::Error for Wrong {
     }
 
     fn invalid_length(length: usize, _: &dyn Expected) -> Self {
-        Self::unfit(format!("{length} items are not as many as are expected here"))
+        Self::unfit(format!(
+            "{length} items are not as many as are expected here"
+        ))
     }
 
     fn unknown_variant(given: &str, expected: &'static [&'static str]) -> Self {
@@ -150,15 +175,27 @@ impl de::Error for Wrong {
             [] => "no members are taken here".to_owned(),
             known => format!("members are: {}", known.join(", ")),
         };
-        Self { path: vec![field.to_owned()], detail, fault: Fault::Unknown }
+        Self {
+            path: vec![field.to_owned()],
+            detail,
+            fault: Fault::Unknown,
+        }
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self { path: vec![field.to_owned()], detail: format!("{field} is missing"), fault: Fault::Missing }
+        Self {
+            path: vec![field.to_owned()],
+            detail: format!("{field} is missing"),
+            fault: Fault::Missing,
+        }
     }
 
     fn duplicate_field(field: &'static str) -> Self {
-        Self { path: vec![field.to_owned()], detail: format!("{field} stands here twice"), fault: Fault::Unfit }
+        Self {
+            path: vec![field.to_owned()],
+            detail: format!("{field} stands here twice"),
+            fault: Fault::Unfit,
+        }
     }
 }
 
@@ -186,9 +223,13 @@ pub fn taken(expected: &str) -> String {
         "a boolean" | "bool" => "true or false".to_owned(),
         "unit" | "null" => "null".to_owned(),
         text if text.contains("string") => "a text".to_owned(),
-        text if text.contains("sequence") || text.contains("tuple") || text.contains("array") => "a list".to_owned(),
+        text if text.contains("sequence") || text.contains("tuple") || text.contains("array") => {
+            "a list".to_owned()
+        }
         text if text.starts_with("struct ") || text.contains("map") => "an object".to_owned(),
-        text if text.starts_with("enum ") || text.contains("variant") => "one of some words".to_owned(),
+        text if text.starts_with("enum ") || text.contains("variant") => {
+            "one of some words".to_owned()
+        }
         text if text.contains("nonzero") => "a whole number other than 0".to_owned(),
         _ => "something else".to_owned(),
     }
@@ -201,7 +242,9 @@ fn found(unexpected: &Unexpected<'_>) -> String {
         Unexpected::Signed(number) => number.to_string(),
         Unexpected::Float(number) => number.to_string(),
         Unexpected::Unit | Unexpected::Option => "null".to_owned(),
-        Unexpected::Str(text) => format!("the text {:?}", text.chars().take(40).collect::<String>()),
+        Unexpected::Str(text) => {
+            format!("the text {:?}", text.chars().take(40).collect::<String>())
+        }
         Unexpected::Seq => "a list".to_owned(),
         Unexpected::Map => "an object".to_owned(),
         _ => "this".to_owned(),
@@ -241,8 +284,15 @@ impl<'de> Deserializer<'de> for Node<'_> {
             Value::String(_) if self.is_hole() => visitor.visit_unit(),
             // Copied, however long it is: the value may be read once more to find what else is wrong, and this is right.
             Value::String(text) => visitor.visit_str(text),
-            Value::Array(items) => visitor.visit_seq(Items { items: items.iter().enumerate(), repairing }),
-            Value::Object(members) => visitor.visit_map(Members { members: members.iter(), value: None, repairing }),
+            Value::Array(items) => visitor.visit_seq(Items {
+                items: items.iter().enumerate(),
+                repairing,
+            }),
+            Value::Object(members) => visitor.visit_map(Members {
+                members: members.iter(),
+                value: None,
+                repairing,
+            }),
             Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
                 (Some(number), _, _) => visitor.visit_u64(number),
                 (_, Some(number), _) => visitor.visit_i64(number),
@@ -252,7 +302,11 @@ impl<'de> Deserializer<'de> for Node<'_> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
-        if self.value.is_null() || self.is_hole() { visitor.visit_none() } else { visitor.visit_some(self) }
+        if self.value.is_null() || self.is_hole() {
+            visitor.visit_none()
+        } else {
+            visitor.visit_some(self)
+        }
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -262,15 +316,26 @@ impl<'de> Deserializer<'de> for Node<'_> {
         visitor: V,
     ) -> Result<V::Value, Wrong> {
         let word = match self.value {
-            Value::String(_) if self.is_hole() => variants.first().copied().unwrap_or_default().to_owned(),
+            Value::String(_) if self.is_hole() => {
+                variants.first().copied().unwrap_or_default().to_owned()
+            }
             Value::String(word) => word.clone(),
-            _ => return Err(Wrong::unfit(format!("one of these words is expected here: {}", variants.join(", ")))),
+            _ => {
+                return Err(Wrong::unfit(format!(
+                    "one of these words is expected here: {}",
+                    variants.join(", ")
+                )));
+            }
         };
         let word: StringDeserializer<Wrong> = word.into_deserializer();
         visitor.visit_enum(word)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Wrong> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -305,10 +370,20 @@ struct Items<'v> {
 
 impl<'de> SeqAccess<'de> for Items<'_> {
     type Error = Wrong;
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Wrong> {
-        let Some((index, value)) = self.items.next() else { return Ok(None) };
-        let node = Node { value, repairing: self.repairing };
-        seed.deserialize(node).map(Some).map_err(|wrong| wrong.below(index.to_string()))
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Wrong> {
+        let Some((index, value)) = self.items.next() else {
+            return Ok(None);
+        };
+        let node = Node {
+            value,
+            repairing: self.repairing,
+        };
+        seed.deserialize(node)
+            .map(Some)
+            .map_err(|wrong| wrong.below(index.to_string()))
     }
 }
 
@@ -321,8 +396,13 @@ struct Members<'v> {
 impl<'de> MapAccess<'de> for Members<'_> {
     type Error = Wrong;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Wrong> {
-        let Some((key, value)) = self.members.next() else { return Ok(None) };
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Wrong> {
+        let Some((key, value)) = self.members.next() else {
+            return Ok(None);
+        };
         let name: StringDeserializer<Wrong> = key.clone().into_deserializer();
         self.value = Some((key, value));
         seed.deserialize(name).map(Some)
@@ -330,9 +410,15 @@ impl<'de> MapAccess<'de> for Members<'_> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
         // serde asks for a value only after its key.
-        let Some((key, value)) = self.value.take() else { return Err(Wrong::unfit("a member has no value".into())) };
-        let node = Node { value, repairing: self.repairing };
-        seed.deserialize(node).map_err(|wrong| wrong.below(key.clone()))
+        let Some((key, value)) = self.value.take() else {
+            return Err(Wrong::unfit("a member has no value".into()));
+        };
+        let node = Node {
+            value,
+            repairing: self.repairing,
+        };
+        seed.deserialize(node)
+            .map_err(|wrong| wrong.below(key.clone()))
     }
 }
 
@@ -342,14 +428,22 @@ struct Filled(&'static [&'static str]);
 impl<'de> MapAccess<'de> for Filled {
     type Error = Wrong;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Wrong> {
-        let Some((first, rest)) = self.0.split_first() else { return Ok(None) };
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Wrong> {
+        let Some((first, rest)) = self.0.split_first() else {
+            return Ok(None);
+        };
         self.0 = rest;
         let name: StringDeserializer<Wrong> = (*first).to_owned().into_deserializer();
         seed.deserialize(name).map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
-        seed.deserialize(Node { value: &Value::from(HOLE), repairing: true })
+        seed.deserialize(Node {
+            value: &Value::from(HOLE),
+            repairing: true,
+        })
     }
 }

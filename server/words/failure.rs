@@ -181,7 +181,12 @@ pub struct Failure {
 impl Failure {
     /// A failure that a retry does not cure, without further facts.
     pub fn new(kind: FailureKind, text: impl Into<String>) -> Self {
-        Self { kind, text: text.into(), retryable: false, detail: Value::Null }
+        Self {
+            kind,
+            text: text.into(),
+            retryable: false,
+            detail: Value::Null,
+        }
     }
 
     /// Marks the failure as worth a retry.
@@ -212,5 +217,6 @@ pub fn self_messages(limit: u64) -> Failure {
     let text = format!(
         "the thread has sent itself {limit} messages in a row (budget.self_messages); it waits for something from outside"
     );
-    Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": "budget.self_messages" }))
+    Failure::new(FailureKind::Budget, text)
+        .with(json!({ "limit": limit, "key": "budget.self_messages" }))
 }

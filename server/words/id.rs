@@ -37,10 +37,14 @@ const RUNS: &str = "runs";
 const MISSIONS: &str = "missions";
 
 const NAME_RULE: &str = "use 1 to 32 of a-z, 0-9, _ and -";
-const THREAD_RULE: &str = "use names of 1 to 32 of a-z, 0-9, _ and -, joined by dots, 255 characters in all";
+const THREAD_RULE: &str =
+    "use names of 1 to 32 of a-z, 0-9, _ and -, joined by dots, 255 characters in all";
 
 fn is_name(text: &str) -> bool {
-    (1..=32).contains(&text.len()) && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'))
+    (1..=32).contains(&text.len())
+        && text
+            .bytes()
+            .all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'))
 }
 
 /// A name of a submodule, tool, space or label: `[a-z0-9_-]{1,32}`.
@@ -51,7 +55,11 @@ pub struct Name(String);
 impl Name {
     /// The name, if it is one.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
-        if is_name(text) { Ok(Self(text.to_owned())) } else { Err(InvalidId::new("name", text, NAME_RULE)) }
+        if is_name(text) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(InvalidId::new("name", text, NAME_RULE))
+        }
     }
 
     /// The name under which the steps of missions are told of.
@@ -73,7 +81,11 @@ pub struct Space(String);
 impl Space {
     /// The space, if the text is a valid name.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
-        if is_name(text) { Ok(Self(text.to_owned())) } else { Err(InvalidId::new("space", text, NAME_RULE)) }
+        if is_name(text) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(InvalidId::new("space", text, NAME_RULE))
+        }
     }
 
     /// The space's name.
@@ -110,7 +122,9 @@ impl ThreadId {
 
     /// The id up to its last dot; none for a root thread.
     pub fn parent(&self) -> Option<Self> {
-        self.0.rsplit_once('.').map(|(parent, _)| Self(parent.to_owned()))
+        self.0
+            .rsplit_once('.')
+            .map(|(parent, _)| Self(parent.to_owned()))
     }
 
     /// The last of its names.
@@ -125,7 +139,9 @@ impl ThreadId {
 
     /// Whether this is `root` or below it.
     pub fn is_within(&self, root: &Self) -> bool {
-        self.0.strip_prefix(root.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        self.0
+            .strip_prefix(root.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
     /// The thread of a pipeline run: `runs.<32 hex digits>`.
@@ -136,7 +152,9 @@ impl ThreadId {
     /// The pipeline run that has this thread, if any.
     pub fn run(&self) -> Option<Uuid> {
         let (runs, run) = self.0.split_once('.')?;
-        (runs == RUNS && run.len() == 32).then(|| Uuid::try_parse(run).ok()).flatten()
+        (runs == RUNS && run.len() == 32)
+            .then(|| Uuid::try_parse(run).ok())
+            .flatten()
     }
 
     /// The thread under whose lease the trials of a space are done.
@@ -173,7 +191,9 @@ impl ThreadId {
     pub fn mission(&self) -> Option<Uuid> {
         let mut names = self.0.split('.');
         let (missions, mission) = (names.next()?, names.next()?);
-        (missions == MISSIONS && mission.len() == 32).then(|| Uuid::try_parse(mission).ok()).flatten()
+        (missions == MISSIONS && mission.len() == 32)
+            .then(|| Uuid::try_parse(mission).ok())
+            .flatten()
     }
 
     /// Whether it is that of a mission itself.
@@ -188,7 +208,10 @@ impl ThreadId {
 
     /// Whether it is reserved for work that is no conversation: runs of pipelines, trials, summaries, missions and their tasks.
     pub fn is_of_runs(&self) -> bool {
-        let is_run = self.0.strip_prefix(RUNS).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let is_run = self
+            .0
+            .strip_prefix(RUNS)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         is_run || self.mission().is_some()
     }
 
@@ -231,19 +254,28 @@ macro_rules! text_id {
 text_id!(Name, Space, ThreadId);
 
 /// Draws a random positive number of 59 bits.
-#[expect(clippy::disallowed_methods, reason = "the one place where numbers are drawn")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where numbers are drawn"
+)]
 pub fn drawn() -> i64 {
     (Uuid::new_v4().as_u64_pair().0 >> 1).cast_signed()
 }
 
 /// Draws a secret: 64 hex digits, 244 bits of which the operating system drew.
-#[expect(clippy::disallowed_methods, reason = "the one place where secrets are drawn")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where secrets are drawn"
+)]
 pub fn secret() -> String {
     format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
 }
 
 /// Makes a fresh, time-ordered event id. Only drivers and the store call this: pure code gets its ids as arguments.
-#[expect(clippy::disallowed_methods, reason = "the one place where ids are drawn")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where ids are drawn"
+)]
 pub fn fresh() -> Uuid {
     Uuid::now_v7()
 }

@@ -89,7 +89,11 @@ pub struct Principal {
 impl Principal {
     /// Whether the other one is in the same space, and may do the same there; a token has to be one of the same user, too.
     pub fn is_like(&self, other: &Self) -> bool {
-        let token = |it: &Self| it.credential.holder().filter(|holder| matches!(holder, Holder::Token(_)));
+        let token = |it: &Self| {
+            it.credential
+                .holder()
+                .filter(|holder| matches!(holder, Holder::Token(_)))
+        };
         self.space == other.space && self.role == other.role && token(self) == token(other)
     }
 }

@@ -59,7 +59,17 @@ pub enum Day {
 }
 
 /// Kinds of recurrence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum RecurrenceKind {
     /// At one moment.
@@ -75,7 +85,17 @@ pub enum RecurrenceKind {
 }
 
 /// Days of the week.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "everybody knows them")]
 pub enum Weekday {
@@ -100,7 +120,11 @@ pub struct Wrong {
 }
 
 fn wrong<T>(member: &'static str, detail: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong { member, detail: detail.into(), of_form: true })
+    Err(Wrong {
+        member,
+        detail: detail.into(),
+        of_form: true,
+    })
 }
 
 /// When something is due.
@@ -166,7 +190,16 @@ pub struct Due {
 impl When {
     /// Of this kind, and nothing else said.
     pub const fn of(kind: RecurrenceKind) -> Self {
-        Self { kind, at: None, seconds: None, start: None, time: None, zone: None, days: None, day: None }
+        Self {
+            kind,
+            at: None,
+            seconds: None,
+            start: None,
+            time: None,
+            zone: None,
+            days: None,
+            day: None,
+        }
     }
 
     /// The same, with a start where it needs one and has none.
@@ -182,10 +215,13 @@ impl When {
     pub fn read(&self) -> Result<Recurrence, Vec<Wrong>> {
         let mut wrongs = self.strangers();
         let read = match self.kind {
-            RecurrenceKind::Once => self.moment("at", self.at.as_deref()).map(Recurrence::Once).map_err(|it| vec![it]),
-            RecurrenceKind::Every => {
-                both(self.interval(), self.first(), |micros, start| Recurrence::Every { start, micros })
-            }
+            RecurrenceKind::Once => self
+                .moment("at", self.at.as_deref())
+                .map(Recurrence::Once)
+                .map_err(|it| vec![it]),
+            RecurrenceKind::Every => both(self.interval(), self.first(), |micros, start| {
+                Recurrence::Every { start, micros }
+            }),
             RecurrenceKind::Daily => self.local(Ok(Days::All)),
             RecurrenceKind::Weekly => self.local(self.days()),
             RecurrenceKind::Monthly => self.local(self.day()),
@@ -218,16 +254,29 @@ impl When {
             ("days", self.days.is_some()),
             ("day", self.day.is_some()),
         ];
-        let strange = there.into_iter().filter(|(member, is_there)| *is_there && !own.contains(member));
+        let strange = there
+            .into_iter()
+            .filter(|(member, is_there)| *is_there && !own.contains(member));
         let detail = format!("this kind of recurrence takes {}", own.join(", "));
-        strange.map(|(member, _)| Wrong { member, detail: detail.clone(), of_form: true }).collect()
+        strange
+            .map(|(member, _)| Wrong {
+                member,
+                detail: detail.clone(),
+                of_form: true,
+            })
+            .collect()
     }
 
     fn moment(&self, member: &'static str, text: Option<&str>) -> Result<Timestamp, Wrong> {
-        let Some(text) = text else { return wrong(member, format!("{member} is missing: an RFC 3339 time")) };
+        let Some(text) = text else {
+            return wrong(member, format!("{member} is missing: an RFC 3339 time"));
+        };
         match Timestamp::parse(text) {
             Some(moment) => Ok(moment),
-            None => wrong(member, "an RFC 3339 time with an offset is expected here, as 2026-12-01T09:00:00+01:00"),
+            None => wrong(
+                member,
+                "an RFC 3339 time with an offset is expected here, as 2026-12-01T09:00:00+01:00",
+            ),
         }
     }
 
@@ -246,7 +295,9 @@ impl When {
         if !(0.001..=SECONDS_MAX).contains(&seconds) {
             return wrong(
                 "seconds",
-                format!("every {seconds} seconds cannot be: a number above 0 is expected, up to a hundred years"),
+                format!(
+                    "every {seconds} seconds cannot be: a number above 0 is expected, up to a hundred years"
+                ),
             );
         }
         Ok((seconds * 1000.0).round() as i64 * 1000)
@@ -255,7 +306,9 @@ impl When {
     fn days(&self) -> Result<Days, Wrong> {
         match self.days.as_deref() {
             None | Some([]) => wrong("days", "days is missing: a list of monday, tuesday, …"),
-            Some(days) if days.len() > 7 => wrong("days", "a week has seven days: each is named once"),
+            Some(days) if days.len() > 7 => {
+                wrong("days", "a week has seven days: each is named once")
+            }
             Some(days) => Ok(Days::OfWeek(days.to_vec())),
         }
     }
@@ -271,9 +324,14 @@ impl When {
             Ok(day @ 1..=28) => Ok(Days::OfMonth(day)),
             Ok(29..=31) => wrong(
                 "day",
-                format!("not every month has a day {number}: write \"last\" for the last day of every month"),
+                format!(
+                    "not every month has a day {number}: write \"last\" for the last day of every month"
+                ),
             ),
-            _ => wrong("day", "a day of every month is expected here: 1 to 28, or \"last\""),
+            _ => wrong(
+                "day",
+                "a day of every month is expected here: 1 to 28, or \"last\"",
+            ),
         }
     }
 
@@ -281,13 +339,20 @@ impl When {
         let place = both(self.time(), self.zone(), |time, zone| (time, zone));
         match (days, place) {
             (Ok(days), Ok((time, zone))) => Ok(Recurrence::Local { days, time, zone }),
-            (days, place) => Err(days.err().into_iter().chain(place.err().into_iter().flatten()).collect()),
+            (days, place) => Err(days
+                .err()
+                .into_iter()
+                .chain(place.err().into_iter().flatten())
+                .collect()),
         }
     }
 
     fn time(&self) -> Result<Time, Wrong> {
-        let Some(text) = self.time.as_deref() else { return wrong("time", "time is missing: HH:MM or HH:MM:SS") };
-        let is_number = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+        let Some(text) = self.time.as_deref() else {
+            return wrong("time", "time is missing: HH:MM or HH:MM:SS");
+        };
+        let is_number =
+            |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
         let number = |part: &str| part.parse::<i8>().ok().filter(|_| is_number(part));
         let parts: Option<Vec<i8>> = text.split(':').map(number).collect();
         let time = parts.and_then(|parts| match parts[..] {
@@ -295,21 +360,40 @@ impl When {
             [hour, minute, second] => Time::new(hour, minute, second, 0).ok(),
             _ => None,
         });
-        time.map_or_else(|| wrong("time", "a local time is expected here, HH:MM or HH:MM:SS, as 09:00"), Ok)
+        time.map_or_else(
+            || {
+                wrong(
+                    "time",
+                    "a local time is expected here, HH:MM or HH:MM:SS, as 09:00",
+                )
+            },
+            Ok,
+        )
     }
 
     fn zone(&self) -> Result<TimeZone, Wrong> {
-        let Some(name) = self.zone.as_deref() else { return wrong("zone", "zone is missing, as Europe/Berlin") };
+        let Some(name) = self.zone.as_deref() else {
+            return wrong("zone", "zone is missing, as Europe/Berlin");
+        };
         let known = TimeZone::get(name).ok().filter(|zone| !zone.is_unknown());
         let name: String = name.chars().take(40).collect();
-        let detail =
-            format!("there is no time zone {name:?}; zones have names of the IANA database, as Europe/Berlin or UTC");
-        known.ok_or(Wrong { member: "zone", detail, of_form: false })
+        let detail = format!(
+            "there is no time zone {name:?}; zones have names of the IANA database, as Europe/Berlin or UTC"
+        );
+        known.ok_or(Wrong {
+            member: "zone",
+            detail,
+            of_form: false,
+        })
     }
 }
 
 /// Of two, or all that is wrong with them.
-fn both<A, B, C>(one: Result<A, Wrong>, other: Result<B, Wrong>, of: impl Fn(A, B) -> C) -> Result<C, Vec<Wrong>> {
+fn both<A, B, C>(
+    one: Result<A, Wrong>,
+    other: Result<B, Wrong>,
+    of: impl Fn(A, B) -> C,
+) -> Result<C, Vec<Wrong>> {
     match (one, other) {
         (Ok(one), Ok(other)) => Ok(of(one, other)),
         (one, other) => Err(one.err().into_iter().chain(other.err()).collect()),
@@ -346,14 +430,26 @@ impl Recurrence {
 
     /// The due times from one moment to another, both included.
     pub fn times(&self, from: Timestamp, to: Timestamp) -> Option<Times> {
-        let first = self.next(Timestamp::from_micros(from.micros().checked_sub(1)?)).filter(|first| *first <= to)?;
+        let first = self
+            .next(Timestamp::from_micros(from.micros().checked_sub(1)?))
+            .filter(|first| *first <= to)?;
         if let Self::Every { micros, .. } = self {
             let more = (to.micros() - first.micros()) / micros;
             let at = |index: i64| Timestamp::from_micros(first.micros() + index * micros);
             let named = (0.max(more + 1 - NAMED as i64)..=more).map(at).collect();
-            return Some(Times { first, last: at(more), count: more.unsigned_abs() + 1, named });
+            return Some(Times {
+                first,
+                last: at(more),
+                count: more.unsigned_abs() + 1,
+                named,
+            });
         }
-        let mut times = Times { first, last: first, count: 1, named: vec![first] };
+        let mut times = Times {
+            first,
+            last: first,
+            count: 1,
+            named: vec![first],
+        };
         while let Some(next) = self.next(times.last).filter(|next| *next <= to) {
             times.last = next;
             times.count += 1;
@@ -374,9 +470,18 @@ impl Recurrence {
         let run = self.times(since.max(edge), now);
         // The rules of a zone may have changed with the build: a time that they do not have any more was promised all the same.
         let is_promised = missed.is_none() && run.is_none() && since <= now;
-        let promised = || Times { first: since, last: since, count: 1, named: vec![since] };
+        let promised = || Times {
+            first: since,
+            last: since,
+            count: 1,
+            named: vec![since],
+        };
         let run = run.or_else(|| is_promised.then(promised));
-        Due { missed, run, next: self.next(now.max(since)) }
+        Due {
+            missed,
+            run,
+            next: self.next(now.max(since)),
+        }
     }
 }
 
@@ -384,7 +489,9 @@ impl Days {
     fn has(&self, date: Date) -> bool {
         match self {
             Self::All => true,
-            Self::OfWeek(days) => days.iter().any(|day| *day as i8 == date.weekday().to_monday_zero_offset()),
+            Self::OfWeek(days) => days
+                .iter()
+                .any(|day| *day as i8 == date.weekday().to_monday_zero_offset()),
             Self::OfMonth(day) => date.day() == *day,
             Self::LastOfMonth => date == date.last_of_month(),
         }
@@ -403,7 +510,10 @@ fn instant(date: Date, time: Time, zone: &TimeZone) -> Option<Timestamp> {
         AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(local).ok()?,
         AmbiguousOffset::Fold { before, .. } => before.to_timestamp(local).ok()?,
         AmbiguousOffset::Gap { before, after } => {
-            let change = zone.following(after.to_timestamp(local).ok()?).next()?.timestamp();
+            let change = zone
+                .following(after.to_timestamp(local).ok()?)
+                .next()?
+                .timestamp();
             let (begin, end) = (before.to_datetime(change), after.to_datetime(change));
             let has_begun = begin.date() == date && begin.time() != Time::midnight();
             (has_begun || end.date() == date).then_some(change)?

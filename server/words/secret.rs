@@ -19,8 +19,18 @@ const END: usize = 4;
 const PIECE: usize = 6;
 
 /// Parameters of databases and providers whose values hide nothing.
-const HARMLESS: [&str; 10] =
-    ["sslmode", "ssl-mode", "host", "port", "dbname", "application_name", "mode", "cache", "immutable", "api-version"];
+const HARMLESS: [&str; 10] = [
+    "sslmode",
+    "ssl-mode",
+    "host",
+    "port",
+    "dbname",
+    "application_name",
+    "mode",
+    "cache",
+    "immutable",
+    "api-version",
+];
 
 /// A URL split by its text alone: a mistyped URL has the same secrets, and no parser accepts it.
 struct Parts<'a> {
@@ -36,7 +46,11 @@ impl<'a> Parts<'a> {
     /// None: where its secrets stand cannot be said.
     fn of(url: &'a str) -> Option<Self> {
         let (scheme, rest) = url.split_once("://")?;
-        if scheme.is_empty() || !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) {
+        if scheme.is_empty()
+            || !scheme
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+        {
             return None;
         }
         let (credentials, rest) = match rest.rsplit_once('@') {
@@ -49,20 +63,35 @@ impl<'a> Parts<'a> {
             return None;
         }
         let rest = rest.split_once('#').map_or(rest, |(rest, _)| rest);
-        let (address, parameters) = rest.split_once('?').map_or((rest, None), |(a, parameters)| (a, Some(parameters)));
-        Some(Self { scheme, credentials, address, parameters })
+        let (address, parameters) = rest
+            .split_once('?')
+            .map_or((rest, None), |(a, parameters)| (a, Some(parameters)));
+        Some(Self {
+            scheme,
+            credentials,
+            address,
+            parameters,
+        })
     }
 
     /// The user of a database, who is nobody's secret; of other addresses it may be a key.
     fn user(&self) -> Option<&'a str> {
-        let credentials = self.credentials.filter(|_| matches!(self.scheme, "postgres" | "postgresql"))?;
-        Some(credentials.split_once(':').map_or(credentials, |(user, _)| user))
+        let credentials = self
+            .credentials
+            .filter(|_| matches!(self.scheme, "postgres" | "postgresql"))?;
+        Some(
+            credentials
+                .split_once(':')
+                .map_or(credentials, |(user, _)| user),
+        )
     }
 }
 
 /// Returns a URL without passwords, keys and the values of its parameters, to be shown; empty of a text that is no URL.
 pub fn shown_url(url: &str) -> String {
-    let Some(parts) = Parts::of(url) else { return format!("{REDACTED}, since it is no URL like scheme://host") };
+    let Some(parts) = Parts::of(url) else {
+        return format!("{REDACTED}, since it is no URL like scheme://host");
+    };
     let mut shown = format!("{}://", parts.scheme);
     match (parts.user(), parts.credentials) {
         (Some(user), Some(credentials)) if user == credentials => shown.extend([user, "@"]),
@@ -71,10 +100,17 @@ pub fn shown_url(url: &str) -> String {
         (None, None) => {}
     }
     shown.push_str(parts.address);
-    for (index, parameter) in parts.parameters.into_iter().flat_map(|all| all.split('&')).enumerate() {
+    for (index, parameter) in parts
+        .parameters
+        .into_iter()
+        .flat_map(|all| all.split('&'))
+        .enumerate()
+    {
         shown.push(if index == 0 { '?' } else { '&' });
         match parameter.split_once('=') {
-            Some((name, value)) => shown.extend([name, "=", if is_harmless(name) { value } else { REDACTED }]),
+            Some((name, value)) => {
+                shown.extend([name, "=", if is_harmless(name) { value } else { REDACTED }])
+            }
             None => shown.push_str(REDACTED),
         }
     }
@@ -88,13 +124,22 @@ pub fn in_url(url: &str) -> Vec<SecretString> {
         None => found.push(url),
         Some(parts) => {
             let user = parts.user().unwrap_or_default();
-            let credentials = parts.credentials.and_then(|all| all.strip_prefix(user)).unwrap_or_default();
+            let credentials = parts
+                .credentials
+                .and_then(|all| all.strip_prefix(user))
+                .unwrap_or_default();
             found.extend(
-                credentials.trim_start_matches(':').split_inclusive(':').map(|part| part.trim_end_matches(':')),
+                credentials
+                    .trim_start_matches(':')
+                    .split_inclusive(':')
+                    .map(|part| part.trim_end_matches(':')),
             );
         }
     }
-    let parameters = url.split_once('?').map_or("", |(_, parameters)| parameters).split('&');
+    let parameters = url
+        .split_once('?')
+        .map_or("", |(_, parameters)| parameters)
+        .split('&');
     for parameter in parameters {
         match parameter.split_once('=') {
             Some((name, _)) if is_harmless(name) => {}
@@ -102,9 +147,15 @@ pub fn in_url(url: &str) -> Vec<SecretString> {
             None => found.push(parameter),
         }
     }
-    let decoded: Vec<String> = found.iter().filter_map(|text| percent_decoded(text)).collect();
+    let decoded: Vec<String> = found
+        .iter()
+        .filter_map(|text| percent_decoded(text))
+        .collect();
     let found = found.into_iter().map(str::to_owned).chain(decoded);
-    found.filter(|secret| !secret.is_empty()).map(SecretString::from).collect()
+    found
+        .filter(|secret| !secret.is_empty())
+        .map(SecretString::from)
+        .collect()
 }
 
 fn is_harmless(name: &str) -> bool {
@@ -122,7 +173,12 @@ pub struct Veil(Vec<SecretString>);
 impl Veil {
     /// A veil over these secrets.
     pub fn new(secrets: impl IntoIterator<Item = SecretString>) -> Self {
-        Self(secrets.into_iter().filter(|secret| !secret.expose_secret().is_empty()).collect())
+        Self(
+            secrets
+                .into_iter()
+                .filter(|secret| !secret.expose_secret().is_empty())
+                .collect(),
+        )
     }
 
     /// Returns the words without the secrets, and without what betrays a part of one.
@@ -135,9 +191,14 @@ impl Veil {
         let mut rest = words.as_str();
         while let Some(begin) = rest.find(is_of_a_word) {
             let (between, from) = rest.split_at(begin);
-            let (word, after) = from.split_at(from.find(|c| !is_of_a_word(c)).unwrap_or(from.len()));
+            let (word, after) =
+                from.split_at(from.find(|c| !is_of_a_word(c)).unwrap_or(from.len()));
             veiled.push_str(between);
-            veiled.push_str(if self.is_betrayed_by(word) { MARK } else { word });
+            veiled.push_str(if self.is_betrayed_by(word) {
+                MARK
+            } else {
+                word
+            });
             rest = after;
         }
         veiled + rest
@@ -148,7 +209,11 @@ impl Veil {
             return false;
         }
         let forms = forms(word);
-        self.0.iter().any(|secret| forms.iter().any(|form| betrays(form, secret.expose_secret().as_bytes())))
+        self.0.iter().any(|secret| {
+            forms
+                .iter()
+                .any(|form| betrays(form, secret.expose_secret().as_bytes()))
+        })
     }
 }
 
@@ -200,7 +265,10 @@ fn betrays(word: &[u8], secret: &[u8]) -> bool {
         return false;
     }
     let is_end = secret.starts_with(word) || secret.ends_with(word);
-    is_end || word.windows(PIECE).any(|piece| secret.windows(PIECE).any(|of| of == piece))
+    is_end
+        || word
+            .windows(PIECE)
+            .any(|piece| secret.windows(PIECE).any(|of| of == piece))
 }
 
 fn hex(pair: &[u8]) -> Option<u8> {
@@ -212,7 +280,11 @@ fn percent_decoded(text: &str) -> Option<String> {
     let (first, rest) = text.split_once('%')?;
     let mut bytes = first.as_bytes().to_vec();
     for part in rest.split('%') {
-        match part.as_bytes().split_at_checked(2).and_then(|(pair, after)| Some((hex(pair)?, after))) {
+        match part
+            .as_bytes()
+            .split_at_checked(2)
+            .and_then(|(pair, after)| Some((hex(pair)?, after)))
+        {
             Some((byte, after)) => {
                 bytes.push(byte);
                 bytes.extend_from_slice(after);
@@ -240,7 +312,9 @@ pub fn masked(line: &str, secrets: &[SecretString]) -> String {
     let mut masked = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(c) = rest.chars().next() {
-        let lengths = secrets.iter().filter_map(|secret| beginning(rest, secret.expose_secret()));
+        let lengths = secrets
+            .iter()
+            .filter_map(|secret| beginning(rest, secret.expose_secret()));
         if let Some(length) = lengths.max() {
             // Those that are left before it would escape the mark.
             masked.truncate(masked.trim_end_matches('\\').len());
@@ -255,7 +329,9 @@ pub fn masked(line: &str, secrets: &[SecretString]) -> String {
         }
     }
     // Of a secret that looks escaped itself the end may be read otherwise than with what follows it.
-    secrets.iter().fold(masked, |masked, secret| masked.replace(secret.expose_secret(), REDACTED))
+    secrets.iter().fold(masked, |masked, secret| {
+        masked.replace(secret.expose_secret(), REDACTED)
+    })
 }
 
 /// How much of a text is this secret, which it begins with.
@@ -263,7 +339,8 @@ fn beginning(text: &str, secret: &str) -> Option<usize> {
     let (mut of_text, mut of_secret, mut bytes) = (0, 0, 0);
     while let Some((wanted, read)) = plain(&secret[of_secret..]) {
         let (found, length) = plain(&text[of_text..]).filter(|(found, _)| *found == wanted)?;
-        (of_text, of_secret, bytes) = (of_text + length, of_secret + read, bytes + found.len_utf8());
+        (of_text, of_secret, bytes) =
+            (of_text + length, of_secret + read, bytes + found.len_utf8());
     }
     (bytes >= END).then_some(of_text)
 }
@@ -323,15 +400,20 @@ mod tests {
             2 => text.escape_debug().to_string(),
             3 => text.escape_default().to_string(),
             // As encoders do that keep to ASCII.
-            _ => json(text).encode_utf16().fold(String::new(), |all, unit| match u8::try_from(unit) {
-                Ok(byte) if byte.is_ascii() => all + char::from(byte).encode_utf8(&mut [0; 4]),
-                _ => all + &format!("\\u{unit:04x}"),
+            _ => json(text).encode_utf16().fold(String::new(), |all, unit| {
+                match u8::try_from(unit) {
+                    Ok(byte) if byte.is_ascii() => all + char::from(byte).encode_utf8(&mut [0; 4]),
+                    _ => all + &format!("\\u{unit:04x}"),
+                }
             }),
         }
     }
 
     fn json(text: &str) -> String {
-        serde_json::to_string(text).unwrap().trim_matches('"').to_owned()
+        serde_json::to_string(text)
+            .unwrap()
+            .trim_matches('"')
+            .to_owned()
     }
 
     proptest! {
@@ -352,20 +434,37 @@ mod tests {
     #[test]
     fn a_long_row_of_backslashes_is_soon_read() {
         let line = "\\".repeat(4 << 20);
-        let secrets = [SecretString::from("\\\\a\"b\\c".to_owned()), SecretString::from("plain".to_owned())];
+        let secrets = [
+            SecretString::from("\\\\a\"b\\c".to_owned()),
+            SecretString::from("plain".to_owned()),
+        ];
         let begin = std::time::Instant::now();
         assert_eq!(masked(&line, &secrets), line);
-        assert!(begin.elapsed() < std::time::Duration::from_secs(20), "it took {:?}", begin.elapsed());
+        assert!(
+            begin.elapsed() < std::time::Duration::from_secs(20),
+            "it took {:?}",
+            begin.elapsed()
+        );
     }
 
     #[test]
     fn what_is_no_secret_stays_as_it_is() {
-        let secrets = [SecretString::from("a\"b\\c".to_owned()), SecretString::from("\\\\\\\\".to_owned())];
-        for line in
-            ["plain \\n text", "\\u00e9 \\ud83d\\ude00 \\ud83d \\x1 \\u{110000}", "ends in \\", "a\"b and c", ""]
-        {
+        let secrets = [
+            SecretString::from("a\"b\\c".to_owned()),
+            SecretString::from("\\\\\\\\".to_owned()),
+        ];
+        for line in [
+            "plain \\n text",
+            "\\u00e9 \\ud83d\\ude00 \\ud83d \\x1 \\u{110000}",
+            "ends in \\",
+            "a\"b and c",
+            "",
+        ] {
             assert_eq!(masked(line, &secrets), line);
         }
-        assert_eq!(masked(r#"{"key":"C:\\a\"b\\c"}"#, &secrets), r#"{"key":"C:(redacted)"}"#);
+        assert_eq!(
+            masked(r#"{"key":"C:\\a\"b\\c"}"#, &secrets),
+            r#"{"key":"C:(redacted)"}"#
+        );
     }
 }

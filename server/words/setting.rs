@@ -34,7 +34,9 @@ impl Setting {
 
     /// The setting with this key.
     pub fn parse(key: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|setting| setting.as_str() == key)
+        Self::ALL
+            .into_iter()
+            .find(|setting| setting.as_str() == key)
     }
 
     /// What it is until somebody sets it.
@@ -51,12 +53,17 @@ impl Setting {
         match self {
             Self::UserAway => (!value.is_boolean()).then_some("true or false is expected"),
             Self::Mission => {
-                let is_mission = value.as_str().is_some_and(|text| text.chars().count() <= MISSION_MAX);
+                let is_mission = value
+                    .as_str()
+                    .is_some_and(|text| text.chars().count() <= MISSION_MAX);
                 (!is_mission).then_some("a text of at most 2000 characters is expected")
             }
             Self::ReflectionS => {
-                let is_time = value.as_f64().is_some_and(|seconds| seconds > 0.0 && seconds <= REFLECTION_MAX_S);
-                (!is_time && !value.is_null()).then_some("a number of seconds up to a year, or null, is expected")
+                let is_time = value
+                    .as_f64()
+                    .is_some_and(|seconds| seconds > 0.0 && seconds <= REFLECTION_MAX_S);
+                (!is_time && !value.is_null())
+                    .then_some("a number of seconds up to a year, or null, is expected")
             }
         }
     }

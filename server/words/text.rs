@@ -71,11 +71,23 @@ impl<'de> Deserialize<'de> for Json {
 /// A value as JSON that is the same for the same value: the members of objects stand in the order of their names.
 pub fn canonical(value: &Value) -> String {
     match value {
-        Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
+        Value::Array(items) => format!(
+            "[{}]",
+            items.iter().map(canonical).collect::<Vec<_>>().join(",")
+        ),
         Value::Object(members) => {
             let members: BTreeMap<&String, &Value> = members.iter().collect();
-            let member = |(name, value)| format!("{}:{}", Value::from(String::clone(name)), canonical(value));
-            format!("{{{}}}", members.into_iter().map(member).collect::<Vec<_>>().join(","))
+            let member = |(name, value)| {
+                format!("{}:{}", Value::from(String::clone(name)), canonical(value))
+            };
+            format!(
+                "{{{}}}",
+                members
+                    .into_iter()
+                    .map(member)
+                    .collect::<Vec<_>>()
+                    .join(",")
+            )
         }
         plain => plain.to_string(),
     }
@@ -88,12 +100,18 @@ pub fn counted(count: u64, noun: &str) -> String {
 
 /// Whether some reader takes the character for a line break: Unicode's mandatory breaks, and the separators of ASCII.
 pub fn breaks(c: char) -> bool {
-    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+    matches!(
+        c,
+        '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+    )
 }
 
 /// The SHA-256 of bytes, as 64 hex digits: the name of a blob.
 pub fn sha256(bytes: &[u8]) -> String {
     // Every call to a model names its request so: by table, for a formatter takes longer than the hash.
     let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
-    Sha256::digest(bytes).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    Sha256::digest(bytes)
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
+        .collect()
 }

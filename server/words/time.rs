@@ -35,8 +35,12 @@ impl Timestamp {
     /// The moment written as RFC 3339 with any offset and any number of fractional digits (cut to microseconds).
     pub fn parse(text: &str) -> Option<Self> {
         // One that lies beyond the year 9999 elsewhere could not be written down again.
-        let moment = OffsetDateTime::parse(text, &Rfc3339).ok()?.checked_to_offset(UtcOffset::UTC)?;
-        i64::try_from(moment.unix_timestamp_nanos().div_euclid(1000)).ok().map(Self)
+        let moment = OffsetDateTime::parse(text, &Rfc3339)
+            .ok()?
+            .checked_to_offset(UtcOffset::UTC)?;
+        i64::try_from(moment.unix_timestamp_nanos().div_euclid(1000))
+            .ok()
+            .map(Self)
     }
 
     /// The moment as HTTP's headers write it, to the second.
@@ -50,8 +54,9 @@ impl Timestamp {
 impl fmt::Display for Timestamp {
     /// `2026-11-21T04:25:00.123456Z`: always six fractional digits and `Z`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const FORMAT: &[time::format_description::BorrowedFormatItem<'_>] =
-            format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:6]Z");
+        const FORMAT: &[time::format_description::BorrowedFormatItem<'_>] = format_description!(
+            "[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:6]Z"
+        );
         let moment = OffsetDateTime::UNIX_EPOCH
             .checked_add(Duration::microseconds(self.0))
             .unwrap_or(OffsetDateTime::UNIX_EPOCH)
@@ -74,8 +79,13 @@ impl<'de> Deserialize<'de> for Timestamp {
 }
 
 /// Reads the wall clock. Only drivers and the store call this: pure code gets the time as an argument.
-#[expect(clippy::disallowed_methods, reason = "the one place where the wall clock is read")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where the wall clock is read"
+)]
 pub fn now() -> Timestamp {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
     Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }

@@ -8,7 +8,10 @@ use crate::support::imports::{code, module_of, paths, sources};
 const PAGE: &str = include_str!("../../ARCHITECTURE.md");
 
 /// The lists of the page, by the words that introduce them, and the most files that each may name.
-const LISTS: [(&str, usize); 2] = [("**To the acknowledgement:**", 10), ("**To the reply:**", 12)];
+const LISTS: [(&str, usize); 2] = [
+    ("**To the acknowledgement:**", 10),
+    ("**To the reply:**", 12),
+];
 
 /// A file that a message passes.
 struct Stop {
@@ -24,11 +27,19 @@ fn a_message_passes_the_files_that_the_page_names() {
     for (list, most) in LISTS {
         let stops = stops(PAGE, list);
         assert!(!stops.is_empty(), "ARCHITECTURE.md has no list `{list}`");
-        assert!(stops.len() <= most, "`{list}` names {} files, more than {most}", stops.len());
+        assert!(
+            stops.len() <= most,
+            "`{list}` names {} files, more than {most}",
+            stops.len()
+        );
         all.extend(stops);
     }
     let wrong = faults(&all, &sources);
-    assert!(wrong.is_empty(), "ARCHITECTURE.md, `One message, file by file`:\n{}\n", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "ARCHITECTURE.md, `One message, file by file`:\n{}\n",
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -49,34 +60,63 @@ fn a_wrong_stop_is_found() {
     assert_eq!(found(right), [""; 0]);
     for (line, says) in [
         ("2. **`log/gone.rs`** was.", "does not exist"),
-        ("2. **`log/lost.rs`** is lost.", "is imported by none of the files named before it"),
-        ("2. **`log/disk.rs`** writes.", "is imported by none of the files named before it"),
-        ("2. **`log/lost.rs`** (behind the trait `Store`) is lost.", "does not name `Store`"),
-        ("2. **`log/store.rs`** (behind the trait `Store`) stores.", "is imported: it need not stand behind `Store`"),
+        (
+            "2. **`log/lost.rs`** is lost.",
+            "is imported by none of the files named before it",
+        ),
+        (
+            "2. **`log/disk.rs`** writes.",
+            "is imported by none of the files named before it",
+        ),
+        (
+            "2. **`log/lost.rs`** (behind the trait `Store`) is lost.",
+            "does not name `Store`",
+        ),
+        (
+            "2. **`log/store.rs`** (behind the trait `Store`) stores.",
+            "is imported: it need not stand behind `Store`",
+        ),
         ("2. it **`log/store.rs`** stores.", "begins with no file"),
     ] {
         let wrong = found(&format!("**List:**\n\n1. **`edge/a.rs`** reads.\n{line}\n"));
-        assert!(wrong.iter().any(|wrong| wrong.contains(says)), "{line:?} should be refused ({says}): {wrong:?}");
+        assert!(
+            wrong.iter().any(|wrong| wrong.contains(says)),
+            "{line:?} should be refused ({says}): {wrong:?}"
+        );
     }
 }
 
 /// The items of the numbered list behind a heading: `1. **`file`** …`, with `(behind the … `Name`` where it is not imported.
 fn stops(page: &str, list: &str) -> Vec<Stop> {
-    let Some((_, rest)) = page.split_once(list) else { return Vec::new() };
+    let Some((_, rest)) = page.split_once(list) else {
+        return Vec::new();
+    };
     let mut items: Vec<String> = Vec::new();
     for line in rest.lines().skip_while(|line| line.is_empty()) {
-        let number = line.split_once(". ").filter(|(number, _)| number.parse::<u32>().is_ok());
+        let number = line
+            .split_once(". ")
+            .filter(|(number, _)| number.parse::<u32>().is_ok());
         match (number, items.last_mut()) {
             (Some((_, item)), _) => items.push(item.to_owned()),
             (None, Some(item)) if line.starts_with("   ") => item.push_str(&line[2..]),
             _ => break,
         }
     }
-    let quoted = |text: &str, after: &str| Some(text.split_once(after)?.1.split_once('`')?.0.to_owned());
+    let quoted =
+        |text: &str, after: &str| Some(text.split_once(after)?.1.split_once('`')?.0.to_owned());
     let stop = |item: &String| {
-        let file = if item.starts_with("**`") { quoted(item, "**`") } else { None };
-        let behind = item.split_once("(behind ").and_then(|(_, rest)| quoted(rest.split(')').next()?, "`"));
-        Stop { file: file.unwrap_or_else(|| item.clone()), behind }
+        let file = if item.starts_with("**`") {
+            quoted(item, "**`")
+        } else {
+            None
+        };
+        let behind = item
+            .split_once("(behind ")
+            .and_then(|(_, rest)| quoted(rest.split(')').next()?, "`"));
+        Stop {
+            file: file.unwrap_or_else(|| item.clone()),
+            behind,
+        }
     };
     items.iter().map(stop).collect()
 }
@@ -93,18 +133,27 @@ fn faults(stops: &[Stop], sources: &BTreeMap<String, String>) -> Vec<String> {
             wrong.push(format!("server/{file} does not exist"));
             continue;
         };
-        let before: Vec<(&String, String)> =
-            stops[..at].iter().filter_map(|stop| Some((&stop.file, code(sources.get(&stop.file)?)))).collect();
+        let before: Vec<(&String, String)> = stops[..at]
+            .iter()
+            .filter_map(|stop| Some((&stop.file, code(sources.get(&stop.file)?))))
+            .collect();
         let imported = before.iter().any(|(user, code)| imports(user, code, file));
         match behind {
-            Some(name) if imported => {
-                wrong.push(format!("server/{file} is imported: it need not stand behind `{name}`"))
-            }
-            Some(name) if !names(&code(text), name) || !before.iter().any(|(_, code)| names(code, name)) => {
-                wrong.push(format!("server/{file}, or every file before it, does not name `{name}`"));
+            Some(name) if imported => wrong.push(format!(
+                "server/{file} is imported: it need not stand behind `{name}`"
+            )),
+            Some(name)
+                if !names(&code(text), name)
+                    || !before.iter().any(|(_, code)| names(code, name)) =>
+            {
+                wrong.push(format!(
+                    "server/{file}, or every file before it, does not name `{name}`"
+                ));
             }
             None if at > 0 && !imported => {
-                wrong.push(format!("server/{file} is imported by none of the files named before it"));
+                wrong.push(format!(
+                    "server/{file} is imported by none of the files named before it"
+                ));
             }
             _ => {}
         }
@@ -117,10 +166,13 @@ fn imports(user: &str, code: &str, file: &str) -> bool {
     let (module, target) = (module_of(user), module_of(file));
     let is_child = target.len() == module.len() + 1 && target.starts_with(&module);
     is_child && code.contains(&format!("mod {};", target[module.len()]))
-        || paths(&module, code).iter().any(|path| path.starts_with(&target))
+        || paths(&module, code)
+            .iter()
+            .any(|path| path.starts_with(&target))
 }
 
 /// Whether code has a word.
 fn names(code: &str, word: &str) -> bool {
-    code.split(|it: char| !it.is_alphanumeric() && it != '_').any(|it| it == word)
+    code.split(|it: char| !it.is_alphanumeric() && it != '_')
+        .any(|it| it == word)
 }

@@ -15,7 +15,19 @@ fn addresses() -> Vec<(String, u16, &'static str, &'static str)> {
         rows.push((format!("/events?{query}"), 400, "invalid-parameter", names));
     };
     // E 65
-    for limit in ["0", "-1", "501", "abc", "1e2", "", "1_0", "1.0", "+5", "%2B5", "99999999999999999999"] {
+    for limit in [
+        "0",
+        "-1",
+        "501",
+        "abc",
+        "1e2",
+        "",
+        "1_0",
+        "1.0",
+        "+5",
+        "%2B5",
+        "99999999999999999999",
+    ] {
         bad(&format!("limit={limit}"), "limit");
     }
     // E 66
@@ -58,22 +70,60 @@ fn addresses() -> Vec<(String, u16, &'static str, &'static str)> {
     rows.push(("/events?q=a%00b".into(), 400, "nul-not-allowed", ""));
     rows.push(("/events?limit%00=5".into(), 400, "nul-not-allowed", ""));
     rows.push(("/events?thread=Main".into(), 400, "invalid-id", ""));
-    rows.push((format!("/events?thread={}", "a.".repeat(200)), 400, "invalid-id", ""));
+    rows.push((
+        format!("/events?thread={}", "a.".repeat(200)),
+        400,
+        "invalid-id",
+        "",
+    ));
     // A cursor that none can be, and one beyond the log's end, at every door that takes one.
-    for door in ["/events?", "/events?order=asc&tags=input&", "/events/stream?"] {
-        for seq in ["9007199254740992", "9223372036854775808", "99999999999999999999999"] {
+    for door in [
+        "/events?",
+        "/events?order=asc&tags=input&",
+        "/events/stream?",
+    ] {
+        for seq in [
+            "9007199254740992",
+            "9223372036854775808",
+            "99999999999999999999999",
+        ] {
             rows.push((format!("{door}after={seq}"), 400, "invalid-cursor", ""));
         }
-        rows.push((format!("{door}after=9007199254740991"), 409, "cursor-ahead", ""));
+        rows.push((
+            format!("{door}after=9007199254740991"),
+            409,
+            "cursor-ahead",
+            "",
+        ));
     }
-    rows.push((format!("/events?q={}", "x".repeat(9 << 10)), 414, "uri-too-long", ""));
+    rows.push((
+        format!("/events?q={}", "x".repeat(9 << 10)),
+        414,
+        "uri-too-long",
+        "",
+    ));
     rows.push((format!("/{}", "x".repeat(9 << 10)), 414, "uri-too-long", ""));
     // D 61
     for cursor in ["", "x", "!!", "AAAAAAAAAAAAAAAAAAAAAAAA", "eyJzZXEiOjF9"] {
-        rows.push((format!("/events?cursor={cursor}"), 400, "invalid-cursor", ""));
-        rows.push((format!("/threads?cursor={cursor}"), 400, "invalid-cursor", ""));
+        rows.push((
+            format!("/events?cursor={cursor}"),
+            400,
+            "invalid-cursor",
+            "",
+        ));
+        rows.push((
+            format!("/threads?cursor={cursor}"),
+            400,
+            "invalid-cursor",
+            "",
+        ));
         rows.push((format!("/state?cursor={cursor}"), 400, "invalid-cursor", ""));
-        rows.push((format!("/submodules?cursor={cursor}"), 400, "invalid-cursor", ""));
+        rows.push((
+            format!("/submodules?cursor={cursor}"),
+            400,
+            "invalid-cursor",
+            "",
+        ));
     }
     for (path, names) in [
         ("/messages?n=0", "n"),
@@ -96,12 +146,32 @@ fn addresses() -> Vec<(String, u16, &'static str, &'static str)> {
     // D 55, E 69: ids, and paths that climb.
     for (path, status, slug) in [
         ("/events/x", 400, "invalid-id"),
-        ("/events/0193b6c27c2e7aaa80000123456789ab", 400, "invalid-id"),
-        ("/events/%7B0193b6c2-7c2e-7aaa-8000-0123456789ab%7D", 400, "invalid-id"),
-        ("/events/0193b6c2-7c2e-7aaa-8000-0123456789ab", 404, "not-found"),
-        ("/events/00000000-0000-0000-0000-000000000000", 404, "not-found"),
+        (
+            "/events/0193b6c27c2e7aaa80000123456789ab",
+            400,
+            "invalid-id",
+        ),
+        (
+            "/events/%7B0193b6c2-7c2e-7aaa-8000-0123456789ab%7D",
+            400,
+            "invalid-id",
+        ),
+        (
+            "/events/0193b6c2-7c2e-7aaa-8000-0123456789ab",
+            404,
+            "not-found",
+        ),
+        (
+            "/events/00000000-0000-0000-0000-000000000000",
+            404,
+            "not-found",
+        ),
         ("/prompt-views/x", 400, "invalid-id"),
-        ("/prompt-views/0193b6c2-7c2e-7aaa-8000-0123456789ab", 404, "not-found"),
+        (
+            "/prompt-views/0193b6c2-7c2e-7aaa-8000-0123456789ab",
+            404,
+            "not-found",
+        ),
         ("/threads/..%2f..%2fetc", 400, "invalid-id"),
         ("/threads/Main", 400, "invalid-id"),
         ("/threads/a%00b", 400, "invalid-id"),
@@ -109,7 +179,11 @@ fn addresses() -> Vec<(String, u16, &'static str, &'static str)> {
         ("/threads/nobody", 404, "not-found"),
         ("/blobs/x", 400, "invalid-id"),
         ("/blobs/..%2f..%2fetc%2fpasswd", 400, "invalid-id"),
-        ("/blobs/0000000000000000000000000000000000000000000000000000000000000000", 404, "not-found"),
+        (
+            "/blobs/0000000000000000000000000000000000000000000000000000000000000000",
+            404,
+            "not-found",
+        ),
         ("/state/nothing", 404, "not-found"),
         ("/state/a%00b", 400, "nul-not-allowed"),
         ("/events/stream?after=9007199254740991", 409, "cursor-ahead"),
@@ -123,19 +197,35 @@ fn addresses() -> Vec<(String, u16, &'static str, &'static str)> {
     rows
 }
 
-on_both!(t4_16_addresses_that_are_wrong_are_refused_by_name, |medium| {
-    let stub = Stub::start().await;
-    let app = App::start(medium, &stub).await;
-    app.tell("hello").await;
-    let before = app.public_log().await;
-    for (path, status, slug, names) in addresses() {
-        let shown: String = path.chars().take(120).collect();
-        let answer = raw(&app, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")).await;
-        assert_eq!((answer.status, answer.slug.as_str()), (status, slug), "{shown}: {}", answer.text);
-        assert!(answer.text.contains(names), "{shown} does not name {names}: {}", answer.text);
+on_both!(
+    t4_16_addresses_that_are_wrong_are_refused_by_name,
+    |medium| {
+        let stub = Stub::start().await;
+        let app = App::start(medium, &stub).await;
+        app.tell("hello").await;
+        let before = app.public_log().await;
+        for (path, status, slug, names) in addresses() {
+            let shown: String = path.chars().take(120).collect();
+            let answer = raw(
+                &app,
+                &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
+            )
+            .await;
+            assert_eq!(
+                (answer.status, answer.slug.as_str()),
+                (status, slug),
+                "{shown}: {}",
+                answer.text
+            );
+            assert!(
+                answer.text.contains(names),
+                "{shown} does not name {names}: {}",
+                answer.text
+            );
+        }
+        assert_eq!(app.public_log().await, before);
     }
-    assert_eq!(app.public_log().await, before);
-});
+);
 
 // E 76: what looks like a query language is words.
 on_both!(words_that_look_like_a_query_language_are_words, |medium| {
@@ -164,7 +254,12 @@ on_both!(words_that_look_like_a_query_language_are_words, |medium| {
         let answer = http::send(app.request("GET", "/state").query(&[("q", words)])).await;
         assert_eq!(answer.status, 200, "{words}: {}", answer.text);
     }
-    assert_eq!(app.get("/events?q=hello").await.expect(200)["items"].as_array().map(Vec::is_empty), Some(false));
+    assert_eq!(
+        app.get("/events?q=hello").await.expect(200)["items"]
+            .as_array()
+            .map(Vec::is_empty),
+        Some(false)
+    );
 });
 
 // D 61: a cursor belongs to its query.
@@ -174,16 +269,30 @@ on_both!(a_cursor_belongs_to_its_query, |medium| {
     app.tell("hello").await;
     let next = |page: serde_json::Value| page["next"].as_str().map(str::to_owned).unwrap();
     let cursor = next(app.get("/events?limit=1&order=asc").await.expect(200));
-    app.get(&format!("/events?limit=2&order=asc&cursor={cursor}")).await.expect(200);
-    for other in ["order=desc", "order=asc&tags=input", "order=asc&thread=main", "order=asc&q=hello", ""] {
-        app.get(&format!("/events?{other}&cursor={cursor}")).await.expect_problem(400, "invalid-cursor");
+    app.get(&format!("/events?limit=2&order=asc&cursor={cursor}"))
+        .await
+        .expect(200);
+    for other in [
+        "order=desc",
+        "order=asc&tags=input",
+        "order=asc&thread=main",
+        "order=asc&q=hello",
+        "",
+    ] {
+        app.get(&format!("/events?{other}&cursor={cursor}"))
+            .await
+            .expect_problem(400, "invalid-cursor");
     }
     let mut edited = cursor.clone();
     let last = edited.pop().unwrap();
     edited.push(if last == 'A' { 'B' } else { 'A' });
-    app.get(&format!("/events?order=asc&cursor={edited}")).await.expect_problem(400, "invalid-cursor");
+    app.get(&format!("/events?order=asc&cursor={edited}"))
+        .await
+        .expect_problem(400, "invalid-cursor");
     let short = &cursor[..cursor.len() - 2];
-    app.get(&format!("/events?order=asc&cursor={short}")).await.expect_problem(400, "invalid-cursor");
+    app.get(&format!("/events?order=asc&cursor={short}"))
+        .await
+        .expect_problem(400, "invalid-cursor");
 });
 
 struct Plain {
@@ -194,21 +303,35 @@ struct Plain {
 
 /// Sends bytes on a connection of their own and reads to its end.
 async fn raw(app: &App, request: &str) -> Plain {
-    let mut stream = within("a connection", TcpStream::connect(&app.address)).await.unwrap();
+    let mut stream = within("a connection", TcpStream::connect(&app.address))
+        .await
+        .unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut bytes = Vec::new();
     // A reset after the answer is how a server refuses to read on; what came before it counts.
     let _ = within("the answer", stream.read_to_end(&mut bytes)).await;
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    let status = text.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-    let slug = text.split("/problems/").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default().to_owned();
+    let status = text
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok())
+        .unwrap_or(0);
+    let slug = text
+        .split("/problems/")
+        .nth(1)
+        .and_then(|rest| rest.split('"').next())
+        .unwrap_or_default()
+        .to_owned();
     Plain { status, slug, text }
 }
 
 #[tokio::test]
 async fn bodies_that_are_wrong_are_refused_and_store_nothing() {
     let stub = Stub::start().await;
-    let app = Setup::new(Medium::sqlite(), &stub).env("THINKD_LIMITS__BODY_MS", 300).start().await;
+    let app = Setup::new(Medium::sqlite(), &stub)
+        .env("THINKD_LIMITS__BODY_MS", 300)
+        .start()
+        .await;
     let before = app.public_log().await;
     let post = |kind: &str, extra: &str, body: &str| {
         let length = body.len();
@@ -223,7 +346,10 @@ async fn bodies_that_are_wrong_are_refused_and_store_nothing() {
         "{announced}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n{}",
         "1000\r\n".to_owned() + &"x".repeat(0x1000) + "\r\n"
     );
-    let endless = format!("{chunked}{}", ("1000\r\n".to_owned() + &"x".repeat(0x1000) + "\r\n").repeat(300));
+    let endless = format!(
+        "{chunked}{}",
+        ("1000\r\n".to_owned() + &"x".repeat(0x1000) + "\r\n").repeat(300)
+    );
     let rows: Vec<(&str, String, u16, &str)> = vec![
         (
             "no type",
@@ -231,29 +357,96 @@ async fn bodies_that_are_wrong_are_refused_and_store_nothing() {
             415,
             "unsupported-media-type",
         ),
-        ("71 text", post("text/plain", "", "{}"), 415, "unsupported-media-type"),
-        ("71 a form", post("application/x-www-form-urlencoded", "", "text=x"), 415, "unsupported-media-type"),
-        ("71 UTF-16", post("application/json; charset=utf-16", "", "{}"), 415, "unsupported-media-type"),
-        ("71 compressed", post(json, "Content-Encoding: gzip\r\n", "{}"), 415, "unsupported-media-type"),
-        ("UTF-8 said aloud", post("application/json; charset=UTF-8", "", "{}"), 400, "empty-input"),
+        (
+            "71 text",
+            post("text/plain", "", "{}"),
+            415,
+            "unsupported-media-type",
+        ),
+        (
+            "71 a form",
+            post("application/x-www-form-urlencoded", "", "text=x"),
+            415,
+            "unsupported-media-type",
+        ),
+        (
+            "71 UTF-16",
+            post("application/json; charset=utf-16", "", "{}"),
+            415,
+            "unsupported-media-type",
+        ),
+        (
+            "71 compressed",
+            post(json, "Content-Encoding: gzip\r\n", "{}"),
+            415,
+            "unsupported-media-type",
+        ),
+        (
+            "UTF-8 said aloud",
+            post("application/json; charset=UTF-8", "", "{}"),
+            400,
+            "empty-input",
+        ),
         ("34 empty", post(json, "", ""), 400, "malformed-json"),
-        ("34 half", post(json, "", r#"{"text":"#), 400, "malformed-json"),
+        (
+            "34 half",
+            post(json, "", r#"{"text":"#),
+            400,
+            "malformed-json",
+        ),
         ("40 a list", post(json, "", "[]"), 400, "invalid-frame"),
-        ("36 twice", post(json, "", r#"{"text":"a","text":"b"}"#), 400, "invalid-frame"),
-        ("39 NUL", post(json, "", r#"{"text":"a\u0000"}"#), 400, "nul-not-allowed"),
-        ("43 unknown member", post(json, "", r#"{"text":"a","mood":1}"#), 400, "unknown-member"),
-        ("41 another type of frame", post(json, "", r#"{"type":"ping"}"#), 400, "unknown-type"),
-        ("another thread", post(json, "", r#"{"text":"a","thread":"other"}"#), 400, "invalid-frame"),
-        ("42 wrong type", post(json, "", r#"{"text":5}"#), 400, "invalid-frame"),
+        (
+            "36 twice",
+            post(json, "", r#"{"text":"a","text":"b"}"#),
+            400,
+            "invalid-frame",
+        ),
+        (
+            "39 NUL",
+            post(json, "", r#"{"text":"a\u0000"}"#),
+            400,
+            "nul-not-allowed",
+        ),
+        (
+            "43 unknown member",
+            post(json, "", r#"{"text":"a","mood":1}"#),
+            400,
+            "unknown-member",
+        ),
+        (
+            "41 another type of frame",
+            post(json, "", r#"{"type":"ping"}"#),
+            400,
+            "unknown-type",
+        ),
+        (
+            "another thread",
+            post(json, "", r#"{"text":"a","thread":"other"}"#),
+            400,
+            "invalid-frame",
+        ),
+        (
+            "42 wrong type",
+            post(json, "", r#"{"text":5}"#),
+            400,
+            "invalid-frame",
+        ),
         (
             "46 too long",
-            post(json, "", &json!({ "text": "x".repeat((64 << 10) + 1) }).to_string()),
+            post(
+                json,
+                "",
+                &json!({ "text": "x".repeat((64 << 10) + 1) }).to_string(),
+            ),
             400,
             "text-too-large",
         ),
         (
             "72 2 MiB",
-            format!("{announced}Connection: close\r\nContent-Length: {}\r\n\r\n", two_mib.len()),
+            format!(
+                "{announced}Connection: close\r\nContent-Length: {}\r\n\r\n",
+                two_mib.len()
+            ),
             413,
             "too-large",
         ),
@@ -264,9 +457,24 @@ async fn bodies_that_are_wrong_are_refused_and_store_nothing() {
             408,
             "request-timeout",
         ),
-        ("73 a chunk that does not come", chunked, 408, "request-timeout"),
-        ("74 two lengths", post(json, "Content-Length: 5\r\n", "{}"), 400, ""),
-        ("74 length and chunks", post(json, "Transfer-Encoding: chunked\r\n", "{}"), 400, ""),
+        (
+            "73 a chunk that does not come",
+            chunked,
+            408,
+            "request-timeout",
+        ),
+        (
+            "74 two lengths",
+            post(json, "Content-Length: 5\r\n", "{}"),
+            400,
+            "",
+        ),
+        (
+            "74 length and chunks",
+            post(json, "Transfer-Encoding: chunked\r\n", "{}"),
+            400,
+            "",
+        ),
         (
             "a wait of no number",
             post(json, "", r#"{"text":"x"}"#).replace("messages ", "messages?wait=x "),
@@ -293,8 +501,16 @@ async fn bodies_that_are_wrong_are_refused_and_store_nothing() {
         // What hyper refuses before there is a request has no body.
         assert!(slug.is_empty() || answer.slug == slug, "{name}: {text}");
     }
-    let refused = app.post("/threads/main/messages", json!({ "images": [{ "data": 5 }] })).await;
-    assert_eq!(refused.expect_problem(400, "invalid-frame")["errors"][0]["pointer"], "/images/0/data");
+    let refused = app
+        .post(
+            "/threads/main/messages",
+            json!({ "images": [{ "data": 5 }] }),
+        )
+        .await;
+    assert_eq!(
+        refused.expect_problem(400, "invalid-frame")["errors"][0]["pointer"],
+        "/images/0/data"
+    );
     assert_eq!(app.public_log().await, before, "something was stored");
     assert!(stub.requests().is_empty());
 }
@@ -303,34 +519,154 @@ async fn bodies_that_are_wrong_are_refused_and_store_nothing() {
 #[tokio::test]
 async fn a_blob_of_which_nothing_more_comes_is_given_up() {
     let stub = Stub::start().await;
-    let app = Setup::new(Medium::sqlite(), &stub).env("THINKD_LIMITS__BODY_MS", 300).start().await;
+    let app = Setup::new(Medium::sqlite(), &stub)
+        .env("THINKD_LIMITS__BODY_MS", 300)
+        .start()
+        .await;
     let head = "POST /blobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: image/png\r\nConnection: close\r\n";
     let answer = raw(&app, &format!("{head}Content-Length: 1000\r\n\r\nab")).await;
-    assert_eq!((answer.status, answer.slug.as_str()), (408, "request-timeout"));
-    assert!(answer.text.contains("nothing of the body arrived for 300 ms"), "{}", answer.text);
+    assert_eq!(
+        (answer.status, answer.slug.as_str()),
+        (408, "request-timeout")
+    );
+    assert!(
+        answer
+            .text
+            .contains("nothing of the body arrived for 300 ms"),
+        "{}",
+        answer.text
+    );
 }
 
 #[tokio::test]
 async fn other_resources_refuse_wrong_bodies() {
     let stub = Stub::start().await;
-    let app = Setup::new(Medium::sqlite(), &stub).voices(&["critic"]).start().await;
+    let app = Setup::new(Medium::sqlite(), &stub)
+        .voices(&["critic"])
+        .start()
+        .await;
     let rows = [
-        ("POST", "/threads", json!({ "label": "Bad Name" }), 400, "invalid-id", "/label"),
-        ("POST", "/threads", json!({ "parent": "Bad" }), 400, "invalid-id", "/parent"),
-        ("POST", "/threads", json!({ "parent": "nobody" }), 404, "not-found", ""),
-        ("POST", "/threads", json!({ "kind": "dream" }), 400, "invalid-frame", "/kind"),
-        ("POST", "/threads", json!({ "policy": "sometimes" }), 400, "invalid-frame", "/policy"),
-        ("POST", "/threads", json!({ "tier": 5 }), 400, "invalid-frame", "/tier"),
-        ("POST", "/threads", json!({ "submodules": "all" }), 400, "invalid-frame", "/submodules"),
-        ("POST", "/threads", json!({ "submodules": ["nobody"] }), 404, "not-found", ""),
-        ("POST", "/threads", json!({ "id": "mine" }), 400, "unknown-member", "/id"),
+        (
+            "POST",
+            "/threads",
+            json!({ "label": "Bad Name" }),
+            400,
+            "invalid-id",
+            "/label",
+        ),
+        (
+            "POST",
+            "/threads",
+            json!({ "parent": "Bad" }),
+            400,
+            "invalid-id",
+            "/parent",
+        ),
+        (
+            "POST",
+            "/threads",
+            json!({ "parent": "nobody" }),
+            404,
+            "not-found",
+            "",
+        ),
+        (
+            "POST",
+            "/threads",
+            json!({ "kind": "dream" }),
+            400,
+            "invalid-frame",
+            "/kind",
+        ),
+        (
+            "POST",
+            "/threads",
+            json!({ "policy": "sometimes" }),
+            400,
+            "invalid-frame",
+            "/policy",
+        ),
+        (
+            "POST",
+            "/threads",
+            json!({ "tier": 5 }),
+            400,
+            "invalid-frame",
+            "/tier",
+        ),
+        (
+            "POST",
+            "/threads",
+            json!({ "submodules": "all" }),
+            400,
+            "invalid-frame",
+            "/submodules",
+        ),
+        (
+            "POST",
+            "/threads",
+            json!({ "submodules": ["nobody"] }),
+            404,
+            "not-found",
+            "",
+        ),
+        (
+            "POST",
+            "/threads",
+            json!({ "id": "mine" }),
+            400,
+            "unknown-member",
+            "/id",
+        ),
         // T4.56
-        ("POST", "/submodules", json!({ "name": "critic", "prompt": "again" }), 422, "unprocessable", ""),
-        ("POST", "/submodules", json!({ "name": "empty", "prompt": " " }), 400, "empty-input", "/prompt"),
-        ("POST", "/submodules", json!({ "name": "Odd Name", "prompt": "x" }), 400, "invalid-id", "/name"),
-        ("POST", "/submodules", json!({ "name": "x" }), 400, "invalid-frame", "/prompt"),
-        ("POST", "/submodules", json!({ "prompt": "x" }), 400, "invalid-frame", "/name"),
-        ("POST", "/submodules", json!({ "name": "x", "prompt": "x", "score": 1 }), 400, "unknown-member", "/score"),
+        (
+            "POST",
+            "/submodules",
+            json!({ "name": "critic", "prompt": "again" }),
+            422,
+            "unprocessable",
+            "",
+        ),
+        (
+            "POST",
+            "/submodules",
+            json!({ "name": "empty", "prompt": " " }),
+            400,
+            "empty-input",
+            "/prompt",
+        ),
+        (
+            "POST",
+            "/submodules",
+            json!({ "name": "Odd Name", "prompt": "x" }),
+            400,
+            "invalid-id",
+            "/name",
+        ),
+        (
+            "POST",
+            "/submodules",
+            json!({ "name": "x" }),
+            400,
+            "invalid-frame",
+            "/prompt",
+        ),
+        (
+            "POST",
+            "/submodules",
+            json!({ "prompt": "x" }),
+            400,
+            "invalid-frame",
+            "/name",
+        ),
+        (
+            "POST",
+            "/submodules",
+            json!({ "name": "x", "prompt": "x", "score": 1 }),
+            400,
+            "unknown-member",
+            "/score",
+        ),
         (
             "POST",
             "/submodules",
@@ -339,25 +675,95 @@ async fn other_resources_refuse_wrong_bodies() {
             "text-too-large",
             "/prompt",
         ),
-        ("PATCH", "/submodules/critic", json!({}), 400, "invalid-frame", "/prompt"),
-        ("PATCH", "/submodules/critic", json!({ "prompt": "" }), 400, "empty-input", "/prompt"),
-        ("PATCH", "/submodules/critic", json!({ "name": "x", "prompt": "x" }), 400, "unknown-member", "/name"),
-        ("PATCH", "/submodules/nobody", json!({ "prompt": "x" }), 404, "not-found", ""),
-        ("DELETE", "/submodules/nobody", json!({}), 404, "not-found", ""),
-        ("DELETE", "/submodules/Odd%20Name", json!({}), 400, "invalid-id", ""),
-        ("POST", "/threads/nobody/cancel", json!({}), 404, "not-found", ""),
-        ("POST", "/threads/nobody/end", json!({}), 404, "not-found", ""),
-        ("POST", "/threads/nobody.child/messages", json!({ "text": "x" }), 404, "not-found", ""),
+        (
+            "PATCH",
+            "/submodules/critic",
+            json!({}),
+            400,
+            "invalid-frame",
+            "/prompt",
+        ),
+        (
+            "PATCH",
+            "/submodules/critic",
+            json!({ "prompt": "" }),
+            400,
+            "empty-input",
+            "/prompt",
+        ),
+        (
+            "PATCH",
+            "/submodules/critic",
+            json!({ "name": "x", "prompt": "x" }),
+            400,
+            "unknown-member",
+            "/name",
+        ),
+        (
+            "PATCH",
+            "/submodules/nobody",
+            json!({ "prompt": "x" }),
+            404,
+            "not-found",
+            "",
+        ),
+        (
+            "DELETE",
+            "/submodules/nobody",
+            json!({}),
+            404,
+            "not-found",
+            "",
+        ),
+        (
+            "DELETE",
+            "/submodules/Odd%20Name",
+            json!({}),
+            400,
+            "invalid-id",
+            "",
+        ),
+        (
+            "POST",
+            "/threads/nobody/cancel",
+            json!({}),
+            404,
+            "not-found",
+            "",
+        ),
+        (
+            "POST",
+            "/threads/nobody/end",
+            json!({}),
+            404,
+            "not-found",
+            "",
+        ),
+        (
+            "POST",
+            "/threads/nobody.child/messages",
+            json!({ "text": "x" }),
+            404,
+            "not-found",
+            "",
+        ),
     ];
     for (method, path, body, status, slug, pointer) in rows {
         let answer = http::send(app.request(method, path).json(&body)).await;
         let problem = answer.clone().expect_problem(status, slug);
         if !pointer.is_empty() {
-            assert_eq!(problem["errors"][0]["pointer"], pointer, "{method} {path} {body}: {problem}");
+            assert_eq!(
+                problem["errors"][0]["pointer"], pointer,
+                "{method} {path} {body}: {problem}"
+            );
         }
     }
     let voices = app.get("/submodules").await.expect(200);
-    assert_eq!(voices["items"].as_array().map(Vec::len), Some(1), "{voices}");
+    assert_eq!(
+        voices["items"].as_array().map(Vec::len),
+        Some(1),
+        "{voices}"
+    );
 }
 
 // E 75, T4.30: methods that are not possible say which are.
@@ -368,8 +774,16 @@ async fn t4_30_methods_that_are_not_possible_say_which_are() {
     for (method, path, allowed) in [
         ("PUT", "/events", "GET"),
         ("DELETE", "/events", "GET"),
-        ("PATCH", "/events/0193b6c2-7c2e-7aaa-8000-0123456789ab", "GET"),
-        ("DELETE", "/events/0193b6c2-7c2e-7aaa-8000-0123456789ab", "GET"),
+        (
+            "PATCH",
+            "/events/0193b6c2-7c2e-7aaa-8000-0123456789ab",
+            "GET",
+        ),
+        (
+            "DELETE",
+            "/events/0193b6c2-7c2e-7aaa-8000-0123456789ab",
+            "GET",
+        ),
         ("POST", "/events", "GET"),
         ("TRACE", "/events", "GET"),
         ("DELETE", "/threads/main", "GET"),
@@ -382,7 +796,11 @@ async fn t4_30_methods_that_are_not_possible_say_which_are() {
         ("POST", "/livez", "GET"),
     ] {
         let answer = http::send(app.request(method, path)).await;
-        assert!(answer.header("allow").contains(allowed), "{method} {path}: {:?}", answer.headers);
+        assert!(
+            answer.header("allow").contains(allowed),
+            "{method} {path}: {:?}",
+            answer.headers
+        );
         answer.expect_problem(405, "method-not-allowed");
     }
 }
@@ -397,23 +815,47 @@ async fn pages_of_known_hosts_may_use_the_server_and_others_may_not() {
         .start_bare()
         .await;
     let preflight = |origin: &str| {
-        let request = app.request("OPTIONS", "/threads/main/messages").header("origin", origin);
+        let request = app
+            .request("OPTIONS", "/threads/main/messages")
+            .header("origin", origin);
         http::send(
             request
                 .header("access-control-request-method", "POST")
-                .header("access-control-request-headers", "authorization,content-type"),
+                .header(
+                    "access-control-request-headers",
+                    "authorization,content-type",
+                ),
         )
     };
-    for origin in
-        ["http://front.example", "https://front.example:8443", "http://localhost:5173", "http://127.0.0.1:3000"]
-    {
+    for origin in [
+        "http://front.example",
+        "https://front.example:8443",
+        "http://localhost:5173",
+        "http://127.0.0.1:3000",
+    ] {
         let answer = preflight(origin).await;
-        assert!(answer.status < 300, "{origin}: {} {}", answer.status, answer.text);
+        assert!(
+            answer.status < 300,
+            "{origin}: {} {}",
+            answer.status,
+            answer.text
+        );
         assert_eq!(answer.header("access-control-allow-origin"), origin);
-        assert!(answer.header("access-control-allow-headers").contains("authorization"), "{origin}");
+        assert!(
+            answer
+                .header("access-control-allow-headers")
+                .contains("authorization"),
+            "{origin}"
+        );
         // A refusal can be read by the page, too.
         let refused = http::send(app.request("GET", "/events").header("origin", origin)).await;
-        assert_eq!((refused.status, refused.header("access-control-allow-origin")), (401, origin));
+        assert_eq!(
+            (
+                refused.status,
+                refused.header("access-control-allow-origin")
+            ),
+            (401, origin)
+        );
     }
     for origin in [
         "http://evil.example",
@@ -424,9 +866,18 @@ async fn pages_of_known_hosts_may_use_the_server_and_others_may_not() {
         "https://front.example@evil.example",
     ] {
         let answer = preflight(origin).await;
-        assert_eq!((answer.status, answer.header("access-control-allow-origin")), (403, ""), "{origin}");
+        assert_eq!(
+            (answer.status, answer.header("access-control-allow-origin")),
+            (403, ""),
+            "{origin}"
+        );
     }
-    http::send(app.request("GET", "/livez").header("host", "front.example:80")).await.expect(200);
+    http::send(
+        app.request("GET", "/livez")
+            .header("host", "front.example:80"),
+    )
+    .await
+    .expect(200);
     http::send(app.request("GET", "/livez").header("host", "other.example"))
         .await
         .expect_problem(421, "misdirected-request");
@@ -436,48 +887,142 @@ async fn pages_of_known_hosts_may_use_the_server_and_others_may_not() {
 #[tokio::test]
 async fn blobs_are_what_they_say_they_are() {
     let stub = Stub::start().await;
-    let app = Setup::new(Medium::sqlite(), &stub).env("THINKD_LIMITS__BLOB_BYTES", 1 << 20).start().await;
+    let app = Setup::new(Medium::sqlite(), &stub)
+        .env("THINKD_LIMITS__BLOB_BYTES", 1 << 20)
+        .start()
+        .await;
     let upload = |kind: &'static str, bytes: Vec<u8>| {
-        http::send(app.request("POST", "/blobs").header("content-type", kind).body(bytes))
+        http::send(
+            app.request("POST", "/blobs")
+                .header("content-type", kind)
+                .body(bytes),
+        )
     };
-    let png = base64::engine::general_purpose::STANDARD.decode(crate::boundary::PNG).unwrap();
+    let png = base64::engine::general_purpose::STANDARD
+        .decode(crate::boundary::PNG)
+        .unwrap();
     for (name, kind, bytes, status, slug) in [
-        ("SVG as PNG", "image/png", b"<svg xmlns=''>".to_vec(), 400, "invalid-media"),
-        ("HTML as PNG", "image/png", b"<html><script>".to_vec(), 400, "invalid-media"),
-        ("a zip as PNG", "image/png", b"PK\x03\x04".to_vec(), 400, "invalid-media"),
-        ("PNG as JPEG", "image/jpeg", png.clone(), 400, "invalid-media"),
-        ("a PNG that is cut off", "image/png", png[..20].to_vec(), 400, "invalid-media"),
-        ("SVG", "image/svg+xml", b"<svg/>".to_vec(), 415, "unsupported-media-type"),
-        ("HTML", "text/html", b"<html>".to_vec(), 415, "unsupported-media-type"),
-        ("anything", "application/octet-stream", b"anything".to_vec(), 415, "unsupported-media-type"),
+        (
+            "SVG as PNG",
+            "image/png",
+            b"<svg xmlns=''>".to_vec(),
+            400,
+            "invalid-media",
+        ),
+        (
+            "HTML as PNG",
+            "image/png",
+            b"<html><script>".to_vec(),
+            400,
+            "invalid-media",
+        ),
+        (
+            "a zip as PNG",
+            "image/png",
+            b"PK\x03\x04".to_vec(),
+            400,
+            "invalid-media",
+        ),
+        (
+            "PNG as JPEG",
+            "image/jpeg",
+            png.clone(),
+            400,
+            "invalid-media",
+        ),
+        (
+            "a PNG that is cut off",
+            "image/png",
+            png[..20].to_vec(),
+            400,
+            "invalid-media",
+        ),
+        (
+            "SVG",
+            "image/svg+xml",
+            b"<svg/>".to_vec(),
+            415,
+            "unsupported-media-type",
+        ),
+        (
+            "HTML",
+            "text/html",
+            b"<html>".to_vec(),
+            415,
+            "unsupported-media-type",
+        ),
+        (
+            "anything",
+            "application/octet-stream",
+            b"anything".to_vec(),
+            415,
+            "unsupported-media-type",
+        ),
         ("nothing", "image/png", Vec::new(), 400, "empty-input"),
-        ("too much", "image/png", vec![0; (1 << 20) + 1], 413, "too-large"),
+        (
+            "too much",
+            "image/png",
+            vec![0; (1 << 20) + 1],
+            413,
+            "too-large",
+        ),
     ] {
         let answer = upload(kind, bytes).await;
-        assert_eq!((answer.status, answer.slug()), (status, slug), "{name}: {}", answer.text);
+        assert_eq!(
+            (answer.status, answer.slug()),
+            (status, slug),
+            "{name}: {}",
+            answer.text
+        );
     }
-    let stored = upload("application/octet-stream", png.clone()).await.expect(201);
-    assert_eq!((&stored["mime"], &stored["bytes"]), (&json!("image/png"), &json!(png.len())));
-    let blob = app.get(&format!("/blobs/{}", stored["blob"].as_str().unwrap())).await;
-    assert_eq!((blob.header("content-type"), blob.header("x-content-type-options")), ("image/png", "nosniff"));
+    let stored = upload("application/octet-stream", png.clone())
+        .await
+        .expect(201);
+    assert_eq!(
+        (&stored["mime"], &stored["bytes"]),
+        (&json!("image/png"), &json!(png.len()))
+    );
+    let blob = app
+        .get(&format!("/blobs/{}", stored["blob"].as_str().unwrap()))
+        .await;
+    assert_eq!(
+        (
+            blob.header("content-type"),
+            blob.header("x-content-type-options")
+        ),
+        ("image/png", "nosniff")
+    );
     assert!(blob.header("content-security-policy").contains("sandbox"));
 }
 
 #[tokio::test]
 async fn a_stream_is_resumed_by_its_last_id_and_refuses_what_is_none() {
     let stub = Stub::start().await;
-    let app = Setup::new(Medium::sqlite(), &stub).env("THINKD_LIMITS__SSE_COMMENT_MS", 50).start().await;
+    let app = Setup::new(Medium::sqlite(), &stub)
+        .env("THINKD_LIMITS__SSE_COMMENT_MS", 50)
+        .start()
+        .await;
     app.tell("hello").await;
-    for (id, status, slug) in
-        [("x", 400, "invalid-cursor"), ("-1", 400, "invalid-cursor"), ("9007199254740991", 409, "cursor-ahead")]
-    {
-        let answer = http::send(app.request("GET", "/events/stream").header("last-event-id", id)).await;
+    for (id, status, slug) in [
+        ("x", 400, "invalid-cursor"),
+        ("-1", 400, "invalid-cursor"),
+        ("9007199254740991", 409, "cursor-ahead"),
+    ] {
+        let answer = http::send(
+            app.request("GET", "/events/stream")
+                .header("last-event-id", id),
+        )
+        .await;
         answer.expect_problem(status, slug);
     }
     let log = app.public_log().await;
     let after = seq(&log[log.len() / 2]);
-    let mut answer =
-        app.request("GET", "/events/stream").header("last-event-id", after.to_string()).send().await.unwrap();
+    let mut answer = app
+        .request("GET", "/events/stream")
+        .header("last-event-id", after.to_string())
+        .send()
+        .await
+        .unwrap();
     assert_eq!(answer.headers()["content-type"], "text/event-stream");
     let mut text = String::new();
     within("the events that were missed, and a comment", async {
@@ -486,8 +1031,10 @@ async fn a_stream_is_resumed_by_its_last_id_and_refuses_what_is_none() {
         }
     })
     .await;
-    let ids: Vec<i64> =
-        text.lines().filter_map(|line| line.strip_prefix("id: ")?.split_once('@')?.0.parse().ok()).collect();
+    let ids: Vec<i64> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("id: ")?.split_once('@')?.0.parse().ok())
+        .collect();
     let missed: Vec<i64> = log.iter().map(seq).filter(|seq| *seq > after).collect();
     assert_eq!(ids, missed, "{text}");
 }
@@ -511,7 +1058,10 @@ const INSIDE: &[&str] = &[
 
 fn speaks_plainly(text: &str, of: &str) {
     for word in INSIDE {
-        assert!(!text.contains(word), "{of}: {word:?} means nothing to who reads {text:?}");
+        assert!(
+            !text.contains(word),
+            "{of}: {word:?} means nothing to who reads {text:?}"
+        );
     }
 }
 
@@ -519,7 +1069,10 @@ fn speaks_plainly(text: &str, of: &str) {
 #[tokio::test]
 async fn no_problem_speaks_of_types_of_ours() {
     let stub = Stub::start().await;
-    let app = Setup::new(Medium::sqlite(), &stub).voices(&["critic"]).start().await;
+    let app = Setup::new(Medium::sqlite(), &stub)
+        .voices(&["critic"])
+        .start()
+        .await;
     let values = [
         json!(null),
         json!(true),
@@ -536,7 +1089,9 @@ async fn no_problem_speaks_of_types_of_ours() {
         (
             "POST",
             "/threads/main/messages",
-            vec!["text", "event_id", "thread", "images", "audio", "type", "id"],
+            vec![
+                "text", "event_id", "thread", "images", "audio", "type", "id",
+            ],
             json!({}),
         ),
         (
@@ -560,15 +1115,29 @@ async fn no_problem_speaks_of_types_of_ours() {
         ),
         ("POST", "/submodules", vec!["name", "prompt"], json!({})),
         ("PATCH", "/submodules/critic", vec!["prompt"], json!({})),
-        ("POST", "/pipelines/summary", vec!["input", "event_id"], json!({})),
-        ("POST", "/pipelines/summary", vec!["thread", "after", "before"], json!({ "input": {} })),
+        (
+            "POST",
+            "/pipelines/summary",
+            vec!["input", "event_id"],
+            json!({}),
+        ),
+        (
+            "POST",
+            "/pipelines/summary",
+            vec!["thread", "after", "before"],
+            json!({ "input": {} }),
+        ),
     ];
     let mut refused = 0;
     for (method, path, names, around) in members {
         for name in names {
             for value in &values {
                 let member = json!({ name: value });
-                let body = if around["input"].is_object() { json!({ "input": member }) } else { member };
+                let body = if around["input"].is_object() {
+                    json!({ "input": member })
+                } else {
+                    member
+                };
                 let answer = http::send(app.request(method, path).json(&body)).await;
                 if answer.status == 400 {
                     refused += 1;
@@ -593,14 +1162,22 @@ async fn no_problem_speaks_of_types_of_ours() {
 
 /// The pointers of a problem.
 fn pointers(problem: &serde_json::Value) -> Vec<&str> {
-    problem["errors"].as_array().into_iter().flatten().filter_map(|error| error["pointer"].as_str()).collect()
+    problem["errors"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|error| error["pointer"].as_str())
+        .collect()
 }
 
 // Who mends one place after the other asks as often as there are places: all of them are named at once, each for itself.
 #[tokio::test]
 async fn every_place_of_a_body_that_is_wrong_is_named() {
     let stub = Stub::start().await;
-    let app = Setup::new(Medium::sqlite(), &stub).voices(&["critic"]).start().await;
+    let app = Setup::new(Medium::sqlite(), &stub)
+        .voices(&["critic"])
+        .start()
+        .await;
     let long = "x".repeat((64 << 10) + 1);
     let contact = json!({ "name": "Bad Name", "thread": "a..b", "description": 5 });
     let rows = [
@@ -640,15 +1217,30 @@ async fn every_place_of_a_body_that_is_wrong_is_named() {
                 "/parent",
             ],
         ),
-        ("/threads", json!({ "substeps": true, "title": 5 }), "invalid-frame", vec!["/substeps", "/title"]),
+        (
+            "/threads",
+            json!({ "substeps": true, "title": 5 }),
+            "invalid-frame",
+            vec!["/substeps", "/title"],
+        ),
         (
             "/submodules",
             json!({ "mood": 1, "score": 2 }),
             "unknown-member",
             vec!["/mood", "/name", "/prompt", "/score"],
         ),
-        ("/submodules", json!({ "name": "Bad Name", "prompt": " " }), "invalid-id", vec!["/name", "/prompt"]),
-        ("/submodules", json!({ "name": "a\u{0}", "prompt": long }), "nul-not-allowed", vec!["/name", "/prompt"]),
+        (
+            "/submodules",
+            json!({ "name": "Bad Name", "prompt": " " }),
+            "invalid-id",
+            vec!["/name", "/prompt"],
+        ),
+        (
+            "/submodules",
+            json!({ "name": "a\u{0}", "prompt": long }),
+            "nul-not-allowed",
+            vec!["/name", "/prompt"],
+        ),
         (
             "/pipelines/summary",
             json!({ "input": { "thread": 5, "after": "x", "mood": 1 } }),
@@ -667,12 +1259,20 @@ async fn every_place_of_a_body_that_is_wrong_is_named() {
             "invalid-media",
             vec!["/audio/0", "/images/0/data", "/images/1/blob"],
         ),
-        ("/threads/main/messages", json!({ "text": 5 }), "invalid-frame", vec!["/text"]),
+        (
+            "/threads/main/messages",
+            json!({ "text": 5 }),
+            "invalid-frame",
+            vec!["/text"],
+        ),
     ];
     for (path, body, slug, expected) in rows {
         let shown: String = body.to_string().chars().take(200).collect();
         let answer = app.post(path, body.clone()).await;
-        let mut found: Vec<_> = pointers(&answer.body).into_iter().map(str::to_owned).collect();
+        let mut found: Vec<_> = pointers(&answer.body)
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
         found.sort();
         assert_eq!(found, expected, "{path} {shown}: {}", answer.text);
         assert!(
@@ -693,7 +1293,8 @@ async fn every_place_of_a_body_that_is_wrong_is_named() {
     }
     // The same in a frame.
     let mut socket = app.socket().await;
-    let frame = json!({ "type": "subscribe", "thread": "Bad", "after": -1, "epoch": "x", "mood": 1 });
+    let frame =
+        json!({ "type": "subscribe", "thread": "Bad", "after": -1, "epoch": "x", "mood": 1 });
     socket.send_text(&frame.to_string()).await;
     let problem = socket.problem().await;
     let mut found = pointers(&problem);
@@ -701,24 +1302,42 @@ async fn every_place_of_a_body_that_is_wrong_is_named() {
     assert_eq!(found, ["/after", "/epoch", "/mood", "/thread"], "{problem}");
     // There is an end to what is listed.
     let many = json!({ "submodules": vec!["Bad Name"; 1000] });
-    let listed = app.post("/threads", many).await.expect_problem(400, "invalid-id")["errors"].as_array().unwrap().len();
+    let listed = app
+        .post("/threads", many)
+        .await
+        .expect_problem(400, "invalid-id")["errors"]
+        .as_array()
+        .unwrap()
+        .len();
     assert!((10..=100).contains(&listed), "{listed}");
 }
 
 // Every door reads it alike: all there is, is below everything.
-on_both!(subtree_without_a_thread_is_everything_at_every_door, |medium| {
-    let stub = Stub::start().await;
-    let app = App::start(medium, &stub).await;
-    app.tell("hello").await;
-    let all = app.get("/events?limit=500").await.expect(200);
-    assert_eq!(app.get("/events?limit=500&subtree=true").await.expect(200)["items"], all["items"]);
-    let head = all["items"][0]["seq"].as_i64().unwrap();
-    let mut socket = app.socket().await;
-    let ack = socket.ask(json!({ "type": "subscribe", "subtree": true, "after": 0 })).await;
-    assert_eq!(ack["type"], "ack", "{ack}");
-    socket.of_type("caught_up").await;
-    assert_eq!(socket.events().last().unwrap()["seq"].as_i64(), Some(head));
-    let mut stream = app.request("GET", "/events/stream?subtree=true&after=0").send().await.unwrap();
-    assert_eq!(stream.status(), 200);
-    assert!(stream.chunk().await.unwrap().is_some());
-});
+on_both!(
+    subtree_without_a_thread_is_everything_at_every_door,
+    |medium| {
+        let stub = Stub::start().await;
+        let app = App::start(medium, &stub).await;
+        app.tell("hello").await;
+        let all = app.get("/events?limit=500").await.expect(200);
+        assert_eq!(
+            app.get("/events?limit=500&subtree=true").await.expect(200)["items"],
+            all["items"]
+        );
+        let head = all["items"][0]["seq"].as_i64().unwrap();
+        let mut socket = app.socket().await;
+        let ack = socket
+            .ask(json!({ "type": "subscribe", "subtree": true, "after": 0 }))
+            .await;
+        assert_eq!(ack["type"], "ack", "{ack}");
+        socket.of_type("caught_up").await;
+        assert_eq!(socket.events().last().unwrap()["seq"].as_i64(), Some(head));
+        let mut stream = app
+            .request("GET", "/events/stream?subtree=true&after=0")
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(stream.status(), 200);
+        assert!(stream.chunk().await.unwrap().is_some());
+    }
+);

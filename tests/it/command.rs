@@ -17,22 +17,41 @@ pub fn thinkd(app: &App, arguments: &[&str]) -> Command {
 
 pub fn client(app: &App, program: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
-    command.args(arguments).env_clear().env("THINKD_URL", format!("http://{}", app.address)).env("TERM", "xterm");
+    command
+        .args(arguments)
+        .env_clear()
+        .env("THINKD_URL", format!("http://{}", app.address))
+        .env("TERM", "xterm");
     command.current_dir(app.folder()).kill_on_drop(true);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command
 }
 
 /// Runs it to its end, with this on its standard input.
 pub async fn ended(command: &mut Command, input: &str) -> Output {
     let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
-    within("the end of the command", child.wait_with_output()).await.unwrap()
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .await
+        .unwrap();
+    within("the end of the command", child.wait_with_output())
+        .await
+        .unwrap()
 }
 
 pub fn out(output: &Output) -> String {
     let said = String::from_utf8(output.stdout.clone()).unwrap();
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     said
 }
 
@@ -43,14 +62,29 @@ pub fn err(output: &Output) -> String {
 #[tokio::test]
 async fn a_chat_through_a_pipe_prints_a_reply_a_line_and_ends() {
     let stub = Stub::start().await;
-    let app = Setup::new(Medium::sqlite(), &stub).voices(&["owl"]).start().await;
-    let said = ended(&mut thinkd(&app, &["chat", "--user", "ann"]), "one\n\ntwo\nthree").await;
+    let app = Setup::new(Medium::sqlite(), &stub)
+        .voices(&["owl"])
+        .start()
+        .await;
+    let said = ended(
+        &mut thinkd(&app, &["chat", "--user", "ann"]),
+        "one\n\ntwo\nthree",
+    )
+    .await;
     assert_eq!(out(&said), "ok: one\nok: two\nok: three\n");
     let log = app.public_log().await;
     let inputs = with(&log, &["input"]);
-    assert!(inputs.iter().all(|input| input["payload"]["user"] == "ann"), "{}", story(&log));
+    assert!(
+        inputs.iter().all(|input| input["payload"]["user"] == "ann"),
+        "{}",
+        story(&log)
+    );
     // What it thinks is said beside: the replies alone are the output.
-    let said = ended(&mut thinkd(&app, &["chat", "--thoughts", "--thread", "side"]), "four").await;
+    let said = ended(
+        &mut thinkd(&app, &["chat", "--thoughts", "--thread", "side"]),
+        "four",
+    )
+    .await;
     assert_eq!(out(&said), "ok: four\n");
     assert!(err(&said).contains("owl: owl: noted."), "{}", err(&said));
 }
@@ -69,7 +103,10 @@ async fn a_chat_shows_nothing_of_other_threads_and_nothing_twice_however_late_it
     app.tell_in("main", "not yours").await;
     app.tell_in("side", "yours").await;
     release.send(()).unwrap();
-    assert_eq!(out(&within("the chat", said).await.unwrap()), "ok: yours\nok: four\n");
+    assert_eq!(
+        out(&within("the chat", said).await.unwrap()),
+        "ok: yours\nok: four\n"
+    );
 }
 
 /// Passes one connection on, and holds back whatever the client says after the server's hello until it is released.
@@ -131,24 +168,45 @@ async fn a_chat_through_a_pipe_succeeds_when_all_was_answered_in_the_end() {
 async fn a_chat_writes_out_control_characters() {
     let stub = Stub::start().await;
     let app = App::start(Medium::sqlite(), &stub).await;
-    stub.on(decision, reply("red \u{1b}[31m\u{7}\u{202e} and\ntwo lines"));
+    stub.on(
+        decision,
+        reply("red \u{1b}[31m\u{7}\u{202e} and\ntwo lines"),
+    );
     let said = ended(&mut thinkd(&app, &["chat"]), "one").await;
-    assert_eq!(out(&said), "red \\u{1b}[31m\\u{7}\\u{202e} and\ntwo lines\n");
+    assert_eq!(
+        out(&said),
+        "red \\u{1b}[31m\\u{7}\\u{202e} and\ntwo lines\n"
+    );
     let listed = out(&ended(&mut thinkd(&app, &["events"]), "").await);
-    assert!(listed.contains("red \\u{1b}[31m\\u{7}\\u{202e} and\\ntwo lines"), "{listed}");
+    assert!(
+        listed.contains("red \\u{1b}[31m\\u{7}\\u{202e} and\\ntwo lines"),
+        "{listed}"
+    );
 }
 
 #[tokio::test]
 async fn a_chat_authenticates_and_says_when_it_may_not() {
     let stub = Stub::start().await;
-    let mut app = Setup::new(Medium::sqlite(), &stub).env("THINKD_TOKEN", "a-good-long-token").start_bare().await;
+    let mut app = Setup::new(Medium::sqlite(), &stub)
+        .env("THINKD_TOKEN", "a-good-long-token")
+        .start_bare()
+        .await;
     app.authorize("Bearer a-good-long-token");
-    for arguments in
-        [&["chat", "--token", "a-good-long-token"][..], &["chat", "--token", "a-good-long-token", "--user", "ann"]]
-    {
-        assert_eq!(out(&ended(&mut thinkd(&app, arguments), "one").await), "ok: one\n", "{arguments:?}");
+    for arguments in [
+        &["chat", "--token", "a-good-long-token"][..],
+        &["chat", "--token", "a-good-long-token", "--user", "ann"],
+    ] {
+        assert_eq!(
+            out(&ended(&mut thinkd(&app, arguments), "one").await),
+            "ok: one\n",
+            "{arguments:?}"
+        );
     }
-    let by_environment = ended(thinkd(&app, &["chat"]).env("THINKD_TOKEN", "a-good-long-token"), "one").await;
+    let by_environment = ended(
+        thinkd(&app, &["chat"]).env("THINKD_TOKEN", "a-good-long-token"),
+        "one",
+    )
+    .await;
     assert_eq!(out(&by_environment), "ok: one\n");
     for arguments in [
         &["chat"][..],
@@ -174,7 +232,10 @@ async fn a_chat_that_cannot_connect_shows_nothing_but_why() {
         return;
     }
     let stub = Stub::start().await;
-    let mut app = Setup::new(Medium::sqlite(), &stub).env("THINKD_TOKEN", "a-good-long-token").start_bare().await;
+    let mut app = Setup::new(Medium::sqlite(), &stub)
+        .env("THINKD_TOKEN", "a-good-long-token")
+        .start_bare()
+        .await;
     app.authorize("Bearer a-good-long-token");
     for (arguments, why) in [
         ("--token wrong", "the token is wrong"),
@@ -184,11 +245,20 @@ async fn a_chat_that_cannot_connect_shows_nothing_but_why() {
     ] {
         let mut typist = Typist::sit_down(&app, arguments);
         let before = typist.sees(why).await;
-        assert!(!before.contains("/help") && !before.contains("> "), "{arguments}: {before:?}");
-        assert_eq!(within("its end", typist.child.wait()).await.unwrap().code(), Some(1));
+        assert!(
+            !before.contains("/help") && !before.contains("> "),
+            "{arguments}: {before:?}"
+        );
+        assert_eq!(
+            within("its end", typist.child.wait()).await.unwrap().code(),
+            Some(1)
+        );
     }
     let mut typist = Typist::sit_down(&app, "--token a-good-long-token");
-    assert!(typist.sees("> ").await.contains("/help"), "control: a header where there is a connection");
+    assert!(
+        typist.sees("> ").await.contains("/help"),
+        "control: a header where there is a connection"
+    );
 }
 
 pub fn has_script() -> bool {
@@ -227,7 +297,10 @@ async fn a_chat_opens_with_what_was_said_wrapped_and_rendered() {
         app.tell(&format!("earlier {n}")).await;
     }
     stub.on(decision, reply(MARKDOWN));
-    app.tell("what is the plan, dear mind, in a few words that are long enough to need another row?").await;
+    app.tell(
+        "what is the plan, dear mind, in a few words that are long enough to need another row?",
+    )
+    .await;
     let mut typist = Typist::sit_down_in(&app, "stty cols 40 rows 30; NO_COLOR=1", "");
     let seen = typist.sees("\\u{1b}[31m").await;
     let seen = plain(&seen);
@@ -254,16 +327,27 @@ async fn a_chat_opens_with_what_was_said_wrapped_and_rendered() {
         "  a link (http://example.org)",
     ];
     assert!(seen.contains(&opening.join("\n")), "{seen}");
-    assert!(seen.contains("earlier 4") && !seen.contains("earlier 2"), "the last exchanges: {seen}");
+    assert!(
+        seen.contains("earlier 4") && !seen.contains("earlier 2"),
+        "the last exchanges: {seen}"
+    );
     // In colours where they are wanted: the same words.
     let mut typist = Typist::sit_down_in(&app, "stty cols 40 rows 30;", "");
     let seen = typist.sees("\\u{1b}[31m").await;
-    assert!(seen.contains("\u{1b}[1mbold\u{1b}[0m") && seen.contains("\u{1b}[36mcode\u{1b}[0m"), "{seen:?}");
+    assert!(
+        seen.contains("\u{1b}[1mbold\u{1b}[0m") && seen.contains("\u{1b}[36mcode\u{1b}[0m"),
+        "{seen:?}"
+    );
     assert!(plain(&seen).contains(&opening.join("\n")), "{seen}");
     typist.types("/history 12\r").await;
     typist.sees("earlier 1").await;
     typist.types("/quit\r").await;
-    assert!(within("the end of the chat", typist.child.wait()).await.unwrap().success());
+    assert!(
+        within("the end of the chat", typist.child.wait())
+            .await
+            .unwrap()
+            .success()
+    );
 }
 
 #[tokio::test]
@@ -274,7 +358,10 @@ async fn a_chat_says_who_has_spoken_while_the_mind_thinks_and_why_it_said_what_i
     let stub = Stub::start().await;
     let gate = Gate::new();
     stub.script(decision, [reply("Here I am, at last.").held(&gate)]);
-    let app = Setup::new(Medium::sqlite(), &stub).voices(&["owl", "cat"]).start().await;
+    let app = Setup::new(Medium::sqlite(), &stub)
+        .voices(&["owl", "cat"])
+        .start()
+        .await;
     let mut typist = Typist::sit_down_in(&app, "stty cols 60 rows 30; NO_COLOR=1", "");
     let mut socket = app.socket().await;
     typist.sees("> ").await;
@@ -287,7 +374,9 @@ async fn a_chat_says_who_has_spoken_while_the_mind_thinks_and_why_it_said_what_i
     typist.sees("at last.").await;
     socket.turn_ended().await;
     typist.types("/voices\r").await;
-    typist.sees("  owl: You are the voice owl. Say what owl has to say.").await;
+    typist
+        .sees("  owl: You are the voice owl. Say what owl has to say.")
+        .await;
     typist.types("/why\r").await;
     typist.sees("system: ").await;
     typist.sees("user: hello").await;
@@ -303,34 +392,78 @@ async fn a_call_and_its_result_are_one_line_of_the_log() {
     let stub = Stub::start().await;
     let gate = Gate::new();
     let look = || call("state_get", json!({ "key": "name" }));
-    stub.script(decision, [look(), reply("one"), look().saying("Once more."), reply("two").held(&gate)]);
-    let app = Setup::new(Medium::sqlite(), &stub).env("THINKD_TURN__FOLLOW_UP", false).start().await;
+    stub.script(
+        decision,
+        [
+            look(),
+            reply("one"),
+            look().saying("Once more."),
+            reply("two").held(&gate),
+        ],
+    );
+    let app = Setup::new(Medium::sqlite(), &stub)
+        .env("THINKD_TURN__FOLLOW_UP", false)
+        .start()
+        .await;
     app.tell("hello").await;
     let listed = out(&ended(&mut thinkd(&app, &["events"]), "").await);
     let lines = Vec::from_iter(listed.lines());
     let found = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
     assert_eq!(found(" ⇒ "), 1, "{listed}");
-    assert_eq!(found("decision → state_get: {\"key\":\"name\"} ⇒ "), 1, "{listed}");
-    assert_eq!((found("reply: one"), found("{\"text\"")), (1, 0), "{listed}");
-    let is_short =
-        |line: &&&str| line.as_bytes()[2] == b':' && line.as_bytes()[5] == b':' && line.as_bytes()[8] == b' ';
-    assert_eq!(lines.iter().filter(is_short).count(), lines.len(), "a day's times are short: {listed}");
-    assert!(!listed.contains('\u{1b}'), "no colours through a pipe: {listed}");
+    assert_eq!(
+        found("decision → state_get: {\"key\":\"name\"} ⇒ "),
+        1,
+        "{listed}"
+    );
+    assert_eq!(
+        (found("reply: one"), found("{\"text\"")),
+        (1, 0),
+        "{listed}"
+    );
+    let is_short = |line: &&&str| {
+        line.as_bytes()[2] == b':' && line.as_bytes()[5] == b':' && line.as_bytes()[8] == b' '
+    };
+    assert_eq!(
+        lines.iter().filter(is_short).count(),
+        lines.len(),
+        "a day's times are short: {listed}"
+    );
+    assert!(
+        !listed.contains('\u{1b}'),
+        "no colours through a pipe: {listed}"
+    );
     // A call alone, and one whose result is not asked for, have lines of their own.
     let calls = out(&ended(&mut thinkd(&app, &["events", "--tags", "action"]), "").await);
     assert_eq!(calls.lines().count(), 2, "{calls}");
     // Followed live: the same.
-    let mut child = thinkd(&app, &["events", "--follow", "-n", "1"]).spawn().unwrap();
+    let mut child = thinkd(&app, &["events", "--follow", "-n", "1"])
+        .spawn()
+        .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     within("a line", lines.next_line()).await.unwrap();
     let mut socket = app.socket().await;
     socket.say("again").await;
     within("the call and its result", async {
-        while !lines.next_line().await.unwrap().unwrap().contains("decision → state_get: {\"key\":\"name\"} ⇒ ") {}
+        while !lines
+            .next_line()
+            .await
+            .unwrap()
+            .unwrap()
+            .contains("decision → state_get: {\"key\":\"name\"} ⇒ ")
+        {}
     })
     .await;
     gate.open();
-    within("the reply", async { while !lines.next_line().await.unwrap().unwrap().ends_with("reply: two") {} }).await;
+    within("the reply", async {
+        while !lines
+            .next_line()
+            .await
+            .unwrap()
+            .unwrap()
+            .ends_with("reply: two")
+        {}
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -343,8 +476,16 @@ async fn the_log_is_coloured_on_a_terminal_that_wants_it() {
     app.tell("hello").await;
     for (environment, coloured) in [("", true), ("NO_COLOR=1", false)] {
         let line = format!("{environment} {} events", env!("CARGO_BIN_EXE_thinkd"));
-        let shown = ended(client(&app, "script", &["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh"), "").await;
-        assert!(plain(&out(&shown)).contains("reply: ok: hello"), "{}", out(&shown));
+        let shown = ended(
+            client(&app, "script", &["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh"),
+            "",
+        )
+        .await;
+        assert!(
+            plain(&out(&shown)).contains("reply: ok: hello"),
+            "{}",
+            out(&shown)
+        );
         assert_eq!(out(&shown).contains('\u{1b}'), coloured, "{}", out(&shown));
     }
 }
@@ -364,12 +505,24 @@ impl Typist {
     /// In a terminal that is prepared by this before.
     pub fn sit_down_in(app: &App, before: &str, arguments: &str) -> Self {
         let line = format!("{before} {} chat {arguments}", env!("CARGO_BIN_EXE_thinkd"));
-        let child = client(app, "script", &["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh").spawn().unwrap();
-        Self { child, seen: String::new() }
+        let child = client(app, "script", &["-qec", &line, "/dev/null"])
+            .env("SHELL", "/bin/sh")
+            .spawn()
+            .unwrap();
+        Self {
+            child,
+            seen: String::new(),
+        }
     }
 
     pub async fn types(&mut self, keys: &str) {
-        self.child.stdin.as_mut().unwrap().write_all(keys.as_bytes()).await.unwrap();
+        self.child
+            .stdin
+            .as_mut()
+            .unwrap()
+            .write_all(keys.as_bytes())
+            .await
+            .unwrap();
     }
 
     /// Reads until this is on the screen, and forgets what was before it.
@@ -401,8 +554,14 @@ async fn a_chat_in_a_terminal_streams_above_the_line_that_is_being_typed() {
     }
     let stub = Stub::start().await;
     let gate = Gate::new();
-    stub.script(decision, [reply("The first half, and the second half.").paused(6, &gate)]);
-    let mut app = Setup::new(Medium::sqlite(), &stub).voices(&["owl"]).start().await;
+    stub.script(
+        decision,
+        [reply("The first half, and the second half.").paused(6, &gate)],
+    );
+    let mut app = Setup::new(Medium::sqlite(), &stub)
+        .voices(&["owl"])
+        .start()
+        .await;
     // The same address when it comes back.
     let address = app.address.clone();
     app.set_env("THINKD_LISTEN", &address);
@@ -431,10 +590,17 @@ async fn a_chat_in_a_terminal_streams_above_the_line_that_is_being_typed() {
     typist.types("/nonsense\r").await;
     typist.sees("/nonsense is not known here").await;
     typist.types("/quit\r").await;
-    let status = within("the end of the chat", typist.child.wait()).await.unwrap();
+    let status = within("the end of the chat", typist.child.wait())
+        .await
+        .unwrap();
     assert!(status.success());
     let log = app.public_log().await;
-    assert_eq!(with(&log, &["input"]).len(), 3, "each thing is said once: {}", story(&log));
+    assert_eq!(
+        with(&log, &["input"]).len(),
+        3,
+        "each thing is said once: {}",
+        story(&log)
+    );
 }
 
 // Lines that come faster than they are read, as a paste does in a terminal that does not say that it is one.
@@ -447,7 +613,9 @@ async fn lines_pasted_into_a_chat_are_all_said() {
     let app = App::start(Medium::sqlite(), &stub).await;
     let mut typist = Typist::sit_down(&app, "");
     typist.sees("> ").await;
-    let lines: Vec<String> = (0..60).map(|n| format!("line {n} of what was copied elsewhere")).collect();
+    let lines: Vec<String> = (0..60)
+        .map(|n| format!("line {n} of what was copied elsewhere"))
+        .collect();
     // Three breaths: some of it finds the editor reading, some the terminal as it was.
     for part in lines.chunks(20) {
         typist.types(&(part.join("\r") + "\r")).await;
@@ -455,7 +623,10 @@ async fn lines_pasted_into_a_chat_are_all_said() {
     }
     let inputs = async || {
         let log = app.public_log().await;
-        with(&log, &["input"]).into_iter().map(|event| said(event).to_owned()).collect::<Vec<_>>()
+        with(&log, &["input"])
+            .into_iter()
+            .map(|event| said(event).to_owned())
+            .collect::<Vec<_>>()
     };
     within("every line", async {
         while inputs().await.len() < lines.len() {
@@ -465,7 +636,12 @@ async fn lines_pasted_into_a_chat_are_all_said() {
     .await;
     assert_eq!(inputs().await, lines, "each once, in order");
     typist.types("/quit\r").await;
-    assert!(within("the end of the chat", typist.child.wait()).await.unwrap().success());
+    assert!(
+        within("the end of the chat", typist.child.wait())
+            .await
+            .unwrap()
+            .success()
+    );
 }
 
 // D4.11 D4.26: the list, rendered as lines, says who said what, in which order.
@@ -473,7 +649,9 @@ async fn lines_pasted_into_a_chat_are_all_said() {
 async fn d4_11_the_log_reads_as_lines() {
     let stub = Stub::start().await;
     // Without follow-ups the log is at rest once the reply is there: it is read several times below, and compared.
-    let setup = Setup::new(Medium::sqlite(), &stub).voices(&["owl"]).env("THINKD_TURN__FOLLOW_UP", false);
+    let setup = Setup::new(Medium::sqlite(), &stub)
+        .voices(&["owl"])
+        .env("THINKD_TURN__FOLLOW_UP", false);
     let app = setup.start().await;
     app.tell("hello").await;
     let listed = out(&ended(&mut thinkd(&app, &["events", "--limit", "500"]), "").await);
@@ -481,7 +659,13 @@ async fn d4_11_the_log_reads_as_lines() {
         let found = listed.lines().position(|line| line.contains(what));
         found.unwrap_or_else(|| panic!("{what:?} is not in\n{listed}"))
     };
-    let steps = ["main user: hello", "turn 1 started", "owl: owl: noted.", "reply: ok: hello", "turn 1 ended: done"];
+    let steps = [
+        "main user: hello",
+        "turn 1 started",
+        "owl: owl: noted.",
+        "reply: ok: hello",
+        "turn 1 ended: done",
+    ];
     assert!(steps.map(position).is_sorted(), "{listed}");
     let calls = with(&app.public_log().await, &["action"]).len();
     assert_eq!(
@@ -490,17 +674,36 @@ async fn d4_11_the_log_reads_as_lines() {
         "one line an event, none for a call: {listed}"
     );
     assert!(!listed.contains("asked the model"));
-    let all = out(&ended(&mut thinkd(&app, &["events", "--limit", "500", "--debug"]), "").await);
+    let all = out(&ended(
+        &mut thinkd(&app, &["events", "--limit", "500", "--debug"]),
+        "",
+    )
+    .await);
     assert!(all.contains("decision asked the model"), "{all}");
     assert_eq!(all.lines().count() + calls, app.log().await.len());
     // As JSON it is the log itself.
-    let json = out(&ended(&mut thinkd(&app, &["events", "--limit", "500", "--json"]), "").await);
-    let events: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let json = out(&ended(
+        &mut thinkd(&app, &["events", "--limit", "500", "--json"]),
+        "",
+    )
+    .await);
+    let events: Vec<Value> = json
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     assert_eq!(events, app.public_log().await);
     // Filters are the server's.
-    let inputs = out(&ended(&mut thinkd(&app, &["events", "--tags", "input,response"]), "").await);
+    let inputs = out(&ended(
+        &mut thinkd(&app, &["events", "--tags", "input,response"]),
+        "",
+    )
+    .await);
     assert_eq!(inputs.lines().count(), 2, "{inputs}");
-    let newest = out(&ended(&mut thinkd(&app, &["events", "-n", "1", "--tags", "response"]), "").await);
+    let newest = out(&ended(
+        &mut thinkd(&app, &["events", "-n", "1", "--tags", "response"]),
+        "",
+    )
+    .await);
     assert!(newest.contains("reply: ok: hello"), "{newest}");
     let refused = ended(&mut thinkd(&app, &["events", "--thread", "No Thread"]), "").await;
     assert_eq!(refused.status.code(), Some(1));
@@ -515,7 +718,9 @@ async fn d4_26_events_follow_shows_what_comes_and_goes_on_over_a_restart() {
     let address = app.address.clone();
     app.set_env("THINKD_LISTEN", &address);
     app.tell("before").await;
-    let mut child = thinkd(&app, &["events", "--follow", "--tags", "input,response"]).spawn().unwrap();
+    let mut child = thinkd(&app, &["events", "--follow", "--tags", "input,response"])
+        .spawn()
+        .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut next = async || within("a line", lines.next_line()).await.unwrap().unwrap();
     assert!(next().await.ends_with("user: before"));
@@ -541,11 +746,19 @@ async fn events_follow_asks_again_where_a_server_that_stops_refuses() {
         for (status, body) in [("200 OK", "{\"items\":[],\"next\":null}"), refused, refused] {
             let (mut stream, _) = listener.accept().await.unwrap();
             assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0);
-            let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
-            stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+            let head = format!(
+                "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                body.len()
+            );
+            stream
+                .write_all(format!("{head}{body}").as_bytes())
+                .await
+                .unwrap();
         }
     });
-    let _child = thinkd(&app, &["events", "--follow", "--url", &url]).spawn().unwrap();
+    let _child = thinkd(&app, &["events", "--follow", "--url", &url])
+        .spawn()
+        .unwrap();
     within("another try", asked).await.unwrap();
 }
 
@@ -554,10 +767,18 @@ async fn healthcheck_says_whether_the_configured_server_is_ready() {
     let stub = Stub::start().await;
     let mut app = App::start(Medium::sqlite(), &stub).await;
     let address = app.address.clone();
-    let healthy = ended(thinkd(&app, &["healthcheck"]).env("THINKD_LISTEN", &address), "").await;
+    let healthy = ended(
+        thinkd(&app, &["healthcheck"]).env("THINKD_LISTEN", &address),
+        "",
+    )
+    .await;
     assert_eq!(healthy.status.code(), Some(0), "{}", err(&healthy));
     app.kill();
-    let gone = ended(thinkd(&app, &["healthcheck"]).env("THINKD_LISTEN", &address), "").await;
+    let gone = ended(
+        thinkd(&app, &["healthcheck"]).env("THINKD_LISTEN", &address),
+        "",
+    )
+    .await;
     assert_eq!(gone.status.code(), Some(1));
     assert!(err(&gone).contains("nothing listens"), "{}", err(&gone));
 }
@@ -566,8 +787,12 @@ async fn healthcheck_says_whether_the_configured_server_is_ready() {
 async fn a_first_start_says_where_it_is_what_it_uses_and_how_to_say_hello() {
     let app = Setup::offline(Medium::sqlite()).start_bare().await;
     let said = app.output();
-    for word in [&format!("listens on http://{}", app.address), app.database(), "offline model", " chat --url http://"]
-    {
+    for word in [
+        &format!("listens on http://{}", app.address),
+        app.database(),
+        "offline model",
+        " chat --url http://",
+    ] {
         assert!(said.contains(word), "{word:?} is not in {said}");
     }
     // The one command works, and the offline model answers and says what it is.
@@ -577,34 +802,54 @@ async fn a_first_start_says_where_it_is_what_it_uses_and_how_to_say_hello() {
 
 #[tokio::test]
 async fn a_server_on_all_addresses_says_so_and_where_it_is_to_be_found_from_here() {
-    let setup = Setup::offline(Medium::sqlite()).env("THINKD_LISTEN", "0.0.0.0:0").env("THINKD_TOKEN", "a-long-token");
+    let setup = Setup::offline(Medium::sqlite())
+        .env("THINKD_LISTEN", "0.0.0.0:0")
+        .env("THINKD_TOKEN", "a-long-token");
     let app = setup.start_bare().await;
     let port = app.address.rsplit(':').next().unwrap();
     let said = app.output();
-    for words in [&format!("listens on http://0.0.0.0:{port}"), "every address", &format!("http://127.0.0.1:{port}")] {
+    for words in [
+        &format!("listens on http://0.0.0.0:{port}"),
+        "every address",
+        &format!("http://127.0.0.1:{port}"),
+    ] {
         assert!(said.contains(words), "{words:?} is not in {said}");
     }
-    assert!(said.contains(&format!("chat --url http://127.0.0.1:{port}")), "{said}");
+    assert!(
+        said.contains(&format!("chat --url http://127.0.0.1:{port}")),
+        "{said}"
+    );
 }
 
 #[tokio::test]
 async fn no_secret_is_logged_however_much_is() {
     let stub = Stub::start().await;
-    let setup = Setup::new(Medium::sqlite(), &stub).env("THINKD_LOG__LEVEL", "trace").env("THINKD_LOG__FORMAT", "json");
-    let setup = setup.env("OPENAI_API_KEY", "canary-api-key").env("THINKD_TOKEN", "canary-token-long");
+    let setup = Setup::new(Medium::sqlite(), &stub)
+        .env("THINKD_LOG__LEVEL", "trace")
+        .env("THINKD_LOG__FORMAT", "json");
+    let setup = setup
+        .env("OPENAI_API_KEY", "canary-api-key")
+        .env("THINKD_TOKEN", "canary-token-long");
     let mut app = setup.start_bare().await;
     app.authorize("Bearer canary-token-long");
     app.tell("hello").await;
     stub.on(any, status(401));
-    app.post("/threads/main/messages?wait=15", json!({ "text": "again" })).await;
+    app.post("/threads/main/messages?wait=15", json!({ "text": "again" }))
+        .await;
     app.authorize("Bearer canary-token-wrong");
-    app.get("/events").await.expect_problem(401, "unauthenticated");
+    app.get("/events")
+        .await
+        .expect_problem(401, "unauthenticated");
     assert_eq!(app.stop().await.code(), Some(0));
     let said = app.output();
     assert!(said.lines().count() > 5, "it was to be talkative: {said}");
     for line in said.lines() {
-        assert!(!line.contains("canary-api-key") && !line.contains("canary-token-long"), "{line}");
-        let parsed: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert!(
+            !line.contains("canary-api-key") && !line.contains("canary-token-long"),
+            "{line}"
+        );
+        let parsed: Value =
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         assert!(parsed["level"].is_string());
     }
 }
@@ -625,10 +870,24 @@ async fn a_database_that_is_in_use_is_left_alone() {
     let app = App::start(Medium::sqlite(), &stub).await;
     for arguments in [&["serve"][..], &["rebuild"], &["rebuild", "--check"]] {
         let mut command = thinkd(&app, arguments);
-        let refused = ended(command.env("DATABASE_URL", app.database()).env("THINKD_LISTEN", "127.0.0.1:0"), "").await;
+        let refused = ended(
+            command
+                .env("DATABASE_URL", app.database())
+                .env("THINKD_LISTEN", "127.0.0.1:0"),
+            "",
+        )
+        .await;
         assert_eq!(refused.status.code(), Some(1), "{arguments:?}");
-        assert!(err(&refused).contains("another thinkd has this database open"), "{arguments:?}: {}", err(&refused));
-        assert!(err(&refused).contains("stop that one, or give this one another database"), "{}", err(&refused));
+        assert!(
+            err(&refused).contains("another thinkd has this database open"),
+            "{arguments:?}: {}",
+            err(&refused)
+        );
+        assert!(
+            err(&refused).contains("stop that one, or give this one another database"),
+            "{}",
+            err(&refused)
+        );
     }
     app.tell("still there").await;
 }
@@ -636,15 +895,30 @@ async fn a_database_that_is_in_use_is_left_alone() {
 // D4.23
 on_both!(rebuild_finds_rows_as_the_log_says, |medium| {
     let stub = Stub::start().await;
-    let mut app = Setup::new(medium, &stub).voices(&["owl", "cat"]).start().await;
+    let mut app = Setup::new(medium, &stub)
+        .voices(&["owl", "cat"])
+        .start()
+        .await;
     app.tell("hello").await;
     app.conversation(json!({ "label": "side" })).await;
     app.delete("/submodules/cat").await.expect(204);
     assert_eq!(app.stop().await.code(), Some(0));
     let database = app.database().to_owned();
-    let checked = ended(thinkd(&app, &["rebuild", "--check"]).env("DATABASE_URL", &database), "").await;
-    assert!(out(&checked).contains("everything was what the log says"), "{}", out(&checked));
-    let rebuilt = ended(thinkd(&app, &["rebuild"]).env("DATABASE_URL", &database), "").await;
+    let checked = ended(
+        thinkd(&app, &["rebuild", "--check"]).env("DATABASE_URL", &database),
+        "",
+    )
+    .await;
+    assert!(
+        out(&checked).contains("everything was what the log says"),
+        "{}",
+        out(&checked)
+    );
+    let rebuilt = ended(
+        thinkd(&app, &["rebuild"]).env("DATABASE_URL", &database),
+        "",
+    )
+    .await;
     assert!(out(&rebuilt).contains("events read"));
     app.start_again().await;
     let listed = app.get("/submodules").await.expect(200);
@@ -653,41 +927,69 @@ on_both!(rebuild_finds_rows_as_the_log_says, |medium| {
 });
 
 // D4.23
-on_both!(d4_23_a_backup_is_the_log_and_a_restored_one_has_a_new_epoch, |medium| {
-    let stub = Stub::start().await;
-    let mut app = App::start(medium, &stub).await;
-    app.tell("hello").await;
-    let log = app.log().await;
-    let mut socket = app.raw_socket().await;
-    let epoch = socket.of_type("hello").await["epoch"].clone();
-    // While the server runs.
-    let file = app.folder().join("log.backup");
-    let file = file.to_str().unwrap();
-    let database = app.database().to_owned();
-    let made = ended(thinkd(&app, &["backup", file]).env("DATABASE_URL", &database), "").await;
-    assert!(out(&made).contains(&format!("{} events copied", log.len())), "{}", out(&made));
-    let again = ended(thinkd(&app, &["backup", file]).env("DATABASE_URL", &database), "").await;
-    assert_eq!(again.status.code(), Some(1), "a backup is not overwritten");
-    let full = ended(thinkd(&app, &["restore", file]).env("DATABASE_URL", &database), "").await;
-    assert_eq!(full.status.code(), Some(1), "a database is not overwritten");
-    assert_eq!(app.stop().await.code(), Some(0));
-    // A backup of either database makes a new one of the other kind, too.
-    let restored = format!("sqlite://{}/restored.db", app.folder().display());
-    let made = ended(thinkd(&app, &["restore", file]).env("DATABASE_URL", &restored), "").await;
-    assert!(out(&made).contains(&format!("{} events restored", log.len())), "{}", out(&made));
-    app.set_env("DATABASE_URL", &restored);
-    app.start_again().await;
-    assert_eq!(app.log().await, log);
-    let mut socket = app.raw_socket().await;
-    assert_ne!(socket.of_type("hello").await["epoch"], epoch);
-    app.tell("and goes on").await;
-});
+on_both!(
+    d4_23_a_backup_is_the_log_and_a_restored_one_has_a_new_epoch,
+    |medium| {
+        let stub = Stub::start().await;
+        let mut app = App::start(medium, &stub).await;
+        app.tell("hello").await;
+        let log = app.log().await;
+        let mut socket = app.raw_socket().await;
+        let epoch = socket.of_type("hello").await["epoch"].clone();
+        // While the server runs.
+        let file = app.folder().join("log.backup");
+        let file = file.to_str().unwrap();
+        let database = app.database().to_owned();
+        let made = ended(
+            thinkd(&app, &["backup", file]).env("DATABASE_URL", &database),
+            "",
+        )
+        .await;
+        assert!(
+            out(&made).contains(&format!("{} events copied", log.len())),
+            "{}",
+            out(&made)
+        );
+        let again = ended(
+            thinkd(&app, &["backup", file]).env("DATABASE_URL", &database),
+            "",
+        )
+        .await;
+        assert_eq!(again.status.code(), Some(1), "a backup is not overwritten");
+        let full = ended(
+            thinkd(&app, &["restore", file]).env("DATABASE_URL", &database),
+            "",
+        )
+        .await;
+        assert_eq!(full.status.code(), Some(1), "a database is not overwritten");
+        assert_eq!(app.stop().await.code(), Some(0));
+        // A backup of either database makes a new one of the other kind, too.
+        let restored = format!("sqlite://{}/restored.db", app.folder().display());
+        let made = ended(
+            thinkd(&app, &["restore", file]).env("DATABASE_URL", &restored),
+            "",
+        )
+        .await;
+        assert!(
+            out(&made).contains(&format!("{} events restored", log.len())),
+            "{}",
+            out(&made)
+        );
+        app.set_env("DATABASE_URL", &restored);
+        app.start_again().await;
+        assert_eq!(app.log().await, log);
+        let mut socket = app.raw_socket().await;
+        assert_ne!(socket.of_type("hello").await["epoch"], epoch);
+        app.tell("and goes on").await;
+    }
+);
 
 #[tokio::test]
 async fn d4_01_the_contracts_can_be_printed_without_a_server() {
     let stub = Stub::start().await;
     let app = App::start(Medium::sqlite(), &stub).await;
-    let openapi: Value = serde_json::from_str(&out(&ended(&mut thinkd(&app, &["openapi"]), "").await)).unwrap();
+    let openapi: Value =
+        serde_json::from_str(&out(&ended(&mut thinkd(&app, &["openapi"]), "").await)).unwrap();
     assert_eq!(openapi, app.get("/openapi.json").await.expect(200));
     let asyncapi = out(&ended(&mut thinkd(&app, &["asyncapi"]), "").await);
     assert!(asyncapi.starts_with("asyncapi: 3.1"), "{asyncapi}");
@@ -696,11 +998,21 @@ async fn d4_01_the_contracts_can_be_printed_without_a_server() {
 #[tokio::test]
 async fn a_refusal_is_two_sentences_and_not_one_glued_of_them() {
     let stub = Stub::start().await;
-    let app = Setup::new(Medium::sqlite(), &stub).env("THINKD_TOKEN", "right").start_bare().await;
-    for arguments in [&["events", "--token", "wrong"][..], &["events", "--follow", "--token", "wrong"]] {
+    let app = Setup::new(Medium::sqlite(), &stub)
+        .env("THINKD_TOKEN", "right")
+        .start_bare()
+        .await;
+    for arguments in [
+        &["events", "--token", "wrong"][..],
+        &["events", "--follow", "--token", "wrong"],
+    ] {
         let refused = ended(&mut thinkd(&app, arguments), "").await;
         assert!(!refused.status.success());
-        assert!(err(&refused).contains("Credentials are needed: the credentials are wrong"), "{}", err(&refused));
+        assert!(
+            err(&refused).contains("Credentials are needed: the credentials are wrong"),
+            "{}",
+            err(&refused)
+        );
     }
 }
 
@@ -708,8 +1020,14 @@ async fn a_refusal_is_two_sentences_and_not_one_glued_of_them() {
 async fn help_is_a_command_as_well_as_a_flag() {
     let stub = Stub::start().await;
     let app = App::start(Medium::sqlite(), &stub).await;
-    for (command, flag) in [(&["help"][..], &["--help"][..]), (&["help", "mission"], &["mission", "--help"])] {
-        let [command, flag] = [ended(&mut thinkd(&app, command), "").await, ended(&mut thinkd(&app, flag), "").await];
+    for (command, flag) in [
+        (&["help"][..], &["--help"][..]),
+        (&["help", "mission"], &["mission", "--help"]),
+    ] {
+        let [command, flag] = [
+            ended(&mut thinkd(&app, command), "").await,
+            ended(&mut thinkd(&app, flag), "").await,
+        ];
         assert_eq!(out(&command), out(&flag));
     }
 }
@@ -720,19 +1038,44 @@ async fn a_configuration_that_the_server_refuses_is_printed_and_refused() {
     let stub = Stub::start().await;
     let app = App::start(Medium::sqlite(), &stub).await;
     for (name, value, why) in [
-        ("THINKD_LIMITS__SPACE_SHARE", "2", "limits.space_share has to be above 0 and 1 at most"),
+        (
+            "THINKD_LIMITS__SPACE_SHARE",
+            "2",
+            "limits.space_share has to be above 0 and 1 at most",
+        ),
         ("THINKD_TOOLS__CONVERSATION", "nope", "nope"),
         ("THINKD_PROMPTS", "nowhere", "nowhere"),
     ] {
         let mut said = Vec::new();
         for command in ["config", "serve", "doctor"] {
             let mut command = thinkd(&app, &[command]);
-            said.push(ended(command.env(name, value).env("THINKD_LISTEN", "127.0.0.1:0"), "").await);
+            said.push(
+                ended(
+                    command.env(name, value).env("THINKD_LISTEN", "127.0.0.1:0"),
+                    "",
+                )
+                .await,
+            );
         }
-        let [config, serve, doctor] = &said[..] else { unreachable!() };
-        assert_eq!((config.status.code(), serve.status.code()), (Some(2), Some(2)), "{name}: {}", err(serve));
-        assert!(err(config).contains(why) && err(serve).contains(why), "{}{}", err(config), err(serve));
-        assert!(String::from_utf8_lossy(&config.stdout).contains("[limits]"), "it is printed all the same");
+        let [config, serve, doctor] = &said[..] else {
+            unreachable!()
+        };
+        assert_eq!(
+            (config.status.code(), serve.status.code()),
+            (Some(2), Some(2)),
+            "{name}: {}",
+            err(serve)
+        );
+        assert!(
+            err(config).contains(why) && err(serve).contains(why),
+            "{}{}",
+            err(config),
+            err(serve)
+        );
+        assert!(
+            String::from_utf8_lossy(&config.stdout).contains("[limits]"),
+            "it is printed all the same"
+        );
         assert!(!doctor.status.success() && String::from_utf8_lossy(&doctor.stdout).contains(why));
     }
 }

@@ -30,10 +30,16 @@ struct Field {
 fn the_page_of_settings_is_written_from_the_code() {
     let sources = sources();
     let mut sections = Vec::new();
-    collect(&sources, ("program/settings.rs", "Settings"), ("", ""), &mut sections);
+    collect(
+        &sources,
+        ("program/settings.rs", "Settings"),
+        ("", ""),
+        &mut sections,
+    );
     let defaults = defaults(&printed());
     let aliases = aliases(&sources["program/settings/sources.rs"]);
-    let page = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE)).unwrap();
+    let page = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE))
+        .unwrap();
     let head = page.split("\n## ").next().unwrap().trim_end();
     is_fresh(PAGE, &write(head, &sections, &defaults, &aliases));
 }
@@ -45,7 +51,9 @@ fn settings_are_read_from_their_types() {
     let part = "/// A part.\npub struct Part {\n    /// Its size.\n    pub size: Option<u64>,\n}\n";
     let other = "pub struct Other {\n    /// Its name.\n    pub name: Name,\n}\n";
     let files = [("x/top.rs", file), ("a/b.rs", part), ("a/c.rs", other)];
-    let sources = files.map(|(file, text)| (file.to_owned(), text.to_owned())).into();
+    let sources = files
+        .map(|(file, text)| (file.to_owned(), text.to_owned()))
+        .into();
     let mut sections = Vec::new();
     collect(&sources, ("x/top.rs", "Top"), ("", ""), &mut sections);
     let page = write(
@@ -71,28 +79,52 @@ fn collect(
     sections: &mut Vec<Section>,
 ) {
     let structure = (file.to_owned(), name.to_owned());
-    if let Some(known) = sections.iter_mut().find(|section| section.structure == structure) {
+    if let Some(known) = sections
+        .iter_mut()
+        .find(|section| section.structure == structure)
+    {
         known.places.push((path.to_owned(), says.to_owned()));
         return;
     }
-    let fields = fields(&sources[file], name).unwrap_or_else(|| panic!("{file} has no struct {name}"));
-    let (parts, keys): (Vec<Field>, Vec<Field>) =
-        fields.into_iter().partition(|field| part(sources, file, &field.kind).is_some());
-    sections.push(Section { structure, places: vec![(path.to_owned(), says.to_owned())], keys });
+    let fields =
+        fields(&sources[file], name).unwrap_or_else(|| panic!("{file} has no struct {name}"));
+    let (parts, keys): (Vec<Field>, Vec<Field>) = fields
+        .into_iter()
+        .partition(|field| part(sources, file, &field.kind).is_some());
+    sections.push(Section {
+        structure,
+        places: vec![(path.to_owned(), says.to_owned())],
+        keys,
+    });
     for Field { name, kind, says } in parts {
         let (file, structure) = part(sources, file, &kind).unwrap();
-        let mut below = if path.is_empty() { name } else { format!("{path}.{name}") };
+        let mut below = if path.is_empty() {
+            name
+        } else {
+            format!("{path}.{name}")
+        };
         below.push_str(if kind.starts_with("Vec<") { "]" } else { "" });
         let is_of_modules = below.ends_with("modules");
-        let place = if is_of_modules { ".<module>" } else { ".<name>" };
-        below.push_str(if kind.starts_with("BTreeMap<") { place } else { "" });
+        let place = if is_of_modules {
+            ".<module>"
+        } else {
+            ".<name>"
+        };
+        below.push_str(if kind.starts_with("BTreeMap<") {
+            place
+        } else {
+            ""
+        });
         collect(sources, (&file, &structure), (&below, &says), sections);
     }
 }
 
 /// The file and name of the struct that a field's type is, if it is one of ours with fields that can be configured.
 fn part(sources: &BTreeMap<String, String>, file: &str, kind: &str) -> Option<(String, String)> {
-    let inner = kind.trim_start_matches("Option<").trim_start_matches("Vec<").trim_start_matches("BTreeMap<String, ");
+    let inner = kind
+        .trim_start_matches("Option<")
+        .trim_start_matches("Vec<")
+        .trim_start_matches("BTreeMap<String, ");
     let inner = inner.trim_end_matches('>');
     let (first, structure) = inner.split_once("::").unwrap_or((inner, inner));
     let text = &sources[file];
@@ -103,8 +135,9 @@ fn part(sources: &BTreeMap<String, String>, file: &str, kind: &str) -> Option<(S
         path.pop_if(|last| last == "self");
         path.last().is_some_and(|last| last == first)
     };
-    let mut path =
-        paths(&module_of(file), &code(text)).into_iter().find_map(|mut path| names_it(&mut path).then_some(path))?;
+    let mut path = paths(&module_of(file), &code(text))
+        .into_iter()
+        .find_map(|mut path| names_it(&mut path).then_some(path))?;
     path.pop_if(|_| first == structure);
     let file = format!("{}.rs", path.join("/"));
     fields(sources.get(&file)?, structure).map(|_| (file, structure.to_owned()))
@@ -112,7 +145,11 @@ fn part(sources: &BTreeMap<String, String>, file: &str, kind: &str) -> Option<(S
 
 /// The public fields of a struct with their docstrings.
 fn fields(text: &str, structure: &str) -> Option<Vec<Field>> {
-    let body = text.split_once(&format!("pub struct {structure} {{\n"))?.1.split("\n}").next()?;
+    let body = text
+        .split_once(&format!("pub struct {structure} {{\n"))?
+        .1
+        .split("\n}")
+        .next()?;
     let (mut found, mut says) = (Vec::new(), Vec::new());
     let mut skipped = false;
     for line in body.lines().map(str::trim) {
@@ -122,9 +159,19 @@ fn fields(text: &str, structure: &str) -> Option<Vec<Field>> {
             skipped = true;
         } else if skipped && line.starts_with("pub ") {
             (skipped, says) = (false, Vec::new());
-        } else if let Some((name, kind)) = line.strip_prefix("pub ").and_then(|field| field.split_once(": ")) {
-            let (kind, says) = (kind.trim_end_matches(','), std::mem::take(&mut says).join(" "));
-            found.push(Field { name: name.to_owned(), kind: kind.to_owned(), says });
+        } else if let Some((name, kind)) = line
+            .strip_prefix("pub ")
+            .and_then(|field| field.split_once(": "))
+        {
+            let (kind, says) = (
+                kind.trim_end_matches(','),
+                std::mem::take(&mut says).join(" "),
+            );
+            found.push(Field {
+                name: name.to_owned(),
+                kind: kind.to_owned(),
+                says,
+            });
         }
     }
     Some(found)
@@ -134,8 +181,13 @@ fn fields(text: &str, structure: &str) -> Option<Vec<Field>> {
 fn printed() -> String {
     let folder = Folder::new();
     let mut command = Command::new(env!("CARGO_BIN_EXE_thinkd"));
-    let output =
-        command.arg("config").env_clear().env("THINKD_MODEL", "m").current_dir(folder.path()).output().unwrap();
+    let output = command
+        .arg("config")
+        .env_clear()
+        .env("THINKD_MODEL", "m")
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -146,7 +198,10 @@ fn defaults(printed: &str) -> BTreeMap<String, String> {
         if let Some(name) = line.strip_prefix('[') {
             section = format!("{}.", name.trim_end_matches(']'));
         } else if let Some((key, value)) = line.split_once(" = ") {
-            found.insert(format!("{section}{key}"), value.trim_matches('"').to_owned());
+            found.insert(
+                format!("{section}{key}"),
+                value.trim_matches('"').to_owned(),
+            );
         }
     }
     found.remove("models.low.model"); // ours, above
@@ -155,10 +210,17 @@ fn defaults(printed: &str) -> BTreeMap<String, String> {
 
 /// The environment names that are shorter than the rule makes them, with their keys.
 fn aliases(text: &str) -> Vec<(String, String)> {
-    let table =
-        text.split("const ALIASES").nth(1).and_then(|rest| rest.split("];").next()).expect("the table of aliases");
+    let table = text
+        .split("const ALIASES")
+        .nth(1)
+        .and_then(|rest| rest.split("];").next())
+        .expect("the table of aliases");
     let pair = |line: &str| {
-        let (name, key) = line.trim().strip_prefix("(\"")?.strip_suffix("\"),")?.split_once("\", \"")?;
+        let (name, key) = line
+            .trim()
+            .strip_prefix("(\"")?
+            .strip_suffix("\"),")?
+            .split_once("\", \"")?;
         Some((name.to_owned(), key.to_owned()))
     };
     table.lines().filter_map(pair).collect()
@@ -174,12 +236,24 @@ fn write(
     for Section { places, keys, .. } in sections.iter().filter(|section| !section.keys.is_empty()) {
         let title = |path: &String| {
             let list = path.strip_suffix(']').map(|path| format!("`[[{path}]]`"));
-            if path.is_empty() { "At the top".to_owned() } else { list.unwrap_or_else(|| format!("`[{path}]`")) }
+            if path.is_empty() {
+                "At the top".to_owned()
+            } else {
+                list.unwrap_or_else(|| format!("`[{path}]`"))
+            }
         };
         let titles: Vec<String> = places.iter().map(|(path, _)| title(path)).collect();
         write!(page, "\n## {}\n\n", titles.join(", ")).unwrap();
-        for ((_, says), title) in places.iter().zip(&titles).filter(|((_, says), _)| !says.is_empty()) {
-            let which = if places.len() > 1 { format!("- {title}: ") } else { String::new() };
+        for ((_, says), title) in places
+            .iter()
+            .zip(&titles)
+            .filter(|((_, says), _)| !says.is_empty())
+        {
+            let which = if places.len() > 1 {
+                format!("- {title}: ")
+            } else {
+                String::new()
+            };
             writeln!(page, "{which}{says}").unwrap();
         }
         if places.iter().any(|(_, says)| !says.is_empty()) {
@@ -188,12 +262,27 @@ fn write(
         page.push_str("| key | also | default | what it is |\n| --- | --- | --- | --- |\n");
         for Field { name, says, .. } in keys {
             let paths: Vec<String> = places.iter().map(|(path, _)| join(path, name)).collect();
-            let names = aliases.iter().filter(|(_, key)| paths.contains(key)).map(|(name, _)| format!(" `{name}`"));
+            let names = aliases
+                .iter()
+                .filter(|(_, key)| paths.contains(key))
+                .map(|(name, _)| format!(" `{name}`"));
             let also = names.collect::<Vec<_>>().join(",");
-            let key = if places.len() > 1 { format!("….{name}") } else { paths[0].clone() };
-            let default = paths.iter().find_map(|path| defaults.get(path)).map(|value| format!(" `{value}`"));
-            writeln!(page, "| `{key}` |{also} |{} | {} |", default.unwrap_or_default(), says.replace('|', "\\|"))
-                .unwrap();
+            let key = if places.len() > 1 {
+                format!("….{name}")
+            } else {
+                paths[0].clone()
+            };
+            let default = paths
+                .iter()
+                .find_map(|path| defaults.get(path))
+                .map(|value| format!(" `{value}`"));
+            writeln!(
+                page,
+                "| `{key}` |{also} |{} | {} |",
+                default.unwrap_or_default(),
+                says.replace('|', "\\|")
+            )
+            .unwrap();
         }
     }
     page
@@ -201,5 +290,9 @@ fn write(
 
 fn join(path: &str, name: &str) -> String {
     let path = path.trim_end_matches(']');
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
 }

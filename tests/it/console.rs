@@ -11,11 +11,17 @@ fn dist() -> PathBuf {
 /// The files of a folder, by their names below it.
 fn files(folder: &Path) -> Vec<String> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+    for entry in
+        std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+    {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
         match entry.file_type().unwrap().is_dir() {
-            true => names.extend(files(&entry.path()).into_iter().map(|below| format!("{name}/{below}"))),
+            true => names.extend(
+                files(&entry.path())
+                    .into_iter()
+                    .map(|below| format!("{name}/{below}")),
+            ),
             false => names.push(name),
         }
     }
@@ -28,21 +34,29 @@ async fn asked(
     path: &str,
     headers: &[(&str, &str)],
 ) -> (u16, reqwest::header::HeaderMap, Vec<u8>) {
-    let request =
-        headers.iter().fold(app.request(method, path), |request, (name, value)| request.header(*name, *value));
+    let request = headers
+        .iter()
+        .fold(app.request(method, path), |request, (name, value)| {
+            request.header(*name, *value)
+        });
     let response = within("an answer", request.send()).await.unwrap();
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     (status, headers, response.bytes().await.unwrap().to_vec())
 }
 
 fn header<'a>(headers: &'a reqwest::header::HeaderMap, name: &str) -> &'a str {
-    headers.get(name).map_or("", |value| value.to_str().unwrap())
+    headers
+        .get(name)
+        .map_or("", |value| value.to_str().unwrap())
 }
 
 /// A server that lets nobody in without a key.
 async fn locked() -> App {
     let stub = Stub::start().await;
-    Setup::new(Medium::sqlite(), &stub).env("THINKD_TOKEN", "the-token-of-this-server").start_bare().await
+    Setup::new(Medium::sqlite(), &stub)
+        .env("THINKD_TOKEN", "the-token-of-this-server")
+        .start_bare()
+        .await
 }
 
 // Without credentials, byte for byte, with a policy under which nothing from elsewhere runs; asked for again, it is not sent again.
@@ -50,32 +64,68 @@ async fn locked() -> App {
 async fn every_file_of_the_console_is_served_without_credentials_and_under_a_strict_policy() {
     let app = locked().await;
     let names = files(&dist());
-    assert!(names.iter().any(|name| name == "index.html"), "there is no page among {names:?}");
+    assert!(
+        names.iter().any(|name| name == "index.html"),
+        "there is no page among {names:?}"
+    );
     for name in names {
         let path = format!("/console/{}", if name == "index.html" { "" } else { &name });
         let (status, headers, bytes) = asked(&app, "GET", &path, &[]).await;
-        let bytes = if header(&headers, "content-encoding") == "gzip" { unpacked(&bytes) } else { bytes };
-        assert_eq!((status, bytes == std::fs::read(dist().join(&name)).unwrap()), (200, true), "{path}");
+        let bytes = if header(&headers, "content-encoding") == "gzip" {
+            unpacked(&bytes)
+        } else {
+            bytes
+        };
+        assert_eq!(
+            (status, bytes == std::fs::read(dist().join(&name)).unwrap()),
+            (200, true),
+            "{path}"
+        );
         let policy = header(&headers, "content-security-policy");
-        for rule in
-            ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"]
-        {
+        for rule in [
+            "default-src 'none'",
+            "script-src 'self'",
+            "frame-ancestors 'none'",
+            "require-trusted-types-for 'script'",
+        ] {
             assert!(policy.contains(rule), "{path}: {policy}");
         }
-        assert!(!policy.contains("unsafe") && !policy.contains("http"), "{path}: {policy}");
-        for (expected, value) in
-            [("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer"), ("cache-control", "no-cache")]
-        {
+        assert!(
+            !policy.contains("unsafe") && !policy.contains("http"),
+            "{path}: {policy}"
+        );
+        for (expected, value) in [
+            ("x-content-type-options", "nosniff"),
+            ("referrer-policy", "no-referrer"),
+            ("cache-control", "no-cache"),
+        ] {
             assert_eq!(header(&headers, expected), value, "{path}");
         }
-        assert_ne!(header(&headers, "content-type"), "application/octet-stream", "{path}");
+        assert_ne!(
+            header(&headers, "content-type"),
+            "application/octet-stream",
+            "{path}"
+        );
 
         let tag = header(&headers, "etag").to_owned();
-        let (status, again, bytes) =
-            asked(&app, "GET", &path, &[("if-none-match", &format!("\"other\", W/{tag}"))]).await;
-        assert_eq!((status, bytes.len(), header(&again, "etag")), (304, 0, tag.as_str()), "{path}");
+        let (status, again, bytes) = asked(
+            &app,
+            "GET",
+            &path,
+            &[("if-none-match", &format!("\"other\", W/{tag}"))],
+        )
+        .await;
+        assert_eq!(
+            (status, bytes.len(), header(&again, "etag")),
+            (304, 0, tag.as_str()),
+            "{path}"
+        );
         let (status, head, bytes) = asked(&app, "HEAD", &path, &[]).await;
-        assert_eq!((status, bytes.len(), header(&head, "etag")), (200, 0, tag.as_str()), "{path}");
+        assert_eq!(
+            (status, bytes.len(), header(&head, "etag")),
+            (200, 0, tag.as_str()),
+            "{path}"
+        );
     }
 }
 
@@ -83,10 +133,23 @@ async fn every_file_of_the_console_is_served_without_credentials_and_under_a_str
 #[tokio::test]
 async fn the_console_is_sent_compressed() {
     let app = locked().await;
-    for (name, encoding) in [("index.html", ""), ("assets/index.js", "gzip"), ("assets/style.css", "gzip")] {
-        let (status, headers, _) =
-            asked(&app, "GET", &format!("/console/{name}"), &[("accept-encoding", "gzip")]).await;
-        assert_eq!((status, header(&headers, "content-encoding")), (200, encoding), "{name}");
+    for (name, encoding) in [
+        ("index.html", ""),
+        ("assets/index.js", "gzip"),
+        ("assets/style.css", "gzip"),
+    ] {
+        let (status, headers, _) = asked(
+            &app,
+            "GET",
+            &format!("/console/{name}"),
+            &[("accept-encoding", "gzip")],
+        )
+        .await;
+        assert_eq!(
+            (status, header(&headers, "content-encoding")),
+            (200, encoding),
+            "{name}"
+        );
     }
 }
 
@@ -126,16 +189,33 @@ async fn nothing_but_the_consoles_own_files_is_served_below_it() {
     ];
     for name in names {
         // As it stands here: a library would tidy the path up.
-        let head = format!("GET /console/{name} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", app.address);
+        let head = format!(
+            "GET /console/{name} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n",
+            app.address
+        );
         let answer = raw_answer(&app.address, &head).await;
-        let status: u16 = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        let status: u16 = answer
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok())
+            .unwrap_or(0);
         assert!(status == 404 || status == 400, "{name}: {answer}");
-        assert!(answer.contains("application/problem+json"), "{name}: {answer}");
+        assert!(
+            answer.contains("application/problem+json"),
+            "{name}: {answer}"
+        );
     }
     for method in ["POST", "PUT", "DELETE"] {
-        assert_eq!(asked(&app, method, "/console/", &[]).await.0, 405, "{method}");
+        assert_eq!(
+            asked(&app, method, "/console/", &[]).await.0,
+            405,
+            "{method}"
+        );
     }
-    assert_eq!(leads_to(&app, "/console").await.as_deref(), Some("/console/"));
+    assert_eq!(
+        leads_to(&app, "/console").await.as_deref(),
+        Some("/console/")
+    );
 }
 
 async fn raw_answer(address: &str, request: &str) -> String {
@@ -143,17 +223,27 @@ async fn raw_answer(address: &str, request: &str) -> String {
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut bytes = Vec::new();
-    within("an answer", stream.read_to_end(&mut bytes)).await.unwrap();
+    within("an answer", stream.read_to_end(&mut bytes))
+        .await
+        .unwrap();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Where an address leads, if the answer to it is that it leads elsewhere.
 async fn leads_to(app: &App, path: &str) -> Option<String> {
-    let head = format!("GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", app.address);
+    let head = format!(
+        "GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n",
+        app.address
+    );
     let answer = raw_answer(&app.address, &head).await;
     let mut lines = answer.split("\r\n");
-    assert!(lines.next().is_some_and(|line| line.contains(" 303 ")), "{path}: {answer}");
-    lines.find_map(|line| line.strip_prefix("location: ")).map(str::to_owned)
+    assert!(
+        lines.next().is_some_and(|line| line.contains(" 303 ")),
+        "{path}: {answer}"
+    );
+    lines
+        .find_map(|line| line.strip_prefix("location: "))
+        .map(str::to_owned)
 }
 
 // People come to the page, sockets to the socket; where the operator wants no console there is none.
@@ -165,7 +255,10 @@ async fn the_root_leads_people_to_the_console_and_stays_a_socket() {
     let mut socket = Socket::connect(&format!("ws://{}/", app.address)).await;
     assert_eq!(socket.next().await.unwrap()["type"], "hello");
 
-    let without = Setup::new(Medium::sqlite(), &stub).env("THINKD_CONSOLE", false).start().await;
+    let without = Setup::new(Medium::sqlite(), &stub)
+        .env("THINKD_CONSOLE", false)
+        .start()
+        .await;
     assert_eq!(leads_to(&without, "/").await.as_deref(), Some("/docs"));
     for path in ["/console", "/console/", "/console/index.html"] {
         without.get(path).await.expect_problem(404, "not-found");

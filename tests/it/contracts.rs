@@ -12,8 +12,12 @@ use thinkd::event::catalogue;
 use crate::support::*;
 
 fn is_fresh(path: &str, document: &str, command: &str) {
-    let committed = std::fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap_or_default();
-    assert!(committed == document, "{path} is stale: cargo run -- {command} > {path}");
+    let committed = std::fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR")))
+        .unwrap_or_default();
+    assert!(
+        committed == document,
+        "{path} is stale: cargo run -- {command} > {path}"
+    );
 }
 
 #[test]
@@ -29,31 +33,57 @@ fn the_openapi_document_is_committed_and_fresh() {
 /// What the programs carry that users get.
 #[test]
 fn the_short_forms_of_both_documents_are_committed_and_fresh() {
-    generated::is_fresh_packed("server/edge/docs/openapi.min.json.z", &openapi::value().to_string());
-    generated::is_fresh_packed("server/edge/docs/asyncapi.min.json.z", &asyncapi::value().to_string());
+    generated::is_fresh_packed(
+        "server/edge/docs/openapi.min.json.z",
+        &openapi::value().to_string(),
+    );
+    generated::is_fresh_packed(
+        "server/edge/docs/asyncapi.min.json.z",
+        &asyncapi::value().to_string(),
+    );
     generated::is_fresh_packed("server/edge/docs/asyncapi.yaml.z", &asyncapi::document());
 }
 
 /// The names of the types that are schemas: of two of one name, the document would have only one.
 fn schemas(text: &str) -> Vec<String> {
     let of = |part: &str| {
-        let item = part.lines().find(|line| line.contains("pub struct ") || line.contains("pub enum "))?;
-        let name = item.split_once("struct ").or_else(|| item.split_once("enum "))?.1;
-        Some(name.split(|it: char| !it.is_alphanumeric() && it != '_').next()?.to_owned())
+        let item = part
+            .lines()
+            .find(|line| line.contains("pub struct ") || line.contains("pub enum "))?;
+        let name = item
+            .split_once("struct ")
+            .or_else(|| item.split_once("enum "))?
+            .1;
+        Some(
+            name.split(|it: char| !it.is_alphanumeric() && it != '_')
+                .next()?
+                .to_owned(),
+        )
     };
     let derived = text.split("#[derive(").skip(1);
     derived
-        .filter(|part| part.split(")]").next().is_some_and(|list| list.contains("ToSchema")))
+        .filter(|part| {
+            part.split(")]")
+                .next()
+                .is_some_and(|list| list.contains("ToSchema"))
+        })
         .filter_map(of)
         .collect()
 }
 
 #[test]
 fn no_two_schemas_of_the_openapi_document_have_one_name() {
-    let mut names: Vec<String> = imports::sources().values().flat_map(|text| schemas(text)).collect();
+    let mut names: Vec<String> = imports::sources()
+        .values()
+        .flat_map(|text| schemas(text))
+        .collect();
     assert!(names.len() > 100, "the schemas are found: {names:?}");
     names.sort();
-    let twice: Vec<&String> = names.windows(2).filter(|two| two[0] == two[1]).map(|two| &two[0]).collect();
+    let twice: Vec<&String> = names
+        .windows(2)
+        .filter(|two| two[0] == two[1])
+        .map(|two| &two[0])
+        .collect();
     assert!(twice.is_empty(), "{twice:?}");
     let twins = "#[derive(Debug, ToSchema)]\npub struct One {}\n#[derive(Debug)]\npub struct Two {}\n#[derive(ToSchema)]\n/// It.\npub enum One {}";
     assert_eq!(schemas(twins), ["One", "One"]);
@@ -62,7 +92,11 @@ fn no_two_schemas_of_the_openapi_document_have_one_name() {
 #[test]
 fn the_documents_of_events_are_committed_and_fresh() {
     is_fresh("docs/events.md", &catalogue::markdown(), "facts");
-    is_fresh("docs/events.d.ts", &catalogue::typescript(), "facts --typescript");
+    is_fresh(
+        "docs/events.d.ts",
+        &catalogue::typescript(),
+        "facts --typescript",
+    );
 }
 
 #[test]
@@ -70,13 +104,25 @@ fn d4_01_every_example_of_the_asyncapi_document_is_a_frame_that_the_server_reads
     let document = asyncapi::value();
     let mut read = 0;
     for (_, operation) in document["operations"].as_object().unwrap() {
-        let name = operation["messages"][0]["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
-        for example in document["components"]["messages"][name]["examples"].as_array().unwrap() {
+        let name = operation["messages"][0]["$ref"]
+            .as_str()
+            .unwrap()
+            .rsplit('/')
+            .next()
+            .unwrap();
+        for example in document["components"]["messages"][name]["examples"]
+            .as_array()
+            .unwrap()
+        {
             let example = &example["payload"];
             match operation["action"].as_str().unwrap() {
                 "receive" => {
                     let framed = frame::read(&example.to_string(), &Limits::default());
-                    assert!(framed.frame.is_ok(), "{name}: {example}: {:?}", framed.frame);
+                    assert!(
+                        framed.frame.is_ok(),
+                        "{name}: {example}: {:?}",
+                        framed.frame
+                    );
                 }
                 _ => {
                     let frame: ServerFrame = serde_json::from_value(example.clone()).unwrap();
@@ -99,7 +145,10 @@ fn every_reference_in_the_documents_leads_somewhere() {
         assert!(!references.is_empty());
         for reference in references {
             let pointer = reference.strip_prefix('#').unwrap();
-            assert!(document.pointer(pointer).is_some(), "{reference} leads nowhere");
+            assert!(
+                document.pointer(pointer).is_some(),
+                "{reference} leads nowhere"
+            );
         }
     }
 }
@@ -107,8 +156,15 @@ fn every_reference_in_the_documents_leads_somewhere() {
 fn collect(value: &Value, references: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
-            references.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
-            members.values().for_each(|value| collect(value, references));
+            references.extend(
+                members
+                    .get("$ref")
+                    .and_then(Value::as_str)
+                    .map(str::to_owned),
+            );
+            members
+                .values()
+                .for_each(|value| collect(value, references));
         }
         Value::Array(items) => items.iter().for_each(|value| collect(value, references)),
         _ => {}
@@ -123,23 +179,46 @@ async fn every_operation_of_the_openapi_document_is_served_with_its_parameters()
     let document = serde_json::to_value(openapi::value()).unwrap();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
-            let place = path.replace(['{', '}'], "").replace("event_id", "00000000-0000-7000-8000-000000000000");
+            let place = path
+                .replace(['{', '}'], "")
+                .replace("event_id", "00000000-0000-7000-8000-000000000000");
             let place = place.replace("/threads/thread", "/threads/nobody.child");
             let none = Vec::new();
             let parameters = operation["parameters"].as_array().unwrap_or(&none);
-            let named = parameters.iter().filter(|parameter| parameter["in"] == "query");
-            for name in named.map(|parameter| parameter["name"].as_str().unwrap()).chain(["unheard-of"]) {
+            let named = parameters
+                .iter()
+                .filter(|parameter| parameter["in"] == "query");
+            for name in named
+                .map(|parameter| parameter["name"].as_str().unwrap())
+                .chain(["unheard-of"])
+            {
                 // A value that only parameters of any text take.
                 let request = app.request(&method.to_uppercase(), &format!("{place}?{name}=%21"));
                 let request = request.query(&others(operation, name));
                 let response = within("an answer", request.send()).await.unwrap();
                 let status = response.status();
                 // A stream has no end to wait for.
-                let text = if status.is_success() { String::new() } else { response.text().await.unwrap() };
+                let text = if status.is_success() {
+                    String::new()
+                } else {
+                    response.text().await.unwrap()
+                };
                 let what = format!("{method} {path} {name}: {status} {text}");
-                assert!(status != 405 && !text.contains("nothing at this address"), "{what}");
-                if method == "get" && !matches!(path.as_str(), "/livez" | "/readyz" | "/metrics" | "/metadata") {
-                    assert_eq!(text.contains("is not known here"), name == "unheard-of", "{what}");
+                assert!(
+                    status != 405 && !text.contains("nothing at this address"),
+                    "{what}"
+                );
+                if method == "get"
+                    && !matches!(
+                        path.as_str(),
+                        "/livez" | "/readyz" | "/metrics" | "/metadata"
+                    )
+                {
+                    assert_eq!(
+                        text.contains("is not known here"),
+                        name == "unheard-of",
+                        "{what}"
+                    );
                 }
             }
         }
@@ -149,8 +228,11 @@ async fn every_operation_of_the_openapi_document_is_served_with_its_parameters()
 /// The parameters without which an operation does nothing, but for this one.
 fn others(operation: &Value, name: &str) -> Vec<(String, String)> {
     let all = operation["parameters"].as_array().into_iter().flatten();
-    let needed = all.filter(|it| it["in"] == "query" && it["required"] == true && it["name"] != name);
-    needed.map(|it| (it["name"].as_str().unwrap().to_owned(), "main".to_owned())).collect()
+    let needed =
+        all.filter(|it| it["in"] == "query" && it["required"] == true && it["name"] != name);
+    needed
+        .map(|it| (it["name"].as_str().unwrap().to_owned(), "main".to_owned()))
+        .collect()
 }
 
 #[test]
@@ -162,35 +244,63 @@ fn no_member_of_the_openapi_document_is_null() {
         }
     }
     let mut found = Vec::new();
-    nulls(&serde_json::to_value(openapi::value()).unwrap(), "", &mut found);
+    nulls(
+        &serde_json::to_value(openapi::value()).unwrap(),
+        "",
+        &mut found,
+    );
     assert_eq!(found, Vec::<String>::new());
 }
 
 #[test]
 fn what_is_closed_is_said_to_be_and_the_stream_has_a_type() {
     let document = serde_json::to_value(openapi::value()).unwrap();
-    for closed in ["Meta", "Event", "CreateThread", "NewSubmodule", "PostMessage", "Media"] {
+    for closed in [
+        "Meta",
+        "Event",
+        "CreateThread",
+        "NewSubmodule",
+        "PostMessage",
+        "Media",
+    ] {
         let schema = &document["components"]["schemas"][closed];
         assert_eq!(schema["additionalProperties"], false, "{closed}: {schema}");
     }
     let asyncapi = asyncapi::value();
-    assert_eq!(asyncapi["components"]["schemas"]["Meta"]["additionalProperties"], false);
-    assert!(
-        serde_json::from_value::<thinkd::event::envelope::Meta>(serde_json::json!({ "tags": [], "cause": 1 })).is_err()
+    assert_eq!(
+        asyncapi["components"]["schemas"]["Meta"]["additionalProperties"],
+        false
     );
-    let stream =
-        &document["paths"]["/events/stream"]["get"]["responses"]["200"]["content"]["text/event-stream"]["schema"];
+    assert!(
+        serde_json::from_value::<thinkd::event::envelope::Meta>(
+            serde_json::json!({ "tags": [], "cause": 1 })
+        )
+        .is_err()
+    );
+    let stream = &document["paths"]["/events/stream"]["get"]["responses"]["200"]["content"]["text/event-stream"]
+        ["schema"];
     assert_eq!(stream["type"], "array", "{stream}");
-    let sent = document["components"]["schemas"]["Sent"]["properties"].as_object().unwrap();
+    let sent = document["components"]["schemas"]["Sent"]["properties"]
+        .as_object()
+        .unwrap();
     assert_eq!(sent.keys().collect::<Vec<_>>(), ["data", "id"]);
-    assert!(sent["data"].to_string().contains("#/components/schemas/Event"), "{sent:?}");
+    assert!(
+        sent["data"]
+            .to_string()
+            .contains("#/components/schemas/Event"),
+        "{sent:?}"
+    );
 }
 
 /// Whether a schema of the document lets the value through.
 fn fits(document: &Value, schema: &Value, value: &Value) -> bool {
     let mut whole = schema.clone();
     whole["components"] = document["components"].clone();
-    jsonschema::options().should_validate_formats(true).build(&whole).unwrap().is_valid(value)
+    jsonschema::options()
+        .should_validate_formats(true)
+        .build(&whole)
+        .unwrap()
+        .is_valid(value)
 }
 
 // The document draws the same line as the server: what it lets through is not refused for its form, and what it does not is.
@@ -216,28 +326,77 @@ async fn the_openapi_document_lets_through_what_the_server_takes_and_nothing_els
         &long[..32],
         &long[..33],
     ];
-    let ids = ["0193b6c2-7c2e-7aaa-8000-0123456789ab", "0193b6c27c2e7aaa80000123456789ab", "x", ""];
+    let ids = [
+        "0193b6c2-7c2e-7aaa-8000-0123456789ab",
+        "0193b6c27c2e7aaa80000123456789ab",
+        "x",
+        "",
+    ];
     let mut bodies: Vec<(&str, &str, Value)> = Vec::new();
     for text in texts {
-        for member in ["label", "title", "prompt", "policy", "tier", "kind", "commit", "language"] {
-            bodies.push(("/threads", "CreateThread", serde_json::json!({ member: text })));
+        for member in [
+            "label", "title", "prompt", "policy", "tier", "kind", "commit", "language",
+        ] {
+            bodies.push((
+                "/threads",
+                "CreateThread",
+                serde_json::json!({ member: text }),
+            ));
         }
-        bodies.push(("/threads", "CreateThread", serde_json::json!({ "submodules": [text] })));
+        bodies.push((
+            "/threads",
+            "CreateThread",
+            serde_json::json!({ "submodules": [text] }),
+        ));
         let contact = serde_json::json!({ "name": text, "thread": "main", "description": text });
-        bodies.push(("/threads", "CreateThread", serde_json::json!({ "contacts": [contact] })));
-        bodies.push(("/submodules", "NewSubmodule", serde_json::json!({ "name": text, "prompt": "x" })));
-        bodies.push(("/submodules", "NewSubmodule", serde_json::json!({ "name": "x", "prompt": text })));
-        bodies.push(("/threads/t/messages", "PostMessage", serde_json::json!({ "text": text })));
+        bodies.push((
+            "/threads",
+            "CreateThread",
+            serde_json::json!({ "contacts": [contact] }),
+        ));
+        bodies.push((
+            "/submodules",
+            "NewSubmodule",
+            serde_json::json!({ "name": text, "prompt": "x" }),
+        ));
+        bodies.push((
+            "/submodules",
+            "NewSubmodule",
+            serde_json::json!({ "name": "x", "prompt": text }),
+        ));
+        bodies.push((
+            "/threads/t/messages",
+            "PostMessage",
+            serde_json::json!({ "text": text }),
+        ));
         bodies.push((
             "/threads/t/messages",
             "PostMessage",
             serde_json::json!({ "text": "x", "id": text.get(..300).unwrap_or(text) }),
         ));
-        bodies.push(("/threads/t/messages", "PostMessage", serde_json::json!({ "text": "x", "type": text })));
-        bodies.push(("/threads/t/messages", "PostMessage", serde_json::json!({ "images": [{}] })));
-        bodies.push(("/threads/t/messages", "PostMessage", serde_json::json!({ "text": text, "images": [] })));
+        bodies.push((
+            "/threads/t/messages",
+            "PostMessage",
+            serde_json::json!({ "text": "x", "type": text }),
+        ));
+        bodies.push((
+            "/threads/t/messages",
+            "PostMessage",
+            serde_json::json!({ "images": [{}] }),
+        ));
+        bodies.push((
+            "/threads/t/messages",
+            "PostMessage",
+            serde_json::json!({ "text": text, "images": [] }),
+        ));
     }
-    let when = |when: Value| ("/schedules", "NewSchedule", serde_json::json!({ "name": "s", "when": when }));
+    let when = |when: Value| {
+        (
+            "/schedules",
+            "NewSchedule",
+            serde_json::json!({ "name": "s", "when": when }),
+        )
+    };
     for when_is in [
         serde_json::json!({ "kind": "once", "at": "2999-12-01T09:00:00+01:00" }),
         serde_json::json!({ "kind": "once", "at": "tomorrow" }),
@@ -275,10 +434,18 @@ async fn the_openapi_document_lets_through_what_the_server_takes_and_nothing_els
         ("event", serde_json::json!("Odd Name")),
         ("cron", serde_json::json!("* * * * *")),
     ] {
-        bodies.push(("/schedules", "NewSchedule", serde_json::json!({ "name": "s", "when": every, member: value })));
+        bodies.push((
+            "/schedules",
+            "NewSchedule",
+            serde_json::json!({ "name": "s", "when": every, member: value }),
+        ));
     }
     for id in ids {
-        bodies.push(("/threads/t/messages", "PostMessage", serde_json::json!({ "text": id, "event_id": id })));
+        bodies.push((
+            "/threads/t/messages",
+            "PostMessage",
+            serde_json::json!({ "text": id, "event_id": id }),
+        ));
         bodies.push((
             "/pipelines/summary",
             "StartRun",
@@ -292,15 +459,23 @@ async fn the_openapi_document_lets_through_what_the_server_takes_and_nothing_els
         let answer = app.post(path, body.clone()).await;
         let shown: String = body.to_string().chars().take(200).collect();
         let of_form = matches!(answer.status, 400 | 415);
-        assert_eq!(!of_form, fits, "{path} {shown}: the document says {fits}, the server {}", answer.text);
+        assert_eq!(
+            !of_form, fits,
+            "{path} {shown}: the document says {fits}, the server {}",
+            answer.text
+        );
         *(if of_form { &mut refused } else { &mut taken }) += 1;
     }
     assert!(taken > 30 && refused > 60, "{taken} {refused}");
     let mut compared = 0;
     for (path, item) in document["paths"].as_object().unwrap() {
-        let parameters = item["get"]["parameters"].as_array().cloned().unwrap_or_default();
-        for parameter in
-            parameters.iter().filter(|it| it["in"] == "query" && it["name"] != "cursor" && !path.contains('{'))
+        let parameters = item["get"]["parameters"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        for parameter in parameters
+            .iter()
+            .filter(|it| it["in"] == "query" && it["name"] != "cursor" && !path.contains('{'))
         {
             let name = parameter["name"].as_str().unwrap();
             for given in [
@@ -323,14 +498,18 @@ async fn the_openapi_document_lets_through_what_the_server_takes_and_nothing_els
                 "9007199254740992",
             ] {
                 let numeric = serde_json::from_str::<Value>(given).unwrap_or_else(|_| given.into());
-                let wants_text = parameter["schema"]["type"] == "string" || parameter["schema"].get("$ref").is_some();
+                let wants_text = parameter["schema"]["type"] == "string"
+                    || parameter["schema"].get("$ref").is_some();
                 let value = match (name, wants_text) {
                     ("tags", _) => serde_json::json!([given]),
                     (_, true) => given.into(),
                     _ => numeric,
                 };
                 let fits = fits(&document, &parameter["schema"], &value);
-                let request = app.request("GET", path).query(&[(name, given)]).query(&others(&item["get"], name));
+                let request = app
+                    .request("GET", path)
+                    .query(&[(name, given)])
+                    .query(&others(&item["get"], name));
                 let response = within("an answer", request.send()).await.unwrap();
                 let of_form = response.status() == 400;
                 assert_eq!(

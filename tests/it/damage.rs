@@ -13,27 +13,41 @@ const PAGE: usize = 4096;
 
 /// A log of some turns in one file, and what each of its pages is: of which table, and of what kind.
 async fn log_file(stub: &Stub) -> (App, Vec<(usize, String, String)>) {
-    let mut app = Setup::new(Medium::sqlite(), stub).voices(&["a"]).start().await;
+    let mut app = Setup::new(Medium::sqlite(), stub)
+        .voices(&["a"])
+        .start()
+        .await;
     for n in 0..12 {
         // Some longer than a page.
         app.tell(&format!("{n} {}", "word ".repeat(n * 300))).await;
     }
-    app.request("POST", "/blobs").header("content-type", "image/png").body(png()).send().await.unwrap();
-    assert!(app.stop().await.success());
-    let mut connection = SqliteConnection::connect(app.database()).await.unwrap();
-    let pages: Vec<(i64, String, String)> = sqlx::query_as("select pageno, name, pagetype from dbstat order by pageno")
-        .fetch_all(&mut connection)
+    app.request("POST", "/blobs")
+        .header("content-type", "image/png")
+        .body(png())
+        .send()
         .await
         .unwrap();
+    assert!(app.stop().await.success());
+    let mut connection = SqliteConnection::connect(app.database()).await.unwrap();
+    let pages: Vec<(i64, String, String)> =
+        sqlx::query_as("select pageno, name, pagetype from dbstat order by pageno")
+            .fetch_all(&mut connection)
+            .await
+            .unwrap();
     connection.close().await.unwrap();
-    let pages = pages.into_iter().map(|(number, name, kind)| (usize::try_from(number).unwrap(), name, kind)).collect();
+    let pages = pages
+        .into_iter()
+        .map(|(number, name, kind)| (usize::try_from(number).unwrap(), name, kind))
+        .collect();
     (app, pages)
 }
 
 /// An image of more than a page.
 fn png() -> Vec<u8> {
     use base64::Engine as _;
-    let mut bytes = base64::engine::general_purpose::STANDARD.decode(crate::boundary::PNG).unwrap();
+    let mut bytes = base64::engine::general_purpose::STANDARD
+        .decode(crate::boundary::PNG)
+        .unwrap();
     bytes.extend(noise(1, 3 * PAGE));
     bytes
 }
@@ -74,28 +88,45 @@ async fn a_log_with_a_page_of_noise_is_not_served_and_the_page_is_named() {
     let (app, pages) = log_file(&stub).await;
     let file = app.folder().join("thinkd.db");
     let whole = std::fs::read(&file).unwrap();
-    let needed: Vec<_> =
-        sample(&pages).into_iter().filter(|(_, name, _)| name == "events" || name == "sqlite_schema").collect();
+    let needed: Vec<_> = sample(&pages)
+        .into_iter()
+        .filter(|(_, name, _)| name == "events" || name == "sqlite_schema")
+        .collect();
     assert!(needed.len() > 5, "{pages:?}");
     for (page, name, kind) in needed {
         damage(&file, &whole, page);
         let url = app.database().to_owned();
         let ended = tokio::task::spawn_blocking(move || {
             let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_thinkd"));
-            command.env_clear().env("DATABASE_URL", url).env("THINKD_LISTEN", "127.0.0.1:0").stdin(Stdio::null());
+            command
+                .env_clear()
+                .env("DATABASE_URL", url)
+                .env("THINKD_LISTEN", "127.0.0.1:0")
+                .stdin(Stdio::null());
             command.stdout(Stdio::null()).stderr(Stdio::piped());
             let child = command.spawn().unwrap();
             watchdog::watch(child.id());
             (child.id(), child.wait_with_output().unwrap())
         });
-        let (id, ended) =
-            within(&format!("the end of a server whose page {page} ({name}, {kind}) is noise"), ended).await.unwrap();
+        let (id, ended) = within(
+            &format!("the end of a server whose page {page} ({name}, {kind}) is noise"),
+            ended,
+        )
+        .await
+        .unwrap();
         watchdog::forget(id);
         let said = String::from_utf8_lossy(&ended.stderr).to_lowercase();
         assert_eq!(ended.status.code(), Some(1), "{page} {name} {kind}: {said}");
         // A page of an event's long text is named by the page that leads to it.
-        let named = if kind == "overflow" { "page ".to_owned() } else { format!("page {page}") };
-        assert!(said.contains(&named) && said.contains("thinkd.db"), "{page} {name} {kind}: {said}");
+        let named = if kind == "overflow" {
+            "page ".to_owned()
+        } else {
+            format!("page {page}")
+        };
+        assert!(
+            said.contains(&named) && said.contains("thinkd.db"),
+            "{page} {name} {kind}: {said}"
+        );
     }
 }
 
@@ -111,12 +142,21 @@ async fn a_page_of_noise_elsewhere_is_found_while_the_server_works() {
     faults(&app, |count| count == 0).await;
     let checked = app.get("/readyz?full=true").await.expect(200)["checked"].clone();
     let at = thinkd::words::time::Timestamp::parse(checked["at"].as_str().unwrap()).unwrap();
-    assert!(before <= at && at <= thinkd::words::time::now(), "{checked}");
+    assert!(
+        before <= at && at <= thinkd::words::time::now(),
+        "{checked}"
+    );
     assert_eq!(checked["pages"], whole.len() / PAGE, "{checked}");
-    assert_eq!((checked["events"].as_u64().unwrap() > 12, &checked["faults"]), (true, &json!([])), "{checked}");
+    assert_eq!(
+        (checked["events"].as_u64().unwrap() > 12, &checked["faults"]),
+        (true, &json!([])),
+        "{checked}"
+    );
     assert!(app.stop().await.success());
     let needed = ["events_id", "contacts", "entries", "blobs", "mailboxes"];
-    let rest = sample(&pages).into_iter().filter(|(_, name, _)| needed.contains(&name.as_str()));
+    let rest = sample(&pages)
+        .into_iter()
+        .filter(|(_, name, _)| needed.contains(&name.as_str()));
     let mut seen = 0;
     for (page, name, kind) in rest {
         app.kill();
@@ -134,7 +174,10 @@ async fn a_page_of_noise_elsewhere_is_found_while_the_server_works() {
         })
         .await;
         let full = app.get("/readyz?full=true").await.expect(200);
-        assert!(!full["checked"]["faults"].as_array().unwrap().is_empty(), "{page} {name} {kind}: {full}");
+        assert!(
+            !full["checked"]["faults"].as_array().unwrap().is_empty(),
+            "{page} {name} {kind}: {full}"
+        );
         seen += 1;
     }
     assert!(seen > 3, "{pages:?}");
@@ -145,7 +188,9 @@ async fn faults(app: &App, expected: impl Fn(u64) -> bool) {
     within("a look through the whole file", async {
         loop {
             let metrics = app.get("/metrics").await.text;
-            let found = metrics.lines().find_map(|line| line.strip_prefix("thinkd_log_faults ")?.parse().ok());
+            let found = metrics
+                .lines()
+                .find_map(|line| line.strip_prefix("thinkd_log_faults ")?.parse().ok());
             if found.is_some_and(&expected) {
                 return;
             }

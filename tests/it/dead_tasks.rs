@@ -43,10 +43,17 @@ impl<S: tracing::Subscriber> Layer<S> for Panics {
 /// Passes when it is run as a test; is a server when it is started as one.
 #[test]
 fn a_server_whose_tasks_can_be_made_to_panic() {
-    let Ok(message) = std::env::var(PANICS_ON) else { return };
+    let Ok(message) = std::env::var(PANICS_ON) else {
+        return;
+    };
     let _ = rustls::crypto::ring::default_provider().install_default();
-    tracing_subscriber::registry().with(LevelFilter::WARN).with(Panics(message)).init();
-    let settings = Settings::load(&Flags::default(), &environment()).unwrap().settings;
+    tracing_subscriber::registry()
+        .with(LevelFilter::WARN)
+        .with(Panics(message))
+        .init();
+    let settings = Settings::load(&Flags::default(), &environment())
+        .unwrap()
+        .settings;
     if let Err(error) = app::serve(&settings, registry::built_in(), &catalogue::built_in()) {
         eprintln!("it ended: {error:#}");
         std::process::exit(1);
@@ -56,7 +63,10 @@ fn a_server_whose_tasks_can_be_made_to_panic() {
 /// The server ends, and says that it is for this task.
 async fn dies(medium: Medium, panics_on: &str, task: &str) {
     let stub = Stub::start().await;
-    stub.on(|r| r.is_decision() && r.says("for ever"), reply("never").never());
+    stub.on(
+        |r| r.is_decision() && r.says("for ever"),
+        reply("never").never(),
+    );
     let mut app = Setup::new(medium, &stub)
         .env(PANICS_ON, panics_on)
         .env("THINKD_RUNTIME__LEASE_MS", 900)
@@ -66,29 +76,52 @@ async fn dies(medium: Medium, panics_on: &str, task: &str) {
         .start()
         .await;
     let mut socket = app.socket().await;
-    assert_eq!(said(&socket.chat("hello").await), "ok: hello", "control: nothing has died");
+    assert_eq!(
+        said(&socket.chat("hello").await),
+        "ok: hello",
+        "control: nothing has died"
+    );
     socket.say_in("busy", "for ever").await;
-    stub.request(|r| r.is_decision() && r.says("for ever")).await;
+    stub.request(|r| r.is_decision() && r.says("for ever"))
+        .await;
     println!("making {task} panic");
     fail(&app).await;
     // Whatever comes of it.
-    let post = app.request("POST", "/threads/main/messages").json(&json!({ "text": "now" }));
+    let post = app
+        .request("POST", "/threads/main/messages")
+        .json(&json!({ "text": "now" }));
     let _ = post.send().await;
     assert_eq!(app.ended().await.code(), Some(1), "{task}");
-    assert!(app.output().contains(&format!("{task} panicked: as it was told to")), "{task}: {}", app.output());
+    assert!(
+        app.output()
+            .contains(&format!("{task} panicked: as it was told to")),
+        "{task}: {}",
+        app.output()
+    );
 }
 
 #[tokio::test]
 async fn d4_57_the_first_task_that_dies_ends_the_server_with_its_name() {
     let logs = [
-        ("could not look for waiting threads", "the search for threads that wait"),
+        (
+            "could not look for waiting threads",
+            "the search for threads that wait",
+        ),
         ("leases could not be renewed", "the renewal of leases"),
         ("timers that are due could not be looked for", "the timers"),
-        ("not listening to other servers", "listening to other servers"),
-        ("what followers were not told of cannot be read", "telling followers what they missed"),
+        (
+            "not listening to other servers",
+            "listening to other servers",
+        ),
+        (
+            "what followers were not told of cannot be read",
+            "telling followers what they missed",
+        ),
     ];
     for (panics_on, task) in logs {
-        let Some(medium) = Medium::postgres().await else { return };
+        let Some(medium) = Medium::postgres().await else {
+            return;
+        };
         dies(medium, panics_on, task).await;
     }
 }

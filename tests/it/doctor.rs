@@ -32,22 +32,37 @@ impl Found {
     #[track_caller]
     fn says(&self, all: &[&str]) {
         for found in all {
-            assert!(self.said.contains(found), "{found:?} is not in {}", self.said);
+            assert!(
+                self.said.contains(found),
+                "{found:?} is not in {}",
+                self.said
+            );
         }
-        assert!(!self.said.contains("canary"), "a secret is told: {}", self.said);
+        assert!(
+            !self.said.contains("canary"),
+            "a secret is told: {}",
+            self.said
+        );
     }
 
     /// What it says of one check.
     fn line(&self, check: &str) -> &str {
         let is_of = |line: &&str| line[5.min(line.len())..].trim_start().starts_with(check);
-        self.said.lines().find(is_of).unwrap_or_else(|| panic!("nothing of {check}: {}", self.said))
+        self.said
+            .lines()
+            .find(is_of)
+            .unwrap_or_else(|| panic!("nothing of {check}: {}", self.said))
     }
 }
 
 /// Runs it where nobody serves.
 async fn doctor(setup: &Setup, more: &[&str]) -> Found {
     let listen = ("THINKD_LISTEN", "127.0.0.1:1");
-    let env: Vec<(&str, &str)> = setup.environment().filter(|(name, _)| *name != listen.0).chain([listen]).collect();
+    let env: Vec<(&str, &str)> = setup
+        .environment()
+        .filter(|(name, _)| *name != listen.0)
+        .chain([listen])
+        .collect();
     let (code, said) = app::ran(setup.folder(), &env, &[&["doctor"], more].concat()).await;
     Found { code, said }
 }
@@ -65,7 +80,12 @@ on_both!(the_doctor_finds_nothing_where_all_is_well, |medium| {
     stub.on(any, reply("hello"));
     let setup = Setup::new(medium, &stub);
     let found = doctor(&setup, &[]).await;
-    found.fine(&["a durable write took", "was told of event 1 ", "calls tools", "all is well"]);
+    found.fine(&[
+        "a durable write took",
+        "was told of event 1 ",
+        "calls tools",
+        "all is well",
+    ]);
     let mut checks = vec!["configuration", "database", "feed", "clock", "model"];
     if !setup.is_postgres() {
         checks.push("file");
@@ -73,15 +93,35 @@ on_both!(the_doctor_finds_nothing_where_all_is_well, |medium| {
     for check in checks {
         assert!(found.line(check).starts_with("ok "), "{}", found.said);
     }
-    assert!(found.line("configuration").contains("THINKD_MODEL"), "{}", found.said);
-    assert!(found.line("clock").contains("the model server's"), "{}", found.said);
+    assert!(
+        found.line("configuration").contains("THINKD_MODEL"),
+        "{}",
+        found.said
+    );
+    assert!(
+        found.line("clock").contains("the model server's"),
+        "{}",
+        found.said
+    );
     assert_eq!(stub.count(any), 1, "one call");
     assert_eq!(stub.requests()[0].tools(), ["reply"]);
     // Each time it writes an event of its own, into a space of its own.
     doctor(&setup, &[]).await.fine(&["was told of event 2 "]);
-    let app = setup.file("thinkd.toml", "[[keys]]\nkey = \"a-key-of-a-mind\"\nspace = \"mine\"\n").start_bare().await;
-    let asked = app.request("GET", "/events").header("authorization", "Bearer a-key-of-a-mind");
-    assert_eq!(http::send(asked).await.expect(200)["items"], json!([]), "other spaces have nothing of it");
+    let app = setup
+        .file(
+            "thinkd.toml",
+            "[[keys]]\nkey = \"a-key-of-a-mind\"\nspace = \"mine\"\n",
+        )
+        .start_bare()
+        .await;
+    let asked = app
+        .request("GET", "/events")
+        .header("authorization", "Bearer a-key-of-a-mind");
+    assert_eq!(
+        http::send(asked).await.expect(200)["items"],
+        json!([]),
+        "other spaces have nothing of it"
+    );
 });
 
 #[tokio::test]
@@ -89,13 +129,23 @@ async fn the_doctor_names_the_file_and_says_what_is_wrong_in_it() {
     let setup = Setup::offline(Medium::sqlite()).file("thinkd.toml", "[turn]\nmax_rounds = 2\n");
     let found = doctor(&setup, &[]).await;
     found.fine(&["thinkd.toml"]);
-    assert!(found.line("model").contains("THINKD_MODEL"), "how to have one is said: {}", found.said);
+    assert!(
+        found.line("model").contains("THINKD_MODEL"),
+        "how to have one is said: {}",
+        found.said
+    );
     let setup = setup.file("thinkd.toml", "[turn]\nrounds = 2\n");
     let found = doctor(&setup, &[]).await;
     found.wrong(&["there is no setting turn.rounds"]);
-    assert!(found.line("configuration").starts_with("WRONG"), "{}", found.said);
+    assert!(
+        found.line("configuration").starts_with("WRONG"),
+        "{}",
+        found.said
+    );
     // What would not be served is said, and hides nothing else.
-    let setup = setup.file("thinkd.toml", "").env("THINKD_TOOLS__CONVERSATION", "think");
+    let setup = setup
+        .file("thinkd.toml", "")
+        .env("THINKD_TOOLS__CONVERSATION", "think");
     let found = doctor(&setup, &[]).await;
     found.wrong(&["tools.conversation needs reply"]);
     assert!(found.line("database").starts_with("ok"), "{}", found.said);
@@ -104,7 +154,10 @@ async fn the_doctor_names_the_file_and_says_what_is_wrong_in_it() {
 #[tokio::test]
 async fn the_doctor_says_what_to_change_where_a_model_calls_no_tools() {
     let stub = Stub::start().await;
-    stub.on(|request| request.says("<reply>"), text("<reply>Good day.</reply>"));
+    stub.on(
+        |request| request.says("<reply>"),
+        text("<reply>Good day.</reply>"),
+    );
     stub.on(any, text("Hello there."));
     let setup = Setup::new(Medium::sqlite(), &stub);
     let found = doctor(&setup, &[]).await;
@@ -115,7 +168,11 @@ async fn the_doctor_says_what_to_change_where_a_model_calls_no_tools() {
         "--jinja",
         "turn.language = \"auto\"",
     ]);
-    assert!(found.line("database").starts_with("ok"), "one fault hides nothing else: {}", found.said);
+    assert!(
+        found.line("database").starts_with("ok"),
+        "one fault hides nothing else: {}",
+        found.said
+    );
     // Once that is done it tries what will be done.
     let setup = setup.env("THINKD_TURN__LANGUAGE", "auto");
     doctor(&setup, &[]).await.fine(&["acts by elements"]);
@@ -125,7 +182,9 @@ async fn the_doctor_says_what_to_change_where_a_model_calls_no_tools() {
     assert_eq!(stub.count(any), before + 1, "no tools were offered first");
     stub.clear();
     stub.on(any, text("Hello there."));
-    doctor(&setup, &[]).await.wrong(&["writes no elements", "choose another model"]);
+    doctor(&setup, &[])
+        .await
+        .wrong(&["writes no elements", "choose another model"]);
     stub.clear();
     stub.on(any, call("greet", json!({ "word": "hello" })));
     let setup = setup.env("THINKD_TURN__LANGUAGE", "tools");
@@ -140,25 +199,54 @@ async fn the_doctor_explains_what_a_model_server_refuses() {
         raw(json!({ "error": { "message": message, "code": code } }).to_string()).with_status(code)
     };
     for (answer, key, says) in [
-        (refusal(401, "Incorrect API key: canary-of-a-key"), "canary-of-a-key", &["401", "the key is refused"][..]),
+        (
+            refusal(401, "Incorrect API key: canary-of-a-key"),
+            "canary-of-a-key",
+            &["401", "the key is refused"][..],
+        ),
         (refusal(401, "Unauthorized"), "", &["401", "OPENAI_API_KEY"]),
-        (refusal(404, "The model `stub` does not exist"), "k", &["404", "no model of that name", "THINKD_MODEL"]),
-        (raw("404 page not found").with_status(404), "k", &["404", "base_url", "/v1"]),
-        (refusal(400, "stub does not support tools"), "k", &["400", "refuses tools", "turn.language = \"xml\""]),
-        (refusal(500, "tools param requires --jinja flag"), "k", &["500", "refuses tools", "--jinja"]),
-        (refusal(429, "You exceeded your current quota: insufficient_quota"), "k", &["429", "quota"]),
+        (
+            refusal(404, "The model `stub` does not exist"),
+            "k",
+            &["404", "no model of that name", "THINKD_MODEL"],
+        ),
+        (
+            raw("404 page not found").with_status(404),
+            "k",
+            &["404", "base_url", "/v1"],
+        ),
+        (
+            refusal(400, "stub does not support tools"),
+            "k",
+            &["400", "refuses tools", "turn.language = \"xml\""],
+        ),
+        (
+            refusal(500, "tools param requires --jinja flag"),
+            "k",
+            &["500", "refuses tools", "--jinja"],
+        ),
+        (
+            refusal(429, "You exceeded your current quota: insufficient_quota"),
+            "k",
+            &["429", "quota"],
+        ),
         (raw("<html>hello</html>"), "k", &["base_url"]),
     ] {
         stub.clear();
         stub.on(any, answer);
-        let setup =
-            Setup::new(Medium::sqlite(), &stub).env("THINKD_MODELS__LOW__RETRIES", 0).env("OPENAI_API_KEY", key);
+        let setup = Setup::new(Medium::sqlite(), &stub)
+            .env("THINKD_MODELS__LOW__RETRIES", 0)
+            .env("OPENAI_API_KEY", key);
         let found = doctor(&setup, &[]).await;
         found.wrong(says);
         assert!(found.line("model").starts_with("WRONG"), "{}", found.said);
     }
     // Nobody is there.
-    let found = doctor(&setup.env("OPENAI_BASE_URL", "http://user:canary@127.0.0.1:9/v1"), &[]).await;
+    let found = doctor(
+        &setup.env("OPENAI_BASE_URL", "http://user:canary@127.0.0.1:9/v1"),
+        &[],
+    )
+    .await;
     found.wrong(&["could not be reached", "base_url"]);
     // A server that says which models it has.
     let models = json!({ "data": [{ "id": "owl" }, { "id": "lark" }] });
@@ -166,42 +254,73 @@ async fn the_doctor_explains_what_a_model_server_refuses() {
     let url = serves(
         Router::new()
             .route("/v1/models", get(async move || Json(models)))
-            .route("/v1/chat/completions", post(async move || (axum::http::StatusCode::NOT_FOUND, Json(unknown)))),
+            .route(
+                "/v1/chat/completions",
+                post(async move || (axum::http::StatusCode::NOT_FOUND, Json(unknown))),
+            ),
     )
     .await;
     let setup = Setup::new(Medium::sqlite(), &stub).env("OPENAI_BASE_URL", url);
-    doctor(&setup, &[]).await.wrong(&["no model of that name", "owl, lark"]);
+    doctor(&setup, &[])
+        .await
+        .wrong(&["no model of that name", "owl, lark"]);
 }
 
 #[tokio::test]
 async fn the_doctor_asks_every_model_that_is_configured() {
     let stub = Stub::start().await;
-    stub.on(|request| request.model() == "speaker", text("A voice need not call tools."));
+    stub.on(
+        |request| request.model() == "speaker",
+        text("A voice need not call tools."),
+    );
     stub.on(|request| request.model() == "stub-high", text("Hello."));
     let setup = Setup::new(Medium::sqlite(), &stub)
         .env("THINKD_MODEL_HIGH", "stub-high")
-        .file("thinkd.toml", "[models.modules.\"submodule:critic\"]\nmodel = \"speaker\"\n");
+        .file(
+            "thinkd.toml",
+            "[models.modules.\"submodule:critic\"]\nmodel = \"speaker\"\n",
+        );
     let found = doctor(&setup, &[]).await;
     found.wrong(&["one thing is to be changed"]);
     assert!(found.line("model").starts_with("ok"), "{}", found.said);
-    assert!(found.line("high model").starts_with("WRONG"), "{}", found.said);
-    assert!(found.line("submodule:critic").starts_with("ok"), "{}", found.said);
+    assert!(
+        found.line("high model").starts_with("WRONG"),
+        "{}",
+        found.said
+    );
+    assert!(
+        found.line("submodule:critic").starts_with("ok"),
+        "{}",
+        found.said
+    );
 }
 
 #[tokio::test]
 async fn the_doctor_asks_for_an_embedding_where_one_is_configured() {
     let stub = Stub::start().await;
     stub.on(any, reply("hello"));
-    let answers = |value: Value| Router::new().route("/v1/embeddings", post(async move || Json(value)));
+    let answers =
+        |value: Value| Router::new().route("/v1/embeddings", post(async move || Json(value)));
     let parrot = async |headers: HeaderMap| {
         let words = headers["authorization"].to_str().unwrap().to_owned();
-        (axum::http::StatusCode::UNAUTHORIZED, format!("refused: {words}"))
+        (
+            axum::http::StatusCode::UNAUTHORIZED,
+            format!("refused: {words}"),
+        )
     };
     for (router, says, code) in [
-        (answers(json!({ "data": [{ "embedding": [0.5, 0.25, 1.0] }] })), "vectors of 3 numbers", 0),
+        (
+            answers(json!({ "data": [{ "embedding": [0.5, 0.25, 1.0] }] })),
+            "vectors of 3 numbers",
+            0,
+        ),
         (answers(json!({ "data": [] })), "without a vector", 1),
         (Router::new(), "404", 1),
-        (Router::new().route("/v1/embeddings", post(parrot)), "the key is refused", 1),
+        (
+            Router::new().route("/v1/embeddings", post(parrot)),
+            "the key is refused",
+            1,
+        ),
     ] {
         let setup = Setup::new(Medium::sqlite(), &stub)
             .env("THINKD_MODEL_EMBEDDING", "vectors")
@@ -215,42 +334,75 @@ async fn the_doctor_asks_for_an_embedding_where_one_is_configured() {
 
 #[tokio::test]
 async fn the_doctor_says_what_is_wrong_with_the_database() {
-    let setup = Setup::offline(Medium::sqlite()).env("DATABASE_URL", "sqlite:///nowhere/at/all/thinkd.db");
+    let setup =
+        Setup::offline(Medium::sqlite()).env("DATABASE_URL", "sqlite:///nowhere/at/all/thinkd.db");
     let found = doctor(&setup, &[]).await;
     found.wrong(&["/nowhere/at/all/thinkd.db"]);
-    assert!(found.line("database").starts_with("WRONG"), "{}", found.said);
+    assert!(
+        found.line("database").starts_with("WRONG"),
+        "{}",
+        found.said
+    );
     let setup = setup.env("DATABASE_URL", "postgres://me:canary@127.0.0.1:1/thinkd");
     let found = doctor(&setup, &[]).await;
     found.wrong(&["postgres://me:(redacted)@127.0.0.1:1/thinkd"]);
 }
 
 // Nothing is made for it: what there is, and what it means.
-on_both!(the_doctor_says_where_vectors_beyond_exact_vectors_would_lie, |medium| {
-    let has_pgvector = medium.has_pgvector().await;
-    let stub = Stub::start().await;
-    stub.on(any, reply("hello"));
-    let setup = Setup::new(medium, &stub).env("THINKD_MEMORY__EXACT_VECTORS", 40_000);
-    let found = doctor(&setup, &[]).await;
-    let line = found.line("vectors").to_owned();
-    assert!(
-        line.starts_with("ok ") && line.contains("those beyond 40000 statements of a space (memory.exact_vectors)"),
-        "{line}"
-    );
-    if !has_pgvector {
-        let why = if setup.is_postgres() { "this Postgres has no pgvector" } else { "has no index of vectors" };
-        assert!(line.contains("found by words and names alone") && line.contains(why), "{line}");
-        return;
+on_both!(
+    the_doctor_says_where_vectors_beyond_exact_vectors_would_lie,
+    |medium| {
+        let has_pgvector = medium.has_pgvector().await;
+        let stub = Stub::start().await;
+        stub.on(any, reply("hello"));
+        let setup = Setup::new(medium, &stub).env("THINKD_MEMORY__EXACT_VECTORS", 40_000);
+        let found = doctor(&setup, &[]).await;
+        let line = found.line("vectors").to_owned();
+        assert!(
+            line.starts_with("ok ")
+                && line.contains("those beyond 40000 statements of a space (memory.exact_vectors)"),
+            "{line}"
+        );
+        if !has_pgvector {
+            let why = if setup.is_postgres() {
+                "this Postgres has no pgvector"
+            } else {
+                "has no index of vectors"
+            };
+            assert!(
+                line.contains("found by words and names alone") && line.contains(why),
+                "{line}"
+            );
+            return;
+        }
+        assert!(
+            line.contains("in an index of pgvector 0.") && line.contains("made when it is needed"),
+            "{line}"
+        );
+        let extensions = "select count(*) from pg_extension where extname = 'vector'";
+        let url = setup
+            .environment()
+            .find(|(name, _)| *name == "DATABASE_URL")
+            .unwrap()
+            .1;
+        let mut connection = PgConnection::connect(url).await.unwrap();
+        assert_eq!(
+            sqlx::query_scalar::<_, i64>(extensions)
+                .fetch_one(&mut connection)
+                .await
+                .unwrap(),
+            0,
+            "it only looks"
+        );
+        connection.execute("create extension vector").await.unwrap();
+        let found = doctor(&setup, &[]).await;
+        let line = found.line("vectors");
+        assert!(
+            line.contains("in an index of pgvector 0.") && !line.contains("made when it is needed"),
+            "{line}"
+        );
     }
-    assert!(line.contains("in an index of pgvector 0.") && line.contains("made when it is needed"), "{line}");
-    let extensions = "select count(*) from pg_extension where extname = 'vector'";
-    let url = setup.environment().find(|(name, _)| *name == "DATABASE_URL").unwrap().1;
-    let mut connection = PgConnection::connect(url).await.unwrap();
-    assert_eq!(sqlx::query_scalar::<_, i64>(extensions).fetch_one(&mut connection).await.unwrap(), 0, "it only looks");
-    connection.execute("create extension vector").await.unwrap();
-    let found = doctor(&setup, &[]).await;
-    let line = found.line("vectors");
-    assert!(line.contains("in an index of pgvector 0.") && !line.contains("made when it is needed"), "{line}");
-});
+);
 
 /// A file that is damaged where nobody looks at a start.
 #[tokio::test]
@@ -273,10 +425,15 @@ async fn the_doctor_reads_the_whole_file() {
 on_both!(the_doctor_asks_the_server_that_has_the_database, |medium| {
     let stub = Stub::start().await;
     stub.on(any, reply("hello"));
-    let mut app = Setup::new(medium, &stub).env("THINKD_TOKEN", "canary-of-a-token").start_bare().await;
+    let mut app = Setup::new(medium, &stub)
+        .env("THINKD_TOKEN", "canary-of-a-token")
+        .start_bare()
+        .await;
     app.authorize("Bearer canary-of-a-token");
     within("a look through the whole file", async {
-        while !app.is_postgres() && app.get("/readyz?full=true").await.expect(200)["checked"].is_null() {
+        while !app.is_postgres()
+            && app.get("/readyz?full=true").await.expect(200)["checked"].is_null()
+        {
             tokio::time::sleep(ms(20)).await;
         }
     })
@@ -293,10 +450,16 @@ on_both!(the_doctor_asks_the_server_that_has_the_database, |medium| {
         Found { code, said }
     };
     if app.is_postgres() {
-        run(&[]).await.fine(&["a durable write took", "was told of event 1 "]);
+        run(&[])
+            .await
+            .fine(&["a durable write took", "was told of event 1 "]);
         return;
     }
-    run(&[]).await.wrong(&["another thinkd has", "none answers at http://127.0.0.1:1", "--url"]);
+    run(&[]).await.wrong(&[
+        "another thinkd has",
+        "none answers at http://127.0.0.1:1",
+        "--url",
+    ]);
     let url = format!("http://{}", app.address);
     let found = run(&["--url", &url]).await;
     found.fine(&["another thinkd has", "is ready", "--token"]);
@@ -317,31 +480,52 @@ on_both!(the_doctor_asks_the_server_that_has_the_database, |medium| {
     })
     .await;
     let url = format!("http://{}", app.address);
-    run(&["--url", &url, "--token", "canary-of-a-token"]).await.wrong(&["the blob abc"]);
+    run(&["--url", &url, "--token", "canary-of-a-token"])
+        .await
+        .wrong(&["the blob abc"]);
 });
 
 #[tokio::test]
 async fn the_doctor_compares_the_clock() {
     let late = [("date", "Wed, 21 Oct 2015 07:28:00 GMT")];
-    let url = serves(Router::new().route("/v1/models", get(async move || (late, Json(json!({ "data": [] })))))).await;
+    let url = serves(Router::new().route(
+        "/v1/models",
+        get(async move || (late, Json(json!({ "data": [] })))),
+    ))
+    .await;
     let stub = Stub::start().await;
     stub.on(any, reply("hello"));
     let other = Setup::new(Medium::sqlite(), &stub).env("OPENAI_BASE_URL", url);
     let found = doctor(&other, &[]).await;
-    assert!(found.line("clock").starts_with("WRONG") && found.line("clock").contains("model server"), "{}", found.said);
+    assert!(
+        found.line("clock").starts_with("WRONG") && found.line("clock").contains("model server"),
+        "{}",
+        found.said
+    );
     // The log is ahead of it.
     let setup = Setup::offline(Medium::sqlite());
     doctor(&setup, &[]).await.fine(&[]);
     let url = format!("sqlite://{}/thinkd.db", setup.folder().display());
-    stored::execute(&url, "drop trigger events_stay; update events set ts = ts + 3600 * 1000000").await;
+    stored::execute(
+        &url,
+        "drop trigger events_stay; update events set ts = ts + 3600 * 1000000",
+    )
+    .await;
     let found = doctor(&setup, &[]).await;
     found.wrong(&["the log"]);
     assert!(found.line("clock").starts_with("WRONG"), "{}", found.said);
     // A database whose clock is another one.
-    let Some(medium) = Medium::postgres().await else { return };
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
     let setup = Setup::offline(medium);
     doctor(&setup, &[]).await.fine(&["the database's"]);
-    let database = setup.environment().find(|(name, _)| *name == "DATABASE_URL").unwrap().1.to_owned();
+    let database = setup
+        .environment()
+        .find(|(name, _)| *name == "DATABASE_URL")
+        .unwrap()
+        .1
+        .to_owned();
     let ahead = "create function public.clock_timestamp() returns timestamptz language sql as \
                  $$ select pg_catalog.clock_timestamp() + interval '1 hour' $$; \
                  do $$ begin execute format('alter database %I set search_path = public, pg_catalog', current_database()); end $$";
@@ -365,7 +549,11 @@ async fn the_doctor_waits_for_nothing_for_ever() {
     connection.execute("begin immediate").await.unwrap();
     let found = doctor(&setup, &["--wait-ms", "700"]).await;
     found.wrong(&["--wait-ms"]);
-    assert!(found.line("database").starts_with("WRONG"), "{}", found.said);
+    assert!(
+        found.line("database").starts_with("WRONG"),
+        "{}",
+        found.said
+    );
 }
 
 #[tokio::test]
@@ -375,9 +563,23 @@ async fn the_doctor_speaks_json() {
     let setup = Setup::new(Medium::sqlite(), &stub);
     let found = doctor(&setup, &["--json"]).await;
     let document: Value = serde_json::from_str(found.said.lines().next().unwrap()).unwrap();
-    assert_eq!((found.code, &document["ok"]), (Some(1), &json!(false)), "{}", found.said);
+    assert_eq!(
+        (found.code, &document["ok"]),
+        (Some(1), &json!(false)),
+        "{}",
+        found.said
+    );
     let checks = document["checks"].as_array().unwrap();
     let of = |name: &str| checks.iter().find(|check| check["check"] == name).unwrap();
-    assert_eq!((&of("database")["ok"], &of("model")["ok"]), (&json!(true), &json!(false)));
-    assert!(of("model")["text"].as_str().unwrap().contains("calls no tools"), "{document}");
+    assert_eq!(
+        (&of("database")["ok"], &of("model")["ok"]),
+        (&json!(true), &json!(false))
+    );
+    assert!(
+        of("model")["text"]
+            .as_str()
+            .unwrap()
+            .contains("calls no tools"),
+        "{document}"
+    );
 }

@@ -8,8 +8,18 @@ use crate::support::imports::sources;
 const FLOORS: [&str; 2] = ["event/", "log/"];
 
 /// A word of these says when something fails, or that it does.
-const ERRORS: [&str; 10] =
-    ["error", "fail", "refus", "unless", "invalid", "unmet", "unavailable", "cannot", "wrong", "`err`"];
+const ERRORS: [&str; 10] = [
+    "error",
+    "fail",
+    "refus",
+    "unless",
+    "invalid",
+    "unmet",
+    "unavailable",
+    "cannot",
+    "wrong",
+    "`err`",
+];
 
 /// A word of these says what an integer counts or measures.
 const UNITS: [&str; 27] = [
@@ -46,8 +56,9 @@ const UNITS: [&str; 27] = [
 fn public_items_of_events_and_log_say_units_and_errors() {
     let sources = sources();
     let hidden = hidden(&sources["lib.rs"]);
-    let is_seen =
-        |file: &str| FLOORS.iter().any(|floor| file.starts_with(floor)) && !is_hidden(file, &hidden, &sources);
+    let is_seen = |file: &str| {
+        FLOORS.iter().any(|floor| file.starts_with(floor)) && !is_hidden(file, &hidden, &sources)
+    };
     let seen = sources.iter().filter(|(file, _)| is_seen(file));
     let wrong: Vec<_> = seen.flat_map(|(file, text)| silent(file, text)).collect();
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
@@ -56,8 +67,14 @@ fn public_items_of_events_and_log_say_units_and_errors() {
 #[test]
 fn a_silent_docstring_is_found() {
     for (text, says) in [
-        ("/// Reads it.\npub fn read() -> Result<Self, Error> {", "no word on errors"),
-        ("/// Reads it.\npub async fn read(\n    &self,\n) -> io::Result<Self> {", "no word on errors"),
+        (
+            "/// Reads it.\npub fn read() -> Result<Self, Error> {",
+            "no word on errors",
+        ),
+        (
+            "/// Reads it.\npub async fn read(\n    &self,\n) -> io::Result<Self> {",
+            "no word on errors",
+        ),
         (
             "/// A store.\npub trait Store {\n    /// Reads it.\n    async fn read(&self) -> Result<(), Error>;\n}",
             "no word on errors",
@@ -71,7 +88,10 @@ fn a_silent_docstring_is_found() {
         ("/// The size.\npub fn size(&self) -> usize {", "no unit"),
     ] {
         let found = silent("log/a.rs", text);
-        assert!(found.len() == 1 && found[0].contains(says), "{text:?} should be refused ({says}): {found:?}");
+        assert!(
+            found.len() == 1 && found[0].contains(says),
+            "{text:?} should be refused ({says}): {found:?}"
+        );
     }
     for text in [
         "/// Reads it.\npub(super) fn read() -> Result<Self, Error> {",
@@ -103,11 +123,16 @@ fn hidden(lib: &str) -> Vec<String> {
 /// Whether a file, or a module around it, is private.
 fn is_hidden(file: &str, hidden: &[String], sources: &BTreeMap<String, String>) -> bool {
     let module = file.trim_end_matches(".rs");
-    let Some((around, name)) = module.rsplit_once('/').filter(|_| !hidden.contains(&module.to_owned())) else {
+    let Some((around, name)) = module
+        .rsplit_once('/')
+        .filter(|_| !hidden.contains(&module.to_owned()))
+    else {
         return hidden.contains(&module.to_owned());
     };
     let above = format!("{around}.rs");
-    let is_private = sources.get(&above).is_some_and(|text| !text.contains(&format!("\npub mod {name};")));
+    let is_private = sources
+        .get(&above)
+        .is_some_and(|text| !text.contains(&format!("\npub mod {name};")));
     is_private || is_hidden(&above, hidden, sources)
 }
 
@@ -128,17 +153,40 @@ fn silent(file: &str, text: &str) -> Vec<String> {
         if line.starts_with("pub trait ") || line.starts_with("impl") || *line == "}" {
             around = (line.starts_with("pub trait "), doc.clone());
         }
-        let item = if around.0 { Some(code) } else { code.strip_prefix("pub ") };
-        let Some(item) = item.map(|item| item.trim_start_matches("const ").trim_start_matches("async ")) else {
+        let item = if around.0 {
+            Some(code)
+        } else {
+            code.strip_prefix("pub ")
+        };
+        let Some(item) = item.map(|item| {
+            item.trim_start_matches("const ")
+                .trim_start_matches("async ")
+        }) else {
             continue;
         };
-        let says = |words: &[&str], more: &str| words.iter().any(|word| doc.contains(word) || more.contains(word));
-        let mut refuse = |what: &str| wrong.push(format!("server/{file}:{}: {what}: {code}", at + 1));
+        let says = |words: &[&str], more: &str| {
+            words
+                .iter()
+                .any(|word| doc.contains(word) || more.contains(word))
+        };
+        let mut refuse =
+            |what: &str| wrong.push(format!("server/{file}:{}: {what}: {code}", at + 1));
         if let Some(name) = item.strip_prefix("fn ") {
-            let signature = lines[at..].iter().take(12).map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+            let signature = lines[at..]
+                .iter()
+                .take(12)
+                .map(|line| line.trim())
+                .collect::<Vec<_>>()
+                .join(" ");
             let signature = signature.split(['{', ';']).next().unwrap_or_default();
-            let returns = signature.rsplit_once("-> ").map_or("", |(_, returns)| returns);
-            let name = name.split(['(', '<']).next().unwrap_or_default().replace('_', " ");
+            let returns = signature
+                .rsplit_once("-> ")
+                .map_or("", |(_, returns)| returns);
+            let name = name
+                .split(['(', '<'])
+                .next()
+                .unwrap_or_default()
+                .replace('_', " ");
             if returns.contains("Result<") && !says(&ERRORS, &around.1) {
                 refuse("no word on errors");
             }
@@ -146,7 +194,8 @@ fn silent(file: &str, text: &str) -> Vec<String> {
                 refuse("no unit");
             }
         } else if let Some((name, value)) = item.split_once(": ") {
-            let is_field = code.starts_with("pub ") && name.chars().all(|it| it.is_alphanumeric() || it == '_');
+            let is_field = code.starts_with("pub ")
+                && name.chars().all(|it| it.is_alphanumeric() || it == '_');
             if is_field
                 && is_integer(value.split(" =").next().unwrap_or_default())
                 && !says(&UNITS, &name.to_lowercase().replace('_', " "))
@@ -160,6 +209,9 @@ fn silent(file: &str, text: &str) -> Vec<String> {
 
 /// Whether a type has an integer in it.
 fn is_integer(kind: &str) -> bool {
-    let integers = ["u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize"];
-    kind.split(|it: char| !it.is_alphanumeric()).any(|word| integers.contains(&word))
+    let integers = [
+        "u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize",
+    ];
+    kind.split(|it: char| !it.is_alphanumeric())
+        .any(|word| integers.contains(&word))
 }

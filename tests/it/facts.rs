@@ -16,7 +16,12 @@ fn every_kind_of_fact_has_an_example() {
     let examples = examples();
     for kind in Kind::all() {
         let name = kind.spec().name;
-        assert!(examples.iter().any(|draft| draft.fact().kind() == Some(kind)), "{name} has no example");
+        assert!(
+            examples
+                .iter()
+                .any(|draft| draft.fact().kind() == Some(kind)),
+            "{name} has no example"
+        );
     }
     assert!(Kind::all().len() > 50, "{}", Kind::all().len());
 }
@@ -26,7 +31,12 @@ fn every_example_is_read_as_it_was_written_and_written_as_it_was_read() {
     for draft in examples() {
         let again = draft.fact().encode(&draft.thread);
         assert_eq!((&again.tags, &again.payload), (&draft.tags, &draft.payload));
-        assert_eq!((again.source, again.modality), (draft.source, draft.modality), "{:?}", draft.tags);
+        assert_eq!(
+            (again.source, again.modality),
+            (draft.source, draft.modality),
+            "{:?}",
+            draft.tags
+        );
         assert_eq!(again.fact(), draft.fact());
     }
 }
@@ -34,7 +44,10 @@ fn every_example_is_read_as_it_was_written_and_written_as_it_was_read() {
 #[test]
 fn every_example_is_as_the_documents_say() {
     for draft in examples() {
-        let kind = draft.fact().kind().unwrap_or_else(|| panic!("{:?} is of no kind", draft.tags));
+        let kind = draft
+            .fact()
+            .kind()
+            .unwrap_or_else(|| panic!("{:?} is of no kind", draft.tags));
         assert_eq!(kind.spec().faults(Raw::from(&draft)), Vec::<String>::new());
     }
 }
@@ -44,7 +57,12 @@ fn every_example_is_as_the_documents_say() {
 fn who_sees_a_fact_and_whether_it_wakes_are_what_the_store_reads_from_its_tags() {
     for draft in examples() {
         let event = draft.preview();
-        assert_eq!(draft.fact().visibility(), event.visibility(), "{:?}", draft.tags);
+        assert_eq!(
+            draft.fact().visibility(),
+            event.visibility(),
+            "{:?}",
+            draft.tags
+        );
         assert_eq!(draft.fact().wakes(), event.wakes(), "{:?}", draft.tags);
     }
 }
@@ -54,11 +72,20 @@ fn who_sees_a_fact_and_whether_it_wakes_are_what_the_store_reads_from_its_tags()
 fn what_a_submodule_does_is_its_own_and_no_other_submodule_sees_it() {
     for draft in examples() {
         let fact = draft.fact();
-        assert_eq!(fact.visibility() == Visibility::Submodule, fact.submodule().is_some(), "{:?}", draft.tags);
+        assert_eq!(
+            fact.visibility() == Visibility::Submodule,
+            fact.submodule().is_some(),
+            "{:?}",
+            draft.tags
+        );
         let is_own = fact.role() == Role::Submodule;
         assert!(!is_own || fact.submodule().is_some(), "{:?}", draft.tags);
         let is_decisions = fact.role() == Role::Decision;
-        assert!(!is_decisions || fact.visibility() != Visibility::Submodule, "{:?}", draft.tags);
+        assert!(
+            !is_decisions || fact.visibility() != Visibility::Submodule,
+            "{:?}",
+            draft.tags
+        );
     }
 }
 
@@ -74,7 +101,16 @@ fn what_a_newer_build_wrote_is_kept_as_it_is_and_is_no_removal() {
     ];
     for draft in changes {
         let fact = draft.fact();
-        assert!(matches!(fact, Fact::Set(Set { change: Change::Unreadable { .. }, .. })), "{fact:?}");
+        assert!(
+            matches!(
+                fact,
+                Fact::Set(Set {
+                    change: Change::Unreadable { .. },
+                    ..
+                })
+            ),
+            "{fact:?}"
+        );
         assert_eq!(fact.kind(), None);
         assert_eq!(fact.clone().encode(&main).payload, draft.payload);
     }
@@ -82,9 +118,18 @@ fn what_a_newer_build_wrote_is_kept_as_it_is_and_is_no_removal() {
     let thought = Draft::thought(&main, 1, "hm");
     let unheard = [
         wordless,
-        Draft { tags: vec!["hologram".into()], ..thought.clone() },
-        Draft { tags: vec!["decision".into(), "hologram".into()], ..thought.clone() },
-        Draft { tags: Vec::new(), ..thought },
+        Draft {
+            tags: vec!["hologram".into()],
+            ..thought.clone()
+        },
+        Draft {
+            tags: vec!["decision".into(), "hologram".into()],
+            ..thought.clone()
+        },
+        Draft {
+            tags: Vec::new(),
+            ..thought
+        },
     ];
     for draft in unheard {
         let fact = draft.fact();
@@ -97,30 +142,69 @@ fn what_a_newer_build_wrote_is_kept_as_it_is_and_is_no_removal() {
 // The check that every test's events go through, itself: it goes red.
 #[test]
 fn an_event_that_is_of_no_kind_or_not_as_described_is_found() {
-    let event = |draft: &Draft| serde_json::to_value(Event { seq: 7, ..draft.preview() }).unwrap();
+    let event = |draft: &Draft| {
+        serde_json::to_value(Event {
+            seq: 7,
+            ..draft.preview()
+        })
+        .unwrap()
+    };
     for draft in examples() {
         assert_eq!(facts::faults(&event(&draft)), Vec::<String>::new());
     }
     let good = Draft::thought(&ThreadId::default(), 1, "hm");
     for (draft, says) in [
-        (Draft { tags: vec!["hologram".into()], ..good.clone() }, "no kind"),
-        (good.clone().with("colour", "red"), "`colour` is not said to be there"),
+        (
+            Draft {
+                tags: vec!["hologram".into()],
+                ..good.clone()
+            },
+            "no kind",
+        ),
+        (
+            good.clone().with("colour", "red"),
+            "`colour` is not said to be there",
+        ),
         (good.clone().with("turn", "one"), "no kind"),
         (good.clone().with("call_id", 7), "`call_id` is no string"),
-        (Draft { tags: vec!["decision".into(), "thought".into(), "late".into()], ..good }, "the tags are"),
+        (
+            Draft {
+                tags: vec!["decision".into(), "thought".into(), "late".into()],
+                ..good
+            },
+            "the tags are",
+        ),
     ] {
         let faults = facts::faults(&event(&draft));
-        assert!(faults.iter().any(|fault| fault.contains(says)), "{says}: {faults:?}");
+        assert!(
+            faults.iter().any(|fault| fault.contains(says)),
+            "{says}: {faults:?}"
+        );
     }
 }
 
 #[test]
 fn the_document_of_a_failure_names_everybody_who_can_fail() {
     let page = include_str!("../../docs/events.md");
-    let section = page.split("\n## failure\n").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
-    for who in ["decision", "submodule:<name>", "tool:<name>", "pipeline:<name>", "trial", "summary", "core"] {
+    let section = page
+        .split("\n## failure\n")
+        .nth(1)
+        .and_then(|rest| rest.split("\n## ").next())
+        .unwrap();
+    for who in [
+        "decision",
+        "submodule:<name>",
+        "tool:<name>",
+        "pipeline:<name>",
+        "trial",
+        "summary",
+        "core",
+    ] {
         assert!(thinkd::words::failure::By::parse(who).is_some(), "{who}");
-        let tags = section.lines().find(|line| line.starts_with("Tags ")).unwrap();
+        let tags = section
+            .lines()
+            .find(|line| line.starts_with("Tags "))
+            .unwrap();
         let known: Vec<&str> = tags.split('`').flat_map(|part| part.split('|')).collect();
         assert!(known.contains(&who), "{who}: {tags}");
     }

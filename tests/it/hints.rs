@@ -14,7 +14,12 @@ use uuid::Uuid;
 use crate::support::*;
 
 fn delta(text: &str) -> Hint {
-    Hint::Delta { thread: ThreadId::default(), event_id: Uuid::nil(), at: 0, text: text.to_owned() }
+    Hint::Delta {
+        thread: ThreadId::default(),
+        event_id: Uuid::nil(),
+        at: 0,
+        text: text.to_owned(),
+    }
 }
 
 /// What the next `n` things are that a follower sees: `n` events, or a hint's text.
@@ -22,9 +27,11 @@ async fn sees(follow: &mut Follow, n: usize) -> Vec<String> {
     let mut seen = Vec::new();
     while seen.len() < n {
         match within("something to see", follow.next()).await.unwrap() {
-            Seen::Events { events, .. } => {
-                seen.extend(events.iter().map(|told| told.event().unwrap().text().to_owned()))
-            }
+            Seen::Events { events, .. } => seen.extend(
+                events
+                    .iter()
+                    .map(|told| told.event().unwrap().text().to_owned()),
+            ),
             Seen::Hint(hint) => match &*hint {
                 Hint::Delta { text, .. } => seen.push(format!("piece {text}")),
                 other => panic!("{other:?}"),
@@ -36,33 +43,55 @@ async fn sees(follow: &mut Follow, n: usize) -> Vec<String> {
 }
 
 // A reader that was elsewhere while both came sees them in the order in which they were made.
-on_both!(a_piece_of_a_reply_comes_after_what_was_stored_before_it_and_before_what_was_stored_later, |medium| {
-    let store = stored::open(&medium).await;
-    let (space, pages) = (Space::default(), Places::new("pages", 2, 1.0));
-    let append = async |text: &str| stored::append(&store, stored::draft("main", text, &["submodule:owl"])).await;
-    append("long ago").await;
-    let main = Query { thread: Some(ThreadId::default()), ..Query::default() };
-    for (filter, after) in [(Query::default(), None), (main.clone(), None), (main, Some(0))] {
-        let head = store.head(&space).await.unwrap().seq;
-        let (mut follow, _) = Follow::start(&store, &pages, &space, filter, after).await.unwrap();
-        if after.is_some() {
-            sees(&mut follow, usize::try_from(head).unwrap()).await;
+on_both!(
+    a_piece_of_a_reply_comes_after_what_was_stored_before_it_and_before_what_was_stored_later,
+    |medium| {
+        let store = stored::open(&medium).await;
+        let (space, pages) = (Space::default(), Places::new("pages", 2, 1.0));
+        let append = async |text: &str| {
+            stored::append(&store, stored::draft("main", text, &["submodule:owl"])).await
+        };
+        append("long ago").await;
+        let main = Query {
+            thread: Some(ThreadId::default()),
+            ..Query::default()
+        };
+        for (filter, after) in [
+            (Query::default(), None),
+            (main.clone(), None),
+            (main, Some(0)),
+        ] {
+            let head = store.head(&space).await.unwrap().seq;
+            let (mut follow, _) = Follow::start(&store, &pages, &space, filter, after)
+                .await
+                .unwrap();
+            if after.is_some() {
+                sees(&mut follow, usize::try_from(head).unwrap()).await;
+            }
+            store.feed().hint(&space, 0, delta("before all"));
+            append("one").await;
+            append("two").await;
+            // The reply is being made by one who has read both, and one more that this server has yet to hear of.
+            store.feed().hint(&space, head + 3, delta("of the reply"));
+            store.feed().hint(&space, head + 3, delta("of its rest"));
+            let early = sees(&mut follow, 3).await;
+            assert_eq!(early, ["piece before all", "one", "two"]);
+            append("three").await;
+            append("the reply").await;
+            let late = sees(&mut follow, 4).await;
+            assert_eq!(
+                late,
+                [
+                    "three",
+                    "piece of the reply",
+                    "piece of its rest",
+                    "the reply"
+                ]
+            );
         }
-        store.feed().hint(&space, 0, delta("before all"));
-        append("one").await;
-        append("two").await;
-        // The reply is being made by one who has read both, and one more that this server has yet to hear of.
-        store.feed().hint(&space, head + 3, delta("of the reply"));
-        store.feed().hint(&space, head + 3, delta("of its rest"));
-        let early = sees(&mut follow, 3).await;
-        assert_eq!(early, ["piece before all", "one", "two"]);
-        append("three").await;
-        append("the reply").await;
-        let late = sees(&mut follow, 4).await;
-        assert_eq!(late, ["three", "piece of the reply", "piece of its rest", "the reply"]);
+        store.close().await;
     }
-    store.close().await;
-});
+);
 
 // The voices have spoken when the decision begins: whoever follows has seen them before the first piece of its reply.
 on_both!(no_piece_of_a_reply_overtakes_a_thought, |medium| {
@@ -82,32 +111,56 @@ on_both!(no_piece_of_a_reply_overtakes_a_thought, |medium| {
                 replying = Some(frame["event_id"].clone());
             } else if tags(event).iter().any(|tag| tag.starts_with("submodule:")) {
                 thoughts += 1;
-                assert_eq!(replying, None, "turn {turn}: a piece of the reply came before {event}");
+                assert_eq!(
+                    replying, None,
+                    "turn {turn}: a piece of the reply came before {event}"
+                );
             } else if has(event, "turn") && has(event, "ended") {
                 break;
             }
         }
     }
-    assert!(pieces >= 60 && thoughts >= 60, "{pieces} pieces, {thoughts} thoughts");
+    assert!(
+        pieces >= 60 && thoughts >= 60,
+        "{pieces} pieces, {thoughts} thoughts"
+    );
 });
 
 // What a turn may not do is not shown as it arrives either: nobody could make use of it.
 on_both!(no_piece_is_shown_of_a_reply_that_is_left_out, |medium| {
     const MADE: usize = 200;
     let stub = Stub::start().await;
-    let many =
-        (1..MADE).fold(reply("reply 0"), |answer, n| answer.and("reply", json!({ "text": format!("reply {n}") })));
+    let many = (1..MADE).fold(reply("reply 0"), |answer, n| {
+        answer.and("reply", json!({ "text": format!("reply {n}") }))
+    });
     stub.script(decision, [many]);
-    let app = Setup::new(medium, &stub).env("THINKD_TURN__MAX_TOOL_CALLS", 3).start().await;
+    let app = Setup::new(medium, &stub)
+        .env("THINKD_TURN__MAX_TOOL_CALLS", 3)
+        .start()
+        .await;
     let mut socket = app.socket().await;
     socket.say("go").await;
     socket.turn_ended().await;
-    let of = |kind: &str| -> Vec<&Value> { socket.seen.iter().filter(|frame| frame["type"] == kind).collect() };
-    let shown: BTreeSet<&str> = of("delta").iter().map(|frame| frame["event_id"].as_str().unwrap()).collect();
+    let of = |kind: &str| -> Vec<&Value> {
+        socket
+            .seen
+            .iter()
+            .filter(|frame| frame["type"] == kind)
+            .collect()
+    };
+    let shown: BTreeSet<&str> = of("delta")
+        .iter()
+        .map(|frame| frame["event_id"].as_str().unwrap())
+        .collect();
     assert_eq!(shown.len(), 3, "of {MADE} replies 3 are said");
-    let told: Vec<&str> = of("delta_end").iter().map(|frame| frame["outcome"].as_str().unwrap()).collect();
+    let told: Vec<&str> = of("delta_end")
+        .iter()
+        .map(|frame| frame["outcome"].as_str().unwrap())
+        .collect();
     assert_eq!(told, ["stored"; 3]);
-    let said: Vec<String> =
-        with(&app.public_log().await, &["response"]).into_iter().map(|e| said(e).to_owned()).collect();
+    let said: Vec<String> = with(&app.public_log().await, &["response"])
+        .into_iter()
+        .map(|e| said(e).to_owned())
+        .collect();
     assert_eq!(said, ["reply 0", "reply 1", "reply 2"]);
 });

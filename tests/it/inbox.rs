@@ -20,7 +20,10 @@ fn setup_on(medium: Medium, stub: &Stub) -> Setup {
 }
 
 fn note(content: &str) -> Answer {
-    call("state_put", json!({ "key": "plan", "content": content, "related_keys": [] }))
+    call(
+        "state_put",
+        json!({ "key": "plan", "content": content, "related_keys": [] }),
+    )
 }
 
 fn question(text: &str) -> Value {
@@ -30,19 +33,37 @@ fn question(text: &str) -> Value {
 /// Has this called in the thread; the id of what waits then and was not there before.
 async fn asked(app: &App, stub: &Stub, thread: &str, asks: Answer) -> String {
     let ids = async || -> Vec<String> {
-        let all = [app.pages("/approvals?").await, app.pages("/questions?").await].concat();
-        let id = |it: &Value| it["approval_id"].as_str().or(it["question_id"].as_str()).unwrap().to_owned();
+        let all = [
+            app.pages("/approvals?").await,
+            app.pages("/questions?").await,
+        ]
+        .concat();
+        let id = |it: &Value| {
+            it["approval_id"]
+                .as_str()
+                .or(it["question_id"].as_str())
+                .unwrap()
+                .to_owned()
+        };
         all.iter().map(id).collect()
     };
     let before = ids().await;
     stub.script(at(thread), [asks, reply("I have asked.")]);
     app.tell_in(thread, "go on").await;
-    ids().await.into_iter().find(|id| !before.contains(id)).expect("nothing waits")
+    ids()
+        .await
+        .into_iter()
+        .find(|id| !before.contains(id))
+        .expect("nothing waits")
 }
 
 /// What `thinkd inbox` prints with these arguments, as ann.
 async fn inbox(app: &App, arguments: &[&str]) -> String {
-    out(&ended(&mut thinkd(app, &[&["inbox", "--user", "ann"], arguments].concat()), "").await)
+    out(&ended(
+        &mut thinkd(app, &[&["inbox", "--user", "ann"], arguments].concat()),
+        "",
+    )
+    .await)
 }
 
 /// What it says when it fails.
@@ -74,8 +95,14 @@ async fn output(app: &App, id: &str) -> Value {
 
 async fn verdict(app: &App, id: &str) -> Value {
     let log = app.public_log().await;
-    let of = |it: &&Value| it["payload"]["approval_id"] == id && !has(it, "pending") && !has(it, "result");
-    with(&log, &["approval"]).into_iter().find(of).unwrap_or_else(|| panic!("{}", story(&log)))["payload"].clone()
+    let of = |it: &&Value| {
+        it["payload"]["approval_id"] == id && !has(it, "pending") && !has(it, "result")
+    };
+    with(&log, &["approval"])
+        .into_iter()
+        .find(of)
+        .unwrap_or_else(|| panic!("{}", story(&log)))["payload"]
+        .clone()
 }
 
 #[tokio::test]
@@ -92,27 +119,69 @@ async fn the_inbox_lists_what_waits_and_takes_every_verdict() {
     let lines: Vec<&str> = listed.lines().collect();
     assert_eq!(lines.len(), 5, "{listed}");
     let beginning = format!("{}  approval  a: state_put {{", end(&ids[0]));
-    assert!(lines[0].starts_with(&beginning) && lines[0].contains("note of a"), "{listed}");
+    assert!(
+        lines[0].starts_with(&beginning) && lines[0].contains("note of a"),
+        "{listed}"
+    );
     assert!(lines[0].contains(" ago, expires in 6 d)"), "{listed}");
-    assert!(lines[4].starts_with(&format!("{}  question  e: Which day? (", end(&day))), "{listed}");
+    assert!(
+        lines[4].starts_with(&format!("{}  question  e: Which day? (", end(&day))),
+        "{listed}"
+    );
     assert_eq!(inbox(&app, &["--thread", "b"]).await.lines().count(), 1);
 
     let shown = inbox(&app, &["show", &ids[0]]).await;
-    assert!(shown.contains(&ids[0]) && shown.contains("  \"content\": \"note of a\""), "{shown}");
+    assert!(
+        shown.contains(&ids[0]) && shown.contains("  \"content\": \"note of a\""),
+        "{shown}"
+    );
     // By the end of its id, by its beginning, in capitals, whole.
-    assert_eq!(inbox(&app, &["approve", end(&ids[0]), "--reason", "go on"]).await.lines().count(), 1);
+    assert_eq!(
+        inbox(&app, &["approve", end(&ids[0]), "--reason", "go on"])
+            .await
+            .lines()
+            .count(),
+        1
+    );
     let other = json!({ "key": "plan", "content": "mine", "related_keys": [] });
     std::fs::write(app.folder().join("mine.json"), other.to_string()).unwrap();
-    inbox(&app, &["approve", &ids[1][..23], "--arguments", "@mine.json"]).await;
-    inbox(&app, &["reject", &end(&ids[2]).to_uppercase(), "--reason", "not now"]).await;
+    inbox(
+        &app,
+        &["approve", &ids[1][..23], "--arguments", "@mine.json"],
+    )
+    .await;
+    inbox(
+        &app,
+        &[
+            "reject",
+            &end(&ids[2]).to_uppercase(),
+            "--reason",
+            "not now",
+        ],
+    )
+    .await;
     inbox(&app, &["respond", &ids[3], "--it is noted--"]).await;
-    assert_eq!(inbox(&app, &["answer", end(&day), "Monday"]).await, "answered: Which day? in e\n");
-    for (id, reason) in [(&ids[0], "go on"), (&ids[1], ""), (&ids[2], "not now"), (&ids[3], "--it is noted--")] {
+    assert_eq!(
+        inbox(&app, &["answer", end(&day), "Monday"]).await,
+        "answered: Which day? in e\n"
+    );
+    for (id, reason) in [
+        (&ids[0], "go on"),
+        (&ids[1], ""),
+        (&ids[2], "not now"),
+        (&ids[3], "--it is noted--"),
+    ] {
         let said = verdict(&app, id).await;
-        assert_eq!((&said["by"], &said["reason"]), (&json!("ann"), &json!(reason)));
+        assert_eq!(
+            (&said["by"], &said["reason"]),
+            (&json!("ann"), &json!(reason))
+        );
     }
     for id in &ids[..2] {
-        assert_eq!(output(&app, id).await["output"], json!({ "stored": "plan" }));
+        assert_eq!(
+            output(&app, id).await["output"],
+            json!({ "stored": "plan" })
+        );
     }
     assert_eq!(verdict(&app, &ids[1]).await["arguments"], other);
     assert!(output(&app, &ids[2]).await.to_string().contains("not now"));
@@ -128,9 +197,21 @@ async fn an_answer_with_a_schema_is_json_in_the_inbox() {
     let mut asks = question("How many?");
     asks["schema"] = json!("{\"type\":\"integer\",\"maximum\":9}");
     let id = asked(&app, &stub, "main", call("ask_user", asks)).await;
-    assert!(inbox(&app, &["show", end(&id)]).await.contains("\"maximum\": 9"));
-    assert!(refused(&app, &["answer", end(&id), "three"]).await.contains("is JSON, as its schema says"));
-    assert!(refused(&app, &["answer", end(&id), "10"]).await.contains("422"));
+    assert!(
+        inbox(&app, &["show", end(&id)])
+            .await
+            .contains("\"maximum\": 9")
+    );
+    assert!(
+        refused(&app, &["answer", end(&id), "three"])
+            .await
+            .contains("is JSON, as its schema says")
+    );
+    assert!(
+        refused(&app, &["answer", end(&id), "10"])
+            .await
+            .contains("422")
+    );
     inbox(&app, &["answer", end(&id), "3"]).await;
     assert_eq!(output(&app, &id).await["output"], 3);
 }
@@ -143,38 +224,69 @@ async fn what_the_inbox_cannot_do_it_says_in_a_sentence_and_leaves_what_waits() 
     let day = asked(&app, &stub, "b", call("ask_user", question("Which day?"))).await;
     std::fs::write(app.folder().join("text"), "no JSON").unwrap();
     for (arguments, why) in [
-        (&["approve", "0bad0bad0bad"][..], "nothing that waits has an id like \"0bad0bad0bad\"; `thinkd inbox` lists"),
-        (&["show", "0bad0bad0bad"], "nothing that waits has an id like"),
+        (
+            &["approve", "0bad0bad0bad"][..],
+            "nothing that waits has an id like \"0bad0bad0bad\"; `thinkd inbox` lists",
+        ),
+        (
+            &["show", "0bad0bad0bad"],
+            "nothing that waits has an id like",
+        ),
         (&["approve", "\u{1b}[31m-x"], "\\u{1b}"),
         (&["approve", "12"], "too short"),
         // Times only: what waits since the same minute begins the same.
         (&["approve", &id[..8]], "nothing that waits has an id like"),
         (&["approve", &day], "is a question: it takes an answer"),
-        (&["answer", end(&id), "yes"], "is an approval: approve it, reject it, or respond to it"),
-        (&["approve", &id, "--arguments", "{"], "--arguments: this is not JSON"),
+        (
+            &["answer", end(&id), "yes"],
+            "is an approval: approve it, reject it, or respond to it",
+        ),
+        (
+            &["approve", &id, "--arguments", "{"],
+            "--arguments: this is not JSON",
+        ),
         (&["approve", &id, "--arguments", "[1]"], "are a JSON object"),
-        (&["approve", &id, "--arguments", "@nowhere"], "nowhere cannot be read"),
-        (&["approve", &id, "--arguments", "@text"], "this is not JSON"),
+        (
+            &["approve", &id, "--arguments", "@nowhere"],
+            "nowhere cannot be read",
+        ),
+        (
+            &["approve", &id, "--arguments", "@text"],
+            "this is not JSON",
+        ),
         (&["approve", &id, "--arguments", "{\"key\":1}"], "422"),
         (&["approve", &id, "--user", "a:b"], "cannot be a name"),
         (&["--url", "http://127.0.0.1:9"], "no thinkd answers"),
     ] {
         let said = refused(&app, arguments).await;
-        assert!(said.contains(why) && !said.contains('\u{1b}'), "{arguments:?}: {said}");
+        assert!(
+            said.contains(why) && !said.contains('\u{1b}'),
+            "{arguments:?}: {said}"
+        );
     }
-    assert_eq!(inbox(&app, &[]).await.lines().count(), 2, "nothing was settled by that");
+    assert_eq!(
+        inbox(&app, &[]).await.lines().count(),
+        2,
+        "nothing was settled by that"
+    );
     inbox(&app, &["approve", &id]).await;
     let said = refused(&app, &["reject", &id]).await;
-    assert!(said.contains("409") && said.contains("granted by ann"), "{said}");
+    assert!(
+        said.contains("409") && said.contains("granted by ann"),
+        "{said}"
+    );
 }
 
 #[tokio::test]
 async fn the_inbox_shows_its_key_and_says_who_may_not() {
     let stub = Stub::start().await;
-    let keys =
-        ["operator", "viewer"].map(|role| format!("[[keys]]\nkey = \"the-secret-of-the-{role}\"\nrole = \"{role}\"\n"));
+    let keys = ["operator", "viewer"]
+        .map(|role| format!("[[keys]]\nkey = \"the-secret-of-the-{role}\"\nrole = \"{role}\"\n"));
     let file = format!("{}\n[tools]\napproval = [\"state_put\"]\n", keys.concat());
-    let mut app = Setup::new(Medium::sqlite(), &stub).file("thinkd.toml", &file).start_bare().await;
+    let mut app = Setup::new(Medium::sqlite(), &stub)
+        .file("thinkd.toml", &file)
+        .start_bare()
+        .await;
     app.authorize("Bearer the-secret-of-the-operator");
     let id = asked(&app, &stub, "main", note("one")).await;
     // The configuration beside it has the operator's key: what it is without one is asked from elsewhere.
@@ -188,13 +300,27 @@ async fn the_inbox_shows_its_key_and_says_who_may_not() {
         (said.status.code(), all)
     };
     let (code, said) = elsewhere(&[], "wrong-and-long-enough").await;
-    assert!(code == Some(1) && said.contains("401") && said.contains("THINKD_TOKEN"), "{said}");
-    let (code, said) = elsewhere(&["approve", &id, "--user", "ann"], "the-secret-of-the-viewer").await;
+    assert!(
+        code == Some(1) && said.contains("401") && said.contains("THINKD_TOKEN"),
+        "{said}"
+    );
+    let (code, said) = elsewhere(
+        &["approve", &id, "--user", "ann"],
+        "the-secret-of-the-viewer",
+    )
+    .await;
     assert!(code == Some(1) && said.contains("403"), "{said}");
-    let (code, said) = elsewhere(&["approve", &id, "--user", "ann"], "the-secret-of-the-operator").await;
+    let (code, said) = elsewhere(
+        &["approve", &id, "--user", "ann"],
+        "the-secret-of-the-operator",
+    )
+    .await;
     assert_eq!(
         (code, said.as_str()),
-        (Some(0), "granted: state_put {\"content\":\"one\",\"key\":\"plan\",\"related_keys\":[]} in main\n")
+        (
+            Some(0),
+            "granted: state_put {\"content\":\"one\",\"key\":\"plan\",\"related_keys\":[]} in main\n"
+        )
     );
     assert_eq!(verdict(&app, &id).await["by"], "ann");
 }
@@ -207,20 +333,36 @@ async fn the_inbox_shows_a_change_as_a_diff_in_colours_on_a_terminal_and_steers_
     let id = asked(&app, &stub, "main", call("propose_submodule", arguments)).await;
     let shown = inbox(&app, &["show", end(&id)]).await;
     assert!(
-        shown.contains("\n-You are the voice owl.") && shown.contains("\n+Doubt it.\\u{1b}[2J\\u{202e}"),
+        shown.contains("\n-You are the voice owl.")
+            && shown.contains("\n+Doubt it.\\u{1b}[2J\\u{202e}"),
         "{shown}"
     );
     let listed = inbox(&app, &[]).await;
-    assert!(!shown.contains(['\u{1b}', '\u{202e}']) && !listed.contains(['\u{1b}', '\u{202e}']), "{shown}{listed}");
+    assert!(
+        !shown.contains(['\u{1b}', '\u{202e}']) && !listed.contains(['\u{1b}', '\u{202e}']),
+        "{shown}{listed}"
+    );
     if !has_script() {
         return;
     }
     for (environment, coloured) in [("", true), ("NO_COLOR=1", false)] {
-        let line = format!("{environment} {} inbox show {}", env!("CARGO_BIN_EXE_thinkd"), end(&id));
-        let shown = ended(client(&app, "script", &["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh"), "").await;
+        let line = format!(
+            "{environment} {} inbox show {}",
+            env!("CARGO_BIN_EXE_thinkd"),
+            end(&id)
+        );
+        let shown = ended(
+            client(&app, "script", &["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh"),
+            "",
+        )
+        .await;
         let shown = out(&shown);
         assert!(plain(&shown).contains("\n+Doubt it."), "{shown}");
-        assert_eq!(shown.contains("\u{1b}[32m+Doubt it."), coloured, "{shown:?}");
+        assert_eq!(
+            shown.contains("\u{1b}[32m+Doubt it."),
+            coloured,
+            "{shown:?}"
+        );
         assert_eq!(shown.contains("\u{1b}[31m-You are"), coloured, "{shown:?}");
     }
 }
@@ -245,14 +387,26 @@ async fn a_chat_shows_what_waits_and_only_its_commands_are_verdicts() {
         typist.types(&format!("{words}\r")).await;
         typist.sees(&format!("ok: {words}")).await;
     }
-    assert_eq!(app.pages("/approvals?").await.len(), 2, "what is merely said is no verdict");
+    assert_eq!(
+        app.pages("/approvals?").await.len(),
+        2,
+        "what is merely said is no verdict"
+    );
     typist.types(&format!("/approve {}\r", end(&owl))).await;
     typist.sees("(granted: propose_submodule").await;
-    typist.types(&format!("/reject {} not like this\r", end(&before))).await;
+    typist
+        .types(&format!("/reject {} not like this\r", end(&before)))
+        .await;
     typist.sees("(denied: state_put").await;
-    assert_eq!(output(&app, &owl).await["output"], json!({ "created": "owl" }));
+    assert_eq!(
+        output(&app, &owl).await["output"],
+        json!({ "created": "owl" })
+    );
     let said = verdict(&app, &before).await;
-    assert_eq!((&said["by"], &said["reason"]), (&json!("ann"), &json!("not like this")));
+    assert_eq!(
+        (&said["by"], &said["reason"]),
+        (&json!("ann"), &json!("not like this"))
+    );
     typist.types("/inbox\r").await;
     typist.sees("(nothing waits for a person here").await;
     for (typed, told) in [
@@ -265,7 +419,12 @@ async fn a_chat_shows_what_waits_and_only_its_commands_are_verdicts() {
         typist.sees(told).await;
     }
     typist.types("/quit\r").await;
-    assert!(within("the end of the chat", typist.child.wait()).await.unwrap().success());
+    assert!(
+        within("the end of the chat", typist.child.wait())
+            .await
+            .unwrap()
+            .success()
+    );
 }
 
 #[tokio::test]
@@ -283,22 +442,31 @@ async fn a_chat_shows_questions_and_answers_them() {
     typist.sees("question: Which day?").await;
     typist.sees("one of: Monday, Friday").await;
     typist.sees(&format!("/answer {}", end(&day))).await;
-    typist.types(&format!("/answer {} Friday\r", end(&day))).await;
+    typist
+        .types(&format!("/answer {} Friday\r", end(&day)))
+        .await;
     typist.sees("(answered: Which day?").await;
     assert_eq!(output(&app, &day).await["output"], "Friday");
     let note = asked(&app, &stub, "main", note("one")).await;
     typist.sees(&format!("/respond {}", end(&note))).await;
-    typist.types(&format!("/respond {} it is noted already\r", end(&note))).await;
+    typist
+        .types(&format!("/respond {} it is noted already\r", end(&note)))
+        .await;
     typist.sees("(answered: state_put").await;
     assert_eq!(output(&app, &note).await["output"], "it is noted already");
     // Through a pipe it is shown beside the replies, and commands are words.
     stub.script(
         at("side"),
-        [call("ask_user", question("Which year?")).and("reply", json!({ "text": "I have asked." }))],
+        [call("ask_user", question("Which year?"))
+            .and("reply", json!({ "text": "I have asked." }))],
     );
     let said = ended(&mut thinkd(&app, &["chat", "--thread", "side"]), "go on").await;
     assert_eq!(out(&said), "I have asked.\n");
-    assert!(err(&said).contains("question: Which year?"), "{}", err(&said));
+    assert!(
+        err(&said).contains("question: Which year?"),
+        "{}",
+        err(&said)
+    );
 }
 
 /// A question with this id, as a turn of before has asked it.
@@ -315,7 +483,9 @@ fn asked_before(id: &str) -> Draft {
         server: None,
         trial: None,
     };
-    Fact::Question(question).encode(&ThreadId::default()).with_id(id.parse().unwrap())
+    Fact::Question(question)
+        .encode(&ThreadId::default())
+        .with_id(id.parse().unwrap())
 }
 
 // Ids that end the same are named by all of them, and what names two settles none. What does not fit a page comes on the next.
@@ -323,20 +493,39 @@ fn asked_before(id: &str) -> Draft {
 async fn what_ends_the_same_is_told_apart_and_nothing_is_left_out() {
     let (stub, medium) = (Stub::start().await, Medium::sqlite());
     let store = stored::open(&medium).await;
-    let twins = ["0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b", "0193a1b2-5c3e-7e4f-8a9b-0c1d2e3f4a5b"];
+    let twins = [
+        "0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b",
+        "0193a1b2-5c3e-7e4f-8a9b-0c1d2e3f4a5b",
+    ];
     let others = (0..501).map(|number| format!("0193a1b2-6c3d-7e4f-8a9b-{number:012x}"));
-    let drafts = twins.into_iter().map(str::to_owned).chain(others).map(|id| asked_before(&id)).collect();
-    store.append(Append::free(&Space::default(), drafts)).await.unwrap();
+    let drafts = twins
+        .into_iter()
+        .map(str::to_owned)
+        .chain(others)
+        .map(|id| asked_before(&id))
+        .collect();
+    store
+        .append(Append::free(&Space::default(), drafts))
+        .await
+        .unwrap();
     store.close().await;
     drop(store);
     let app = setup_on(medium, &stub).start().await;
     let listed = inbox(&app, &[]).await;
-    assert_eq!(listed.lines().count(), 503, "{}", listed.lines().next().unwrap_or_default());
+    assert_eq!(
+        listed.lines().count(),
+        503,
+        "{}",
+        listed.lines().next().unwrap_or_default()
+    );
     for (line, id) in listed.lines().zip(twins) {
         assert!(line.starts_with(&format!("{id}  question")), "{line}");
     }
     let said = refused(&app, &["answer", end(twins[0]), "red"]).await;
-    assert!(said.contains("names 2 of those that wait") && said.contains(twins[1]), "{said}");
+    assert!(
+        said.contains("names 2 of those that wait") && said.contains(twins[1]),
+        "{said}"
+    );
     inbox(&app, &["answer", twins[1], "red"]).await;
     assert_eq!(inbox(&app, &[]).await.lines().count(), 502);
 }

@@ -55,13 +55,26 @@ impl Tenant<'_> {
 
     /// Says something in a thread and does not wait for what comes of it.
     async fn say(&self, thread: &str, text: &str) -> Value {
-        self.post(&format!("/threads/{thread}/messages"), json!({ "text": text })).await.expect(202)
+        self.post(
+            &format!("/threads/{thread}/messages"),
+            json!({ "text": text }),
+        )
+        .await
+        .expect(202)
     }
 
     /// Says something in `main` and waits for the reply.
     async fn chat(&self, text: &str) -> String {
-        let answer = self.post("/threads/main/messages?wait=15", json!({ "text": text })).await.expect(200);
-        answer["responses"].as_array().and_then(|all| all.first()).map(said).unwrap_or_default().to_owned()
+        let answer = self
+            .post("/threads/main/messages?wait=15", json!({ "text": text }))
+            .await
+            .expect(200);
+        answer["responses"]
+            .as_array()
+            .and_then(|all| all.first())
+            .map(said)
+            .unwrap_or_default()
+            .to_owned()
     }
 }
 

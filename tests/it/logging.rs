@@ -12,7 +12,11 @@ use crate::support::*;
 
 /// Standard error on a disk that is full.
 fn full_disk() -> Stdio {
-    File::options().write(true).open("/dev/full").unwrap().into()
+    File::options()
+        .write(true)
+        .open("/dev/full")
+        .unwrap()
+        .into()
 }
 
 /// A pipe whose reader is gone.
@@ -36,11 +40,20 @@ async fn works(medium: Medium, stderr: fn() -> Stdio) {
         return;
     }
     let stub = Stub::start().await;
-    let app = Setup::new(medium, &stub).env("THINKD_LOG__LEVEL", "trace").stderr(stderr).start().await;
+    let app = Setup::new(medium, &stub)
+        .env("THINKD_LOG__LEVEL", "trace")
+        .stderr(stderr)
+        .start()
+        .await;
     stub.script(decision, [status(500)]);
-    assert_eq!(said(&app.tell("a call that is retried").await[0]), "ok: a call that is retried");
+    assert_eq!(
+        said(&app.tell("a call that is retried").await[0]),
+        "ok: a call that is retried"
+    );
     fail(&app).await;
-    app.post("/threads/main/messages", json!({ "text": "not now" })).await.expect_problem(503, "unavailable");
+    app.post("/threads/main/messages", json!({ "text": "not now" }))
+        .await
+        .expect_problem(503, "unavailable");
     until_ready(&app, 503).await;
     mend(&app).await;
     until_ready(&app, 200).await;
@@ -49,7 +62,11 @@ async fn works(medium: Medium, stderr: fn() -> Stdio) {
         assert_eq!(said(&app.tell(&text).await[0]), format!("ok: {text}"));
     }
     let log = app.public_log().await;
-    assert!(with(&log, &["failure", "internal"]).is_empty(), "{}", story(&log));
+    assert!(
+        with(&log, &["failure", "internal"]).is_empty(),
+        "{}",
+        story(&log)
+    );
     envelope::check_turns(&log, "main");
 }
 
@@ -73,8 +90,12 @@ async fn a_secret_is_left_out_of_the_log_however_the_log_escapes_it() {
     // The second is as an encoder writes it that keeps to ASCII, inside of another text.
     let quoted = r#"{"key": "can\"ary\\\u00e9\u0007-nightingale"}"#;
     for format in ["pretty", "json"] {
-        let keys = format!("[[keys]]\nkey = {}\nspace = \"a\"\nrole = \"admin\"\n", json!(secret));
-        let keys = keys + "[[keys]]\nkey = \"another-key-0123456789\"\nspace = \"b\"\nrole = \"admin\"\n";
+        let keys = format!(
+            "[[keys]]\nkey = {}\nspace = \"a\"\nrole = \"admin\"\n",
+            json!(secret)
+        );
+        let keys =
+            keys + "[[keys]]\nkey = \"another-key-0123456789\"\nspace = \"b\"\nrole = \"admin\"\n";
         let setup = Setup::new(Medium::sqlite(), &stub).file("thinkd.toml", &keys);
         let mut app = setup.env("THINKD_LOG__FORMAT", format).start_bare().await;
         app.authorize("Bearer another-key-0123456789");
@@ -82,9 +103,18 @@ async fn a_secret_is_left_out_of_the_log_however_the_log_escapes_it() {
             let body = json!({ "error": { "message": format!("no key {words} here") } });
             raw(body.to_string().into_bytes()).with_status(500)
         };
-        stub.script(decision, [repeats(secret), repeats(quoted), reply("At last.")]);
+        stub.script(
+            decision,
+            [repeats(secret), repeats(quoted), reply("At last.")],
+        );
         assert_eq!(said(&app.tell("hello").await[0]), "At last.");
-        let logged = || app.output().lines().filter(|line| line.contains("no key")).map(str::to_owned).collect();
+        let logged = || {
+            app.output()
+                .lines()
+                .filter(|line| line.contains("no key"))
+                .map(str::to_owned)
+                .collect()
+        };
         let lines: Vec<String> = within("the lines", async {
             loop {
                 match logged() {
@@ -95,7 +125,10 @@ async fn a_secret_is_left_out_of_the_log_however_the_log_escapes_it() {
         })
         .await;
         for line in lines {
-            assert!(!line.contains("nightingale") && line.contains("no key"), "{format}: {line}");
+            assert!(
+                !line.contains("nightingale") && line.contains("no key"),
+                "{format}: {line}"
+            );
             assert!(line.contains("(redacted)"), "{format}: {line}");
             if format == "json" {
                 serde_json::from_str::<serde_json::Value>(&line).unwrap();
@@ -111,36 +144,50 @@ fn said_so(output: &str, words: &str) -> (usize, usize) {
         let (before, _) = line.split_once(" more like this")?;
         before.rsplit('(').next()?.parse::<usize>().ok()
     };
-    let in_json = |line: &&str| serde_json::from_str::<serde_json::Value>(line).ok()?["left_out"].as_u64();
-    let more = |line: &&str| left_out(line).or_else(|| in_json(line).and_then(|n| usize::try_from(n).ok()));
+    let in_json =
+        |line: &&str| serde_json::from_str::<serde_json::Value>(line).ok()?["left_out"].as_u64();
+    let more = |line: &&str| {
+        left_out(line).or_else(|| in_json(line).and_then(|n| usize::try_from(n).ok()))
+    };
     let counts: Vec<usize> = lines.iter().filter_map(more).collect();
     (lines.len(), counts.iter().sum())
 }
 
 // A full disk under many clients: the log says why once, and how often more, instead of filling what is left.
-on_both!(d4_57_what_fails_for_one_reason_is_a_line_and_a_count, |medium| {
-    if !can_fail(&medium) {
-        return;
-    }
-    const REFUSED: usize = 200;
-    const WORDS: &str = "a request met a store that fails";
-    let stub = Stub::start().await;
-    let mut app = App::start(medium, &stub).await;
-    assert!(app.stop().await.success());
-    for format in ["pretty", "json"] {
-        app.set_env("THINKD_LOG__FORMAT", format);
-        app.start_again().await;
-        app.tell("before").await;
-        fail(&app).await;
-        for _ in 0..REFUSED {
-            app.post("/threads/main/messages", json!({ "text": "not now" })).await.expect_problem(503, "unavailable");
+on_both!(
+    d4_57_what_fails_for_one_reason_is_a_line_and_a_count,
+    |medium| {
+        if !can_fail(&medium) {
+            return;
         }
-        let (lines, _) = said_so(&app.output(), WORDS);
-        assert!((1..20).contains(&lines), "{format}: {lines} lines for {REFUSED} refusals");
-        mend(&app).await;
-        until_ready(&app, 200).await;
+        const REFUSED: usize = 200;
+        const WORDS: &str = "a request met a store that fails";
+        let stub = Stub::start().await;
+        let mut app = App::start(medium, &stub).await;
         assert!(app.stop().await.success());
-        let (lines, left_out) = said_so(&app.output(), WORDS);
-        assert!(lines < 40 && lines + left_out >= REFUSED, "{format}: {lines} lines, {left_out} left out");
+        for format in ["pretty", "json"] {
+            app.set_env("THINKD_LOG__FORMAT", format);
+            app.start_again().await;
+            app.tell("before").await;
+            fail(&app).await;
+            for _ in 0..REFUSED {
+                app.post("/threads/main/messages", json!({ "text": "not now" }))
+                    .await
+                    .expect_problem(503, "unavailable");
+            }
+            let (lines, _) = said_so(&app.output(), WORDS);
+            assert!(
+                (1..20).contains(&lines),
+                "{format}: {lines} lines for {REFUSED} refusals"
+            );
+            mend(&app).await;
+            until_ready(&app, 200).await;
+            assert!(app.stop().await.success());
+            let (lines, left_out) = said_so(&app.output(), WORDS);
+            assert!(
+                lines < 40 && lines + left_out >= REFUSED,
+                "{format}: {lines} lines, {left_out} left out"
+            );
+        }
     }
-});
+);

@@ -85,7 +85,9 @@ fn place(phase: &Phase) -> (u64, u8) {
 
 /// The first step of a turn up the table, or away from its end.
 fn step_back(phases: &[Phase]) -> Option<&[Phase]> {
-    phases.windows(2).find(|pair| place(&pair[1]) < place(&pair[0]))
+    phases
+        .windows(2)
+        .find(|pair| place(&pair[1]) < place(&pair[0]))
 }
 
 impl Play {
@@ -93,13 +95,32 @@ impl Play {
         Self::of(false, voices, grants, options, budget)
     }
 
-    fn of(recalls: bool, voices: usize, grants: usize, options: &TurnOptions, budget: &Budget) -> Self {
-        let names: Vec<Name> = (0..voices).map(|n| Name::parse(&format!("v{n}")).unwrap()).collect();
+    fn of(
+        recalls: bool,
+        voices: usize,
+        grants: usize,
+        options: &TurnOptions,
+        budget: &Budget,
+    ) -> Self {
+        let names: Vec<Name> = (0..voices)
+            .map(|n| Name::parse(&format!("v{n}")).unwrap())
+            .collect();
         let thread = ThreadId::default();
         let granted: Vec<Granted> = (0..grants).map(granted).collect();
-        let turn = Turn::new(1, vec![1], names.clone(), options, budget).granting(granted.clone()).recalling(recalls);
+        let turn = Turn::new(1, vec![1], names.clone(), options, budget)
+            .granting(granted.clone())
+            .recalling(recalls);
         let (appends, drafts, phases) = (Vec::new(), Vec::new(), Vec::new());
-        let mut play = Self { thread: thread.clone(), turn, recalls, granted, appends, drafts, phases, seq: 1 };
+        let mut play = Self {
+            thread: thread.clone(),
+            turn,
+            recalls,
+            granted,
+            appends,
+            drafts,
+            phases,
+            seq: 1,
+        };
         play.append(vec![Draft::turn_started(&thread, 1, &[1], &names)]);
         play
     }
@@ -118,7 +139,10 @@ impl Play {
 
     fn record(&self, who: &Who, purpose: &str, more: Value) -> Draft {
         let mut record = json!({ "purpose": purpose, "outcome": "answered" });
-        record.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        record
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         Draft::call_record(&self.thread, 1, who, record)
     }
 
@@ -129,36 +153,72 @@ impl Play {
             match self.turn.next() {
                 Next::Over => return Some(step),
                 Next::Run(granted) => {
-                    assert!(!granted.started, "the play leaves nothing that was started: {granted:?}");
-                    let Grant { approval, call_id, tool, .. } = &granted.grant;
-                    let started = Started { approval, turn: 1, call_id, tool, verdict: granted.verdict };
+                    assert!(
+                        !granted.started,
+                        "the play leaves nothing that was started: {granted:?}"
+                    );
+                    let Grant {
+                        approval,
+                        call_id,
+                        tool,
+                        ..
+                    } = &granted.grant;
+                    let started = Started {
+                        approval,
+                        turn: 1,
+                        call_id,
+                        tool,
+                        verdict: granted.verdict,
+                    };
                     self.append(vec![Fact::ApprovalStarted(started).encode(&self.thread)]);
-                    let call = Call { turn: 1, by: &Who::Decision, tool, call_id };
-                    self.append(vec![Draft::result(&self.thread, &call, json!("paid"), 0).of_approval(approval)]);
+                    let call = Call {
+                        turn: 1,
+                        by: &Who::Decision,
+                        tool,
+                        call_id,
+                    };
+                    self.append(vec![
+                        Draft::result(&self.thread, &call, json!("paid"), 0).of_approval(approval),
+                    ]);
                 }
                 Next::Recall => {
-                    let recalled = Recalled { turn: 1, text: "held", statements: vec!["s"] };
+                    let recalled = Recalled {
+                        turn: 1,
+                        text: "held",
+                        statements: vec!["s"],
+                    };
                     self.append(vec![Fact::Recalled(recalled).encode(&self.thread)]);
                 }
-                Next::Listen(names) => {
-                    names.iter().enumerate().for_each(|(n, name)| self.voice(name, silent.contains(&n)))
-                }
+                Next::Listen(names) => names
+                    .iter()
+                    .enumerate()
+                    .for_each(|(n, name)| self.voice(name, silent.contains(&n))),
                 Next::Answer(name, _) => {
                     let who = Who::Submodule(name.clone());
                     let record = self.record(&who, "answer", json!({ "last": true }));
                     self.append(vec![
                         record,
-                        Draft::submodule_said(&self.thread.clone(), 1, &name, When::InTime, "because"),
+                        Draft::submodule_said(
+                            &self.thread.clone(),
+                            1,
+                            &name,
+                            When::InTime,
+                            "because",
+                        ),
                     ]);
                 }
-                Next::Decide { round, repair } => self.decide(round, repair, answers.next().unwrap()),
+                Next::Decide { round, repair } => {
+                    self.decide(round, repair, answers.next().unwrap())
+                }
                 Next::Act(pending) => panic!("the play leaves nothing pending: {pending:?}"),
                 Next::GiveUp(failure) => {
                     let failed = Draft::failure(&self.thread, Some(1), &Who::Decision, &failure);
                     let ended = Draft::turn_ended(&self.thread, 1, TurnOutcome::Failed, 1);
                     self.append(vec![failed, ended]);
                 }
-                Next::End(outcome) => self.append(vec![Draft::turn_ended(&self.thread.clone(), 1, outcome, 1)]),
+                Next::End(outcome) => {
+                    self.append(vec![Draft::turn_ended(&self.thread.clone(), 1, outcome, 1)])
+                }
             }
         }
         None
@@ -168,10 +228,18 @@ impl Play {
         let who = Who::Submodule(name.clone());
         if silent {
             let failure = Failure::new(FailureKind::Timeout, "too late");
-            return self.append(vec![Draft::failure(&self.thread.clone(), Some(1), &who, &failure)]);
+            return self.append(vec![Draft::failure(
+                &self.thread.clone(),
+                Some(1),
+                &who,
+                &failure,
+            )]);
         }
         let said = Draft::submodule_said(&self.thread, 1, name, When::InTime, "hm");
-        self.append(vec![self.record(&who, "turn", json!({ "last": true })), said]);
+        self.append(vec![
+            self.record(&who, "turn", json!({ "last": true })),
+            said,
+        ]);
     }
 
     fn decide(&mut self, round: u64, repair: bool, answer: &[Say]) {
@@ -179,10 +247,15 @@ impl Play {
         if matches!(answer, [Say::Fail]) {
             let record = self.record(&Who::Decision, purpose, json!({ "outcome": "failed" }));
             let failure = Failure::new(FailureKind::Model, "500");
-            return self.append(vec![record, Draft::failure(&self.thread.clone(), Some(1), &Who::Decision, &failure)]);
+            return self.append(vec![
+                record,
+                Draft::failure(&self.thread.clone(), Some(1), &Who::Decision, &failure),
+            ]);
         }
-        let spoken: Vec<&Say> =
-            answer.iter().filter(|say| !matches!(say, Say::Words | Say::Unreadable | Say::Fail)).collect();
+        let spoken: Vec<&Say> = answer
+            .iter()
+            .filter(|say| !matches!(say, Say::Words | Say::Unreadable | Say::Fail))
+            .collect();
         let tool = |say: &Say| match say {
             Say::Reply => ("reply", false),
             Say::Ask(_) => ("ask", true),
@@ -207,9 +280,21 @@ impl Play {
         for (n, say) in spoken.into_iter().enumerate() {
             let id = format!("c{round}.{n}");
             let (tool, _) = tool(say);
-            let call = Call { turn: 1, by: &Who::Decision, tool, call_id: &id };
+            let call = Call {
+                turn: 1,
+                by: &Who::Decision,
+                tool,
+                call_id: &id,
+            };
             let thread = self.thread.clone();
-            self.append(vec![Draft::action(&thread, 1, &Who::Decision, tool, &id, &json!({}))]);
+            self.append(vec![Draft::action(
+                &thread,
+                1,
+                &Who::Decision,
+                tool,
+                &id,
+                &json!({}),
+            )]);
             self.append(match say {
                 Say::Reply => vec![Draft::reply(&thread, 1, &id, "hi", false)],
                 Say::Look => vec![Draft::result(&thread, &call, json!([]), 0)],
@@ -218,7 +303,12 @@ impl Play {
                     let question = Draft::question(&thread, 1, &name, "why?").of_call(&id);
                     vec![question, Draft::result(&thread, &call, json!("asked"), 0)]
                 }
-                _ => vec![Draft::result_failed(&thread, &call, &Failure::new(FailureKind::Tool, "no such tool"), 0)],
+                _ => vec![Draft::result_failed(
+                    &thread,
+                    &call,
+                    &Failure::new(FailureKind::Tool, "no such tool"),
+                    0,
+                )],
             });
         }
     }
@@ -234,7 +324,9 @@ impl Play {
                         .filter(|call| call.grant.approval == it.approval)
                         .for_each(|call| call.started = true);
                 }
-                Fact::Result(it) => granted.retain(|call| it.approval != Some(&call.grant.approval)),
+                Fact::Result(it) => {
+                    granted.retain(|call| it.approval != Some(&call.grant.approval))
+                }
                 _ => {}
             }
         }
@@ -254,15 +346,37 @@ impl Play {
 /// A call that a person let run.
 fn granted(number: usize) -> Granted {
     let (arguments_sha256, tool_version) = ("hash".to_owned(), "one".to_owned());
-    let (approval, call_id, tool) = (format!("a{number}"), format!("g0.{number}"), "pay".to_owned());
-    let grant = Grant { approval, call_id, tool, arguments_sha256, tool_version };
-    Granted { grant, arguments: json!({}), verdict: 1, started: false }
+    let (approval, call_id, tool) = (
+        format!("a{number}"),
+        format!("g0.{number}"),
+        "pay".to_owned(),
+    );
+    let grant = Grant {
+        approval,
+        call_id,
+        tool,
+        arguments_sha256,
+        tool_version,
+    };
+    Granted {
+        grant,
+        arguments: json!({}),
+        verdict: 1,
+        started: false,
+    }
 }
 
 fn limits() -> (TurnOptions, Budget) {
     (
-        TurnOptions { max_rounds: 4, max_tool_calls: 7, ..TurnOptions::default() },
-        Budget { model_calls: 9, ..Budget::default() },
+        TurnOptions {
+            max_rounds: 4,
+            max_tool_calls: 7,
+            ..TurnOptions::default()
+        },
+        Budget {
+            model_calls: 9,
+            ..Budget::default()
+        },
     )
 }
 
@@ -356,7 +470,11 @@ async fn next_by_store(play: &Play, options: &TurnOptions, budget: &Budget) -> V
     let open = || store::memory(&disk, &Options::default(), project).unwrap();
     let mut next = Vec::new();
     let input = crate::support::stored::draft("main", "go", &["input", "type:message"]);
-    let drafts = std::iter::once(vec![Draft { source: Source::User, ..input }]).chain(play.drafts.iter().cloned());
+    let drafts = std::iter::once(vec![Draft {
+        source: Source::User,
+        ..input
+    }])
+    .chain(play.drafts.iter().cloned());
     for (stored, drafts) in drafts.enumerate() {
         let store = open();
         store.append(Append::free(&space, drafts)).await.unwrap();
@@ -364,16 +482,28 @@ async fn next_by_store(play: &Play, options: &TurnOptions, budget: &Budget) -> V
         drop(store);
         if stored > 0 {
             let store = open();
-            let query =
-                Query { after: Some(1), show: Show::All, order: Order::Ascending, limit: 500, ..Query::default() };
+            let query = Query {
+                after: Some(1),
+                show: Show::All,
+                order: Order::Ascending,
+                limit: 500,
+                ..Query::default()
+            };
             let mut events = store.events(&space, &query).await.unwrap().into_iter();
             let turn = Turn::begun_by(&events.next().unwrap(), options, budget).unwrap();
             let mut turn = turn.granting(play.left(stored)).recalling(play.recalls);
             events.for_each(|event| turn.apply(&event));
             next.push(turn.next());
             let row = store.thread(&space, &play.thread).await.unwrap().unwrap();
-            assert_eq!(row.status == Status::Thinking, turn.next() != Next::Over, "the row says what the machine says");
-            assert_eq!(store.rebuild(true).await.unwrap().differences, Vec::<String>::new());
+            assert_eq!(
+                row.status == Status::Thinking,
+                turn.next() != Next::Over,
+                "the row says what the machine says"
+            );
+            assert_eq!(
+                store.rebuild(true).await.unwrap().differences,
+                Vec::<String>::new()
+            );
         }
     }
     next
@@ -444,14 +574,31 @@ fn a_phase_says_how_far_the_turn_is() {
     let record = play.record(&Who::Decision, "decide", json!({ "calls": calls }));
     then(&mut play, vec![record]);
     let name = Name::parse("v0").unwrap();
-    let (thread, call) = (play.thread.clone(), Call { turn: 1, by: &Who::Decision, tool: "ask", call_id: "c0.0" });
+    let (thread, call) = (
+        play.thread.clone(),
+        Call {
+            turn: 1,
+            by: &Who::Decision,
+            tool: "ask",
+            call_id: "c0.0",
+        },
+    );
     let question = Draft::question(&thread, 1, &name, "why?").of_call("c0.0");
-    then(&mut play, vec![question, Draft::result(&thread, &call, json!("asked"), 0)]);
+    then(
+        &mut play,
+        vec![question, Draft::result(&thread, &call, json!("asked"), 0)],
+    );
     let record = play.record(&Who::Submodule(name), "answer", json!({ "last": true }));
     then(&mut play, vec![record]);
     let failure = Failure::new(FailureKind::Model, "500");
-    then(&mut play, vec![Draft::failure(&thread, Some(1), &Who::Decision, &failure)]);
-    then(&mut play, vec![Draft::turn_ended(&thread, 1, TurnOutcome::Failed, 1)]);
+    then(
+        &mut play,
+        vec![Draft::failure(&thread, Some(1), &Who::Decision, &failure)],
+    );
+    then(
+        &mut play,
+        vec![Draft::turn_ended(&thread, 1, TurnOutcome::Failed, 1)],
+    );
     let forward = [
         "listening for v0, v1",
         "listening for v1",
@@ -469,11 +616,25 @@ fn a_phase_says_how_far_the_turn_is() {
 fn t4_41_words_without_a_tool_call_are_repaired_once_and_then_a_failure() {
     let (options, budget) = limits();
     let mut play = Play::new(0, 0, &options, &budget);
-    assert_eq!(play.turn.next(), Next::Decide { round: 0, repair: false });
+    assert_eq!(
+        play.turn.next(),
+        Next::Decide {
+            round: 0,
+            repair: false
+        }
+    );
     play.decide(0, false, &[Say::Words]);
-    assert_eq!(play.turn.next(), Next::Decide { round: 1, repair: true });
+    assert_eq!(
+        play.turn.next(),
+        Next::Decide {
+            round: 1,
+            repair: true
+        }
+    );
     play.decide(1, true, &[Say::Words]);
-    assert!(matches!(play.turn.next(), Next::GiveUp(failure) if failure.kind == FailureKind::Interpreter));
+    assert!(
+        matches!(play.turn.next(), Next::GiveUp(failure) if failure.kind == FailureKind::Interpreter)
+    );
 }
 
 #[test]
@@ -494,7 +655,8 @@ fn what_belongs_to_another_turn_changes_nothing() {
     other.seq = 99;
     play.turn.apply(&other);
     let name = Name::parse("v0").unwrap();
-    play.turn.apply(&Draft::submodule_said(&play.thread, 1, &name, When::FollowUp, "later").preview());
+    play.turn
+        .apply(&Draft::submodule_said(&play.thread, 1, &name, When::FollowUp, "later").preview());
     assert_eq!(play.turn.next(), before);
 }
 
@@ -502,17 +664,43 @@ fn what_belongs_to_another_turn_changes_nothing() {
 fn a_turn_that_is_taken_up_after_its_calls_were_cut_runs_those_recorded_and_no_more() {
     let (options, budget) = limits();
     let mut play = Play::new(0, 0, &options, &budget);
-    let calls: Vec<Value> = (0..8).map(|n| json!({ "id": format!("c0.{n}"), "tool": "query_events" })).collect();
-    let record = play.record(&Who::Decision, "decide", json!({ "calls": calls, "calls_made": 5_000 }));
+    let calls: Vec<Value> = (0..8)
+        .map(|n| json!({ "id": format!("c0.{n}"), "tool": "query_events" }))
+        .collect();
+    let record = play.record(
+        &Who::Decision,
+        "decide",
+        json!({ "calls": calls, "calls_made": 5_000 }),
+    );
     let told = thinkd::mind::action::left_out(&Who::Decision, 5_000, 8, 7).unwrap();
-    play.append(vec![record, Draft::failure(&play.thread, Some(1), &Who::Core, &told)]);
-    let call = |id: &'static str| Call { turn: 1, by: &Who::Decision, tool: "query_events", call_id: id };
-    play.append(vec![Draft::result(&play.thread, &call("c0.0"), json!([]), 0)]);
-    let Next::Act(pending) = play.resumed(3, &options, &budget).next() else { panic!("the rest is to be run") };
-    assert_eq!(pending.iter().map(|call| call.number).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
+    play.append(vec![
+        record,
+        Draft::failure(&play.thread, Some(1), &Who::Core, &told),
+    ]);
+    let call = |id: &'static str| Call {
+        turn: 1,
+        by: &Who::Decision,
+        tool: "query_events",
+        call_id: id,
+    };
+    play.append(vec![Draft::result(
+        &play.thread,
+        &call("c0.0"),
+        json!([]),
+        0,
+    )]);
+    let Next::Act(pending) = play.resumed(3, &options, &budget).next() else {
+        panic!("the rest is to be run")
+    };
+    assert_eq!(
+        pending.iter().map(|call| call.number).collect::<Vec<_>>(),
+        [1, 2, 3, 4, 5, 6, 7]
+    );
     assert_eq!(play.resumed(3, &options, &budget).calls_made(), 8);
     for id in ["c0.1", "c0.2", "c0.3", "c0.4", "c0.5", "c0.6", "c0.7"] {
         play.append(vec![Draft::result(&play.thread, &call(id), json!([]), 0)]);
     }
-    assert!(matches!(play.turn.next(), Next::GiveUp(failure) if failure.text.contains("turn.max_tool_calls")));
+    assert!(
+        matches!(play.turn.next(), Next::GiveUp(failure) if failure.text.contains("turn.max_tool_calls"))
+    );
 }

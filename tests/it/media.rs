@@ -10,86 +10,137 @@ use crate::boundary::{PNG, WAV};
 use crate::support::*;
 
 fn bytes(base64: &str) -> Vec<u8> {
-    base64::engine::general_purpose::STANDARD.decode(base64).unwrap()
+    base64::engine::general_purpose::STANDARD
+        .decode(base64)
+        .unwrap()
 }
 
 fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 // D4.05
-on_both!(d4_05_words_images_sounds_and_states_are_stored_and_returned_as_what_they_are, |medium| {
-    let stub = Stub::start().await;
-    let app = Setup::new(medium, &stub).voices(&["a"]).start().await;
-    let body = json!({
-        "text": "what is this?", "images": [{ "data": PNG, "mimeType": "image/png" }], "audio": [{ "data": WAV, "mimeType": "audio/wav" }],
-    });
-    app.post("/threads/main/messages?wait=15", body).await.expect(200);
-    for (modality, mime, data) in [("image", "image/png", PNG), ("audio", "audio/wav", WAV)] {
-        let found = app.get(&format!("/events?modality={modality}")).await.expect(200)["items"].clone();
-        assert_eq!(found.as_array().unwrap().len(), 1, "{found}");
-        let payload = &found[0]["payload"];
-        let data = bytes(data);
-        assert_eq!(
-            (&payload["mime"], &payload["bytes"], &payload["blob"]),
-            (&json!(mime), &json!(data.len()), &json!(hash(&data)))
-        );
-        let blob = app.request("GET", &format!("/blobs/{}", hash(&data))).send().await.unwrap();
-        assert_eq!(blob.headers()["content-type"], mime);
-        assert_eq!(blob.headers()["x-content-type-options"], "nosniff");
+on_both!(
+    d4_05_words_images_sounds_and_states_are_stored_and_returned_as_what_they_are,
+    |medium| {
+        let stub = Stub::start().await;
+        let app = Setup::new(medium, &stub).voices(&["a"]).start().await;
+        let body = json!({
+            "text": "what is this?", "images": [{ "data": PNG, "mimeType": "image/png" }], "audio": [{ "data": WAV, "mimeType": "audio/wav" }],
+        });
+        app.post("/threads/main/messages?wait=15", body)
+            .await
+            .expect(200);
+        for (modality, mime, data) in [("image", "image/png", PNG), ("audio", "audio/wav", WAV)] {
+            let found = app
+                .get(&format!("/events?modality={modality}"))
+                .await
+                .expect(200)["items"]
+                .clone();
+            assert_eq!(found.as_array().unwrap().len(), 1, "{found}");
+            let payload = &found[0]["payload"];
+            let data = bytes(data);
+            assert_eq!(
+                (&payload["mime"], &payload["bytes"], &payload["blob"]),
+                (&json!(mime), &json!(data.len()), &json!(hash(&data)))
+            );
+            let blob = app
+                .request("GET", &format!("/blobs/{}", hash(&data)))
+                .send()
+                .await
+                .unwrap();
+            assert_eq!(blob.headers()["content-type"], mime);
+            assert_eq!(blob.headers()["x-content-type-options"], "nosniff");
+            assert!(
+                blob.headers()
+                    .get("content-security-policy")
+                    .is_some_and(|policy| policy.to_str().unwrap().contains("sandbox"))
+            );
+            assert_eq!(blob.bytes().await.unwrap(), data);
+        }
+        assert!(!with(&app.public_log().await, &["turn"]).is_empty());
         assert!(
-            blob.headers()
-                .get("content-security-policy")
-                .is_some_and(|policy| policy.to_str().unwrap().contains("sandbox"))
+            with(&app.public_log().await, &["turn"])
+                .iter()
+                .all(|event| event["modality"] == "state")
         );
-        assert_eq!(blob.bytes().await.unwrap(), data);
+        // Models are shown the media themselves.
+        for asked in [stub.request(decision).await, stub.request(voice("a")).await] {
+            let body = asked.body.to_string();
+            assert!(
+                body.contains(&format!("data:image/png;base64,{PNG}")),
+                "no image: {body}"
+            );
+            assert!(
+                body.contains("input_audio") && body.contains(WAV),
+                "no sound: {body}"
+            );
+        }
     }
-    assert!(!with(&app.public_log().await, &["turn"]).is_empty());
-    assert!(with(&app.public_log().await, &["turn"]).iter().all(|event| event["modality"] == "state"));
-    // Models are shown the media themselves.
-    for asked in [stub.request(decision).await, stub.request(voice("a")).await] {
-        let body = asked.body.to_string();
-        assert!(body.contains(&format!("data:image/png;base64,{PNG}")), "no image: {body}");
-        assert!(body.contains("input_audio") && body.contains(WAV), "no sound: {body}");
-    }
-});
+);
 
 on_both!(a_blob_uploaded_before_can_be_named_in_a_message, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     let data = bytes(PNG);
-    let upload = || app.request("POST", "/blobs").header("content-type", "image/png").body(data.clone());
+    let upload = || {
+        app.request("POST", "/blobs")
+            .header("content-type", "image/png")
+            .body(data.clone())
+    };
     let stored = http::send(upload()).await;
-    assert!(stored.status == 201 || stored.status == 200, "{}", stored.text);
+    assert!(
+        stored.status == 201 || stored.status == 200,
+        "{}",
+        stored.text
+    );
     assert!(stored.text.contains(&hash(&data)), "{}", stored.text);
-    assert!(http::send(upload()).await.status < 300, "the same bytes again change nothing");
+    assert!(
+        http::send(upload()).await.status < 300,
+        "the same bytes again change nothing"
+    );
     let body = json!({ "images": [{ "blob": hash(&data) }] });
-    app.post("/threads/main/messages?wait=15", body).await.expect(200);
+    app.post("/threads/main/messages?wait=15", body)
+        .await
+        .expect(200);
     let log = app.public_log().await;
     let event = one(&log, &["input"]);
-    assert_eq!((&event["modality"], &event["payload"]["blob"]), (&json!("image"), &json!(hash(&data))));
+    assert_eq!(
+        (&event["modality"], &event["payload"]["blob"]),
+        (&json!("image"), &json!(hash(&data)))
+    );
     let unknown = json!({ "images": [{ "blob": "0".repeat(64) }] });
     let refused = app.post("/threads/main/messages", unknown).await;
     assert!((400..500).contains(&refused.status), "{}", refused.text);
-    app.get(&format!("/blobs/{}", "0".repeat(64))).await.expect_problem(404, "not-found");
+    app.get(&format!("/blobs/{}", "0".repeat(64)))
+        .await
+        .expect_problem(404, "not-found");
 });
 
-on_both!(media_that_are_none_are_refused_and_nothing_is_stored, |medium| {
-    let stub = Stub::start().await;
-    let app = App::start(medium, &stub).await;
-    let mut socket = app.socket().await;
-    for images in [
-        json!([{ "data": "not base64!", "mimeType": "image/png" }]),
-        json!([{ "data": "", "mimeType": "image/png" }]),
-        json!([{ "data": PNG, "mimeType": "text/html" }]),
-        json!([{ "data": PNG, "mimeType": "" }]),
-    ] {
-        let answer = socket.ask(json!({ "text": "look", "images": images })).await;
-        assert_eq!(answer["type"], "problem", "{images}: {answer}");
+on_both!(
+    media_that_are_none_are_refused_and_nothing_is_stored,
+    |medium| {
+        let stub = Stub::start().await;
+        let app = App::start(medium, &stub).await;
+        let mut socket = app.socket().await;
+        for images in [
+            json!([{ "data": "not base64!", "mimeType": "image/png" }]),
+            json!([{ "data": "", "mimeType": "image/png" }]),
+            json!([{ "data": PNG, "mimeType": "text/html" }]),
+            json!([{ "data": PNG, "mimeType": "" }]),
+        ] {
+            let answer = socket
+                .ask(json!({ "text": "look", "images": images }))
+                .await;
+            assert_eq!(answer["type"], "problem", "{images}: {answer}");
+        }
+        assert!(with(&app.public_log().await, &["input"]).is_empty());
+        assert_eq!(said(&socket.chat("still here").await), "ok: still here");
     }
-    assert!(with(&app.public_log().await, &["input"]).is_empty());
-    assert_eq!(said(&socket.chat("still here").await), "ok: still here");
-});
+);
 
 /// A chunk of a PNG without its checksum, which nobody looks at here.
 fn chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
@@ -98,7 +149,13 @@ fn chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
 
 /// A chunk of a WebP.
 fn piece(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
-    [&kind[..], &(data.len() as u32).to_le_bytes(), data, &vec![0; data.len() % 2]].concat()
+    [
+        &kind[..],
+        &(data.len() as u32).to_le_bytes(),
+        data,
+        &vec![0; data.len() % 2],
+    ]
+    .concat()
 }
 
 fn png(chunks: &[Vec<u8>]) -> Vec<u8> {
@@ -106,22 +163,51 @@ fn png(chunks: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn ihdr(width: u32, height: u32) -> Vec<u8> {
-    chunk(b"IHDR", &[&width.to_be_bytes()[..], &height.to_be_bytes(), &[8, 6, 0, 0, 0]].concat())
+    chunk(
+        b"IHDR",
+        &[
+            &width.to_be_bytes()[..],
+            &height.to_be_bytes(),
+            &[8, 6, 0, 0, 0],
+        ]
+        .concat(),
+    )
 }
 
 fn gif(width: u32, height: u32, rest: &[u8]) -> Vec<u8> {
-    [&b"GIF89a"[..], &width.to_le_bytes()[..2], &height.to_le_bytes()[..2], &[0; 3], rest].concat()
+    [
+        &b"GIF89a"[..],
+        &width.to_le_bytes()[..2],
+        &height.to_le_bytes()[..2],
+        &[0; 3],
+        rest,
+    ]
+    .concat()
 }
 
 /// A frame of a GIF, without its pixels.
 fn frame(left: u32, width: u32, height: u32) -> Vec<u8> {
     let number = |number: u32| number.to_le_bytes()[..2].to_vec();
-    [vec![0x2c], number(left), number(0), number(width), number(height), vec![0, 8, 0]].concat()
+    [
+        vec![0x2c],
+        number(left),
+        number(0),
+        number(width),
+        number(height),
+        vec![0, 8, 0],
+    ]
+    .concat()
 }
 
 /// What begins a JPEG's picture.
 fn sof(width: u32, height: u32) -> Vec<u8> {
-    [&b"\xff\xc2\0\x11\x08"[..], &height.to_be_bytes()[2..], &width.to_be_bytes()[2..], &[3; 10]].concat()
+    [
+        &b"\xff\xc2\0\x11\x08"[..],
+        &height.to_be_bytes()[2..],
+        &width.to_be_bytes()[2..],
+        &[3; 10],
+    ]
+    .concat()
 }
 
 fn jpeg(segments: &[&[u8]]) -> Vec<u8> {
@@ -135,11 +221,26 @@ fn webp(pieces: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn canvas(width: u32, height: u32) -> Vec<u8> {
-    piece(b"VP8X", &[&[0; 4][..], &(width - 1).to_le_bytes()[..3], &(height - 1).to_le_bytes()[..3]].concat())
+    piece(
+        b"VP8X",
+        &[
+            &[0; 4][..],
+            &(width - 1).to_le_bytes()[..3],
+            &(height - 1).to_le_bytes()[..3],
+        ]
+        .concat(),
+    )
 }
 
 fn vp8l(width: u32, height: u32) -> Vec<u8> {
-    piece(b"VP8L", &[&[0x2f][..], &((width - 1) | (height - 1) << 14).to_le_bytes()].concat())
+    piece(
+        b"VP8L",
+        &[
+            &[0x2f][..],
+            &((width - 1) | (height - 1) << 14).to_le_bytes(),
+        ]
+        .concat(),
+    )
 }
 
 fn vp8(width: u32, height: u32) -> Vec<u8> {
@@ -176,13 +277,29 @@ fn hides(width: u32, height: u32) -> Vec<(&'static str, Vec<u8>)> {
         ("image/gif", gif(0, 0, &frame(0, width, height))),
         (
             "image/gif",
-            gif(1, 1, &[&[0x21, 0xfe, 2, 0x2c, 0, 0][..], &[7, 7], &frame(0, 1, 1), &frame(9, width, height)].concat()),
+            gif(
+                1,
+                1,
+                &[
+                    &[0x21, 0xfe, 2, 0x2c, 0, 0][..],
+                    &[7, 7],
+                    &frame(0, 1, 1),
+                    &frame(9, width, height),
+                ]
+                .concat(),
+            ),
         ),
-        ("image/png", png(&[chunk(b"tEXt", &[0; 40]), ihdr(width, height)])),
+        (
+            "image/png",
+            png(&[chunk(b"tEXt", &[0; 40]), ihdr(width, height)]),
+        ),
         ("image/png", png(&[ihdr(1, 1), ihdr(width, height)])),
     ];
     if width < 1 << 14 {
-        all.push(("image/webp", webp(&[canvas(1, 1), piece(b"ICCP", b"odd"), vp8l(width, height)])));
+        all.push((
+            "image/webp",
+            webp(&[canvas(1, 1), piece(b"ICCP", b"odd"), vp8l(width, height)]),
+        ));
         all.push(("image/webp", webp(&[canvas(1, 1), vp8(width, height)])));
         let frame = [&[0; 16][..], &vp8l(width, height)].concat();
         all.push(("image/webp", webp(&[canvas(1, 1), piece(b"ANMF", &frame)])));
@@ -191,65 +308,100 @@ fn hides(width: u32, height: u32) -> Vec<(&'static str, Vec<u8>)> {
 }
 
 // What a few bytes claim, a reader may have to make room for.
-on_both!(an_image_that_claims_to_be_too_large_is_refused_at_every_door, |medium| {
-    let stub = Stub::start().await;
-    let app = App::start(medium, &stub).await;
-    let mut socket = app.socket().await;
-    let upload = async |mime: &str, bytes: &[u8]| {
-        http::send(app.request("POST", "/blobs").header("content-type", mime).body(bytes.to_vec())).await
-    };
-    let mut told = 0;
-    let large = |make: fn(u32, u32) -> _| Vec::from_iter([make(50_000, 50_000), make(16_383, 16_383)].concat());
-    for (mime, bytes) in [large(claims), large(hides)].concat() {
-        let refused = upload(mime, &bytes).await.expect_problem(400, "invalid-media");
-        assert!(refused["detail"].as_str().unwrap().contains("pixels"), "{mime}: {refused}");
-        let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
-        let answer = socket.ask(json!({ "images": [{ "data": data }] })).await;
-        assert_eq!(answer["problem"]["errors"][0]["pointer"], "/images/0", "{mime}: {answer}");
-        told += 1;
+on_both!(
+    an_image_that_claims_to_be_too_large_is_refused_at_every_door,
+    |medium| {
+        let stub = Stub::start().await;
+        let app = App::start(medium, &stub).await;
+        let mut socket = app.socket().await;
+        let upload = async |mime: &str, bytes: &[u8]| {
+            http::send(
+                app.request("POST", "/blobs")
+                    .header("content-type", mime)
+                    .body(bytes.to_vec()),
+            )
+            .await
+        };
+        let mut told = 0;
+        let large = |make: fn(u32, u32) -> _| {
+            Vec::from_iter([make(50_000, 50_000), make(16_383, 16_383)].concat())
+        };
+        for (mime, bytes) in [large(claims), large(hides)].concat() {
+            let refused = upload(mime, &bytes)
+                .await
+                .expect_problem(400, "invalid-media");
+            assert!(
+                refused["detail"].as_str().unwrap().contains("pixels"),
+                "{mime}: {refused}"
+            );
+            let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
+            let answer = socket.ask(json!({ "images": [{ "data": data }] })).await;
+            assert_eq!(
+                answer["problem"]["errors"][0]["pointer"], "/images/0",
+                "{mime}: {answer}"
+            );
+            told += 1;
+        }
+        assert_eq!(told, 10 + 25);
+        // Control: as large as photographs are.
+        for (mime, bytes) in [claims(9_000, 9_000), hides(9_000, 9_000)].concat() {
+            upload(mime, &bytes).await.expect(201);
+        }
     }
-    assert_eq!(told, 10 + 25);
-    // Control: as large as photographs are.
-    for (mime, bytes) in [claims(9_000, 9_000), hides(9_000, 9_000)].concat() {
-        upload(mime, &bytes).await.expect(201);
-    }
-});
+);
 
 // An image that does not say how large it is may be of any size.
-on_both!(an_image_that_does_not_say_how_large_it_is_is_refused_at_every_door, |medium| {
-    let stub = Stub::start().await;
-    let app = App::start(medium, &stub).await;
-    let mut socket = app.socket().await;
-    let cut = claims(300, 200).into_iter().map(|(mime, bytes)| {
-        let before_its_end = if mime == "image/gif" {
-            9
-        } else if mime == "image/jpeg" {
-            16
-        } else {
-            20
-        };
-        (mime, bytes[..before_its_end].to_vec())
-    });
-    let none = [
-        ("image/png", png(&[chunk(b"IDAT", &[0; 40]), ihdr(300, 200)])),
-        ("image/png", png(&[])),
-        ("image/jpeg", jpeg(&[APP])),
-        ("image/jpeg", [jpeg(&[APP]), sof(300, 200)].concat()),
-        ("image/jpeg", jpeg(&[&sof(300, 0)])),
-        ("image/gif", gif(0, 0, &[])),
-        ("image/webp", webp(&[piece(b"VP9 ", &[1; 20])])),
-        ("image/webp", webp(&[piece(b"VP8 ", &[1; 20])])),
-    ];
-    for (mime, bytes) in cut.chain(none) {
-        let refused = http::send(app.request("POST", "/blobs").header("content-type", mime).body(bytes.clone())).await;
-        let refused = refused.expect_problem(400, "invalid-media");
-        assert!(refused["detail"].as_str().unwrap().contains("how large"), "{mime} {bytes:?}: {refused}");
-        let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
-        let answer = socket.ask(json!({ "images": [{ "data": data }] })).await;
-        assert_eq!(answer["problem"]["errors"][0]["pointer"], "/images/0", "{mime}: {answer}");
+on_both!(
+    an_image_that_does_not_say_how_large_it_is_is_refused_at_every_door,
+    |medium| {
+        let stub = Stub::start().await;
+        let app = App::start(medium, &stub).await;
+        let mut socket = app.socket().await;
+        let cut = claims(300, 200).into_iter().map(|(mime, bytes)| {
+            let before_its_end = if mime == "image/gif" {
+                9
+            } else if mime == "image/jpeg" {
+                16
+            } else {
+                20
+            };
+            (mime, bytes[..before_its_end].to_vec())
+        });
+        let none = [
+            (
+                "image/png",
+                png(&[chunk(b"IDAT", &[0; 40]), ihdr(300, 200)]),
+            ),
+            ("image/png", png(&[])),
+            ("image/jpeg", jpeg(&[APP])),
+            ("image/jpeg", [jpeg(&[APP]), sof(300, 200)].concat()),
+            ("image/jpeg", jpeg(&[&sof(300, 0)])),
+            ("image/gif", gif(0, 0, &[])),
+            ("image/webp", webp(&[piece(b"VP9 ", &[1; 20])])),
+            ("image/webp", webp(&[piece(b"VP8 ", &[1; 20])])),
+        ];
+        for (mime, bytes) in cut.chain(none) {
+            let refused = http::send(
+                app.request("POST", "/blobs")
+                    .header("content-type", mime)
+                    .body(bytes.clone()),
+            )
+            .await;
+            let refused = refused.expect_problem(400, "invalid-media");
+            assert!(
+                refused["detail"].as_str().unwrap().contains("how large"),
+                "{mime} {bytes:?}: {refused}"
+            );
+            let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
+            let answer = socket.ask(json!({ "images": [{ "data": data }] })).await;
+            assert_eq!(
+                answer["problem"]["errors"][0]["pointer"], "/images/0",
+                "{mime}: {answer}"
+            );
+        }
+        assert!(with(&app.public_log().await, &["input"]).is_empty());
     }
-    assert!(with(&app.public_log().await, &["input"]).is_empty());
-});
+);
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
@@ -280,8 +432,19 @@ on_both!(a_blob_is_served_as_a_file_to_be_saved, |medium| {
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     let (mime, bytes) = claims(2, 2).remove(0);
-    let stored = http::send(app.request("POST", "/blobs").header("content-type", mime).body(bytes)).await.expect(201);
-    let blob = app.get(&format!("/blobs/{}", stored["blob"].as_str().unwrap())).await;
-    assert_eq!((blob.status, blob.header("content-disposition")), (200, "attachment"));
+    let stored = http::send(
+        app.request("POST", "/blobs")
+            .header("content-type", mime)
+            .body(bytes),
+    )
+    .await
+    .expect(201);
+    let blob = app
+        .get(&format!("/blobs/{}", stored["blob"].as_str().unwrap()))
+        .await;
+    assert_eq!(
+        (blob.status, blob.header("content-disposition")),
+        (200, "attachment")
+    );
     assert_eq!(blob.header("x-content-type-options"), "nosniff");
 });

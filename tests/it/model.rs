@@ -29,7 +29,12 @@ use crate::support::{self, Stub, any, ms, within};
 use provider::{Provider, Say};
 
 fn options(url: &str) -> Options {
-    Options { base_url: url.to_owned(), backoff_ms: 1, retries: 2, ..Options::new("m-1") }
+    Options {
+        base_url: url.to_owned(),
+        backoff_ms: 1,
+        retries: 2,
+        ..Options::new("m-1")
+    }
 }
 
 fn tool(name: &str) -> ToolSpec {
@@ -51,8 +56,14 @@ fn request(text: &str) -> Request {
         module: Who::Decision,
         tier: Tier::Low,
         messages: vec![
-            Message { role: Role::System, content: vec![Content::Text("be brief".to_owned())] },
-            Message { role: Role::User, content: vec![Content::Text(text.to_owned())] },
+            Message {
+                role: Role::System,
+                content: vec![Content::Text("be brief".to_owned())],
+            },
+            Message {
+                role: Role::User,
+                content: vec![Content::Text(text.to_owned())],
+            },
         ],
         tools: Arc::from([tool("reply"), tool("think")]),
         choice: ToolChoice::Auto,
@@ -66,12 +77,18 @@ async fn ask(model: &dyn Model, request: &Request) -> (Vec<Piece>, Result<Answer
     loop {
         match within("the model's next piece", pieces.next()).await {
             Some(Ok(Piece::End(answer))) => {
-                assert!(pieces.next().await.is_none(), "something came after the end");
+                assert!(
+                    pieces.next().await.is_none(),
+                    "something came after the end"
+                );
                 return (seen, Ok(answer));
             }
             Some(Ok(piece)) => seen.push(piece),
             Some(Err(failure)) => {
-                assert!(pieces.next().await.is_none(), "something came after the failure");
+                assert!(
+                    pieces.next().await.is_none(),
+                    "something came after the failure"
+                );
                 return (seen, Err(failure));
             }
             None => panic!("the pieces ended without an end"),
@@ -93,7 +110,11 @@ fn joined(pieces: &[Piece]) -> (String, Vec<(String, String)>) {
     for piece in pieces {
         match piece {
             Piece::Text(more) => text.push_str(more),
-            Piece::Call { index, name, arguments } => {
+            Piece::Call {
+                index,
+                name,
+                arguments,
+            } => {
                 if *index == calls.len() {
                     calls.push((name.clone().unwrap(), String::new()));
                 }
@@ -109,16 +130,29 @@ fn joined(pieces: &[Piece]) -> (String, Vec<(String, String)>) {
 #[tokio::test]
 async fn streamed_and_plain_answers_are_the_same() {
     let stub = Stub::start().await;
-    let said = support::reply("Grüße, Jürgen").and("think", json!({ "thought": "…" })).saying("Let me see.");
+    let said = support::reply("Grüße, Jürgen")
+        .and("think", json!({ "thought": "…" }))
+        .saying("Let me see.");
     stub.on(any, said.usage(120, 30, 64));
     let mut answers = Vec::new();
     for stream in [true, false] {
-        let model = OpenAi::new(Options { stream, ..options(&stub.url()) }).unwrap();
+        let model = OpenAi::new(Options {
+            stream,
+            ..options(&stub.url())
+        })
+        .unwrap();
         let (pieces, answer) = ask(&model, &request("hello")).await;
         let answer = answer.unwrap();
         let (text, calls) = joined(&pieces);
         assert_eq!(text, answer.text);
-        assert_eq!(calls, answer.calls.iter().map(|c| (c.name.clone(), c.arguments.clone())).collect::<Vec<_>>());
+        assert_eq!(
+            calls,
+            answer
+                .calls
+                .iter()
+                .map(|c| (c.name.clone(), c.arguments.clone()))
+                .collect::<Vec<_>>()
+        );
         assert_eq!(pieces.len() > 5, stream, "{pieces:?}");
         answers.push(answer);
     }
@@ -128,7 +162,14 @@ async fn streamed_and_plain_answers_are_the_same() {
     assert_eq!(answers[0], answers[1]);
     assert_eq!(answers[0].text, "Let me see.");
     assert_eq!(answers[0].calls[0].arguments, r#"{"text":"Grüße, Jürgen"}"#);
-    assert_eq!(answers[0].usage, Usage { input_tokens: 120, output_tokens: 30, cached_tokens: 64 });
+    assert_eq!(
+        answers[0].usage,
+        Usage {
+            input_tokens: 120,
+            output_tokens: 30,
+            cached_tokens: 64
+        }
+    );
     assert_eq!(answers[0].finish, "tool_calls");
 }
 
@@ -152,7 +193,11 @@ async fn streaming(say: Say) -> (Provider, OpenAi) {
 
 async fn plain(say: Say) -> (Provider, OpenAi) {
     let provider = Provider::says([say]).await;
-    let model = OpenAi::new(Options { stream: false, ..options(&provider.url()) }).unwrap();
+    let model = OpenAi::new(Options {
+        stream: false,
+        ..options(&provider.url())
+    })
+    .unwrap();
     (provider, model)
 }
 
@@ -178,14 +223,19 @@ fn called(name: &str, arguments: &str) -> (String, String) {
 }
 
 fn calls(answer: &Answer) -> Vec<(String, String)> {
-    answer.calls.iter().map(|call| (call.name.clone(), call.arguments.clone())).collect()
+    answer
+        .calls
+        .iter()
+        .map(|call| (call.name.clone(), call.arguments.clone()))
+        .collect()
 }
 
 // --- what is sent
 
 #[tokio::test]
 async fn what_is_prepared_is_what_is_sent() {
-    let (provider, model) = plain(Say::plain(message(json!({ "content": "hi" })).to_string())).await;
+    let (provider, model) =
+        plain(Say::plain(message(json!({ "content": "hi" })).to_string())).await;
     let mut request = request("hello");
     request.thread = ThreadId::parse("main.research").unwrap();
     request.module = Who::Submodule(Name::parse("critic").unwrap());
@@ -194,9 +244,11 @@ async fn what_is_prepared_is_what_is_sent() {
     ask(&model, &request).await.1.unwrap();
     let asked = &provider.asked()[0];
     assert_eq!(asked.body, prepared.body.as_str().as_bytes());
-    for line in
-        ["POST /v1/chat/completions HTTP/1.1", "x-thinkd-thread: main.research", "x-thinkd-module: submodule:critic"]
-    {
+    for line in [
+        "POST /v1/chat/completions HTTP/1.1",
+        "x-thinkd-thread: main.research",
+        "x-thinkd-module: submodule:critic",
+    ] {
         assert!(asked.head.contains(line), "no {line} in {}", asked.head);
     }
     assert!(!asked.head.contains("authorization"), "{}", asked.head);
@@ -207,7 +259,10 @@ fn a_request_says_what_is_configured() {
     let options = Options {
         temperature: Some(0.2),
         max_tokens: Some(99),
-        parameters: json!({ "reasoning_effort": "low" }).as_object().unwrap().clone(),
+        parameters: json!({ "reasoning_effort": "low" })
+            .as_object()
+            .unwrap()
+            .clone(),
         ..options("http://localhost/v1")
     };
     let body = |options: Options, request: &Request| -> Value {
@@ -227,25 +282,53 @@ fn a_request_says_what_is_configured() {
     });
     assert_eq!(body(options.clone(), &request("hello")), expected);
 
-    let bare = Options { stream: false, strict_tools: false, ..options.clone() };
+    let bare = Options {
+        stream: false,
+        strict_tools: false,
+        ..options.clone()
+    };
     let bare = body(bare, &request("hello"));
     assert_eq!(bare["stream"], false);
     assert_eq!(bare.get("stream_options"), None);
     assert_eq!(bare["tools"][0]["function"].get("strict"), None);
-    let no_usage = body(Options { usage_in_stream: false, ..options.clone() }, &request("hello"));
+    let no_usage = body(
+        Options {
+            usage_in_stream: false,
+            ..options.clone()
+        },
+        &request("hello"),
+    );
     assert_eq!(no_usage.get("stream_options"), None);
 
     // Only one tool: no other is shown, and one must be called.
-    let only = Request { choice: ToolChoice::Only("reply".to_owned()), ..request("hello") };
+    let only = Request {
+        choice: ToolChoice::Only("reply".to_owned()),
+        ..request("hello")
+    };
     let only = body(options.clone(), &only);
-    assert_eq!((&only["tools"], &only["tool_choice"]), (&json!([function("reply")]), &json!("required")));
+    assert_eq!(
+        (&only["tools"], &only["tool_choice"]),
+        (&json!([function("reply")]), &json!("required"))
+    );
 
     // Only the decision can be made to call something.
-    let required = Options { tool_choice: thinkd::model::endpoint::Calling::Required, ..options };
-    assert_eq!(body(required.clone(), &request("hello"))["tool_choice"], "required");
-    let voice = Request { module: Who::Submodule(Name::parse("critic").unwrap()), ..request("hello") };
+    let required = Options {
+        tool_choice: thinkd::model::endpoint::Calling::Required,
+        ..options
+    };
+    assert_eq!(
+        body(required.clone(), &request("hello"))["tool_choice"],
+        "required"
+    );
+    let voice = Request {
+        module: Who::Submodule(Name::parse("critic").unwrap()),
+        ..request("hello")
+    };
     assert_eq!(body(required.clone(), &voice).get("tool_choice"), None);
-    let toolless = Request { tools: Arc::from([]), ..request("hello") };
+    let toolless = Request {
+        tools: Arc::from([]),
+        ..request("hello")
+    };
     assert_eq!(body(required.clone(), &toolless).get("tool_choice"), None);
     assert_eq!(body(required, &toolless).get("tools"), None);
 }
@@ -254,7 +337,10 @@ fn a_request_says_what_is_configured() {
 fn images_and_sounds_are_sent() {
     let model = OpenAi::new(options("http://localhost/v1")).unwrap();
     let mut request = request("hello");
-    let media = |mime: &str| Content::Media { mime: mime.to_owned(), bytes: Bytes::from_static(b"\x01\x02\x03") };
+    let media = |mime: &str| Content::Media {
+        mime: mime.to_owned(),
+        bytes: Bytes::from_static(b"\x01\x02\x03"),
+    };
     request.messages[1].content = vec![
         Content::Text("look and listen".to_owned()),
         media("image/png"),
@@ -282,7 +368,11 @@ async fn the_key_is_sent_and_never_said() {
     let says = [
         Say::status("401 Unauthorized", &[], echo.clone()),
         Say::status("500 Oh", &[], KEY),
-        Say::status("302 Found", &[&format!("location: http://{KEY}@elsewhere.example/")], ""),
+        Say::status(
+            "302 Found",
+            &[&format!("location: http://{KEY}@elsewhere.example/")],
+            "",
+        ),
         Say::plain(echo),
         Say::plain(KEY),
         Say::events(&[&event]),
@@ -292,18 +382,30 @@ async fn the_key_is_sent_and_never_said() {
     for say in says {
         for stream in [true, false] {
             let provider = Provider::says([say.clone()]).await;
-            let options = Options { stream, api_key: Some(KEY.into()), ..options(&provider.url()) };
+            let options = Options {
+                stream,
+                api_key: Some(KEY.into()),
+                ..options(&provider.url())
+            };
             assert!(!format!("{options:?}").contains(KEY));
             let model = OpenAi::new(options).unwrap();
             let prepared = model.prepare(&request("hello"));
             let failure = failure(&model).await;
-            assert!(provider.asked()[0].head.contains(&format!("authorization: Bearer {KEY}")));
+            assert!(
+                provider.asked()[0]
+                    .head
+                    .contains(&format!("authorization: Bearer {KEY}"))
+            );
             let all = format!("{failure} {failure:?} {prepared:?} {}", model.name());
             assert!(!all.contains(KEY), "{all}");
         }
     }
-    let odd =
-        OpenAi::new(Options { api_key: Some("sk-\u{7}canary".into()), ..options("http://localhost") }).err().unwrap();
+    let odd = OpenAi::new(Options {
+        api_key: Some("sk-\u{7}canary".into()),
+        ..options("http://localhost")
+    })
+    .err()
+    .unwrap();
     assert!(!format!("{odd:?}").contains("canary"), "{odd}");
     let model = OpenAi::new(options("http://me:canary@localhost/v1?key=canary")).unwrap();
     assert_eq!(model.name(), "model m-1 at http://localhost/v1");
@@ -315,9 +417,21 @@ async fn a_key_that_is_echoed_shortened_or_encoded_is_never_said() {
     use base64::Engine as _;
     const KEY: &str = "sk-Proj_0aB1cD2eF3/gH4+iJ5=kL6mN7";
     let base64 = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
-    let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let escaped = |text: &str| text.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect::<String>();
-    let percent = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+    let hex = |text: &str| {
+        text.bytes()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>()
+    };
+    let escaped = |text: &str| {
+        text.chars()
+            .map(|c| format!("\\u{:04x}", u32::from(c)))
+            .collect::<String>()
+    };
+    let percent = |text: &str| {
+        text.bytes()
+            .map(|byte| format!("%{byte:02X}"))
+            .collect::<String>()
+    };
     let echoes = [
         KEY.to_owned(),
         KEY[..12].to_owned(),
@@ -327,39 +441,74 @@ async fn a_key_that_is_echoed_shortened_or_encoded_is_never_said() {
         format!("{}…{}", &KEY[..6], &KEY[KEY.len() - 6..]),
         format!("{}...", &KEY[..5]),
         KEY.to_lowercase(),
-        KEY.replace('/', "%2F").replace('+', "%2B").replace('=', "%3D"),
+        KEY.replace('/', "%2F")
+            .replace('+', "%2B")
+            .replace('=', "%3D"),
         percent(KEY),
         KEY.replace('/', "\\/"),
         escaped(KEY),
         base64(KEY),
         base64(&format!("Bearer {KEY}")),
         base64(&format!("x:{KEY}")),
-        base64(KEY).trim_end_matches('=').replace('+', "-").replace('/', "_"),
+        base64(KEY)
+            .trim_end_matches('=')
+            .replace('+', "-")
+            .replace('/', "_"),
         hex(KEY),
         hex(KEY).to_uppercase(),
         base64(&KEY[..16]),
     ];
     for echo in &echoes {
-        for around in ["the key {} is wrong", "key={}, which is wrong", "{\"got\":\"{}\"}", "<b>{}</b>", "'{}'"] {
+        for around in [
+            "the key {} is wrong",
+            "key={}, which is wrong",
+            "{\"got\":\"{}\"}",
+            "<b>{}</b>",
+            "'{}'",
+        ] {
             let words = around.replace("{}", echo);
-            let provider = Provider::says([Say::status("401 Unauthorized", &[], words.clone())]).await;
-            let model = OpenAi::new(Options { api_key: Some(KEY.into()), ..options(&provider.url()) }).unwrap();
+            let provider =
+                Provider::says([Say::status("401 Unauthorized", &[], words.clone())]).await;
+            let model = OpenAi::new(Options {
+                api_key: Some(KEY.into()),
+                ..options(&provider.url())
+            })
+            .unwrap();
             let told = failure(&model).await.text;
             assert!(told.contains("[api_key]"), "{words} was told as {told}");
             let left = told.to_lowercase();
-            let pieces = [echo.to_lowercase(), KEY[..5].to_lowercase(), KEY[KEY.len() - 4..].to_lowercase()];
-            assert!(pieces.iter().all(|piece| !left.contains(piece.as_str())), "{words} was told as {told}");
+            let pieces = [
+                echo.to_lowercase(),
+                KEY[..5].to_lowercase(),
+                KEY[KEY.len() - 4..].to_lowercase(),
+            ];
+            assert!(
+                pieces.iter().all(|piece| !left.contains(piece.as_str())),
+                "{words} was told as {told}"
+            );
         }
     }
     // What a provider says that has nothing to do with the key is quoted as it is.
     let words = "model-7b at https://provider.example/v1/chat is overloaded (code=529, request req_0123456789abcdef)";
     let provider = Provider::says([Say::status("400 Bad Request", &[], words)]).await;
-    let model = OpenAi::new(Options { api_key: Some(KEY.into()), ..options(&provider.url()) }).unwrap();
+    let model = OpenAi::new(Options {
+        api_key: Some(KEY.into()),
+        ..options(&provider.url())
+    })
+    .unwrap();
     assert!(failure(&model).await.text.ends_with(words));
     // What stands in the address is as secret.
-    let says = Say::status("302 Found", &["location: http://elsewhere.example/v1?key=canary-0123456789"], "");
+    let says = Say::status(
+        "302 Found",
+        &["location: http://elsewhere.example/v1?key=canary-0123456789"],
+        "",
+    );
     let provider = Provider::says([says]).await;
-    let model = OpenAi::new(options(&format!("{}?key=canary-0123456789", provider.url()))).unwrap();
+    let model = OpenAi::new(options(&format!(
+        "{}?key=canary-0123456789",
+        provider.url()
+    )))
+    .unwrap();
     assert!(!failure(&model).await.text.contains("canary"));
 }
 
@@ -368,12 +517,25 @@ async fn a_key_that_is_echoed_shortened_or_encoded_is_never_said() {
 /// T4: tiers and modules.
 #[tokio::test]
 async fn calls_go_to_the_module_s_model_or_the_tier_s() {
-    let named = |name: &'static str| -> Arc<dyn Model> { Arc::new(Scripted::by(move |_| Ok(Answer::says(name)))) };
+    let named = |name: &'static str| -> Arc<dyn Model> {
+        Arc::new(Scripted::by(move |_| Ok(Answer::says(name))))
+    };
     let critic = Who::Submodule(Name::parse("critic").unwrap());
     let models = Models::new(Some(named("low")), Some(named("high"))).unwrap();
     let models = models.with_module("submodule:critic", named("critic's"));
     let asked = async |models: &Models, module: Who, tier: Tier| {
-        ask(models, &Request { module, tier, ..request("hello") }).await.1.unwrap().text
+        ask(
+            models,
+            &Request {
+                module,
+                tier,
+                ..request("hello")
+            },
+        )
+        .await
+        .1
+        .unwrap()
+        .text
     };
     assert_eq!(asked(&models, Who::Decision, Tier::Low).await, "low");
     assert_eq!(asked(&models, Who::Decision, Tier::High).await, "high");
@@ -390,15 +552,31 @@ async fn calls_go_to_the_module_s_model_or_the_tier_s() {
 fn calls_are_counted() {
     let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
     let handle = recorder.handle();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     metrics::with_local_recorder(&recorder, || {
         runtime.block_on(async {
-            let usage = Usage { input_tokens: 7, output_tokens: 5, cached_tokens: 2 };
-            let answers = [Answer { usage, ..Answer::says("hi") }];
+            let usage = Usage {
+                input_tokens: 7,
+                output_tokens: 5,
+                cached_tokens: 2,
+            };
+            let answers = [Answer {
+                usage,
+                ..Answer::says("hi")
+            }];
             let model = metered(Arc::new(Scripted::queue(answers)));
-            let voice = Request { module: Who::Submodule(Name::parse("critic").unwrap()), ..request("hello") };
+            let voice = Request {
+                module: Who::Submodule(Name::parse("critic").unwrap()),
+                ..request("hello")
+            };
             drop(model.ask(model.prepare(&request("not waited for"))));
-            let model = metered(Arc::new(Scripted::queue([Answer { usage, ..Answer::says("hi") }])));
+            let model = metered(Arc::new(Scripted::queue([Answer {
+                usage,
+                ..Answer::says("hi")
+            }])));
             ask(model.as_ref(), &request("hello")).await.1.unwrap();
             ask(model.as_ref(), &voice).await.1.unwrap_err();
         });

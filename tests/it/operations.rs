@@ -7,7 +7,12 @@ use crate::support::*;
 
 /// A command with this database, and no other environment: how it ended, and what it said.
 async fn command(app: &App, database: &str, arguments: &[&str]) -> (Option<i32>, String) {
-    app::ran(&app.folder(), &[("DATABASE_URL", database), ("THINKD_LISTEN", "127.0.0.1:0")], arguments).await
+    app::ran(
+        &app.folder(),
+        &[("DATABASE_URL", database), ("THINKD_LISTEN", "127.0.0.1:0")],
+        arguments,
+    )
+    .await
 }
 
 /// A backup of a log with a reply, and how many events it has.
@@ -22,37 +27,59 @@ async fn backup(stub: &Stub) -> (App, String, usize) {
 }
 
 async fn admin(url: &str, text: impl Into<String>) {
-    PgConnection::connect(url).await.unwrap().execute(sqlx::raw_sql(AssertSqlSafe(text.into()))).await.unwrap();
+    PgConnection::connect(url)
+        .await
+        .unwrap()
+        .execute(sqlx::raw_sql(AssertSqlSafe(text.into())))
+        .await
+        .unwrap();
 }
 
 /// Waits for the end of a server that goes on with nothing.
 async fn ended(app: &mut App, says: &str) {
     let status = app.ended().await;
-    assert!(!status.success() && app.output().contains(says), "{status}: {}", app.output());
+    assert!(
+        !status.success() && app.output().contains(says),
+        "{status}: {}",
+        app.output()
+    );
 }
 
-on_both!(a_backup_is_not_restored_under_a_server_that_runs, |medium| {
-    let stub = Stub::start().await;
-    let (_copied, file, events) = backup(&stub).await;
-    let mut app = App::start(medium, &stub).await;
-    let epoch = app.get("/metadata").await.expect(200)["epoch"].clone();
-    let (code, said) = command(&app, app.database(), &["restore", &file]).await;
-    assert_eq!(code, Some(1), "{said}");
-    let why = if app.is_postgres() { "stop all its servers" } else { "another thinkd has this database open" };
-    assert!(said.contains(why), "{said}");
-    assert_eq!(app.get("/metadata").await.expect(200)["epoch"], epoch, "nothing is changed");
-    assert_eq!(app.log().await.len(), 0);
-    assert!(app.stop().await.success());
-    let (code, said) = command(&app, app.database(), &["restore", &file]).await;
-    assert_eq!(code, Some(0), "control: {said}");
-    app.start_again().await;
-    assert_ne!(app.get("/metadata").await.expect(200)["epoch"], epoch);
-    assert_eq!(app.log().await.len(), events);
-});
+on_both!(
+    a_backup_is_not_restored_under_a_server_that_runs,
+    |medium| {
+        let stub = Stub::start().await;
+        let (_copied, file, events) = backup(&stub).await;
+        let mut app = App::start(medium, &stub).await;
+        let epoch = app.get("/metadata").await.expect(200)["epoch"].clone();
+        let (code, said) = command(&app, app.database(), &["restore", &file]).await;
+        assert_eq!(code, Some(1), "{said}");
+        let why = if app.is_postgres() {
+            "stop all its servers"
+        } else {
+            "another thinkd has this database open"
+        };
+        assert!(said.contains(why), "{said}");
+        assert_eq!(
+            app.get("/metadata").await.expect(200)["epoch"],
+            epoch,
+            "nothing is changed"
+        );
+        assert_eq!(app.log().await.len(), 0);
+        assert!(app.stop().await.success());
+        let (code, said) = command(&app, app.database(), &["restore", &file]).await;
+        assert_eq!(code, Some(0), "control: {said}");
+        app.start_again().await;
+        assert_ne!(app.get("/metadata").await.expect(200)["epoch"], epoch);
+        assert_eq!(app.log().await.len(), events);
+    }
+);
 
 #[tokio::test]
 async fn a_server_does_not_start_while_a_backup_is_restored() {
-    let Some(medium) = Medium::postgres().await else { return };
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
     let stub = Stub::start().await;
     let (copied, file, events) = backup(&stub).await;
     let url = medium.url().to_owned();
@@ -60,41 +87,73 @@ async fn a_server_does_not_start_while_a_backup_is_restored() {
     assert!(app.stop().await.success());
     // Holds the restore up in the middle of its work.
     let mut other = PgConnection::connect(&url).await.unwrap();
-    other.execute(sqlx::raw_sql("begin; lock table events in share mode")).await.unwrap();
+    other
+        .execute(sqlx::raw_sql("begin; lock table events in share mode"))
+        .await
+        .unwrap();
     let restoring = {
         let (folder, url) = (copied.folder(), url.clone());
-        tokio::spawn(async move { app::ran(&folder, &[("DATABASE_URL", &url)], &["restore", &file]).await })
+        tokio::spawn(async move {
+            app::ran(&folder, &[("DATABASE_URL", &url)], &["restore", &file]).await
+        })
     };
     within("a restore that waits", async {
-        let text = "select count(*) from pg_locks where not granted and relation = 'events'::regclass";
-        while sqlx::query_scalar::<_, i64>(text).fetch_one(&mut other).await.unwrap() == 0 {
+        let text =
+            "select count(*) from pg_locks where not granted and relation = 'events'::regclass";
+        while sqlx::query_scalar::<_, i64>(text)
+            .fetch_one(&mut other)
+            .await
+            .unwrap()
+            == 0
+        {
             tokio::time::sleep(ms(10)).await;
         }
     })
     .await;
     let (code, said) = command(&copied, &url, &["serve"]).await;
-    assert!(code == Some(1) && said.contains("a backup is being restored into this database"), "{said}");
+    assert!(
+        code == Some(1) && said.contains("a backup is being restored into this database"),
+        "{said}"
+    );
     other.execute("rollback").await.unwrap();
     let (code, said) = restoring.await.unwrap();
     assert_eq!(code, Some(0), "{said}");
     app.start_again().await;
-    assert_eq!(app.log().await.len(), events, "what is served is what was restored");
+    assert_eq!(
+        app.log().await.len(),
+        events,
+        "what is served is what was restored"
+    );
 }
 
 #[tokio::test]
 async fn a_server_whose_database_became_another_one_ends() {
-    let Some(medium) = Medium::postgres().await else { return };
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
     let stub = Stub::start().await;
     let mut app = App::start(medium, &stub).await;
     app.tell("hello").await;
-    let (url, name) = app.admin().map(|(url, name)| (url.to_owned(), name.to_owned())).unwrap();
+    let (url, name) = app
+        .admin()
+        .map(|(url, name)| (url.to_owned(), name.to_owned()))
+        .unwrap();
     // Control: a connection that is lost ends nobody.
-    let lost = format!("select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'");
+    let lost =
+        format!("select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'");
     admin(&url, lost.clone()).await;
     app.tell("again").await;
     // What a restore from elsewhere comes to, while the server cannot be met.
-    admin(&url, format!("alter database {name} allow_connections false; {lost}")).await;
-    admin(&url, format!("alter database {name} allow_connections true")).await;
+    admin(
+        &url,
+        format!("alter database {name} allow_connections false; {lost}"),
+    )
+    .await;
+    admin(
+        &url,
+        format!("alter database {name} allow_connections true"),
+    )
+    .await;
     faults::execute(&app, "update log set epoch = gen_random_uuid()").await;
     admin(&url, lost).await;
     ended(&mut app, "another log than the one this server began with").await;
@@ -102,25 +161,38 @@ async fn a_server_whose_database_became_another_one_ends() {
 
 on_both!(a_server_without_its_tables_is_not_ready, |medium| {
     let stub = Stub::start().await;
-    let mut app = Setup::new(medium, &stub).env("THINKD_TOKEN", "token-of-an-admin").start_bare().await;
+    let mut app = Setup::new(medium, &stub)
+        .env("THINKD_TOKEN", "token-of-an-admin")
+        .start_bare()
+        .await;
     app.authorize("Bearer token-of-an-admin");
     app.get("/readyz").await.expect(200);
     if app.is_postgres() {
         // Control: a table that somebody has locked is there.
         let mut other = PgConnection::connect(app.database()).await.unwrap();
-        other.execute(sqlx::raw_sql("begin; lock table mailboxes in access exclusive mode")).await.unwrap();
+        other
+            .execute(sqlx::raw_sql(
+                "begin; lock table mailboxes in access exclusive mode",
+            ))
+            .await
+            .unwrap();
         app.get("/readyz").await.expect(200);
         other.execute("rollback").await.unwrap();
     }
     faults::execute(&app, "drop table mailboxes").await;
     assert_eq!(app.get("/readyz").await.status, 503);
-    let full = app.get("/readyz?full=true").await.expect_problem(503, "unavailable");
+    let full = app
+        .get("/readyz?full=true")
+        .await
+        .expect_problem(503, "unavailable");
     assert!(full["detail"].to_string().contains("mailboxes"), "{full}");
 });
 
 #[tokio::test]
 async fn a_server_whose_database_was_made_anew_without_tables_is_not_ready() {
-    let Some(medium) = Medium::postgres().await else { return };
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
     let stub = Stub::start().await;
     let app = App::start(medium, &stub).await;
     app.tell("hello").await;
@@ -135,20 +207,31 @@ async fn a_server_whose_database_was_made_anew_without_tables_is_not_ready() {
 
 /// The URL with another role, whose password is not to be told, and another database.
 fn named(url: &str, role: &str, database: Option<&str>) -> String {
-    let (address, query) =
-        url.split_once('?').map_or((url, String::new()), |(address, query)| (address, format!("?{query}")));
+    let (address, query) = url
+        .split_once('?')
+        .map_or((url, String::new()), |(address, query)| {
+            (address, format!("?{query}"))
+        });
     let (server, own) = address.rsplit_once('/').unwrap();
     let (scheme, host) = server.split_once("://").unwrap();
     let host = host.rsplit('@').next().unwrap();
-    format!("{scheme}://{role}:canary@{host}/{}{query}", database.unwrap_or(own))
+    format!(
+        "{scheme}://{role}:canary@{host}/{}{query}",
+        database.unwrap_or(own)
+    )
 }
 
 #[tokio::test]
 async fn what_postgres_refuses_is_said_with_where_and_what_to_do() {
-    let Some(medium) = Medium::postgres().await else { return };
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
     let stub = Stub::start().await;
     let app = App::start(Medium::sqlite(), &stub).await;
-    let (url, name) = medium.admin().map(|(url, name)| (url.to_owned(), name.to_owned())).unwrap();
+    let (url, name) = medium
+        .admin()
+        .map(|(url, name)| (url.to_owned(), name.to_owned()))
+        .unwrap();
     let role = |of: &str| format!("{name}_{of}");
     admin(
         &url,
@@ -161,39 +244,72 @@ async fn what_postgres_refuses_is_said_with_where_and_what_to_do() {
     .await;
     stored::execute(
         medium.url(),
-        &format!("revoke create on schema public from public; grant all on schema public to {name}_still"),
+        &format!(
+            "revoke create on schema public from public; grant all on schema public to {name}_still"
+        ),
     )
     .await;
-    let tls = if medium.url().contains('?') { "&sslmode=require" } else { "?sslmode=require" };
+    let tls = if medium.url().contains('?') {
+        "&sslmode=require"
+    } else {
+        "?sslmode=require"
+    };
     let cases: &[(String, &[&str])] = &[
         (
             named(medium.url(), &role("plain"), None),
-            &["permission denied for schema public", "grant all on schema", &name],
+            &[
+                "permission denied for schema public",
+                "grant all on schema",
+                &name,
+            ],
         ),
-        (named(medium.url(), &role("plain"), Some("no_such_one")), &["\"no_such_one\" does not exist", "createdb"]),
-        (named(medium.url(), &role("nobody"), None), &["_nobody", "DATABASE_URL", "password"]),
+        (
+            named(medium.url(), &role("plain"), Some("no_such_one")),
+            &["\"no_such_one\" does not exist", "createdb"],
+        ),
+        (
+            named(medium.url(), &role("nobody"), None),
+            &["_nobody", "DATABASE_URL", "password"],
+        ),
         (
             named(medium.url(), &role("none"), None),
-            &["too many connections for role", "max_connections", "connection limit"],
+            &[
+                "too many connections for role",
+                "max_connections",
+                "connection limit",
+            ],
         ),
         (
             named(medium.url(), &role("still"), None),
-            &["read-only transaction", "standby", "default_transaction_read_only"],
+            &[
+                "read-only transaction",
+                "standby",
+                "default_transaction_read_only",
+            ],
         ),
         (
             named("postgres://x@127.0.0.1:1/x", "who", None),
             &["127.0.0.1:1", "database x, role who", "see that it runs"],
         ),
-        (named(medium.url(), &role("plain"), None) + tls, &["TLS", "sslmode"]),
+        (
+            named(medium.url(), &role("plain"), None) + tls,
+            &["TLS", "sslmode"],
+        ),
     ];
     for (url, says) in cases {
         for arguments in [&["serve"][..], &["doctor"]] {
             let (code, said) = command(&app, url, arguments).await;
             assert_eq!(code, Some(1), "{url}: {said}");
             for words in says.iter().chain(&["role ", "database "]) {
-                assert!(said.contains(words), "{arguments:?} {url}: {words:?} is not in {said}");
+                assert!(
+                    said.contains(words),
+                    "{arguments:?} {url}: {words:?} is not in {said}"
+                );
             }
-            assert!(!said.contains("at line") && !said.contains("canary"), "{said}");
+            assert!(
+                !said.contains("at line") && !said.contains("canary"),
+                "{said}"
+            );
         }
     }
     let roles = ["plain", "none", "still"].map(role).join(", ");
@@ -210,7 +326,11 @@ async fn few(medium: &Medium, limit: u32) -> Option<(String, String)> {
          grant all on database {name} to {role}"
     );
     admin(url, text).await;
-    stored::execute(medium.url(), &format!("grant all on schema public to {role}")).await;
+    stored::execute(
+        medium.url(),
+        &format!("grant all on schema public to {role}"),
+    )
+    .await;
     Some((named(medium.url(), &role, None), role))
 }
 
@@ -220,13 +340,20 @@ async fn all_answered(apps: &[&App]) {
         let asked = apps.iter().enumerate().flat_map(|(at, app)| {
             (0..6).map(move |thread| {
                 let path = format!("/threads/t{at}-{thread}/messages?wait=20");
-                app.request("POST", &path).json(&serde_json::json!({ "text": format!("round {round}") }))
+                app.request("POST", &path)
+                    .json(&serde_json::json!({ "text": format!("round {round}") }))
             })
         });
-        let asked: Vec<_> = asked.map(|request| tokio::spawn(http::send(request))).collect();
+        let asked: Vec<_> = asked
+            .map(|request| tokio::spawn(http::send(request)))
+            .collect();
         for answer in asked {
             let answer = answer.await.unwrap().expect(200);
-            assert_eq!(answer["responses"][0]["payload"]["text"], format!("ok: round {round}"), "{answer}");
+            assert_eq!(
+                answer["responses"][0]["payload"]["text"],
+                format!("ok: round {round}"),
+                "{answer}"
+            );
         }
     }
     for app in apps {
@@ -237,17 +364,33 @@ async fn all_answered(apps: &[&App]) {
 async fn connections(url: &str, role: &str) -> i64 {
     let mut connection = PgConnection::connect(url).await.unwrap();
     let text = "select count(*) from pg_stat_activity where usename = $1";
-    sqlx::query_scalar(text).bind(role).fetch_one(&mut connection).await.unwrap()
+    sqlx::query_scalar(text)
+        .bind(role)
+        .fetch_one(&mut connection)
+        .await
+        .unwrap()
 }
 
 /// The role goes when nothing is its own any more.
 async fn forget(medium: &Medium, role: &str) {
     let (url, name) = medium.admin().unwrap();
     let to = "select current_user";
-    let owner: String = sqlx::query_scalar(to).fetch_one(&mut PgConnection::connect(url).await.unwrap()).await.unwrap();
-    let end = format!("select pg_terminate_backend(pid) from pg_stat_activity where usename = '{role}'");
-    admin(url, format!("alter role {role} nologin; {end}; alter database {name} owner to {owner}")).await;
-    stored::execute(medium.url(), &format!("reassign owned by {role} to {owner}; drop owned by {role}")).await;
+    let owner: String = sqlx::query_scalar(to)
+        .fetch_one(&mut PgConnection::connect(url).await.unwrap())
+        .await
+        .unwrap();
+    let end =
+        format!("select pg_terminate_backend(pid) from pg_stat_activity where usename = '{role}'");
+    admin(
+        url,
+        format!("alter role {role} nologin; {end}; alter database {name} owner to {owner}"),
+    )
+    .await;
+    stored::execute(
+        medium.url(),
+        &format!("reassign owned by {role} to {owner}; drop owned by {role}"),
+    )
+    .await;
     admin(url, format!("drop owned by {role}; drop role {role}")).await;
 }
 
@@ -255,18 +398,36 @@ async fn forget(medium: &Medium, role: &str) {
 async fn servers_work_with_the_connections_that_postgres_gives() {
     // A server alone with a third of what it wants; and two that share what is too little for either.
     for (limit, servers) in [(7, 1), (13, 2)] {
-        let Some(medium) = Medium::postgres().await else { return };
+        let Some(medium) = Medium::postgres().await else {
+            return;
+        };
         let (url, role) = few(&medium, limit).await.unwrap();
         let stub = Stub::start().await;
-        let setup = Setup::new(medium.again(), &stub).env("DATABASE_URL", &url).voices(&["a", "b", "c"]);
+        let setup = Setup::new(medium.again(), &stub)
+            .env("DATABASE_URL", &url)
+            .voices(&["a", "b", "c"]);
         let app = setup.start().await;
-        let beside = if servers == 2 { Some(app.beside().await) } else { None };
-        let apps: Vec<&App> = [Some(&app), beside.as_ref()].into_iter().flatten().collect();
+        let beside = if servers == 2 {
+            Some(app.beside().await)
+        } else {
+            None
+        };
+        let apps: Vec<&App> = [Some(&app), beside.as_ref()]
+            .into_iter()
+            .flatten()
+            .collect();
         all_answered(&apps).await;
         let log = app.public_log().await;
         assert_eq!(with(&log, &["failure"]).len(), 0, "{}", story(&log));
-        assert!(app.output().contains("up to 21 connections to Postgres are wanted (runtime.connections), and"));
-        assert!(app.output().contains("it goes on with fewer"), "{}", app.output());
+        assert!(
+            app.output()
+                .contains("up to 21 connections to Postgres are wanted (runtime.connections), and")
+        );
+        assert!(
+            app.output().contains("it goes on with fewer"),
+            "{}",
+            app.output()
+        );
         drop((app, beside));
         forget(&medium, &role).await;
     }
@@ -274,7 +435,9 @@ async fn servers_work_with_the_connections_that_postgres_gives() {
 
 #[tokio::test]
 async fn a_server_has_no_more_connections_than_it_may() {
-    let Some(medium) = Medium::postgres().await else { return };
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
     let (url, role) = few(&medium, 100).await.unwrap();
     let stub = Stub::start().await;
     let app = Setup::new(medium.again(), &stub)
@@ -285,18 +448,27 @@ async fn a_server_has_no_more_connections_than_it_may() {
         .await;
     all_answered(&[&app]).await;
     assert_eq!(connections(medium.url(), &role).await, 6);
-    assert!(!app.output().contains("it goes on with fewer"), "{}", app.output());
+    assert!(
+        !app.output().contains("it goes on with fewer"),
+        "{}",
+        app.output()
+    );
     let setup = Setup::new(medium.again(), &stub).env("THINKD_RUNTIME__CONNECTIONS", 5);
     let env: Vec<(&str, &str)> = setup.environment().collect();
     let (code, said) = app::ran(setup.folder(), &env, &["serve"]).await;
-    assert!(code == Some(2) && said.contains("runtime.connections = 5"), "{said}");
+    assert!(
+        code == Some(2) && said.contains("runtime.connections = 5"),
+        "{said}"
+    );
     drop(app);
     forget(&medium, &role).await;
 }
 
 #[tokio::test]
 async fn a_server_that_postgres_gives_no_connections_is_not_ready_and_goes_on_when_it_does() {
-    let Some(medium) = Medium::postgres().await else { return };
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
     let (url, role) = few(&medium, 100).await.unwrap();
     let stub = Stub::start().await;
     let mut app = Setup::new(medium.again(), &stub)
@@ -306,9 +478,14 @@ async fn a_server_that_postgres_gives_no_connections_is_not_ready_and_goes_on_wh
         .await;
     app.authorize("Bearer token-of-an-admin");
     app.tell("before").await;
-    let end = format!("select pg_terminate_backend(pid) from pg_stat_activity where usename = '{role}'");
+    let end =
+        format!("select pg_terminate_backend(pid) from pg_stat_activity where usename = '{role}'");
     for limit in [0, 2, 3] {
-        admin(medium.url(), format!("alter role {role} connection limit {limit}")).await;
+        admin(
+            medium.url(),
+            format!("alter role {role} connection limit {limit}"),
+        )
+        .await;
         admin(medium.url(), end.clone()).await;
         let full = app.get("/readyz?full=true").await;
         if limit == 0 {
@@ -316,10 +493,23 @@ async fn a_server_that_postgres_gives_no_connections_is_not_ready_and_goes_on_wh
             assert!(full["detail"].to_string().contains("connection"), "{full}");
         }
         let ready = app.get("/readyz").await.status;
-        let taken = app.post("/threads/main/messages?wait=15", serde_json::json!({ "text": "now?" })).await;
-        assert!(ready == 503 || taken.status == 200, "ready means that turns go on: {ready}, {}", taken.status);
+        let taken = app
+            .post(
+                "/threads/main/messages?wait=15",
+                serde_json::json!({ "text": "now?" }),
+            )
+            .await;
+        assert!(
+            ready == 503 || taken.status == 200,
+            "ready means that turns go on: {ready}, {}",
+            taken.status
+        );
     }
-    admin(medium.url(), format!("alter role {role} connection limit 100")).await;
+    admin(
+        medium.url(),
+        format!("alter role {role} connection limit 100"),
+    )
+    .await;
     crate::store_faults::until_ready(&app, 200).await;
     assert_eq!(said(&app.tell("again").await[0]), "ok: again");
     drop(app);

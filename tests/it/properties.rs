@@ -9,14 +9,37 @@ use crate::support::*;
 /// What a client does next. Numbers choose a socket, a thread, or an earlier input.
 #[derive(Debug, Clone)]
 enum Act {
-    Say { socket: usize, thread: usize },
-    SayMany { socket: usize, thread: usize, parts: usize },
-    Again { socket: usize, which: usize },
-    Conflict { socket: usize, which: usize },
-    Trigger { socket: usize, thread: usize },
-    Cancel { socket: usize, thread: usize },
-    Bad { socket: usize },
-    Reconnect { socket: usize },
+    Say {
+        socket: usize,
+        thread: usize,
+    },
+    SayMany {
+        socket: usize,
+        thread: usize,
+        parts: usize,
+    },
+    Again {
+        socket: usize,
+        which: usize,
+    },
+    Conflict {
+        socket: usize,
+        which: usize,
+    },
+    Trigger {
+        socket: usize,
+        thread: usize,
+    },
+    Cancel {
+        socket: usize,
+        thread: usize,
+    },
+    Bad {
+        socket: usize,
+    },
+    Reconnect {
+        socket: usize,
+    },
     Await,
 }
 
@@ -60,14 +83,26 @@ impl Case<'_> {
         match act {
             Act::Say { socket, thread } => {
                 let text = format!("say {}", self.sent.len());
-                self.input(*socket, json!({ "thread": self.thread(*thread), "event_id": id, "text": text })).await;
+                self.input(
+                    *socket,
+                    json!({ "thread": self.thread(*thread), "event_id": id, "text": text }),
+                )
+                .await;
             }
-            Act::SayMany { socket, thread, parts } => {
-                let images: Vec<Value> = [crate::boundary::PNG, crate::boundary::PNG_2, crate::boundary::PNG]
-                    .iter()
-                    .take(*parts - 1)
-                    .map(|data| json!({ "data": data, "mimeType": "image/png" }))
-                    .collect();
+            Act::SayMany {
+                socket,
+                thread,
+                parts,
+            } => {
+                let images: Vec<Value> = [
+                    crate::boundary::PNG,
+                    crate::boundary::PNG_2,
+                    crate::boundary::PNG,
+                ]
+                .iter()
+                .take(*parts - 1)
+                .map(|data| json!({ "data": data, "mimeType": "image/png" }))
+                .collect();
                 self.input(
                     *socket,
                     json!({ "thread": self.thread(*thread), "event_id": id, "text": "look", "images": images }),
@@ -82,30 +117,53 @@ impl Case<'_> {
                 .await;
             }
             Act::Again { socket, which } => {
-                let messages: Vec<&(Value, Value)> =
-                    self.sent.iter().filter(|(frame, _)| frame["event_id"].is_string()).collect();
-                let Some((frame, first)) = messages.get(which % messages.len().max(1)).copied().cloned() else {
+                let messages: Vec<&(Value, Value)> = self
+                    .sent
+                    .iter()
+                    .filter(|(frame, _)| frame["event_id"].is_string())
+                    .collect();
+                let Some((frame, first)) = messages
+                    .get(which % messages.len().max(1))
+                    .copied()
+                    .cloned()
+                else {
                     return;
                 };
                 let again = self.sockets[*socket].ask(frame).await;
-                assert_eq!((&again["status"], &again["events"]), (&json!("duplicate"), &first["events"]), "{again}");
+                assert_eq!(
+                    (&again["status"], &again["events"]),
+                    (&json!("duplicate"), &first["events"]),
+                    "{again}"
+                );
             }
             Act::Conflict { socket, which } => {
-                let messages: Vec<&(Value, Value)> =
-                    self.sent.iter().filter(|(frame, _)| frame["event_id"].is_string()).collect();
-                let Some((frame, _)) = messages.get(which % messages.len().max(1)).copied() else { return };
+                let messages: Vec<&(Value, Value)> = self
+                    .sent
+                    .iter()
+                    .filter(|(frame, _)| frame["event_id"].is_string())
+                    .collect();
+                let Some((frame, _)) = messages.get(which % messages.len().max(1)).copied() else {
+                    return;
+                };
                 let mut other = frame.clone();
                 other["text"] = json!("something else");
                 let refused = self.sockets[*socket].ask(other).await;
-                assert_eq!(refused["problem"]["type"], "/problems/event-conflict", "{refused}");
+                assert_eq!(
+                    refused["problem"]["type"], "/problems/event-conflict",
+                    "{refused}"
+                );
             }
             Act::Cancel { socket, thread } => {
                 let thread = self.thread(*thread);
                 // Where nothing was said yet there is no thread to cancel in: either answer is one.
-                self.sockets[*socket].ask(json!({ "type": "cancel", "thread": thread })).await;
+                self.sockets[*socket]
+                    .ask(json!({ "type": "cancel", "thread": thread }))
+                    .await;
             }
             Act::Bad { socket } => {
-                let refused = self.sockets[*socket].ask(json!({ "type": "message", "text": "" })).await;
+                let refused = self.sockets[*socket]
+                    .ask(json!({ "type": "message", "text": "" }))
+                    .await;
                 assert_eq!(refused["type"], "problem", "{refused}");
             }
             Act::Reconnect { socket } => self.sockets[*socket] = self.app.socket().await,
@@ -119,7 +177,14 @@ impl Case<'_> {
     async fn log(&self) -> Vec<Value> {
         let mut log = Vec::new();
         for thread in 0..3 {
-            log.extend(self.app.pages(&format!("/events?order=asc&thread={}&", self.thread(thread))).await);
+            log.extend(
+                self.app
+                    .pages(&format!(
+                        "/events?order=asc&thread={}&",
+                        self.thread(thread)
+                    ))
+                    .await,
+            );
         }
         log.sort_by_key(seq);
         log
@@ -136,10 +201,21 @@ impl Case<'_> {
         })
         .await;
         let log = self.log().await;
-        let acked: Vec<i64> =
-            self.sent.iter().flat_map(|(_, ack)| ack["events"].as_array().unwrap().iter().map(seq)).collect();
+        let acked: Vec<i64> = self
+            .sent
+            .iter()
+            .flat_map(|(_, ack)| ack["events"].as_array().unwrap().iter().map(seq))
+            .collect();
         assert!(acked.is_sorted(), "acknowledged out of order");
-        assert_eq!(with(&log, &["input"]).into_iter().map(seq).collect::<Vec<_>>(), acked, "\n{}", story(&log));
+        assert_eq!(
+            with(&log, &["input"])
+                .into_iter()
+                .map(seq)
+                .collect::<Vec<_>>(),
+            acked,
+            "\n{}",
+            story(&log)
+        );
         for thread in 0..3 {
             envelope::check_turns(&log, &self.thread(thread));
         }
@@ -150,27 +226,49 @@ impl Case<'_> {
 }
 
 fn explore(medium: impl Future<Output = Option<Medium>>) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let Some(medium) = runtime.block_on(medium) else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let Some(medium) = runtime.block_on(medium) else {
+        return;
+    };
     let (stub, app) = runtime.block_on(async {
         let stub = Stub::start().await;
         stub.on_each(crate::support::any, |request| {
-            let answer = if request.is_decision() { reply("yes") } else { text("PASS") };
+            let answer = if request.is_decision() {
+                reply("yes")
+            } else {
+                text("PASS")
+            };
             answer.after(ms(request.index as u64 * 7 % 23))
         });
         let app = Setup::new(medium, &stub).voices(&["a", "b"]).start().await;
         (stub, app)
     });
     let mut number = 0;
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(8);
-    let config = Config { cases, max_shrink_iters: 40, failure_persistence: None, ..Config::default() };
+    let cases = std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(8);
+    let config = Config {
+        cases,
+        max_shrink_iters: 40,
+        failure_persistence: None,
+        ..Config::default()
+    };
     let number = std::cell::RefCell::new(&mut number);
     let outcome = TestRunner::new(config).run(&proptest::collection::vec(act(), 1..14), |acts| {
         **number.borrow_mut() += 1;
         let prefix = format!("case-{}", **number.borrow());
         runtime.block_on(async {
             let sockets = vec![app.socket().await, app.socket().await];
-            let mut case = Case { app: &app, prefix, sockets, sent: Vec::new() };
+            let mut case = Case {
+                app: &app,
+                prefix,
+                sockets,
+                sent: Vec::new(),
+            };
             for act in &acts {
                 case.act(act).await;
             }

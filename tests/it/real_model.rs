@@ -9,7 +9,9 @@ use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use thinkd::model::endpoint::Options;
 use thinkd::model::openai::OpenAi;
-use thinkd::model::provider::{Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice};
+use thinkd::model::provider::{
+    Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice,
+};
 use thinkd::words::failure::Who;
 use thinkd::words::id::ThreadId;
 
@@ -44,31 +46,54 @@ fn served(options: &[&str]) -> Option<Served> {
         return Some(Served { url, child: None });
     }
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = std::env::var("THINKD_REAL_MODEL").unwrap_or_else(|_| ".tools/real-model".to_owned());
+    let folder =
+        std::env::var("THINKD_REAL_MODEL").unwrap_or_else(|_| ".tools/real-model".to_owned());
     let python = root.join(folder).join("bin/python");
     if !python.exists() {
         // Not by `println!`, which is swallowed when tests pass.
-        let _ = writeln!(std::io::stderr(), "no real model here (tests/real-model/install.sh): not tested with one");
+        let _ = writeln!(
+            std::io::stderr(),
+            "no real model here (tests/real-model/install.sh): not tested with one"
+        );
         return None;
     }
     let mut command = Command::new(python);
-    command.arg(root.join("tests/real-model/serve.py")).args(options);
+    command
+        .arg(root.join("tests/real-model/serve.py"))
+        .args(options);
     // It ends with its input, and that with this process.
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("the model server says {line:?}"));
-    Some(Served { url: format!("{address}/v1"), child: Some(child) })
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let address = line
+        .trim()
+        .strip_prefix("listening on ")
+        .unwrap_or_else(|| panic!("the model server says {line:?}"));
+    Some(Served {
+        url: format!("{address}/v1"),
+        child: Some(child),
+    })
 }
 
 fn request(text: &str) -> Request {
-    let message = |role, text: &str| Message { role, content: vec![Content::Text(text.to_owned())] };
+    let message = |role, text: &str| Message {
+        role,
+        content: vec![Content::Text(text.to_owned())],
+    };
     Request {
         thread: ThreadId::default(),
         module: Who::Decision,
         tier: Tier::Low,
-        messages: vec![message(Role::System, "You are a helpful assistant."), message(Role::User, text)],
+        messages: vec![
+            message(Role::System, "You are a helpful assistant."),
+            message(Role::User, text),
+        ],
         tools: [].into(),
         choice: ToolChoice::Auto,
     }
@@ -85,7 +110,10 @@ async fn ask(url: &str, stream: bool) -> (usize, Answer) {
     let model = OpenAi::new(options).unwrap();
     let mut pieces = model.ask(model.prepare(&request("Say hello.")));
     let mut count = 0;
-    while let Some(piece) = tokio::time::timeout(PATIENCE, pieces.next()).await.expect("the model is too slow") {
+    while let Some(piece) = tokio::time::timeout(PATIENCE, pieces.next())
+        .await
+        .expect("the model is too slow")
+    {
         match piece.unwrap() {
             Piece::End(answer) => return (count, answer),
             _ => count += 1,
@@ -97,12 +125,17 @@ async fn ask(url: &str, stream: bool) -> (usize, Answer) {
 /// D4.07, D4.08 and the whole turn, with a model that nobody scripted.
 #[tokio::test]
 async fn a_real_model_talks_and_the_log_is_right() {
-    let Some(served) = tokio::task::spawn_blocking(|| served(&[])).await.unwrap() else { return };
+    let Some(served) = tokio::task::spawn_blocking(|| served(&[])).await.unwrap() else {
+        return;
+    };
     let (pieces, streamed) = ask(&served.url, true).await;
     let (_, plain) = ask(&served.url, false).await;
     assert!(pieces > 1 && !streamed.text.is_empty(), "{streamed:?}");
     for answer in [&streamed, &plain] {
-        assert!(answer.usage.input_tokens > 0 && (1..=8).contains(&answer.usage.output_tokens), "{answer:?}");
+        assert!(
+            answer.usage.input_tokens > 0 && (1..=8).contains(&answer.usage.output_tokens),
+            "{answer:?}"
+        );
         assert!(!answer.finish.is_empty(), "{answer:?}");
     }
     whole_turn(&served.url).await;
@@ -111,7 +144,12 @@ async fn a_real_model_talks_and_the_log_is_right() {
 /// A mission by a model that says anything at all, in the form that it is held to: its structure and its budget hold whatever it says.
 #[tokio::test]
 async fn d1_59_a_mission_by_a_real_model_keeps_its_structure_and_its_budget() {
-    let Some(served) = tokio::task::spawn_blocking(|| served(&["--constrained"])).await.unwrap() else { return };
+    let Some(served) = tokio::task::spawn_blocking(|| served(&["--constrained"]))
+        .await
+        .unwrap()
+    else {
+        return;
+    };
     let calls = 7;
     let app = Setup::offline(Medium::sqlite())
         .env("THINKD_MODEL", "smollm2")
@@ -120,7 +158,10 @@ async fn d1_59_a_mission_by_a_real_model_keeps_its_structure_and_its_budget() {
         .start()
         .await;
     let wanted = json!({ "kind": "mission", "mission": "Make tea for two.", "budget": { "model_calls": calls } });
-    let mission = app.post("/threads", wanted).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let mission = app.post("/threads", wanted).await.expect(201)["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let thread = tokio::time::timeout(PATIENCE, async {
         loop {
             let thread = app.get(&format!("/threads/{mission}")).await.expect(200);
@@ -134,20 +175,40 @@ async fn d1_59_a_mission_by_a_real_model_keeps_its_structure_and_its_budget() {
     let log = app.log().await;
     check_log(&log);
     let story = story(&log);
-    let asked = |it: &&Value| it["payload"]["usage"]["output_tokens"].as_u64().unwrap_or(0) > 0;
+    let asked = |it: &&Value| {
+        it["payload"]["usage"]["output_tokens"]
+            .as_u64()
+            .unwrap_or(0)
+            > 0
+    };
     let made = with(&log, &["debug"]).into_iter().filter(asked).count();
     assert!((2..=calls).contains(&made), "{made} calls:\n{story}");
     let tasks = app.pages(&format!("/threads/{mission}/tasks?")).await;
     assert!(!tasks.is_empty(), "{story}");
     for task in &tasks {
-        assert!(task["status"] == "closed" || task["reason"].is_string(), "{task}");
+        assert!(
+            task["status"] == "closed" || task["reason"].is_string(),
+            "{task}"
+        );
         for required in task["tasks_required"].as_array().unwrap() {
-            let required = tasks.iter().find(|it| it["id"] == *required).unwrap_or_else(|| panic!("{task}"));
-            assert!(required["tasks_depending"].as_array().unwrap().contains(&task["id"]), "{task} {required}");
+            let required = tasks
+                .iter()
+                .find(|it| it["id"] == *required)
+                .unwrap_or_else(|| panic!("{task}"));
+            assert!(
+                required["tasks_depending"]
+                    .as_array()
+                    .unwrap()
+                    .contains(&task["id"]),
+                "{task} {required}"
+            );
         }
     }
     let replies = with(&log, &["response"]);
-    assert!(replies.len() == 1 && !replies[0]["payload"]["text"].as_str().unwrap().is_empty(), "{story}");
+    assert!(
+        replies.len() == 1 && !replies[0]["payload"]["text"].as_str().unwrap().is_empty(),
+        "{story}"
+    );
 }
 
 async fn whole_turn(url: &str) {
@@ -163,11 +224,19 @@ async fn whole_turn(url: &str) {
         .env("THINKD_TURN__LATE_TIMEOUT_MS", limit)
         .env("THINKD_TURN__DECISION_TIMEOUT_MS", limit);
     let app = setup.voices(&["listener"]).start().await;
-    app.post("/threads/main/messages", json!({ "text": "Fish live in water. True or false?" })).await.expect(202);
+    app.post(
+        "/threads/main/messages",
+        json!({ "text": "Fish live in water. True or false?" }),
+    )
+    .await
+    .expect(202);
     let log = tokio::time::timeout(PATIENCE, async {
         loop {
             let log = app.log().await;
-            if log.iter().any(|event| has(event, "turn") && has(event, "ended")) {
+            if log
+                .iter()
+                .any(|event| has(event, "turn") && has(event, "ended"))
+            {
                 return log;
             }
             tokio::time::sleep(Duration::from_millis(200)).await;
@@ -182,20 +251,52 @@ async fn whole_turn(url: &str) {
 /// A voice was heard, the decision spoke, and either it replied after all, or what it said was repaired and failed, visibly.
 fn judge(log: &[Value]) {
     let story = story(log);
-    let at = |wanted: &[&str]| with(log, wanted).first().map(|event| event["seq"].as_i64().unwrap());
-    let (input, started, ended) = (at(&["input"]), at(&["turn", "started"]), at(&["turn", "ended"]));
+    let at = |wanted: &[&str]| {
+        with(log, wanted)
+            .first()
+            .map(|event| event["seq"].as_i64().unwrap())
+    };
+    let (input, started, ended) = (
+        at(&["input"]),
+        at(&["turn", "started"]),
+        at(&["turn", "ended"]),
+    );
     assert!(input < started && started < ended, "{story}");
-    let voice = at(&["submodule:listener"]).unwrap_or_else(|| panic!("the voice was not heard:\n{story}"));
+    let voice =
+        at(&["submodule:listener"]).unwrap_or_else(|| panic!("the voice was not heard:\n{story}"));
     assert!(started < Some(voice) && Some(voice) < ended, "{story}");
     let replied = at(&["response"]);
-    let failed = log.iter().find(|event| has(event, "failure") && has(event, "decision"));
-    assert!(replied.is_some() || failed.is_some(), "neither reply nor failure:\n{story}");
+    let failed = log
+        .iter()
+        .find(|event| has(event, "failure") && has(event, "decision"));
+    assert!(
+        replied.is_some() || failed.is_some(),
+        "neither reply nor failure:\n{story}"
+    );
     let calls = with(log, &["debug"]);
-    let by = |module: &str| calls.iter().filter(|call| call["payload"]["module"] == module).count();
-    assert!(by("submodule:listener") >= 1 && by("decision") >= 1, "{story}");
+    let by = |module: &str| {
+        calls
+            .iter()
+            .filter(|call| call["payload"]["module"] == module)
+            .count()
+    };
+    assert!(
+        by("submodule:listener") >= 1 && by("decision") >= 1,
+        "{story}"
+    );
     if replied.is_none() {
-        assert!(by("decision") >= 2, "what was said without a tool was not repaired:\n{story}");
+        assert!(
+            by("decision") >= 2,
+            "what was said without a tool was not repaired:\n{story}"
+        );
     }
-    let tokens = |call: &&Value| call["payload"]["usage"]["input_tokens"].as_u64().unwrap_or(0);
-    assert!(calls.iter().any(|call| tokens(call) > 0), "no usage was recorded:\n{story}");
+    let tokens = |call: &&Value| {
+        call["payload"]["usage"]["input_tokens"]
+            .as_u64()
+            .unwrap_or(0)
+    };
+    assert!(
+        calls.iter().any(|call| tokens(call) > 0),
+        "no usage was recorded:\n{story}"
+    );
 }

@@ -33,7 +33,9 @@ fn every(seconds: f64) -> Value {
 
 async fn set(app: &App, name: &str, when: Value, more: Value) -> Value {
     let mut body = json!({ "name": name, "when": when });
-    body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+    body.as_object_mut()
+        .unwrap()
+        .extend(more.as_object().cloned().unwrap_or_default());
     app.post("/schedules", body).await.expect(201)
 }
 
@@ -44,21 +46,34 @@ fn fired<'a>(log: &'a [Value], name: &str) -> Vec<&'a Value> {
 }
 
 fn runs<'a>(log: &'a [Value], name: &str) -> Vec<&'a Value> {
-    fired(log, name).into_iter().filter(|event| has(event, "input")).collect()
+    fired(log, name)
+        .into_iter()
+        .filter(|event| has(event, "input"))
+        .collect()
 }
 
 /// The due times that events name, one by one.
 fn due(events: &[&Value]) -> Vec<Timestamp> {
-    let named =
-        events.iter().flat_map(|event| event["payload"]["schedule"]["due"].as_array().cloned().unwrap_or_default());
-    named.map(|time| Timestamp::parse(time.as_str().unwrap()).unwrap()).collect()
+    let named = events.iter().flat_map(|event| {
+        event["payload"]["schedule"]["due"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default()
+    });
+    named
+        .map(|time| Timestamp::parse(time.as_str().unwrap()).unwrap())
+        .collect()
 }
 
 /// Asserts that due times are those of an interval, none left out and none twice.
 #[track_caller]
 fn without_gap(due: &[Timestamp], seconds: f64) {
     let step = (seconds * 1e6) as i64;
-    assert!(due.windows(2).all(|pair| pair[1].micros() - pair[0].micros() == step), "{due:?}");
+    assert!(
+        due.windows(2)
+            .all(|pair| pair[1].micros() - pair[0].micros() == step),
+        "{due:?}"
+    );
     assert!(due.iter().all(|time| time.micros() % step == 0), "{due:?}");
 }
 
@@ -81,39 +96,74 @@ fn hm(stub: &Stub) {
 }
 
 // T4.70: once for every due time, anchored, across a restart; and no more when it is removed.
-on_both!(t4_70_a_schedule_fires_once_per_due_time_also_across_a_restart, |medium| {
-    let stub = Stub::start().await;
-    hm(&stub);
-    let mut app = quick(medium, &stub).start().await;
-    let brings =
-        json!({ "thread": "bell", "event": "ring", "payload": { "text": "Ding.", "loud": 3 }, "overlap": "queue" });
-    let made = set(&app, "bell", every(0.2), brings).await;
-    assert_eq!((&made["name"], &made["event"], &made["overlap"]), (&json!("bell"), &json!("ring"), &json!("queue")));
-    assert!(made["next"].is_string() && made["last"].is_null(), "{made}");
-    let log = ran(&app, "bell", 3).await;
-    let first = runs(&log, "bell")[0];
-    assert_eq!(tags(first), ["input", "type:trigger", "trigger:ring", "schedule:bell"]);
-    assert_eq!((said(first), &first["payload"]["loud"], &first["thread"]), ("Ding.", &json!(3), &json!("bell")));
-    assert_eq!(first["payload"]["schedule"]["next"], stamp_after(first, 0.2));
-    app.kill();
-    tokio::time::sleep(ms(700)).await;
-    app.start_again().await;
-    let before = runs(&log, "bell").len();
-    let log = ran(&app, "bell", before + 4).await;
-    let events = runs(&log, "bell");
-    without_gap(&due(&events), 0.2);
-    let caught_up = events.iter().find(|event| event["payload"]["schedule"]["count"].as_u64() > Some(2));
-    assert!(caught_up.is_some(), "what was missed is one run that names it: {}", story(&log));
-    assert!(stub.requests().iter().any(|request| request.says("Ding.")), "the mind reads it");
-    let last = app.get("/schedules/bell").await.expect(200)["last"].as_i64().unwrap();
-    assert!(runs(&app.public_log().await, "bell").iter().any(|event| seq(event) == last));
-    app.delete("/schedules/bell").await.expect(204);
-    let mut socket = app.socket().await;
-    socket.quiet(ms(500), |frame| has(&frame["event"], "schedule:bell")).await;
-    app.get("/schedules/bell").await.expect_problem(404, "not-found");
-    app.delete("/schedules/bell").await.expect_problem(404, "not-found");
-    rows_are_what_the_log_says(&mut app).await;
-});
+on_both!(
+    t4_70_a_schedule_fires_once_per_due_time_also_across_a_restart,
+    |medium| {
+        let stub = Stub::start().await;
+        hm(&stub);
+        let mut app = quick(medium, &stub).start().await;
+        let brings = json!({ "thread": "bell", "event": "ring", "payload": { "text": "Ding.", "loud": 3 }, "overlap": "queue" });
+        let made = set(&app, "bell", every(0.2), brings).await;
+        assert_eq!(
+            (&made["name"], &made["event"], &made["overlap"]),
+            (&json!("bell"), &json!("ring"), &json!("queue"))
+        );
+        assert!(made["next"].is_string() && made["last"].is_null(), "{made}");
+        let log = ran(&app, "bell", 3).await;
+        let first = runs(&log, "bell")[0];
+        assert_eq!(
+            tags(first),
+            ["input", "type:trigger", "trigger:ring", "schedule:bell"]
+        );
+        assert_eq!(
+            (said(first), &first["payload"]["loud"], &first["thread"]),
+            ("Ding.", &json!(3), &json!("bell"))
+        );
+        assert_eq!(
+            first["payload"]["schedule"]["next"],
+            stamp_after(first, 0.2)
+        );
+        app.kill();
+        tokio::time::sleep(ms(700)).await;
+        app.start_again().await;
+        let before = runs(&log, "bell").len();
+        let log = ran(&app, "bell", before + 4).await;
+        let events = runs(&log, "bell");
+        without_gap(&due(&events), 0.2);
+        let caught_up = events
+            .iter()
+            .find(|event| event["payload"]["schedule"]["count"].as_u64() > Some(2));
+        assert!(
+            caught_up.is_some(),
+            "what was missed is one run that names it: {}",
+            story(&log)
+        );
+        assert!(
+            stub.requests().iter().any(|request| request.says("Ding.")),
+            "the mind reads it"
+        );
+        let last = app.get("/schedules/bell").await.expect(200)["last"]
+            .as_i64()
+            .unwrap();
+        assert!(
+            runs(&app.public_log().await, "bell")
+                .iter()
+                .any(|event| seq(event) == last)
+        );
+        app.delete("/schedules/bell").await.expect(204);
+        let mut socket = app.socket().await;
+        socket
+            .quiet(ms(500), |frame| has(&frame["event"], "schedule:bell"))
+            .await;
+        app.get("/schedules/bell")
+            .await
+            .expect_problem(404, "not-found");
+        app.delete("/schedules/bell")
+            .await
+            .expect_problem(404, "not-found");
+        rows_are_what_the_log_says(&mut app).await;
+    }
+);
 
 // Many are due at one moment, and are paused, changed and removed while they fire.
 on_both!(t4_70_no_change_swallows_a_due_time, |medium| {
@@ -121,16 +171,33 @@ on_both!(t4_70_no_change_swallows_a_due_time, |medium| {
     hm(&stub);
     let app = quick(medium, &stub).start().await;
     let names: Vec<String> = (0..60).map(|n| format!("bell-{n}")).collect();
-    join_all(names.iter().map(|name| set(&app, name, every(0.5), json!({})))).await;
+    join_all(
+        names
+            .iter()
+            .map(|name| set(&app, name, every(0.5), json!({}))),
+    )
+    .await;
     let step = 500_000;
     let next = (now().micros() / step + 2) * step;
-    tokio::time::sleep(Duration::from_micros((next - now().micros()).try_into().unwrap())).await;
+    tokio::time::sleep(Duration::from_micros(
+        (next - now().micros()).try_into().unwrap(),
+    ))
+    .await;
     let changed = join_all(names.iter().enumerate().map(async |(n, name)| {
         let (path, asked) = (format!("/schedules/{name}"), now());
         match n % 3 {
             0 => app.delete(&path).await.expect(204),
-            1 => app.patch(&path, json!({ "paused": true })).await.expect(200),
-            _ => app.patch(&path, json!({ "when": { "kind": "every", "seconds": 3600 } })).await.expect(200),
+            1 => app
+                .patch(&path, json!({ "paused": true }))
+                .await
+                .expect(200),
+            _ => app
+                .patch(
+                    &path,
+                    json!({ "when": { "kind": "every", "seconds": 3600 } }),
+                )
+                .await
+                .expect(200),
         };
         (name, asked)
     }))
@@ -140,26 +207,33 @@ on_both!(t4_70_no_change_swallows_a_due_time, |medium| {
         let due = due(&fired(&log, name));
         without_gap(&due, 0.5);
         let last = due.last().map_or(0, |last| last.micros());
-        assert!(last + step > asked.micros(), "{name}: {last}, asked at {asked:?}:\n{}", story(&log));
+        assert!(
+            last + step > asked.micros(),
+            "{name}: {last}, asked at {asked:?}:\n{}",
+            story(&log)
+        );
     }
 });
 
 // A moment that comes while its schedule is created is no reason to say that there is no such schedule.
-on_both!(t4_70_a_schedule_for_this_very_moment_is_created_and_fires, |medium| {
-    let stub = Stub::start().await;
-    hm(&stub);
-    let app = quick(medium, &stub).start().await;
-    for n in 0..40 {
-        let at = Timestamp::from_micros(now().micros() + 1000 + 100 * n);
-        let body = json!({ "name": format!("once-{n}"), "when": { "kind": "once", "at": at.to_string() } });
-        let reply = app.post("/schedules", body).await;
-        if reply.status == 422 {
-            continue;
+on_both!(
+    t4_70_a_schedule_for_this_very_moment_is_created_and_fires,
+    |medium| {
+        let stub = Stub::start().await;
+        hm(&stub);
+        let app = quick(medium, &stub).start().await;
+        for n in 0..40 {
+            let at = Timestamp::from_micros(now().micros() + 1000 + 100 * n);
+            let body = json!({ "name": format!("once-{n}"), "when": { "kind": "once", "at": at.to_string() } });
+            let reply = app.post("/schedules", body).await;
+            if reply.status == 422 {
+                continue;
+            }
+            assert_eq!(reply.expect(201)["name"], format!("once-{n}"));
+            ran(&app, &format!("once-{n}"), 1).await;
         }
-        assert_eq!(reply.expect(201)["name"], format!("once-{n}"));
-        ran(&app, &format!("once-{n}"), 1).await;
     }
-});
+);
 
 /// The due time behind the last one of a firing.
 fn stamp_after(event: &Value, seconds: f64) -> String {
@@ -168,20 +242,33 @@ fn stamp_after(event: &Value, seconds: f64) -> String {
 }
 
 // The server looks every ten seconds: it is the schedule that wakes it.
-on_both!(a_quick_schedule_is_not_late_however_seldom_the_server_looks, |medium| {
-    let stub = Stub::start().await;
-    hm(&stub);
-    let app = quick(medium, &stub).start().await;
-    let began = std::time::Instant::now();
-    for name in ["a", "b"] {
-        set(&app, name, every(0.05), json!({ "thread": name, "overlap": "queue" })).await;
+on_both!(
+    a_quick_schedule_is_not_late_however_seldom_the_server_looks,
+    |medium| {
+        let stub = Stub::start().await;
+        hm(&stub);
+        let app = quick(medium, &stub).start().await;
+        let began = std::time::Instant::now();
+        for name in ["a", "b"] {
+            set(
+                &app,
+                name,
+                every(0.05),
+                json!({ "thread": name, "overlap": "queue" }),
+            )
+            .await;
+        }
+        for name in ["a", "b"] {
+            let log = ran(&app, name, 10).await;
+            without_gap(&due(&runs(&log, name)), 0.05);
+        }
+        assert!(
+            began.elapsed() < ms(9000),
+            "{:?}: it was found by looking",
+            began.elapsed()
+        );
     }
-    for name in ["a", "b"] {
-        let log = ran(&app, name, 10).await;
-        without_gap(&due(&runs(&log, name)), 0.05);
-    }
-    assert!(began.elapsed() < ms(9000), "{:?}: it was found by looking", began.elapsed());
-});
+);
 
 // What is due once is gone when it was.
 on_both!(once_is_once, |medium| {
@@ -190,7 +277,10 @@ on_both!(once_is_once, |medium| {
     let mut app = quick(medium, &stub).start().await;
     let at = Timestamp::from_micros(now().micros() + 400_000).to_string();
     let made = set(&app, "soon", json!({ "kind": "once", "at": at }), json!({})).await;
-    assert_eq!((&made["next"], &made["thread"], &made["event"]), (&json!(at), &json!("main"), &json!("soon")));
+    assert_eq!(
+        (&made["next"], &made["thread"], &made["event"]),
+        (&json!(at), &json!("main"), &json!("soon"))
+    );
     let log = ran(&app, "soon", 1).await;
     let run = runs(&log, "soon")[0];
     assert_eq!(
@@ -201,7 +291,9 @@ on_both!(once_is_once, |medium| {
         Timestamp::parse(run["ts"].as_str().unwrap()).unwrap() >= Timestamp::parse(&at).unwrap(),
         "not before its time"
     );
-    app.get("/schedules/soon").await.expect_problem(404, "not-found");
+    app.get("/schedules/soon")
+        .await
+        .expect_problem(404, "not-found");
     app.restart().await;
     tokio::time::sleep(ms(300)).await;
     assert_eq!(runs(&app.public_log().await, "soon").len(), 1);
@@ -213,12 +305,23 @@ on_both!(once_is_once, |medium| {
 async fn two_servers_fire_each_due_time_once() {
     let stub = Stub::start().await;
     hm(&stub);
-    let Some(medium) = Medium::postgres().await else { return };
-    let mut a = quick(medium, &stub).env("THINKD_RUNTIME__SCAN_MS", 50).start().await;
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
+    let mut a = quick(medium, &stub)
+        .env("THINKD_RUNTIME__SCAN_MS", 50)
+        .start()
+        .await;
     let mut b = a.beside().await;
     let names: Vec<String> = (0..8).map(|it| format!("s{it}")).collect();
     for name in &names {
-        set(&a, name, every(0.1), json!({ "thread": name, "overlap": "queue" })).await;
+        set(
+            &a,
+            name,
+            every(0.1),
+            json!({ "thread": name, "overlap": "queue" }),
+        )
+        .await;
     }
     for name in &names {
         ran(&b, name, 12).await;
@@ -247,21 +350,40 @@ on_both!(runs_overlap_only_where_they_may, |medium| {
     hm(&stub);
     let mut app = quick(medium, &stub).start().await;
     set(&app, "skips", every(0.1), json!({ "thread": "skips" })).await;
-    set(&app, "queues", every(0.1), json!({ "thread": "queues", "overlap": "queue" })).await;
+    set(
+        &app,
+        "queues",
+        every(0.1),
+        json!({ "thread": "queues", "overlap": "queue" }),
+    )
+    .await;
     stub.request(at("skips")).await;
     stub.request(at("queues")).await;
     let log = ran(&app, "queues", 5).await;
     assert_eq!(runs(&log, "skips").len(), 1, "{}", story(&log));
     let skipped = with(&log, &["schedule", "skipped", "schedule:skips"]);
-    assert!(skipped.len() >= 3 && said(skipped[0]).contains("an earlier run is under way"), "{}", story(&log));
+    assert!(
+        skipped.len() >= 3 && said(skipped[0]).contains("an earlier run is under way"),
+        "{}",
+        story(&log)
+    );
     assert_eq!(skipped[0]["modality"], "state");
     // Out of turn it does not overlap, either.
-    app.post("/schedules/skips/run", json!({})).await.expect_problem(409, "busy");
-    app.post("/schedules/queues/run", json!({})).await.expect(202);
+    app.post("/schedules/skips/run", json!({}))
+        .await
+        .expect_problem(409, "busy");
+    app.post("/schedules/queues/run", json!({}))
+        .await
+        .expect(202);
     gate.open();
     let log = ran(&app, "skips", 3).await;
     without_gap(&due(&fired(&log, "skips")), 0.1);
-    assert_eq!(with(&log, &["skipped", "schedule:queues"]).len(), 0, "{}", story(&log));
+    assert_eq!(
+        with(&log, &["skipped", "schedule:queues"]).len(),
+        0,
+        "{}",
+        story(&log)
+    );
     rows_are_what_the_log_says(&mut app).await;
 });
 
@@ -270,31 +392,65 @@ on_both!(a_schedule_is_paused_resumed_and_run_out_of_turn, |medium| {
     let stub = Stub::start().await;
     hm(&stub);
     let mut app = quick(medium, &stub).start().await;
-    set(&app, "often", every(0.1), json!({ "overlap": "queue", "note": "to look around" })).await;
+    set(
+        &app,
+        "often",
+        every(0.1),
+        json!({ "overlap": "queue", "note": "to look around" }),
+    )
+    .await;
     ran(&app, "often", 1).await;
-    let paused = app.patch("/schedules/often", json!({ "paused": true, "note": "on holiday" })).await.expect(200);
+    let paused = app
+        .patch(
+            "/schedules/often",
+            json!({ "paused": true, "note": "on holiday" }),
+        )
+        .await
+        .expect(200);
     assert_eq!(
         (&paused["paused"], &paused["note"], &paused["next"]),
         (&json!(true), &json!("on holiday"), &Value::Null)
     );
     let count = runs(&app.public_log().await, "often").len();
     let mut socket = app.socket().await;
-    socket.quiet(ms(400), |frame| has(&frame["event"], "schedule:often")).await;
-    let ack = app.post("/schedules/often/run", json!({})).await.expect(202);
+    socket
+        .quiet(ms(400), |frame| has(&frame["event"], "schedule:often"))
+        .await;
+    let ack = app
+        .post("/schedules/often/run", json!({}))
+        .await
+        .expect(202);
     assert_eq!(ack["events"][0]["thread"], "main");
     let log = app.public_log().await;
     let run = runs(&log, "often")[count];
-    assert_eq!(run["payload"]["schedule"], json!({ "name": "often", "now": true }));
+    assert_eq!(
+        run["payload"]["schedule"],
+        json!({ "name": "often", "now": true })
+    );
     let still = app.get("/schedules/often").await.expect(200);
-    assert_eq!((&still["next"], &still["last"]), (&Value::Null, &run["seq"]));
+    assert_eq!(
+        (&still["next"], &still["last"]),
+        (&Value::Null, &run["seq"])
+    );
     let since = now();
-    let resumed = app.patch("/schedules/often", json!({ "paused": false, "note": "" })).await.expect(200);
-    assert!(Timestamp::parse(resumed["next"].as_str().unwrap()).unwrap() > since, "{resumed}");
+    let resumed = app
+        .patch("/schedules/often", json!({ "paused": false, "note": "" }))
+        .await
+        .expect(200);
+    assert!(
+        Timestamp::parse(resumed["next"].as_str().unwrap()).unwrap() > since,
+        "{resumed}"
+    );
     let log = ran(&app, "often", count + 3).await;
     let after: Vec<Timestamp> = due(&runs(&log, "often")[count + 1..]);
     without_gap(&after, 0.1);
     assert!(after[0] > since, "what was due meanwhile is left out");
-    assert_eq!(with(&log, &["schedule", "missed"]).len(), 0, "{}", story(&log));
+    assert_eq!(
+        with(&log, &["schedule", "missed"]).len(),
+        0,
+        "{}",
+        story(&log)
+    );
     rows_are_what_the_log_says(&mut app).await;
 });
 
@@ -304,34 +460,77 @@ on_both!(a_change_changes_what_it_names, |medium| {
     hm(&stub);
     let mut app = quick(medium, &stub).start().await;
     let when = json!({ "kind": "daily", "time": "09:00", "zone": "Europe/Berlin" });
-    let made = set(&app, "day", when.clone(), json!({ "catch_up_s": 60, "payload": { "text": "Up!" } })).await;
-    let change =
-        json!({ "note": "gently", "overlap": "queue", "payload": { "text": "Up." }, "event": "wake", "thread": "bed" });
+    let made = set(
+        &app,
+        "day",
+        when.clone(),
+        json!({ "catch_up_s": 60, "payload": { "text": "Up!" } }),
+    )
+    .await;
+    let change = json!({ "note": "gently", "overlap": "queue", "payload": { "text": "Up." }, "event": "wake", "thread": "bed" });
     let changed = app.patch("/schedules/day", change).await.expect(200);
     assert_eq!((&changed["next"], &changed["when"]), (&made["next"], &when));
     assert_eq!(
-        (&changed["event"], &changed["thread"], &changed["catch_up_s"]),
+        (
+            &changed["event"],
+            &changed["thread"],
+            &changed["catch_up_s"]
+        ),
         (&json!("wake"), &json!("bed"), &json!(60.0))
     );
-    let when = json!({ "kind": "monthly", "day": "last", "time": "23:30", "zone": "Australia/Lord_Howe" });
-    let changed = app.patch("/schedules/day", json!({ "when": when })).await.expect(200);
-    assert_eq!((&changed["when"], &changed["note"]), (&when, &json!("gently")));
+    let when =
+        json!({ "kind": "monthly", "day": "last", "time": "23:30", "zone": "Australia/Lord_Howe" });
+    let changed = app
+        .patch("/schedules/day", json!({ "when": when }))
+        .await
+        .expect(200);
+    assert_eq!(
+        (&changed["when"], &changed["note"]),
+        (&when, &json!("gently"))
+    );
     assert_ne!(changed["next"], made["next"]);
-    assert_eq!(app.get("/schedules?thread=bed").await.expect(200)["items"].as_array().unwrap().len(), 1);
-    assert_eq!(app.get("/schedules?thread=main").await.expect(200)["items"], json!([]));
+    assert_eq!(
+        app.get("/schedules?thread=bed").await.expect(200)["items"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(
+        app.get("/schedules?thread=main").await.expect(200)["items"],
+        json!([])
+    );
     set(&app, "another", every(1000.0), json!({})).await;
-    let names: Vec<Value> = app.pages("/schedules?").await.iter().map(|it| it["name"].clone()).collect();
+    let names: Vec<Value> = app
+        .pages("/schedules?")
+        .await
+        .iter()
+        .map(|it| it["name"].clone())
+        .collect();
     assert_eq!(names, ["another", "day"]);
     let page = app.get("/schedules?limit=1").await.expect(200);
-    let rest = app.get(&format!("/schedules?limit=1&cursor={}", page["next"].as_str().unwrap())).await.expect(200);
-    assert_eq!((&rest["items"][0]["name"], &rest["next"]), (&json!("day"), &Value::Null));
+    let rest = app
+        .get(&format!(
+            "/schedules?limit=1&cursor={}",
+            page["next"].as_str().unwrap()
+        ))
+        .await
+        .expect(200);
+    assert_eq!(
+        (&rest["items"][0]["name"], &rest["next"]),
+        (&json!("day"), &Value::Null)
+    );
     rows_are_what_the_log_says(&mut app).await;
 });
 
 /// Rewrites a schedule in the log of a server that is away.
 async fn rewritten(medium: &Medium, name: &str, change: impl Fn(Schedule) -> Schedule) -> Schedule {
     let store = stored::open(medium).await;
-    let row = store.schedule(&Default::default(), &Name::parse(name).unwrap()).await.unwrap().unwrap();
+    let row = store
+        .schedule(&Default::default(), &Name::parse(name).unwrap())
+        .await
+        .unwrap()
+        .unwrap();
     let schedule = change(row.schedule);
     let set = Change::Schedule(Some(Box::new(schedule.clone())));
     stored::append(&store, Draft::set(&ThreadId::default(), name, set)).await;
@@ -342,48 +541,86 @@ async fn rewritten(medium: &Medium, name: &str, change: impl Fn(Schedule) -> Sch
 /// Sets back when a schedule was due.
 async fn set_back(medium: &Medium, name: &str, by: i64) -> Timestamp {
     let back = |time: Timestamp| Timestamp::from_micros(time.micros() - by);
-    rewritten(medium, name, |schedule| Schedule { due: schedule.due.map(back), ..schedule }).await.due.unwrap()
+    rewritten(medium, name, |schedule| Schedule {
+        due: schedule.due.map(back),
+        ..schedule
+    })
+    .await
+    .due
+    .unwrap()
 }
 
 // A server away for an hour, and for a week: one run names all that is caught up with, one event what is too old for that.
-on_both!(a_server_that_was_away_catches_up_with_a_day_and_names_the_rest, |medium| {
-    let stub = Stub::start().await;
-    hm(&stub);
-    let again = medium.again();
-    let mut app = quick(medium, &stub).start().await;
-    let minute = 60_000_000;
-    for name in ["hour", "week", "short"] {
-        let catch_up = if name == "short" { 120 } else { 86_400 };
-        set(&app, name, every(60.0), json!({ "thread": name, "catch_up_s": catch_up })).await;
+on_both!(
+    a_server_that_was_away_catches_up_with_a_day_and_names_the_rest,
+    |medium| {
+        let stub = Stub::start().await;
+        hm(&stub);
+        let again = medium.again();
+        let mut app = quick(medium, &stub).start().await;
+        let minute = 60_000_000;
+        for name in ["hour", "week", "short"] {
+            let catch_up = if name == "short" { 120 } else { 86_400 };
+            set(
+                &app,
+                name,
+                every(60.0),
+                json!({ "thread": name, "catch_up_s": catch_up }),
+            )
+            .await;
+        }
+        assert!(app.stop().await.success());
+        let since = [
+            set_back(&again, "hour", 60 * minute).await,
+            set_back(&again, "week", 7 * 24 * 60 * minute).await,
+        ];
+        let short = set_back(&again, "short", 60 * minute).await;
+        app.start_again().await;
+        for name in ["hour", "week", "short"] {
+            ran(&app, name, 1).await;
+        }
+        let log = app.public_log().await;
+        let hour = &runs(&log, "hour")[0]["payload"]["schedule"];
+        assert_eq!(hour["first"], since[0].to_string());
+        assert!(
+            (60..=62).contains(&hour["count"].as_u64().unwrap()),
+            "{hour}"
+        );
+        assert_eq!(
+            hour["due"].as_array().unwrap().len() as u64,
+            hour["count"].as_u64().unwrap(),
+            "all are named"
+        );
+        for (name, since, caught_up) in [("week", since[1], 1440), ("short", short, 2)] {
+            let missed = one(&log, &["schedule", "missed", &format!("schedule:{name}")]);
+            let run = runs(&log, name)[0];
+            let (gone, came) = (&missed["payload"]["schedule"], &run["payload"]["schedule"]);
+            assert_eq!(gone["first"], since.to_string(), "{missed}");
+            assert!(
+                (caught_up..=caught_up + 1).contains(&came["count"].as_u64().unwrap()),
+                "{came}"
+            );
+            let time = |value: &Value| Timestamp::parse(value.as_str().unwrap()).unwrap().micros();
+            assert_eq!(
+                time(&came["first"]),
+                time(&gone["last"]) + minute,
+                "each in exactly one: {gone} {came}"
+            );
+            let all = (time(&came["last"]) - since.micros()) / minute + 1;
+            assert_eq!(
+                gone["count"].as_i64().unwrap() + came["count"].as_i64().unwrap(),
+                all
+            );
+            let named = came["due"].as_array().unwrap();
+            assert!(
+                named.len() <= 100 && named.last() == Some(&came["last"]),
+                "{came}"
+            );
+            assert!(said(missed).contains("missed"), "{missed}");
+        }
+        rows_are_what_the_log_says(&mut app).await;
     }
-    assert!(app.stop().await.success());
-    let since = [set_back(&again, "hour", 60 * minute).await, set_back(&again, "week", 7 * 24 * 60 * minute).await];
-    let short = set_back(&again, "short", 60 * minute).await;
-    app.start_again().await;
-    for name in ["hour", "week", "short"] {
-        ran(&app, name, 1).await;
-    }
-    let log = app.public_log().await;
-    let hour = &runs(&log, "hour")[0]["payload"]["schedule"];
-    assert_eq!(hour["first"], since[0].to_string());
-    assert!((60..=62).contains(&hour["count"].as_u64().unwrap()), "{hour}");
-    assert_eq!(hour["due"].as_array().unwrap().len() as u64, hour["count"].as_u64().unwrap(), "all are named");
-    for (name, since, caught_up) in [("week", since[1], 1440), ("short", short, 2)] {
-        let missed = one(&log, &["schedule", "missed", &format!("schedule:{name}")]);
-        let run = runs(&log, name)[0];
-        let (gone, came) = (&missed["payload"]["schedule"], &run["payload"]["schedule"]);
-        assert_eq!(gone["first"], since.to_string(), "{missed}");
-        assert!((caught_up..=caught_up + 1).contains(&came["count"].as_u64().unwrap()), "{came}");
-        let time = |value: &Value| Timestamp::parse(value.as_str().unwrap()).unwrap().micros();
-        assert_eq!(time(&came["first"]), time(&gone["last"]) + minute, "each in exactly one: {gone} {came}");
-        let all = (time(&came["last"]) - since.micros()) / minute + 1;
-        assert_eq!(gone["count"].as_i64().unwrap() + came["count"].as_i64().unwrap(), all);
-        let named = came["due"].as_array().unwrap();
-        assert!(named.len() <= 100 && named.last() == Some(&came["last"]), "{came}");
-        assert!(said(missed).contains("missed"), "{missed}");
-    }
-    rows_are_what_the_log_says(&mut app).await;
-});
+);
 
 // A thread that has ended takes nothing: the schedule pauses itself, which an event says; it goes on where it is given another thread.
 on_both!(a_schedule_whose_thread_has_ended_pauses_itself, |medium| {
@@ -403,7 +640,10 @@ on_both!(a_schedule_whose_thread_has_ended_pauses_itself, |medium| {
         }
     })
     .await;
-    assert!(paused["note"].as_str().unwrap().contains("bell has ended"), "{paused}");
+    assert!(
+        paused["note"].as_str().unwrap().contains("bell has ended"),
+        "{paused}"
+    );
     assert_eq!(paused["next"], Value::Null);
     let log = app.public_log().await;
     // Before it there may be one that did not run beside the run under way.
@@ -411,11 +651,21 @@ on_both!(a_schedule_whose_thread_has_ended_pauses_itself, |medium| {
     let why = skipped.last().unwrap();
     assert!(said(why).contains("pauses itself"), "{why}");
     without_gap(&due(&fired(&log, "bell")), 0.1);
-    app.post("/schedules/bell/run", json!({})).await.expect_problem(409, "thread-ended");
-    app.patch("/schedules/bell", json!({ "thread": "bell", "paused": false }))
+    app.post("/schedules/bell/run", json!({}))
         .await
         .expect_problem(409, "thread-ended");
-    app.patch("/schedules/bell", json!({ "thread": "gong", "paused": false })).await.expect(200);
+    app.patch(
+        "/schedules/bell",
+        json!({ "thread": "bell", "paused": false }),
+    )
+    .await
+    .expect_problem(409, "thread-ended");
+    app.patch(
+        "/schedules/bell",
+        json!({ "thread": "gong", "paused": false }),
+    )
+    .await
+    .expect(200);
     let count = runs(&log, "bell").len();
     let log = ran(&app, "bell", count + 2).await;
     assert_eq!(runs(&log, "bell").last().unwrap()["thread"], "gong");
@@ -432,12 +682,28 @@ on_both!(a_clock_that_is_set_back_fires_nothing_twice, |medium| {
     assert!(app.stop().await.success());
     // As if it had fired until an hour from now, before the clock was set.
     let through = Timestamp::from_micros((now().micros() / 60_000_000 + 60) * 60_000_000);
-    rewritten(&again, "bell", |schedule| Schedule { through: Some(through), ..schedule }).await;
+    rewritten(&again, "bell", |schedule| Schedule {
+        through: Some(through),
+        ..schedule
+    })
+    .await;
     app.start_again().await;
-    let resumed = app.patch("/schedules/bell", json!({ "paused": false })).await.expect(200);
-    assert_eq!(resumed["next"], Timestamp::from_micros(through.micros() + 60_000_000).to_string());
-    let changed = app.patch("/schedules/bell", json!({ "when": every(30.0) })).await.expect(200);
-    assert_eq!(changed["next"], Timestamp::from_micros(through.micros() + 30_000_000).to_string());
+    let resumed = app
+        .patch("/schedules/bell", json!({ "paused": false }))
+        .await
+        .expect(200);
+    assert_eq!(
+        resumed["next"],
+        Timestamp::from_micros(through.micros() + 60_000_000).to_string()
+    );
+    let changed = app
+        .patch("/schedules/bell", json!({ "when": every(30.0) }))
+        .await
+        .expect(200);
+    assert_eq!(
+        changed["next"],
+        Timestamp::from_micros(through.micros() + 30_000_000).to_string()
+    );
 });
 
 // Schedules that are due at once, and a server that is killed in the midst of them, again and again.
@@ -447,7 +713,13 @@ on_both!(no_due_time_is_lost_or_doubled_by_kills, |medium| {
     let mut app = quick(medium, &stub).start().await;
     let names: Vec<String> = (0..8).map(|it| format!("s{it}")).collect();
     for name in &names {
-        set(&app, name, every(0.2), json!({ "thread": name, "overlap": "queue" })).await;
+        set(
+            &app,
+            name,
+            every(0.2),
+            json!({ "thread": name, "overlap": "queue" }),
+        )
+        .await;
     }
     for _ in 0..4 {
         tokio::time::sleep(ms(150)).await;
@@ -461,8 +733,11 @@ on_both!(no_due_time_is_lost_or_doubled_by_kills, |medium| {
     for name in &names {
         without_gap(&due(&fired(&log, name)), 0.2);
     }
-    let threads: BTreeSet<&str> =
-        log.iter().filter(|it| has(it, "type:trigger")).filter_map(|it| it["thread"].as_str()).collect();
+    let threads: BTreeSet<&str> = log
+        .iter()
+        .filter(|it| has(it, "type:trigger"))
+        .filter_map(|it| it["thread"].as_str())
+        .collect();
     assert_eq!(threads.len(), names.len());
     rows_are_what_the_log_says(&mut app).await;
 });
@@ -471,7 +746,10 @@ on_both!(no_due_time_is_lost_or_doubled_by_kills, |medium| {
 async fn what_cannot_be_scheduled_is_a_problem_with_a_name() {
     let stub = Stub::start().await;
     hm(&stub);
-    let app = Setup::new(Medium::sqlite(), &stub).env("THINKD_LIMITS__SCHEDULES", 2).start().await;
+    let app = Setup::new(Medium::sqlite(), &stub)
+        .env("THINKD_LIMITS__SCHEDULES", 2)
+        .start()
+        .await;
     let ok = json!({ "kind": "every", "seconds": 3600 });
     set(&app, "there", ok.clone(), json!({})).await;
     let daily = |zone: &str| json!({ "kind": "daily", "time": "09:00", "zone": zone });
@@ -479,64 +757,203 @@ async fn what_cannot_be_scheduled_is_a_problem_with_a_name() {
     let with = |member: &str, value: Value| json!({ "name": "x", "when": ok, member: value });
     let long = "x".repeat(17_000);
     for (body, status, slug, pointer) in [
-        (of(json!({ "kind": "once", "at": "2020-01-01T00:00:00Z" })), 422, "unprocessable", ""),
-        (of(json!({ "kind": "once", "at": "soon" })), 400, "invalid-frame", "/when/at"),
-        (of(daily("Mars/Olympus")), 422, "unprocessable", "/when/zone"),
+        (
+            of(json!({ "kind": "once", "at": "2020-01-01T00:00:00Z" })),
+            422,
+            "unprocessable",
+            "",
+        ),
+        (
+            of(json!({ "kind": "once", "at": "soon" })),
+            400,
+            "invalid-frame",
+            "/when/at",
+        ),
+        (
+            of(daily("Mars/Olympus")),
+            422,
+            "unprocessable",
+            "/when/zone",
+        ),
         (of(daily("")), 422, "unprocessable", "/when/zone"),
-        (of(json!({ "kind": "every", "seconds": 0 })), 400, "invalid-frame", "/when/seconds"),
-        (of(json!({ "kind": "every", "seconds": 0.5 })), 422, "unprocessable", ""),
-        (of(json!({ "kind": "every", "seconds": "1" })), 400, "invalid-frame", "/when/seconds"),
+        (
+            of(json!({ "kind": "every", "seconds": 0 })),
+            400,
+            "invalid-frame",
+            "/when/seconds",
+        ),
+        (
+            of(json!({ "kind": "every", "seconds": 0.5 })),
+            422,
+            "unprocessable",
+            "",
+        ),
+        (
+            of(json!({ "kind": "every", "seconds": "1" })),
+            400,
+            "invalid-frame",
+            "/when/seconds",
+        ),
         (
             of(json!({ "kind": "monthly", "day": 31, "time": "09:00", "zone": "UTC" })),
             400,
             "invalid-frame",
             "/when/day",
         ),
-        (of(json!({ "kind": "hourly" })), 400, "invalid-frame", "/when/kind"),
-        (of(json!({ "kind": "every", "seconds": 60, "jitter": 1 })), 400, "unknown-member", "/when/jitter"),
+        (
+            of(json!({ "kind": "hourly" })),
+            400,
+            "invalid-frame",
+            "/when/kind",
+        ),
+        (
+            of(json!({ "kind": "every", "seconds": 60, "jitter": 1 })),
+            400,
+            "unknown-member",
+            "/when/jitter",
+        ),
         (of(Value::Null), 400, "invalid-frame", "/when"),
         (json!({ "name": "x" }), 400, "invalid-frame", "/when"),
-        (json!({ "name": "Odd Name", "when": ok }), 400, "invalid-id", "/name"),
-        (json!({ "name": "there", "when": ok }), 422, "unprocessable", ""),
-        (with("cron", json!("* * * * *")), 400, "unknown-member", "/cron"),
+        (
+            json!({ "name": "Odd Name", "when": ok }),
+            400,
+            "invalid-id",
+            "/name",
+        ),
+        (
+            json!({ "name": "there", "when": ok }),
+            422,
+            "unprocessable",
+            "",
+        ),
+        (
+            with("cron", json!("* * * * *")),
+            400,
+            "unknown-member",
+            "/cron",
+        ),
         (with("thread", json!("a..b")), 400, "invalid-id", "/thread"),
         (with("thread", json!("nobody.here")), 404, "not-found", ""),
         (with("thread", json!("runs.x")), 422, "unprocessable", ""),
-        (with("event", json!("Odd Name")), 400, "invalid-id", "/event"),
-        (with("overlap", json!("cancel")), 400, "invalid-frame", "/overlap"),
-        (with("catch_up_s", json!(0)), 400, "invalid-frame", "/catch_up_s"),
-        (with("note", json!("x".repeat(1001))), 400, "text-too-large", "/note"),
-        (with("payload", json!({ "text": long })), 413, "too-large", "/payload"),
-        (with("payload", json!({ "schedule": {} })), 400, "invalid-frame", "/payload/schedule"),
-        (with("payload", json!({ "text": 1 })), 400, "invalid-frame", "/payload/text"),
+        (
+            with("event", json!("Odd Name")),
+            400,
+            "invalid-id",
+            "/event",
+        ),
+        (
+            with("overlap", json!("cancel")),
+            400,
+            "invalid-frame",
+            "/overlap",
+        ),
+        (
+            with("catch_up_s", json!(0)),
+            400,
+            "invalid-frame",
+            "/catch_up_s",
+        ),
+        (
+            with("note", json!("x".repeat(1001))),
+            400,
+            "text-too-large",
+            "/note",
+        ),
+        (
+            with("payload", json!({ "text": long })),
+            413,
+            "too-large",
+            "/payload",
+        ),
+        (
+            with("payload", json!({ "schedule": {} })),
+            400,
+            "invalid-frame",
+            "/payload/schedule",
+        ),
+        (
+            with("payload", json!({ "text": 1 })),
+            400,
+            "invalid-frame",
+            "/payload/text",
+        ),
     ] {
         let answer = app.post("/schedules", body.clone()).await;
-        assert_eq!((answer.status, answer.slug()), (status, slug), "{body}: {}", answer.text);
+        assert_eq!(
+            (answer.status, answer.slug()),
+            (status, slug),
+            "{body}: {}",
+            answer.text
+        );
         if !pointer.is_empty() {
-            assert!(answer.text.contains(&format!("{pointer:?}")), "{body}: {}", answer.text);
+            assert!(
+                answer.text.contains(&format!("{pointer:?}")),
+                "{body}: {}",
+                answer.text
+            );
         }
     }
-    let day = app.post("/schedules", of(json!({ "kind": "monthly", "day": 30, "time": "09:00", "zone": "UTC" }))).await;
+    let day = app
+        .post(
+            "/schedules",
+            of(json!({ "kind": "monthly", "day": 30, "time": "09:00", "zone": "UTC" })),
+        )
+        .await;
     assert!(day.text.contains("last"), "the offer: {}", day.text);
     set(&app, "second", ok.clone(), json!({})).await;
-    let third =
-        app.post("/schedules", json!({ "name": "third", "when": ok })).await.expect_problem(422, "unprocessable");
-    assert!(third["detail"].as_str().unwrap().contains("at most 2 schedules"), "{third}");
+    let third = app
+        .post("/schedules", json!({ "name": "third", "when": ok }))
+        .await
+        .expect_problem(422, "unprocessable");
+    assert!(
+        third["detail"]
+            .as_str()
+            .unwrap()
+            .contains("at most 2 schedules"),
+        "{third}"
+    );
     for (body, status, slug) in [
         (json!({ "paused": "yes" }), 400, "invalid-frame"),
         (json!({ "name": "x" }), 400, "unknown-member"),
-        (json!({ "when": { "kind": "once", "at": "2020-01-01T00:00:00Z" } }), 422, "unprocessable"),
-        (json!({ "when": { "kind": "every", "seconds": 0 } }), 400, "invalid-frame"),
+        (
+            json!({ "when": { "kind": "once", "at": "2020-01-01T00:00:00Z" } }),
+            422,
+            "unprocessable",
+        ),
+        (
+            json!({ "when": { "kind": "every", "seconds": 0 } }),
+            400,
+            "invalid-frame",
+        ),
     ] {
         let answer = app.patch("/schedules/there", body.clone()).await;
-        assert_eq!((answer.status, answer.slug()), (status, slug), "{body}: {}", answer.text);
+        assert_eq!(
+            (answer.status, answer.slug()),
+            (status, slug),
+            "{body}: {}",
+            answer.text
+        );
     }
-    app.patch("/schedules/nobody", json!({ "note": "" })).await.expect_problem(404, "not-found");
-    app.post("/schedules/nobody/run", json!({})).await.expect_problem(404, "not-found");
-    app.get("/schedules/Odd%20Name").await.expect_problem(400, "invalid-id");
-    app.get("/schedules?cursor=AAAAAAAAAAAAAAAAAAAA").await.expect_problem(400, "invalid-cursor");
-    app.get("/schedules?due=1").await.expect_problem(400, "invalid-parameter");
-    assert_eq!(app.pages("/schedules?").await.len(), 2, "nothing of all that was stored");
+    app.patch("/schedules/nobody", json!({ "note": "" }))
+        .await
+        .expect_problem(404, "not-found");
+    app.post("/schedules/nobody/run", json!({}))
+        .await
+        .expect_problem(404, "not-found");
+    app.get("/schedules/Odd%20Name")
+        .await
+        .expect_problem(400, "invalid-id");
+    app.get("/schedules?cursor=AAAAAAAAAAAAAAAAAAAA")
+        .await
+        .expect_problem(400, "invalid-cursor");
+    app.get("/schedules?due=1")
+        .await
+        .expect_problem(400, "invalid-parameter");
+    assert_eq!(
+        app.pages("/schedules?").await.len(),
+        2,
+        "nothing of all that was stored"
+    );
 }
 
 // A trigger of a client is never taken for one of a schedule, whatever it says of itself.
@@ -547,69 +964,99 @@ on_both!(a_client_cannot_move_a_schedule, |medium| {
     let before = set(&app, "bell", every(3600.0), json!({})).await;
     let mut socket = app.socket().await;
     let at = "2026-01-01T00:00:00Z";
-    let forged = json!({ "name": "bell", "first": at, "last": at, "count": 1, "due": [at], "next": null });
-    socket.ask(json!({ "type": "trigger", "event": "bell", "payload": { "schedule": forged } })).await;
+    let forged =
+        json!({ "name": "bell", "first": at, "last": at, "count": 1, "due": [at], "next": null });
+    socket
+        .ask(json!({ "type": "trigger", "event": "bell", "payload": { "schedule": forged } }))
+        .await;
     socket.turn_ended().await;
     assert_eq!(app.get("/schedules/bell").await.expect(200), before);
 });
 
 // A mind that is given the tool sets, sees and removes what wakes it, in its own thread; others it neither sees nor removes.
-on_both!(a_mind_schedules_itself_where_it_is_given_the_tool, |medium| {
-    let stub = Stub::start().await;
-    let act = |action: &str, name: Value, more: Value| {
-        let mut arguments = json!({ "action": action, "name": name, "text": null, "kind": null, "at": null, "seconds": null,
+on_both!(
+    a_mind_schedules_itself_where_it_is_given_the_tool,
+    |medium| {
+        let stub = Stub::start().await;
+        let act = |action: &str, name: Value, more: Value| {
+            let mut arguments = json!({ "action": action, "name": name, "text": null, "kind": null, "at": null, "seconds": null,
             "time": null, "zone": null, "days": null, "day": null });
-        arguments.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
-        call("schedule", arguments)
-    };
-    let often = json!({ "kind": "every", "seconds": 0.2, "text": "Look around." });
-    stub.script(
-        |request: &Request| request.last_user() == "go",
-        [
-            act("create", json!("mine"), often.clone()),
-            act("list", Value::Null, json!({})),
-            act("create", json!("theirs"), often.clone()),
-            act("remove", json!("theirs"), json!({})),
-            act("create", json!("odd"), json!({ "kind": "monthly", "day": "31", "time": "09:00", "zone": "UTC" })),
-            reply("done"),
-        ],
-    );
-    stub.on(
-        |request: &Request| request.last_user() == "stop",
-        act("remove", json!("mine"), json!({})).and("reply", json!({ "text": "gone" })),
-    );
-    hm(&stub);
-    let tools =
-        "[tools]\nconversation = [\"reply\", \"schedule\"]\n[budget]\ntimer_ms = 100\n[turn]\nmax_rounds = 10\n";
-    let mut app = quick(medium, &stub).file("thinkd.toml", tools).start().await;
-    set(&app, "theirs", every(3600.0), json!({ "thread": "other" })).await;
-    app.tell_in("main", "go").await;
-    let log = ran(&app, "mine", 2).await;
-    let results: Vec<String> =
-        with(&log, &["result", "tool:schedule"]).iter().map(|it| it["payload"].to_string()).collect();
-    assert_eq!(results.len(), 5, "{}", story(&log));
-    for (result, says) in results.iter().zip(["next", "Look around.", "exists already", "no schedule theirs", "last"]) {
-        assert!(result.contains(says), "{says}: {result}");
-    }
-    assert!(!results[1].contains("theirs"), "{}", results[1]);
-    let run = runs(&log, "mine")[0];
-    assert_eq!((said(run), &run["thread"]), ("Look around.", &json!("main")));
-    without_gap_in_steps(&due(&fired(&log, "mine")), 200_000);
-    app.tell_in("main", "stop").await;
-    within("its end", async {
-        while app.get("/schedules/mine").await.status != 404 {
-            tokio::time::sleep(ms(20)).await;
+            arguments
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().cloned().unwrap_or_default());
+            call("schedule", arguments)
+        };
+        let often = json!({ "kind": "every", "seconds": 0.2, "text": "Look around." });
+        stub.script(
+            |request: &Request| request.last_user() == "go",
+            [
+                act("create", json!("mine"), often.clone()),
+                act("list", Value::Null, json!({})),
+                act("create", json!("theirs"), often.clone()),
+                act("remove", json!("theirs"), json!({})),
+                act(
+                    "create",
+                    json!("odd"),
+                    json!({ "kind": "monthly", "day": "31", "time": "09:00", "zone": "UTC" }),
+                ),
+                reply("done"),
+            ],
+        );
+        stub.on(
+            |request: &Request| request.last_user() == "stop",
+            act("remove", json!("mine"), json!({})).and("reply", json!({ "text": "gone" })),
+        );
+        hm(&stub);
+        let tools = "[tools]\nconversation = [\"reply\", \"schedule\"]\n[budget]\ntimer_ms = 100\n[turn]\nmax_rounds = 10\n";
+        let mut app = quick(medium, &stub)
+            .file("thinkd.toml", tools)
+            .start()
+            .await;
+        set(&app, "theirs", every(3600.0), json!({ "thread": "other" })).await;
+        app.tell_in("main", "go").await;
+        let log = ran(&app, "mine", 2).await;
+        let results: Vec<String> = with(&log, &["result", "tool:schedule"])
+            .iter()
+            .map(|it| it["payload"].to_string())
+            .collect();
+        assert_eq!(results.len(), 5, "{}", story(&log));
+        for (result, says) in results.iter().zip([
+            "next",
+            "Look around.",
+            "exists already",
+            "no schedule theirs",
+            "last",
+        ]) {
+            assert!(result.contains(says), "{says}: {result}");
         }
-    })
-    .await;
-    app.get("/schedules/theirs").await.expect(200);
-    rows_are_what_the_log_says(&mut app).await;
-});
+        assert!(!results[1].contains("theirs"), "{}", results[1]);
+        let run = runs(&log, "mine")[0];
+        assert_eq!(
+            (said(run), &run["thread"]),
+            ("Look around.", &json!("main"))
+        );
+        without_gap_in_steps(&due(&fired(&log, "mine")), 200_000);
+        app.tell_in("main", "stop").await;
+        within("its end", async {
+            while app.get("/schedules/mine").await.status != 404 {
+                tokio::time::sleep(ms(20)).await;
+            }
+        })
+        .await;
+        app.get("/schedules/theirs").await.expect(200);
+        rows_are_what_the_log_says(&mut app).await;
+    }
+);
 
 /// Asserts that due times are so many microseconds apart.
 #[track_caller]
 fn without_gap_in_steps(due: &[Timestamp], step: i64) {
-    assert!(due.windows(2).all(|pair| pair[1].micros() - pair[0].micros() == step), "{due:?}");
+    assert!(
+        due.windows(2)
+            .all(|pair| pair[1].micros() - pair[0].micros() == step),
+        "{due:?}"
+    );
 }
 
 // Nobody has the tool who was not given it.
@@ -623,6 +1070,9 @@ async fn no_mind_has_the_tool_unless_it_is_named() {
     app.say_in("p", "hello").await;
     for thread in ["main", "p"] {
         let tools = stub.request(at(thread)).await.tools();
-        assert!(!tools.contains(&"schedule".to_owned()), "{thread}: {tools:?}");
+        assert!(
+            !tools.contains(&"schedule".to_owned()),
+            "{thread}: {tools:?}"
+        );
     }
 }

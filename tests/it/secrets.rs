@@ -11,17 +11,30 @@ use crate::support::*;
 fn thinkd(env: &[(&str, &str)], arguments: &[&str]) -> Output {
     let folder = Folder::new();
     let mut command = Command::new(env!("CARGO_BIN_EXE_thinkd"));
-    command.args(arguments).env_clear().envs(env.iter().copied()).current_dir(folder.path()).stdin(Stdio::null());
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(env.iter().copied())
+        .current_dir(folder.path())
+        .stdin(Stdio::null());
     command.output().unwrap()
 }
 
 fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
 }
 
 #[test]
 fn credentials_in_a_model_s_address_are_not_printed() {
-    let places = ["OPENAI_BASE_URL", "THINKD_MODELS__LOW__BASE_URL", "THINKD_MODELS__MODULES__DECISION__BASE_URL"];
+    let places = [
+        "OPENAI_BASE_URL",
+        "THINKD_MODELS__LOW__BASE_URL",
+        "THINKD_MODELS__MODULES__DECISION__BASE_URL",
+    ];
     let addresses = [
         "https://canary@provider.example/v1",
         "https://user:canary@provider.example/v1",
@@ -35,16 +48,38 @@ fn credentials_in_a_model_s_address_are_not_printed() {
     ];
     for place in places {
         for address in addresses {
-            let env = [("THINKD_MODEL", "m"), ("THINKD_MODELS__MODULES__DECISION__MODEL", "m"), (place, address)];
+            let env = [
+                ("THINKD_MODEL", "m"),
+                ("THINKD_MODELS__MODULES__DECISION__MODEL", "m"),
+                (place, address),
+            ];
             let run = thinkd(&env, &["config"]);
             assert!(run.status.success(), "{address}: {}", said(&run));
-            assert!(!said(&run).contains("ary"), "{place} = {address}: {}", said(&run));
+            assert!(
+                !said(&run).contains("ary"),
+                "{place} = {address}: {}",
+                said(&run)
+            );
         }
-        let env = [("THINKD_MODEL", "m"), ("THINKD_MODELS__MODULES__DECISION__MODEL", "m"), (place, addresses[4])];
+        let env = [
+            ("THINKD_MODEL", "m"),
+            ("THINKD_MODELS__MODULES__DECISION__MODEL", "m"),
+            (place, addresses[4]),
+        ];
         let shown = said(&thinkd(&env, &["config"]));
-        assert!(shown.contains("https://provider.example/v1?key=(redacted)"), "the rest is shown: {shown}");
-        let plain = [("THINKD_MODEL", "m"), ("THINKD_MODELS__MODULES__DECISION__MODEL", "m"), (place, "http://h:1/v1")];
-        assert!(said(&thinkd(&plain, &["config"])).contains("\"http://h:1/v1\""), "and so is what hides nothing");
+        assert!(
+            shown.contains("https://provider.example/v1?key=(redacted)"),
+            "the rest is shown: {shown}"
+        );
+        let plain = [
+            ("THINKD_MODEL", "m"),
+            ("THINKD_MODELS__MODULES__DECISION__MODEL", "m"),
+            (place, "http://h:1/v1"),
+        ];
+        assert!(
+            said(&thinkd(&plain, &["config"])).contains("\"http://h:1/v1\""),
+            "and so is what hides nothing"
+        );
     }
 }
 
@@ -70,16 +105,42 @@ fn a_database_s_address_is_never_printed_with_its_password_however_it_is_mistype
         "postgres://me:%63anary@127.0.0.1:1/thinkd?x=canary",
     ];
     for address in addresses {
-        for arguments in [&["serve"][..], &["config"], &["backup", "copy"], &["rebuild", "--check"], &["doctor"]] {
-            let env = [("DATABASE_URL", address), ("THINKD_LISTEN", "127.0.0.1:0"), ("THINKD_LOG__LEVEL", "trace")];
+        for arguments in [
+            &["serve"][..],
+            &["config"],
+            &["backup", "copy"],
+            &["rebuild", "--check"],
+            &["doctor"],
+        ] {
+            let env = [
+                ("DATABASE_URL", address),
+                ("THINKD_LISTEN", "127.0.0.1:0"),
+                ("THINKD_LOG__LEVEL", "trace"),
+            ];
             let run = thinkd(&env, arguments);
-            assert!(arguments == ["config"] || !run.status.success(), "{address} {arguments:?}: {}", said(&run));
-            assert!(!said(&run).contains("anary"), "{address} {arguments:?}: {}", said(&run));
+            assert!(
+                arguments == ["config"] || !run.status.success(),
+                "{address} {arguments:?}: {}",
+                said(&run)
+            );
+            assert!(
+                !said(&run).contains("anary"),
+                "{address} {arguments:?}: {}",
+                said(&run)
+            );
         }
     }
-    let shown =
-        said(&thinkd(&[("DATABASE_URL", "postgres://me:canary@db.example/thinkd?sslmode=require")], &["config"]));
-    assert!(shown.contains("postgres://me:(redacted)@db.example/thinkd?sslmode="), "the rest is shown: {shown}");
+    let shown = said(&thinkd(
+        &[(
+            "DATABASE_URL",
+            "postgres://me:canary@db.example/thinkd?sslmode=require",
+        )],
+        &["config"],
+    ));
+    assert!(
+        shown.contains("postgres://me:(redacted)@db.example/thinkd?sslmode="),
+        "the rest is shown: {shown}"
+    );
 }
 
 #[test]
@@ -95,7 +156,11 @@ fn what_should_be_a_table_of_secrets_and_is_none_is_not_printed() {
     ] {
         let run = thinkd(&[(variable, value)], &["config"]);
         assert_eq!(run.status.code(), Some(2), "{variable}: {}", said(&run));
-        assert!(said(&run).contains(variable) && !said(&run).contains("canary"), "{variable}: {}", said(&run));
+        assert!(
+            said(&run).contains(variable) && !said(&run).contains("canary"),
+            "{variable}: {}",
+            said(&run)
+        );
     }
 }
 
@@ -109,22 +174,47 @@ async fn what_holds_the_log_can_be_read_by_its_owner_only() {
     let stub = Stub::start().await;
     let medium = Medium::sqlite();
     let (folder, url) = (medium.folder().to_owned(), medium.url().to_owned());
-    let masked = ["-c", concat!("umask 0; : > control; exec ", env!("CARGO_BIN_EXE_thinkd"))];
-    let app = Setup::new(medium, &stub).program("sh".into()).arguments(&masked).start().await;
+    let masked = [
+        "-c",
+        concat!("umask 0; : > control; exec ", env!("CARGO_BIN_EXE_thinkd")),
+    ];
+    let app = Setup::new(medium, &stub)
+        .program("sh".into())
+        .arguments(&masked)
+        .start()
+        .await;
     app.tell("hello").await;
-    assert_eq!(mode(&folder.join("control")), 0o666, "the mask allows everything");
+    assert_eq!(
+        mode(&folder.join("control")),
+        0o666,
+        "the mask allows everything"
+    );
     let masked = |arguments: &str, url: &str| {
         let line = format!("umask 0; exec {} {arguments}", env!("CARGO_BIN_EXE_thinkd"));
         let mut command = Command::new("sh");
-        command.args(["-c", &line]).env_clear().env("DATABASE_URL", url).current_dir(&folder);
+        command
+            .args(["-c", &line])
+            .env_clear()
+            .env("DATABASE_URL", url)
+            .current_dir(&folder);
         let run = command.output().unwrap();
         assert!(run.status.success(), "{}", said(&run));
     };
     masked("backup copy", &url);
     masked("restore copy", "sqlite://restored.db");
-    let files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let files: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     let named = |name: &str| files.iter().any(|file| file.ends_with(name));
-    for name in ["thinkd.db", "thinkd.db-wal", "thinkd.db.index", "thinkd.db.index-wal", "copy", "restored.db"] {
+    for name in [
+        "thinkd.db",
+        "thinkd.db-wal",
+        "thinkd.db.index",
+        "thinkd.db.index-wal",
+        "copy",
+        "restored.db",
+    ] {
         assert!(named(name), "{name} is not among {files:?}");
     }
     for file in files.iter().filter(|file| !file.ends_with("control")) {

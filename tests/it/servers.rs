@@ -10,7 +10,11 @@ use crate::support::*;
 async fn two(stub: &Stub) -> Option<(App, App)> {
     let medium = Medium::postgres().await?;
     let again = medium.again();
-    let start = |medium| Setup::new(medium, stub).env("THINKD_RUNTIME__LEASE_MS", 1500).start();
+    let start = |medium| {
+        Setup::new(medium, stub)
+            .env("THINKD_RUNTIME__LEASE_MS", 1500)
+            .start()
+    };
     // The first one makes the tables.
     let first = start(medium).await;
     Some((first, start(again).await))
@@ -19,12 +23,20 @@ async fn two(stub: &Stub) -> Option<(App, App)> {
 #[tokio::test]
 async fn a_cancel_reaches_the_server_that_runs_the_turn_down_to_the_providers_connection() {
     let stub = Stub::start().await;
-    stub.on(|r| r.is_decision() && r.last_user() == "for ever", reply("never").never());
-    let Some((a, b)) = two(&stub).await else { return };
+    stub.on(
+        |r| r.is_decision() && r.last_user() == "for ever",
+        reply("never").never(),
+    );
+    let Some((a, b)) = two(&stub).await else {
+        return;
+    };
     let (mut on_a, mut on_b) = (a.socket().await, b.socket().await);
     on_a.say("for ever").await;
     let asked = stub.request(decision).await;
-    assert_eq!(b.post("/threads/main/cancel", json!({})).await.expect(200), json!({ "cancelled": true }));
+    assert_eq!(
+        b.post("/threads/main/cancel", json!({})).await.expect(200),
+        json!({ "cancelled": true })
+    );
     asked.closed().await;
     for socket in [&mut on_a, &mut on_b] {
         assert_eq!(socket.turn_ended().await["payload"]["outcome"], "cancelled");
@@ -32,11 +44,15 @@ async fn a_cancel_reaches_the_server_that_runs_the_turn_down_to_the_providers_co
     // By the socket, too.
     on_a.say_in("other", "for ever").await;
     let asked = stub.nth(1, decision).await;
-    on_b.ask(json!({ "type": "cancel", "thread": "other" })).await;
+    on_b.ask(json!({ "type": "cancel", "thread": "other" }))
+        .await;
     asked.closed().await;
     assert_eq!(on_b.turn_ended().await["payload"]["outcome"], "cancelled");
     // Controls: nothing to cancel, nothing stored; the next turn is not meant.
-    assert_eq!(b.post("/threads/main/cancel", json!({})).await.expect(200), json!({ "cancelled": false }));
+    assert_eq!(
+        b.post("/threads/main/cancel", json!({})).await.expect(200),
+        json!({ "cancelled": false })
+    );
     assert_eq!(said(&a.tell("once").await[0]), "ok: once");
     let log = b.public_log().await;
     assert_eq!(with(&log, &["cancel"]).len(), 2, "{}", story(&log));
@@ -48,15 +64,23 @@ async fn a_cancel_reaches_the_server_that_runs_the_turn_down_to_the_providers_co
 #[tokio::test]
 async fn ending_a_thread_and_interrupting_reach_the_server_that_runs_it() {
     let stub = Stub::start().await;
-    stub.on(|r| r.is_decision() && !r.says("instead"), reply("never").never());
-    let Some((a, b)) = two(&stub).await else { return };
+    stub.on(
+        |r| r.is_decision() && !r.says("instead"),
+        reply("never").never(),
+    );
+    let Some((a, b)) = two(&stub).await else {
+        return;
+    };
     let (mut on_a, mut on_b) = (a.socket().await, b.socket().await);
     on_a.say_in("talk", "go").await;
     let asked = stub.request(decision).await;
     b.post("/threads/talk/end", json!({})).await.expect(200);
     asked.closed().await;
     assert_eq!(on_b.turn_ended().await["payload"]["outcome"], "cancelled");
-    assert_eq!(a.get("/threads/talk").await.expect(200)["status"], "stopped");
+    assert_eq!(
+        a.get("/threads/talk").await.expect(200)["status"],
+        "stopped"
+    );
 
     let thread = a.conversation(json!({ "policy": "interrupt" })).await;
     on_a.say_in(&thread, "go").await;
@@ -73,8 +97,13 @@ async fn ending_a_thread_and_interrupting_reach_the_server_that_runs_it() {
 #[tokio::test]
 async fn a_message_meets_the_thread_as_other_servers_left_it() {
     let stub = Stub::start().await;
-    stub.on(|r| r.is_decision() && r.last_user() == "for ever", reply("never").never());
-    let Some((a, b)) = two(&stub).await else { return };
+    stub.on(
+        |r| r.is_decision() && r.last_user() == "for ever",
+        reply("never").never(),
+    );
+    let Some((a, b)) = two(&stub).await else {
+        return;
+    };
     let thread = a.conversation(json!({ "policy": "reject" })).await;
     let (mut on_a, mut on_b) = (a.socket().await, b.socket().await);
     assert_eq!(on_a.say_in(&thread, "one").await["status"], "started");
@@ -83,8 +112,12 @@ async fn a_message_meets_the_thread_as_other_servers_left_it() {
 
     assert_eq!(on_b.say_in(&thread, "for ever").await["status"], "started");
     let path = format!("/threads/{thread}/messages");
-    a.post(&path, json!({ "text": "two" })).await.expect_problem(409, "busy");
-    b.post(&format!("/threads/{thread}/cancel"), json!({})).await.expect(200);
+    a.post(&path, json!({ "text": "two" }))
+        .await
+        .expect_problem(409, "busy");
+    b.post(&format!("/threads/{thread}/cancel"), json!({}))
+        .await
+        .expect(200);
     on_a.turn_ended().await;
     assert_eq!(
         on_a.say_in(&thread, "three").await["status"],
@@ -93,11 +126,17 @@ async fn a_message_meets_the_thread_as_other_servers_left_it() {
     );
     on_a.turn_ended().await;
 
-    b.post(&format!("/threads/{thread}/end"), json!({})).await.expect(200);
-    a.post(&path, json!({ "text": "four" })).await.expect_problem(409, "thread-ended");
+    b.post(&format!("/threads/{thread}/end"), json!({}))
+        .await
+        .expect(200);
+    a.post(&path, json!({ "text": "four" }))
+        .await
+        .expect_problem(409, "thread-ended");
     let log = a.public_log().await;
     assert!(
-        !log.iter().any(|event| ["two", "four"].map(|it| json!(it)).contains(&event["payload"]["text"])),
+        !log.iter().any(|event| ["two", "four"]
+            .map(|it| json!(it))
+            .contains(&event["payload"]["text"])),
         "{}",
         story(&log)
     );
@@ -107,7 +146,9 @@ async fn a_message_meets_the_thread_as_other_servers_left_it() {
 async fn a_cancel_is_heeded_by_whoever_takes_the_turn_up() {
     let stub = Stub::start().await;
     stub.on(decision, reply("never").never());
-    let Some((mut a, b)) = two(&stub).await else { return };
+    let Some((mut a, b)) = two(&stub).await else {
+        return;
+    };
     a.add_voice("a").await;
     let mut on_a = a.socket().await;
     // One whose voices have spoken, so that it has begun in the log.
@@ -115,10 +156,18 @@ async fn a_cancel_is_heeded_by_whoever_takes_the_turn_up() {
     stub.request(decision).await;
     a.kill();
     let mut on_b = b.socket().await;
-    on_b.ask(json!({ "type": "cancel", "thread": "begun" })).await;
+    on_b.ask(json!({ "type": "cancel", "thread": "begun" }))
+        .await;
     let end = on_b.turn_ended().await;
-    assert_eq!((&end["thread"], &end["payload"]["outcome"]), (&json!("begun"), &json!("cancelled")));
-    assert_eq!(stub.count(decision), 1, "nothing is asked for a turn that is to be cancelled");
+    assert_eq!(
+        (&end["thread"], &end["payload"]["outcome"]),
+        (&json!("begun"), &json!("cancelled"))
+    );
+    assert_eq!(
+        stub.count(decision),
+        1,
+        "nothing is asked for a turn that is to be cancelled"
+    );
     envelope::check_turns(&b.public_log().await, "begun");
 }
 
@@ -129,12 +178,19 @@ async fn a_server_that_is_stopped_leaves_its_threads_to_another_at_once() {
     let gate = Gate::new();
     stub.script(at("cut"), [reply("never").never()]);
     stub.script(at("queued"), [reply("first").held(&gate)]);
-    let Some(medium) = Medium::postgres().await else { return };
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
     let again = medium.again();
     let start = |medium| {
         let times = [("LEASE", 60_000), ("SCAN", 60_000), ("GRACE", 1500)];
         let setup = Setup::new(medium, &stub);
-        times.iter().fold(setup, |setup, (of, time)| setup.env(&format!("THINKD_RUNTIME__{of}_MS"), time)).start()
+        times
+            .iter()
+            .fold(setup, |setup, (of, time)| {
+                setup.env(&format!("THINKD_RUNTIME__{of}_MS"), time)
+            })
+            .start()
     };
     let mut a = start(medium).await;
     let b = start(again).await;
@@ -149,8 +205,12 @@ async fn a_server_that_is_stopped_leaves_its_threads_to_another_at_once() {
     a.terminate();
     assert_eq!(told.closed().await, Some(1001));
     // On connections of their own: those that were there are closed.
-    http::send(http::client().get(a.url("/events/stream"))).await.expect_problem(503, "unavailable");
-    let late = http::client().post(a.url("/threads/late/messages")).json(&json!({ "text": "go" }));
+    http::send(http::client().get(a.url("/events/stream")))
+        .await
+        .expect_problem(503, "unavailable");
+    let late = http::client()
+        .post(a.url("/threads/late/messages"))
+        .json(&json!({ "text": "go" }));
     http::send(late).await.expect(202);
     stub.request(at("late")).await;
     gate.open();
@@ -161,7 +221,10 @@ async fn a_server_that_is_stopped_leaves_its_threads_to_another_at_once() {
         loop {
             let log = b.public_log().await;
             if with(&log, &["turn", "ended"]).len() == 4 {
-                return with(&log, &["response"]).into_iter().map(|reply| said(reply).to_owned()).collect::<Vec<_>>();
+                return with(&log, &["response"])
+                    .into_iter()
+                    .map(|reply| said(reply).to_owned())
+                    .collect::<Vec<_>>();
             }
         }
     });
@@ -172,11 +235,21 @@ async fn a_server_that_is_stopped_leaves_its_threads_to_another_at_once() {
 async fn states(app: &App) -> Vec<(bool, String)> {
     let servers = app.get("/servers").await.expect(200);
     let items = servers["items"].as_array().unwrap().iter();
-    items.map(|it| (it["this"].as_bool().unwrap(), it["state"].as_str().unwrap().to_owned())).collect()
+    items
+        .map(|it| {
+            (
+                it["this"].as_bool().unwrap(),
+                it["state"].as_str().unwrap().to_owned(),
+            )
+        })
+        .collect()
 }
 
 async fn sees(app: &App, wanted: &[(bool, &str)]) {
-    let wanted: Vec<(bool, String)> = wanted.iter().map(|(this, state)| (*this, (*state).to_owned())).collect();
+    let wanted: Vec<(bool, String)> = wanted
+        .iter()
+        .map(|(this, state)| (*this, (*state).to_owned()))
+        .collect();
     within(&format!("{wanted:?}"), async {
         while states(app).await != wanted {
             tokio::task::yield_now().await;
@@ -188,22 +261,41 @@ async fn sees(app: &App, wanted: &[(bool, &str)]) {
 // Who is there, who works, who was killed, who has left.
 #[tokio::test]
 async fn every_server_knows_the_others_on_its_log_postgres() {
-    let Some(medium) = Medium::postgres().await else { return };
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
     let (stub, gate) = (Stub::start().await, Gate::new());
     stub.on(decision, reply("Done.").held(&gate));
-    let mut a = Setup::new(medium, &stub).env("THINKD_RUNTIME__SCAN_MS", 100).start().await;
+    let mut a = Setup::new(medium, &stub)
+        .env("THINKD_RUNTIME__SCAN_MS", 100)
+        .start()
+        .await;
     sees(&a, &[(true, "ready")]).await;
     let mut b = a.beside().await;
     sees(&a, &[(false, "ready"), (true, "ready")]).await;
     sees(&b, &[(false, "ready"), (true, "ready")]).await;
     let known = a.get("/servers").await.expect(200);
-    let ids: Vec<&Value> = known["items"].as_array().unwrap().iter().map(|it| &it["id"]).collect();
+    let ids: Vec<&Value> = known["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["id"])
+        .collect();
     assert_ne!(ids[0], ids[1], "{known}");
     let started = |known: &Value| {
         let of = |it: &Value| (it["id"].to_string(), it["since"].to_string());
-        known["items"].as_array().unwrap().iter().map(of).collect::<BTreeMap<_, _>>()
+        known["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(of)
+            .collect::<BTreeMap<_, _>>()
     };
-    assert_eq!(started(&known), started(&b.get("/servers").await.expect(200)), "whoever is asked");
+    assert_eq!(
+        started(&known),
+        started(&b.get("/servers").await.expect(200)),
+        "whoever is asked"
+    );
     // At work, as the other one sees it.
     b.say_in("main", "hello").await;
     stub.request(decision).await;
@@ -233,7 +325,20 @@ async fn a_file_has_one_server() {
     let app = Setup::offline(Medium::sqlite()).start().await;
     sees(&app, &[(true, "ready")]).await;
     let server = app.get("/servers").await.expect(200)["items"][0].clone();
-    assert_eq!((&server["threads"], &server["version"]), (&json!(0), &json!(env!("CARGO_PKG_VERSION"))), "{server}");
-    assert!(server["name"].as_str().unwrap().ends_with(&format!("/{}", app.pid())), "{server}");
-    assert!(server["since"].as_str() <= server["seen_at"].as_str(), "{server}");
+    assert_eq!(
+        (&server["threads"], &server["version"]),
+        (&json!(0), &json!(env!("CARGO_PKG_VERSION"))),
+        "{server}"
+    );
+    assert!(
+        server["name"]
+            .as_str()
+            .unwrap()
+            .ends_with(&format!("/{}", app.pid())),
+        "{server}"
+    );
+    assert!(
+        server["since"].as_str() <= server["seen_at"].as_str(),
+        "{server}"
+    );
 }

@@ -31,38 +31,100 @@ use crate::support::*;
 async fn acts(session: &Session) -> Vec<(Right, &'static str, Option<Error>)> {
     let (thread, name) = (ThreadId::default(), Name::parse("nobody").unwrap());
     let said = InputContent::Parts(InputKind::Message, vec![Part::Text("hi".to_owned())]);
-    let blob = Blob { mime: "image/png".to_owned(), bytes: Bytes::from_static(b"bytes") };
+    let blob = Blob {
+        mime: "image/png".to_owned(),
+        bytes: Bytes::from_static(b"bytes"),
+    };
     let (read, speak, shape, oversee) = (Right::Read, Right::Speak, Right::Shape, Right::Oversee);
     vec![
         (read, "head", session.head().await.err()),
-        (read, "events", session.events(&Query::default()).await.err()),
-        (read, "written", session.written(&Query::default()).await.err()),
+        (
+            read,
+            "events",
+            session.events(&Query::default()).await.err(),
+        ),
+        (
+            read,
+            "written",
+            session.written(&Query::default()).await.err(),
+        ),
         (read, "event", session.event(id::fresh()).await.err()),
-        (read, "prompt_view", session.prompt_view(id::fresh()).await.err()),
-        (read, "follow", session.follow(Query::default(), None).await.err()),
-        (read, "follow_outcome", session.follow_outcome(&thread).await.err()),
+        (
+            read,
+            "prompt_view",
+            session.prompt_view(id::fresh()).await.err(),
+        ),
+        (
+            read,
+            "follow",
+            session.follow(Query::default(), None).await.err(),
+        ),
+        (
+            read,
+            "follow_outcome",
+            session.follow_outcome(&thread).await.err(),
+        ),
         (read, "thread", session.thread(&thread).await.err()),
         (read, "threads", session.threads(None, 1).await.err()),
         (read, "submodules", session.submodules().await.err()),
         (read, "heard", session.heard(&name).err()),
         (read, "entry", session.entry("key").await.err()),
         (read, "entries", session.entries(None, 1).await.err()),
-        (read, "search_entries", session.search_entries("words", 1).await.err()),
+        (
+            read,
+            "search_entries",
+            session.search_entries("words", 1).await.err(),
+        ),
         (read, "blob", session.blob("0").await.err()),
         (read, "pipelines", session.pipelines().err()),
         (read, "pipeline", session.pipeline(&name).err()),
         (read, "run", session.run(&name, id::fresh()).await.err()),
         (read, "runs", session.runs(&name, None, 1).await.err()),
-        (speak, "submit", session.submit(thread.clone(), None, said).await.err()),
+        (
+            speak,
+            "submit",
+            session.submit(thread.clone(), None, said).await.err(),
+        ),
         (speak, "cancel", session.cancel(&thread).await.err()),
         (speak, "put_blob", session.put_blob(blob).await.err()),
-        (speak, "pipeline_to_start", session.pipeline_to_start(&name).err()),
-        (speak, "cancel_run", session.cancel_run(&name, id::fresh()).await.err()),
-        (speak, "start_run", session.start_run(name.clone(), serde_json::Value::Null, None).await.err()),
-        (speak, "create_thread", session.create_thread(NewThread::default()).await.err()),
-        (speak, "end_thread", session.end_thread(&thread, true).await.err()),
-        (shape, "set_submodule", session.set_submodule(&name, "Say hm.", true).await.err()),
-        (shape, "remove_submodule", session.remove_submodule(&name).await.err()),
+        (
+            speak,
+            "pipeline_to_start",
+            session.pipeline_to_start(&name).err(),
+        ),
+        (
+            speak,
+            "cancel_run",
+            session.cancel_run(&name, id::fresh()).await.err(),
+        ),
+        (
+            speak,
+            "start_run",
+            session
+                .start_run(name.clone(), serde_json::Value::Null, None)
+                .await
+                .err(),
+        ),
+        (
+            speak,
+            "create_thread",
+            session.create_thread(NewThread::default()).await.err(),
+        ),
+        (
+            speak,
+            "end_thread",
+            session.end_thread(&thread, true).await.err(),
+        ),
+        (
+            shape,
+            "set_submodule",
+            session.set_submodule(&name, "Say hm.", true).await.err(),
+        ),
+        (
+            shape,
+            "remove_submodule",
+            session.remove_submodule(&name).await.err(),
+        ),
         (oversee, "unserved", session.unserved().err()),
         (oversee, "checked", session.checked().err()),
     ]
@@ -71,9 +133,14 @@ async fn acts(session: &Session) -> Vec<(Right, &'static str, Option<Error>)> {
 #[tokio::test]
 async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
     let medium = Medium::sqlite();
-    let store = store::open(medium.url(), Options::default(), project).await.unwrap();
+    let store = store::open(medium.url(), Options::default(), project)
+        .await
+        .unwrap();
     let prompts = Arc::new(Prompts::load(None).unwrap());
-    let (history, options) = (history::Options::default(), thinkd::runtime::options::Options::default());
+    let (history, options) = (
+        history::Options::default(),
+        thinkd::runtime::options::Options::default(),
+    );
     let budget = Arc::new(options.budget.clone());
     let supplies = Supplies {
         mission: thinkd::runtime::mission::Options::default().budget(),
@@ -85,21 +152,39 @@ async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
         recall: Arc::new(Recall::new(store.clone(), finder::Options::default(), 1.0)),
         code: Arc::default(),
     };
-    let tools = Arc::new(catalogue::built_in().tools(&supplies, &Chosen::default()).unwrap());
+    let tools = Arc::new(
+        catalogue::built_in()
+            .tools(&supplies, &Chosen::default())
+            .unwrap(),
+    );
     let ground = Ground::new(supplies, tools, Arc::new(Offline::new()), history, options);
     let kinds = Kinds::new(&ground);
     let runtime = Runtime::start(ground, kinds.all());
     let sessions = Sessions::new(runtime.clone(), kinds, 1.0);
     let space = Space::default();
-    for (role, acts_allowed) in [(Role::Viewer, 19), (Role::Member, 27), (Role::Operator, 29), (Role::Admin, 31)] {
-        let session = sessions.open(Principal { space: space.clone(), user: None, credential: Credential::Open, role });
+    for (role, acts_allowed) in [
+        (Role::Viewer, 19),
+        (Role::Member, 27),
+        (Role::Operator, 29),
+        (Role::Admin, 31),
+    ] {
+        let session = sessions.open(Principal {
+            space: space.clone(),
+            user: None,
+            credential: Credential::Open,
+            role,
+        });
         let head = store.head(&space).await.unwrap().seq;
         let all = acts(&session).await;
         for (right, act, came) in &all {
             let refused = matches!(came, Some(Error::Forbidden(needed)) if needed == right);
             assert_eq!(refused, !may(role, *right), "{act} by {role:?}: {came:?}");
         }
-        assert_eq!(all.iter().filter(|(right, ..)| may(role, *right)).count(), acts_allowed, "{role:?}");
+        assert_eq!(
+            all.iter().filter(|(right, ..)| may(role, *right)).count(),
+            acts_allowed,
+            "{role:?}"
+        );
         assert_eq!(
             store.head(&space).await.unwrap().seq > head,
             acts_allowed > 0,

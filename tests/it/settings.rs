@@ -22,20 +22,36 @@ fn thinkd(files: &[(&str, &str)], env: &[(&str, &str)], arguments: &[&str]) -> R
         std::fs::write(path, content).unwrap();
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_thinkd"));
-    command.args(arguments).env_clear().envs(env.iter().copied()).current_dir(folder.path()).stdin(Stdio::null());
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(env.iter().copied())
+        .current_dir(folder.path())
+        .stdin(Stdio::null());
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let begin = Instant::now();
     // One that should refuse to start and does not would run for ever.
     while child.try_wait().unwrap().is_none() {
         if begin.elapsed() > PATIENCE {
             child.kill().unwrap();
-            panic!("it runs, with {files:?} and {env:?}: {:?}", child.wait_with_output());
+            panic!(
+                "it runs, with {files:?} and {env:?}: {:?}",
+                child.wait_with_output()
+            );
         }
         std::thread::sleep(ms(2));
     }
     let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Run { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+    Run {
+        code: output.status.code().unwrap(),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
 }
 
 fn config(files: &[(&str, &str)], env: &[(&str, &str)], arguments: &[&str]) -> String {
@@ -56,24 +72,39 @@ fn refuses(files: &[(&str, &str)], env: &[(&str, &str)], names: &[&str]) {
 #[test]
 fn nothing_need_be_configured() {
     let shown = config(&[], &[], &[]);
-    for line in
-        ["listen = \"127.0.0.1:2953\"", "database = \"sqlite://thinkd.db\"", "max_rounds = 6", "follow_up = true"]
-    {
+    for line in [
+        "listen = \"127.0.0.1:2953\"",
+        "database = \"sqlite://thinkd.db\"",
+        "max_rounds = 6",
+        "follow_up = true",
+    ] {
         assert!(shown.contains(line), "{line} is not in {shown}");
     }
 }
 
 #[test]
 fn flags_come_before_the_environment_the_environment_before_the_file() {
-    let file = [("thinkd.toml", "[turn]\nmax_rounds = 2\nmax_tool_calls = 2\npolicy = \"reject\"\n")];
-    let env = [("THINKD_TURN__MAX_ROUNDS", "3"), ("THINKD_TURN__MAX_TOOL_CALLS", "3")];
+    let file = [(
+        "thinkd.toml",
+        "[turn]\nmax_rounds = 2\nmax_tool_calls = 2\npolicy = \"reject\"\n",
+    )];
+    let env = [
+        ("THINKD_TURN__MAX_ROUNDS", "3"),
+        ("THINKD_TURN__MAX_TOOL_CALLS", "3"),
+    ];
     let shown = config(&file, &env, &["--set", "turn.max_rounds=4"]);
-    for line in ["max_rounds = 4", "max_tool_calls = 3", "policy = \"reject\"", "late_timeout_ms = 120000"] {
+    for line in [
+        "max_rounds = 4",
+        "max_tool_calls = 3",
+        "policy = \"reject\"",
+        "late_timeout_ms = 120000",
+    ] {
         assert!(shown.contains(line), "{line} is not in {shown}");
     }
-    for source in
-        ["turn.max_tool_calls: the environment variable THINKD_TURN__MAX_TOOL_CALLS", "turn.policy: thinkd.toml"]
-    {
+    for source in [
+        "turn.max_tool_calls: the environment variable THINKD_TURN__MAX_TOOL_CALLS",
+        "turn.policy: thinkd.toml",
+    ] {
         assert!(shown.contains(source), "{source} is not in {shown}");
     }
 }
@@ -86,7 +117,10 @@ fn every_kind_of_value_comes_from_the_environment() {
         ("THINKD_TURN__FOLLOW_UP", "false"),
         ("THINKD_HISTORY__WINDOW_S", "2"),
         ("THINKD_LOG__FORMAT", "json"),
-        ("THINKD_KEYS", "[{ key = \"canary-key\", space = \"other\" }]"),
+        (
+            "THINKD_KEYS",
+            "[{ key = \"canary-key\", space = \"other\" }]",
+        ),
         ("THINKD_LIMITS__FRAMES_PER_SECOND", "7"),
     ];
     let shown = config(&[], &env, &[]);
@@ -106,32 +140,104 @@ fn every_kind_of_value_comes_from_the_environment() {
 
 #[test]
 fn an_unknown_key_refuses_to_start_and_is_named_with_its_source() {
-    refuses(&[("thinkd.toml", "[turn]\nrounds = 2\n")], &[], &["turn.rounds", "thinkd.toml", "max_rounds"]);
-    refuses(&[], &[("THINKD_TURN__ROUNDS", "2")], &["turn.rounds", "THINKD_TURN__ROUNDS"]);
+    refuses(
+        &[("thinkd.toml", "[turn]\nrounds = 2\n")],
+        &[],
+        &["turn.rounds", "thinkd.toml", "max_rounds"],
+    );
+    refuses(
+        &[],
+        &[("THINKD_TURN__ROUNDS", "2")],
+        &["turn.rounds", "THINKD_TURN__ROUNDS"],
+    );
     refuses(&[], &[("THINKD_BOGUS", "2")], &["bogus", "THINKD_BOGUS"]);
-    refuses(&[("thinkd.toml", "[models.low]\nmodel = \"m\"\nbogus = 1\n")], &[], &["models.low.bogus"]);
-    refuses(&[("thinkd.toml", "[[keys]]\nkey = \"k\"\nbogus = 1\n")], &[], &["bogus"]);
+    refuses(
+        &[("thinkd.toml", "[models.low]\nmodel = \"m\"\nbogus = 1\n")],
+        &[],
+        &["models.low.bogus"],
+    );
+    refuses(
+        &[("thinkd.toml", "[[keys]]\nkey = \"k\"\nbogus = 1\n")],
+        &[],
+        &["bogus"],
+    );
 }
 
 #[test]
 fn tools_that_do_not_exist_and_a_conversation_that_cannot_answer_refuse_to_start() {
     refuses(
-        &[("thinkd.toml", "[tools]\nconversation = [\"reply\", \"fly\"]\n")],
+        &[(
+            "thinkd.toml",
+            "[tools]\nconversation = [\"reply\", \"fly\"]\n",
+        )],
         &[],
         &["tools.conversation", "fly", "think"],
     );
-    refuses(&[], &[("THINKD_TOOLS__CONVERSATION", "think,do_nothing")], &["tools.conversation", "reply"]);
-    refuses(&[], &[("THINKD_TOOLS__CONVERSATION", "reply,Not A Name")], &["tools.conversation"]);
-    refuses(&[("thinkd.toml", "[tools]\nprocess = [\"send\", \"fly\"]\n")], &[], &["tools.process", "fly", "send"]);
-    refuses(&[("thinkd.toml", "[tools]\napproval = [\"fly\"]\n")], &[], &["tools.approval", "fly", "send"]);
-    refuses(&[("thinkd.toml", "[tools]\napproval = [\"re*\"]\n")], &[], &["tools.approval", "reply"]);
-    refuses(&[("thinkd.toml", "[tools]\napproval_ms = 999\n")], &[], &["tools.approval_ms", "1000"]);
-    refuses(&[("thinkd.toml", "[tools.approval_ms_of]\nsend = 1\n")], &[], &["tools.approval_ms_of.send", "365 days"]);
-    refuses(&[("thinkd.toml", "[tools]\nopen_requests = 0\n")], &[], &["tools.open_requests"]);
-    refuses(&[("thinkd.toml", "[models.low]\nmodel = \"m\"\napi = \"smoke\"\n")], &[], &["api", "chat"]);
-    let shown = config(&[], &[("THINKD_TOOLS__CONVERSATION", "reply, think"), ("THINKD_BUDGET__TOKENS", "5000")], &[]);
-    refuses(&[], &[("THINKD_TURN__LANGUAGE", "latin")], &["turn.language", "tools, xml, auto"]);
-    assert!(config(&[("thinkd.toml", "[turn]\nlanguage = \"xml\"\n")], &[], &[]).contains("language = \"xml\""));
+    refuses(
+        &[],
+        &[("THINKD_TOOLS__CONVERSATION", "think,do_nothing")],
+        &["tools.conversation", "reply"],
+    );
+    refuses(
+        &[],
+        &[("THINKD_TOOLS__CONVERSATION", "reply,Not A Name")],
+        &["tools.conversation"],
+    );
+    refuses(
+        &[("thinkd.toml", "[tools]\nprocess = [\"send\", \"fly\"]\n")],
+        &[],
+        &["tools.process", "fly", "send"],
+    );
+    refuses(
+        &[("thinkd.toml", "[tools]\napproval = [\"fly\"]\n")],
+        &[],
+        &["tools.approval", "fly", "send"],
+    );
+    refuses(
+        &[("thinkd.toml", "[tools]\napproval = [\"re*\"]\n")],
+        &[],
+        &["tools.approval", "reply"],
+    );
+    refuses(
+        &[("thinkd.toml", "[tools]\napproval_ms = 999\n")],
+        &[],
+        &["tools.approval_ms", "1000"],
+    );
+    refuses(
+        &[("thinkd.toml", "[tools.approval_ms_of]\nsend = 1\n")],
+        &[],
+        &["tools.approval_ms_of.send", "365 days"],
+    );
+    refuses(
+        &[("thinkd.toml", "[tools]\nopen_requests = 0\n")],
+        &[],
+        &["tools.open_requests"],
+    );
+    refuses(
+        &[(
+            "thinkd.toml",
+            "[models.low]\nmodel = \"m\"\napi = \"smoke\"\n",
+        )],
+        &[],
+        &["api", "chat"],
+    );
+    let shown = config(
+        &[],
+        &[
+            ("THINKD_TOOLS__CONVERSATION", "reply, think"),
+            ("THINKD_BUDGET__TOKENS", "5000"),
+        ],
+        &[],
+    );
+    refuses(
+        &[],
+        &[("THINKD_TURN__LANGUAGE", "latin")],
+        &["turn.language", "tools, xml, auto"],
+    );
+    assert!(
+        config(&[("thinkd.toml", "[turn]\nlanguage = \"xml\"\n")], &[], &[])
+            .contains("language = \"xml\"")
+    );
     for line in ["conversation = [\"reply\", \"think\"]", "tokens = 5000"] {
         assert!(shown.contains(line), "{line} is not in {shown}");
     }
@@ -139,14 +245,42 @@ fn tools_that_do_not_exist_and_a_conversation_that_cannot_answer_refuse_to_start
 
 #[test]
 fn a_value_of_the_wrong_kind_is_named_with_its_source() {
-    refuses(&[], &[("THINKD_TURN__MAX_ROUNDS", "many")], &["turn.max_rounds", "THINKD_TURN__MAX_ROUNDS", "many"]);
-    refuses(&[], &[("THINKD_TURN__POLICY", "sometimes")], &["turn.policy", "enqueue"]);
-    refuses(&[], &[("THINKD_HISTORY__BYTES", "4095")], &["history.bytes", "at least 4096"]);
-    refuses(&[], &[("THINKD_LISTEN", "here")], &["listen", "127.0.0.1:2953"]);
-    refuses(&[("thinkd.toml", "[limits]\nsockets = -1\n")], &[], &["limits.sockets", "thinkd.toml"]);
-    refuses(&[("thinkd.toml", "\n\nlisten = \n")], &[], &["thinkd.toml", "line 3"]);
+    refuses(
+        &[],
+        &[("THINKD_TURN__MAX_ROUNDS", "many")],
+        &["turn.max_rounds", "THINKD_TURN__MAX_ROUNDS", "many"],
+    );
+    refuses(
+        &[],
+        &[("THINKD_TURN__POLICY", "sometimes")],
+        &["turn.policy", "enqueue"],
+    );
+    refuses(
+        &[],
+        &[("THINKD_HISTORY__BYTES", "4095")],
+        &["history.bytes", "at least 4096"],
+    );
+    refuses(
+        &[],
+        &[("THINKD_LISTEN", "here")],
+        &["listen", "127.0.0.1:2953"],
+    );
+    refuses(
+        &[("thinkd.toml", "[limits]\nsockets = -1\n")],
+        &[],
+        &["limits.sockets", "thinkd.toml"],
+    );
+    refuses(
+        &[("thinkd.toml", "\n\nlisten = \n")],
+        &[],
+        &["thinkd.toml", "line 3"],
+    );
     refuses(&[], &[("THINKD_LOG__LEVEL", "a=b=c")], &["log.level"]);
-    refuses(&[], &[("THINKD_LOG__LEVEL", "thinkd=debug,inof")], &["log.level", "inof", "info"]);
+    refuses(
+        &[],
+        &[("THINKD_LOG__LEVEL", "thinkd=debug,inof")],
+        &["log.level", "inof", "info"],
+    );
 }
 
 #[test]
@@ -184,24 +318,42 @@ fn what_is_wrong_with_a_value_is_said_without_types_of_ours() {
         let run = thinkd(&[("thinkd.toml", row)], &[], &[]);
         assert_eq!(run.code, 2, "{row}: {} {}", run.out, run.err);
         for word in inside {
-            assert!(!run.err.contains(word), "{row}: {word:?} means nothing to who reads {:?}", run.err);
+            assert!(
+                !run.err.contains(word),
+                "{row}: {word:?} means nothing to who reads {:?}",
+                run.err
+            );
         }
     }
 }
 
 #[test]
 fn secrets_are_never_printed() {
-    let canaries = ["canary-token", "canary-low", "canary-high", "canary-key", "canary-pass"];
+    let canaries = [
+        "canary-token",
+        "canary-low",
+        "canary-high",
+        "canary-key",
+        "canary-pass",
+    ];
     let file = "[models.low]\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1\"\napi_key = \"canary-low\"\n[[keys]]\nkey = \"canary-key\"\n";
     let env = [
         ("THINKD_TOKEN", "canary-token"),
         ("OPENAI_API_KEY", "canary-high"),
         ("THINKD_MODEL_HIGH", "h"),
-        ("DATABASE_URL", "postgres://me:canary-pass@db.example/thinkd"),
+        (
+            "DATABASE_URL",
+            "postgres://me:canary-pass@db.example/thinkd",
+        ),
     ];
     let run = thinkd(&[("thinkd.toml", file)], &env, &["config"]);
     assert_eq!(run.code, 0, "{}", run.err);
-    assert!(run.out.contains("postgres://me:(redacted)@db.example/thinkd"), "{}", run.out);
+    assert!(
+        run.out
+            .contains("postgres://me:(redacted)@db.example/thinkd"),
+        "{}",
+        run.out
+    );
     let mut said = vec![run.out];
     // Not in complaints either: of a wrong kind, in a line that cannot be read, in an unknown table.
     for file in [
@@ -215,18 +367,32 @@ fn secrets_are_never_printed() {
         said.push(run.err);
     }
     for canary in canaries {
-        assert!(said.iter().all(|said| !said.contains(canary)), "{canary} was printed: {said:?}");
+        assert!(
+            said.iter().all(|said| !said.contains(canary)),
+            "{canary} was printed: {said:?}"
+        );
     }
 }
 
 #[test]
 fn a_secret_may_be_read_from_a_file() {
     let files = [("token", "12345678\n"), ("api_key", "canary-file\n")];
-    let env = [("THINKD_TOKEN_FILE", "token"), ("OPENAI_API_KEY_FILE", "api_key"), ("THINKD_MODEL", "m")];
+    let env = [
+        ("THINKD_TOKEN_FILE", "token"),
+        ("OPENAI_API_KEY_FILE", "api_key"),
+        ("THINKD_MODEL", "m"),
+    ];
     let shown = config(&files, &env, &[]);
-    assert!(shown.contains("token: the environment variable THINKD_TOKEN_FILE"), "{shown}");
+    assert!(
+        shown.contains("token: the environment variable THINKD_TOKEN_FILE"),
+        "{shown}"
+    );
     assert!(shown.contains("api_key = \"(redacted)\""), "{shown}");
-    refuses(&[], &[("THINKD_TOKEN_FILE", "nowhere")], &["THINKD_TOKEN_FILE", "nowhere"]);
+    refuses(
+        &[],
+        &[("THINKD_TOKEN_FILE", "nowhere")],
+        &["THINKD_TOKEN_FILE", "nowhere"],
+    );
     refuses(
         &[("token", "a")],
         &[("THINKD_TOKEN_FILE", "token"), ("THINKD_TOKEN", "b")],
@@ -236,16 +402,37 @@ fn a_secret_may_be_read_from_a_file() {
 
 #[test]
 fn an_open_door_refuses_to_start() {
-    refuses(&[], &[("THINKD_LISTEN", "0.0.0.0:0")], &["listen", "THINKD_TOKEN"]);
-    refuses(&[], &[("THINKD_LISTEN", "[::]:0")], &["listen", "THINKD_TOKEN"]);
-    config(&[], &[("THINKD_LISTEN", "0.0.0.0:0"), ("THINKD_TOKEN", "a-long-enough-token")], &[]);
-    config(&[("thinkd.toml", "[[keys]]\nkey = \"a-long-enough-key\"\n")], &[("THINKD_LISTEN", "0.0.0.0:0")], &[]);
+    refuses(
+        &[],
+        &[("THINKD_LISTEN", "0.0.0.0:0")],
+        &["listen", "THINKD_TOKEN"],
+    );
+    refuses(
+        &[],
+        &[("THINKD_LISTEN", "[::]:0")],
+        &["listen", "THINKD_TOKEN"],
+    );
+    config(
+        &[],
+        &[
+            ("THINKD_LISTEN", "0.0.0.0:0"),
+            ("THINKD_TOKEN", "a-long-enough-token"),
+        ],
+        &[],
+    );
+    config(
+        &[("thinkd.toml", "[[keys]]\nkey = \"a-long-enough-key\"\n")],
+        &[("THINKD_LISTEN", "0.0.0.0:0")],
+        &[],
+    );
 }
 
 #[test]
 fn every_role_can_be_given_to_a_key() {
     for role in ["viewer", "member", "operator", "admin"] {
-        let file = format!("[[keys]]\nkey = \"a-long-enough-key\"\nspace = \"theirs\"\nrole = \"{role}\"\n");
+        let file = format!(
+            "[[keys]]\nkey = \"a-long-enough-key\"\nspace = \"theirs\"\nrole = \"{role}\"\n"
+        );
         let shown = config(&[("thinkd.toml", &file)], &[], &[]);
         assert!(shown.contains(&format!("role = \"{role}\"")), "{shown}");
     }
@@ -257,17 +444,32 @@ fn a_key_that_cannot_be_kept_is_refused_and_never_quoted() {
     let hash = "0f".repeat(32);
     let long = format!("[[keys]]\nsha256 = \"{hash}\"\n");
     let shown = config(&[("thinkd.toml", &long)], &[], &[]);
-    assert!(shown.contains(&hash[..12]) && !shown.contains(&hash), "{shown}");
+    assert!(
+        shown.contains(&hash[..12]) && !shown.contains(&hash),
+        "{shown}"
+    );
     let named = [("THINKD_KEYS_FILE", "more.toml")];
     config(&[("more.toml", &long)], &named, &[]);
     let both = format!("[[keys]]\nkey = \"canary\"\nsha256 = \"{hash}\"\n");
     refuses(&[("thinkd.toml", &both)], &[], &["entry 1", "both"]);
-    refuses(&[("thinkd.toml", "[[keys]]\nspace = \"a\"\n")], &[], &["entry 1", "thinkd key new"]);
+    refuses(
+        &[("thinkd.toml", "[[keys]]\nspace = \"a\"\n")],
+        &[],
+        &["entry 1", "thinkd key new"],
+    );
     for short in ["canary", &hash[1..], &hash.replace('0', "g")] {
-        refuses(&[("thinkd.toml", &format!("[[keys]]\nsha256 = \"{short}\"\n"))], &[], &["entry 1", "64"]);
+        refuses(
+            &[("thinkd.toml", &format!("[[keys]]\nsha256 = \"{short}\"\n"))],
+            &[],
+            &["entry 1", "64"],
+        );
     }
     refuses(&[], &named, &["more.toml", "cannot be read"]);
-    refuses(&[("more.toml", "\n\n[[keys]]\nsecret = \"canary\"\n")], &named, &["more.toml", "line 4"]);
+    refuses(
+        &[("more.toml", "\n\n[[keys]]\nsecret = \"canary\"\n")],
+        &named,
+        &["more.toml", "line 4"],
+    );
     refuses(
         &[("more.toml", &long), ("thinkd.toml", &long)],
         &named,
@@ -277,25 +479,53 @@ fn a_key_that_cannot_be_kept_is_refused_and_never_quoted() {
 
 #[test]
 fn half_a_model_refuses_to_start() {
-    refuses(&[], &[("OPENAI_API_KEY", "canary")], &["OPENAI_API_KEY", "THINKD_MODEL"]);
-    refuses(&[], &[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")], &["OPENAI_BASE_URL", "THINKD_MODEL"]);
-    refuses(&[("thinkd.toml", "[models.low]\napi_key = \"k\"\n")], &[], &["models.low.model"]);
-    refuses(&[("thinkd.toml", "[models.modules.decision]\nstream = false\n")], &[], &["models.modules.decision.model"]);
+    refuses(
+        &[],
+        &[("OPENAI_API_KEY", "canary")],
+        &["OPENAI_API_KEY", "THINKD_MODEL"],
+    );
+    refuses(
+        &[],
+        &[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")],
+        &["OPENAI_BASE_URL", "THINKD_MODEL"],
+    );
+    refuses(
+        &[("thinkd.toml", "[models.low]\napi_key = \"k\"\n")],
+        &[],
+        &["models.low.model"],
+    );
+    refuses(
+        &[("thinkd.toml", "[models.modules.decision]\nstream = false\n")],
+        &[],
+        &["models.modules.decision.model"],
+    );
 }
 
 #[test]
 fn a_key_goes_only_where_it_was_meant_to_go() {
     let file = "[models.low]\nmodel = \"m\"\nbase_url = \"http://elsewhere.example/v1\"\n[models.modules.decision]\nmodel = \"d\"\n";
-    let env = [("OPENAI_API_KEY", "canary"), ("OPENAI_BASE_URL", "http://shared.example/v1")];
+    let env = [
+        ("OPENAI_API_KEY", "canary"),
+        ("OPENAI_BASE_URL", "http://shared.example/v1"),
+    ];
     let shown = config(&[("thinkd.toml", file)], &env, &[]);
     let section = |name: &str| {
         let from = shown.find(&format!("[{name}]")).unwrap() + 1;
         shown[from..].split("\n[").next().unwrap().to_owned()
     };
     assert!(!section("models.low").contains("api_key"), "{shown}");
-    assert!(section("models.low").contains("http://elsewhere.example/v1"), "{shown}");
-    assert!(section("models.modules.decision").contains("api_key"), "{shown}");
-    assert!(section("models.modules.decision").contains("http://shared.example/v1"), "{shown}");
+    assert!(
+        section("models.low").contains("http://elsewhere.example/v1"),
+        "{shown}"
+    );
+    assert!(
+        section("models.modules.decision").contains("api_key"),
+        "{shown}"
+    );
+    assert!(
+        section("models.modules.decision").contains("http://shared.example/v1"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -316,12 +546,36 @@ fn what_others_put_into_the_environment_is_left_alone() {
 #[test]
 fn t4_65_a_missing_or_empty_prompt_refuses_to_start_by_its_name() {
     refuses(&[], &[("THINKD_PROMPTS", "nowhere")], &["nowhere"]);
-    refuses(&[("prompts/decision.md", "")], &[("THINKD_PROMPTS", "prompts")], &["decision"]);
-    refuses(&[("prompts/decision.md", " \n\n")], &[("THINKD_PROMPTS", "prompts")], &["decision"]);
-    refuses(&[("prompts/decission.md", "Think.")], &[("THINKD_PROMPTS", "prompts")], &["decission"]);
-    refuses(&[("prompts/theory_of_mind.md", "")], &[("THINKD_PROMPTS", "prompts")], &["theory_of_mind"]);
-    refuses(&[("prompts/tools/reply.md", "")], &[("THINKD_PROMPTS", "prompts")], &["tools/reply.md"]);
-    refuses(&[("prompts/tools/fly.md", "Fly.")], &[("THINKD_PROMPTS", "prompts")], &["fly.md"]);
+    refuses(
+        &[("prompts/decision.md", "")],
+        &[("THINKD_PROMPTS", "prompts")],
+        &["decision"],
+    );
+    refuses(
+        &[("prompts/decision.md", " \n\n")],
+        &[("THINKD_PROMPTS", "prompts")],
+        &["decision"],
+    );
+    refuses(
+        &[("prompts/decission.md", "Think.")],
+        &[("THINKD_PROMPTS", "prompts")],
+        &["decission"],
+    );
+    refuses(
+        &[("prompts/theory_of_mind.md", "")],
+        &[("THINKD_PROMPTS", "prompts")],
+        &["theory_of_mind"],
+    );
+    refuses(
+        &[("prompts/tools/reply.md", "")],
+        &[("THINKD_PROMPTS", "prompts")],
+        &["tools/reply.md"],
+    );
+    refuses(
+        &[("prompts/tools/fly.md", "Fly.")],
+        &[("THINKD_PROMPTS", "prompts")],
+        &["fly.md"],
+    );
 }
 
 #[test]
@@ -344,7 +598,11 @@ fn exit_codes_tell_usage_from_failure() {
     assert_eq!(thinkd(&[], &away, &["events"]).code, 1);
     let chat = thinkd(&[], &away, &["chat"]);
     assert_eq!(chat.code, 1);
-    assert!(chat.err.contains("no thinkd answers at http://127.0.0.1:9"), "{}", chat.err);
+    assert!(
+        chat.err.contains("no thinkd answers at http://127.0.0.1:9"),
+        "{}",
+        chat.err
+    );
 }
 
 #[test]
@@ -360,9 +618,14 @@ fn an_origin_that_would_let_anybody_in_refuses_to_start_with_the_reason() {
         ("://mind.example", "no origin"),
         ("mind.example/path", "neither"),
     ] {
-        refuses(&[], &[("THINKD_HOSTS", hosts)], &["hosts", &hosts.replace("NULL", "null"), says]);
+        refuses(
+            &[],
+            &[("THINKD_HOSTS", hosts)],
+            &["hosts", &hosts.replace("NULL", "null"), says],
+        );
     }
-    let hosts = "mind.example, tauri://localhost, https://mind.example:8443, chrome-extension://abcdef";
+    let hosts =
+        "mind.example, tauri://localhost, https://mind.example:8443, chrome-extension://abcdef";
     config(&[], &[("THINKD_HOSTS", hosts)], &[]);
 }
 
@@ -374,11 +637,24 @@ fn a_database_of_an_unknown_kind_is_a_fault_of_the_configuration_and_its_url_is_
         ("canary-pass", "no URL"),
         ("me:canary-pass@db.example", "postgres://"),
     ] {
-        for command in [&[][..], &["rebuild"], &["backup", "new.db"], &["restore", "copy.db"]] {
+        for command in [
+            &[][..],
+            &["rebuild"],
+            &["backup", "new.db"],
+            &["restore", "copy.db"],
+        ] {
             let run = thinkd(&[("copy.db", "")], &[("DATABASE_URL", url)], command);
             assert_eq!(run.code, 2, "{url} {command:?}: {} {}", run.out, run.err);
-            assert!(run.err.contains("database") && run.err.contains(says), "{url} {command:?}: {}", run.err);
-            assert!(!run.err.contains("canary-pass"), "{url} {command:?}: {}", run.err);
+            assert!(
+                run.err.contains("database") && run.err.contains(says),
+                "{url} {command:?}: {}",
+                run.err
+            );
+            assert!(
+                !run.err.contains("canary-pass"),
+                "{url} {command:?}: {}",
+                run.err
+            );
         }
     }
 }
@@ -387,14 +663,32 @@ fn a_database_of_an_unknown_kind_is_a_fault_of_the_configuration_and_its_url_is_
 #[test]
 fn a_key_that_two_entries_hold_refuses_to_start_and_both_are_named() {
     let keys = |keys: &[(&str, &str)]| -> String {
-        keys.iter().map(|(key, space)| format!("[[keys]]\nkey = \"{key}\"\nspace = \"{space}\"\n")).collect()
+        keys.iter()
+            .map(|(key, space)| format!("[[keys]]\nkey = \"{key}\"\nspace = \"{space}\"\n"))
+            .collect()
     };
     let (canary, other) = ("canary-of-a-key", "another-key-of-them");
     for (file, env, names) in [
-        (keys(&[(canary, "one"), (other, "two"), (canary, "three")]), vec![], ["1", "one", "3", "three"]),
-        (keys(&[(canary, "one"), (canary, "one")]), vec![], ["1", "2", "one", "same"]),
-        (keys(&[(other, "one"), (canary, "two")]), vec![("THINKD_TOKEN", canary)], ["token", "2", "two", "same"]),
-        (keys(&[(canary, "one"), ("canary-of-a-key ", "two")]), vec![], ["2", "two", "begins or ends", "blank"]),
+        (
+            keys(&[(canary, "one"), (other, "two"), (canary, "three")]),
+            vec![],
+            ["1", "one", "3", "three"],
+        ),
+        (
+            keys(&[(canary, "one"), (canary, "one")]),
+            vec![],
+            ["1", "2", "one", "same"],
+        ),
+        (
+            keys(&[(other, "one"), (canary, "two")]),
+            vec![("THINKD_TOKEN", canary)],
+            ["token", "2", "two", "same"],
+        ),
+        (
+            keys(&[(canary, "one"), ("canary-of-a-key ", "two")]),
+            vec![],
+            ["2", "two", "begins or ends", "blank"],
+        ),
         (
             String::new(),
             vec![("THINKD_TOKEN", " canary-of-a-key")],
@@ -406,8 +700,17 @@ fn a_key_that_two_entries_hold_refuses_to_start_and_both_are_named() {
         let shown = thinkd(&files, &env, &["config"]);
         assert_eq!(shown.code, 2, "{}", shown.err);
         for run in [shown, thinkd(&files, &env, &[])] {
-            assert!(!format!("{}{}", run.out, run.err).contains(canary), "{} {}", run.out, run.err);
+            assert!(
+                !format!("{}{}", run.out, run.err).contains(canary),
+                "{} {}",
+                run.out,
+                run.err
+            );
         }
     }
-    config(&[("thinkd.toml", &keys(&[(canary, "one"), (other, "one")]))], &[], &[]);
+    config(
+        &[("thinkd.toml", &keys(&[(canary, "one"), (other, "one")]))],
+        &[],
+        &[],
+    );
 }

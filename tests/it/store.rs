@@ -38,10 +38,17 @@ use crate::support::stored::draft;
 /// How these tests' events change the rows of threads: enough to see every kind of change.
 fn project(event: &Event, _: &Fact<'_>) -> ThreadChange {
     // As if each input had led to one model call.
-    let spent = Spent { calls: 1, tokens: 10, threads: 0 };
+    let spent = Spent {
+        calls: 1,
+        tokens: 10,
+        threads: 0,
+    };
     ThreadChange {
         woken: event.wakes().then_some(event.seq),
-        handled: event.payload.get("handled").and_then(serde_json::Value::as_i64),
+        handled: event
+            .payload
+            .get("handled")
+            .and_then(serde_json::Value::as_i64),
         visible: u64::from(event.visibility() >= Visibility::Submodule),
         heard: u64::from(event.visibility() == Visibility::Heard),
         from_outside: event.is_from_outside(),
@@ -72,7 +79,10 @@ fn thread(id: &str) -> ThreadId {
 
 /// An event that wakes its thread.
 fn input(id: &str, text: &str) -> Draft {
-    Draft { source: Source::User, ..draft(id, text, &["input", "type:message"]) }
+    Draft {
+        source: Source::User,
+        ..draft(id, text, &["input", "type:message"])
+    }
 }
 
 /// An event that sets a state entry.
@@ -83,9 +93,20 @@ fn note(key: &str, content: &str, related: &[&str]) -> Draft {
 
 /// A claim, where fewer than so many wait.
 fn claimed(id: Uuid, text: &str, most: u32) -> Vec<Draft> {
-    let source = statement::Source { by: Claimant::Mind, seqs: Vec::new(), quote: None };
-    let [claimed, standing] =
-        Draft::claimed(&ThreadId::default(), id, Claim { text: text.to_owned(), source, premises: Vec::new() });
+    let source = statement::Source {
+        by: Claimant::Mind,
+        seqs: Vec::new(),
+        quote: None,
+    };
+    let [claimed, standing] = Draft::claimed(
+        &ThreadId::default(),
+        id,
+        Claim {
+            text: text.to_owned(),
+            source,
+            premises: Vec::new(),
+        },
+    );
     vec![claimed.only_if(Condition::FewerWaiting(most)), standing]
 }
 
@@ -97,7 +118,13 @@ async fn append(store: &Arc<dyn Store>, drafts: Vec<Draft>) -> Vec<Placed> {
 }
 
 async fn append_one(store: &Arc<dyn Store>, draft: Draft) -> Event {
-    append(store, vec![draft]).await.pop().unwrap().shown.event.clone()
+    append(store, vec![draft])
+        .await
+        .pop()
+        .unwrap()
+        .shown
+        .event
+        .clone()
 }
 
 /// The whole log, oldest first.
@@ -105,7 +132,13 @@ async fn log(store: &Arc<dyn Store>, space: &Space) -> Vec<Event> {
     let mut events: Vec<Event> = Vec::new();
     loop {
         let after = events.last().map(|event| event.seq);
-        let query = Query { after, show: Show::All, order: Order::Ascending, limit: 500, ..Query::default() };
+        let query = Query {
+            after,
+            show: Show::All,
+            order: Order::Ascending,
+            limit: 500,
+            ..Query::default()
+        };
         let page = store.events(space, &query).await.unwrap();
         if page.is_empty() {
             return events;

@@ -24,20 +24,31 @@ pub async fn mend(app: &App) {
 async fn limit_files(app: &App, limit: &str) {
     if app.database().starts_with("sqlite") {
         let (pid, limit) = (app.pid().to_string(), format!("--fsize={limit}"));
-        assert!(Command::new("prlimit").args(["--pid", &pid, &limit]).status().unwrap().success());
+        assert!(
+            Command::new("prlimit")
+                .args(["--pid", &pid, &limit])
+                .status()
+                .unwrap()
+                .success()
+        );
     }
 }
 
 /// Postgres: the server lets nobody in, and drops who is in.
 async fn connections(app: &App, allowed: bool) {
-    let Some((admin, name)) = app.admin() else { return };
+    let Some((admin, name)) = app.admin() else {
+        return;
+    };
     let mut admin = PgConnection::connect(admin).await.unwrap();
     let texts = [
         format!("alter database {name} allow_connections {allowed}"),
         format!("select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'"),
     ];
     for text in &texts[..if allowed { 1 } else { 2 }] {
-        admin.execute(sqlx::AssertSqlSafe(text.clone())).await.unwrap();
+        admin
+            .execute(sqlx::AssertSqlSafe(text.clone()))
+            .await
+            .unwrap();
     }
 }
 
@@ -64,110 +75,173 @@ pub async fn until_ready(app: &App, status: u16) {
     .await;
 }
 
-on_both!(d4_57_a_store_that_fails_in_the_middle_of_a_turn_is_said_and_the_turn_goes_on, |medium| {
-    if !can_fail(&medium) {
-        return;
+on_both!(
+    d4_57_a_store_that_fails_in_the_middle_of_a_turn_is_said_and_the_turn_goes_on,
+    |medium| {
+        if !can_fail(&medium) {
+            return;
+        }
+        let stub = Stub::start().await;
+        let held = Gate::new();
+        stub.script(decision, [reply("lost on the way").held(&held)]);
+        let app = Setup::new(medium, &stub).voices(&["a"]).start().await;
+        let mut socket = app.socket().await;
+        let acknowledged = socket.say("go").await["events"][0].clone();
+        stub.request(decision).await;
+        assert_eq!(ready(&app).await, 200, "control: so far all is well");
+        let waiting = app
+            .request("POST", "/threads/other/messages?wait=15")
+            .json(&json!({ "text": "and you?" }));
+        let waiting = tokio::spawn(http::send(waiting));
+        socket
+            .event("the other's reply", |e| {
+                e["thread"] == "other" && has(e, "response")
+            })
+            .await;
+        waiting.await.unwrap().expect(200);
+
+        fail(&app).await;
+        held.open();
+        let told = socket.problem().await;
+        assert!(
+            told["type"] == "/problems/unavailable" && told["detail"].to_string().contains("main"),
+            "{told}"
+        );
+        until_ready(&app, 503).await;
+        app.post("/threads/main/messages", json!({ "text": "not now" }))
+            .await
+            .expect_problem(503, "unavailable");
+        let refused = socket
+            .ask(json!({ "type": "message", "text": "nor on a socket" }))
+            .await;
+        assert_eq!(
+            refused["problem"]["type"], "/problems/unavailable",
+            "{refused}"
+        );
+        // Tried again several times meanwhile, but no model is asked before the log can take its answer.
+        tokio::time::sleep(ms(1000)).await;
+        assert_eq!(stub.count(|r| r.thread == "main" && r.is_decision()), 1);
+        assert_eq!(ready(&app).await, 503, "as long as it lasts");
+
+        mend(&app).await;
+        let response = socket.response().await;
+        assert_eq!(said(&response), "ok: go");
+        until_ready(&app, 200).await;
+        let log = app.public_log().await;
+        let of_main: Vec<Value> = log
+            .iter()
+            .filter(|e| e["thread"] == "main")
+            .cloned()
+            .collect();
+        assert_eq!(
+            one(&of_main, &["input"])["event_id"],
+            acknowledged["event_id"],
+            "what was refused is not there"
+        );
+        let failure = one(&of_main, &["failure"]);
+        assert!(has(failure, "store") && has(failure, "core"), "{failure}");
+        assert_eq!(
+            (
+                &failure["payload"]["kind"],
+                &failure["payload"]["retryable"]
+            ),
+            (&json!("store"), &json!(true))
+        );
+        one(&of_main, &["turn", "started"]);
+        socket.turn_ended().await;
+        assert_eq!(
+            stub.count(|r| r.thread == "main" && r.is_comment()),
+            1,
+            "what is recorded is not asked again"
+        );
+        assert_eq!(stub.count(|r| r.thread == "main" && r.is_decision()), 2);
+        assert_eq!(said(&app.tell("again").await[0]), "ok: again");
+        envelope::check_turns(&app.public_log().await, "main");
+        envelope::check_log(&app.log().await);
     }
-    let stub = Stub::start().await;
-    let held = Gate::new();
-    stub.script(decision, [reply("lost on the way").held(&held)]);
-    let app = Setup::new(medium, &stub).voices(&["a"]).start().await;
-    let mut socket = app.socket().await;
-    let acknowledged = socket.say("go").await["events"][0].clone();
-    stub.request(decision).await;
-    assert_eq!(ready(&app).await, 200, "control: so far all is well");
-    let waiting = app.request("POST", "/threads/other/messages?wait=15").json(&json!({ "text": "and you?" }));
-    let waiting = tokio::spawn(http::send(waiting));
-    socket.event("the other's reply", |e| e["thread"] == "other" && has(e, "response")).await;
-    waiting.await.unwrap().expect(200);
-
-    fail(&app).await;
-    held.open();
-    let told = socket.problem().await;
-    assert!(told["type"] == "/problems/unavailable" && told["detail"].to_string().contains("main"), "{told}");
-    until_ready(&app, 503).await;
-    app.post("/threads/main/messages", json!({ "text": "not now" })).await.expect_problem(503, "unavailable");
-    let refused = socket.ask(json!({ "type": "message", "text": "nor on a socket" })).await;
-    assert_eq!(refused["problem"]["type"], "/problems/unavailable", "{refused}");
-    // Tried again several times meanwhile, but no model is asked before the log can take its answer.
-    tokio::time::sleep(ms(1000)).await;
-    assert_eq!(stub.count(|r| r.thread == "main" && r.is_decision()), 1);
-    assert_eq!(ready(&app).await, 503, "as long as it lasts");
-
-    mend(&app).await;
-    let response = socket.response().await;
-    assert_eq!(said(&response), "ok: go");
-    until_ready(&app, 200).await;
-    let log = app.public_log().await;
-    let of_main: Vec<Value> = log.iter().filter(|e| e["thread"] == "main").cloned().collect();
-    assert_eq!(one(&of_main, &["input"])["event_id"], acknowledged["event_id"], "what was refused is not there");
-    let failure = one(&of_main, &["failure"]);
-    assert!(has(failure, "store") && has(failure, "core"), "{failure}");
-    assert_eq!((&failure["payload"]["kind"], &failure["payload"]["retryable"]), (&json!("store"), &json!(true)));
-    one(&of_main, &["turn", "started"]);
-    socket.turn_ended().await;
-    assert_eq!(stub.count(|r| r.thread == "main" && r.is_comment()), 1, "what is recorded is not asked again");
-    assert_eq!(stub.count(|r| r.thread == "main" && r.is_decision()), 2);
-    assert_eq!(said(&app.tell("again").await[0]), "ok: again");
-    envelope::check_turns(&app.public_log().await, "main");
-    envelope::check_log(&app.log().await);
-});
+);
 
 // A reader who waits over HTTP is told that the input is stored, not that it failed.
-on_both!(d4_57_who_waits_for_an_answer_keeps_the_ack_when_the_store_fails, |medium| {
-    if !can_fail(&medium) {
-        return;
+on_both!(
+    d4_57_who_waits_for_an_answer_keeps_the_ack_when_the_store_fails,
+    |medium| {
+        if !can_fail(&medium) {
+            return;
+        }
+        let stub = Stub::start().await;
+        let held = Gate::new();
+        stub.script(decision, [reply("lost on the way").held(&held)]);
+        let app = Setup::new(medium, &stub).start().await;
+        let waiting = app
+            .request("POST", "/threads/main/messages?wait=3")
+            .json(&json!({ "text": "go" }));
+        let waiting = tokio::spawn(http::send(waiting));
+        stub.request(decision).await;
+        fail(&app).await;
+        held.open();
+        let answer = waiting.await.unwrap().expect(202);
+        mend(&app).await;
+        let id = answer["events"][0]["event_id"].as_str().unwrap().to_owned();
+        until_ready(&app, 200).await;
+        assert_eq!(said(&app.event(&id).await), "go");
     }
-    let stub = Stub::start().await;
-    let held = Gate::new();
-    stub.script(decision, [reply("lost on the way").held(&held)]);
-    let app = Setup::new(medium, &stub).start().await;
-    let waiting = app.request("POST", "/threads/main/messages?wait=3").json(&json!({ "text": "go" }));
-    let waiting = tokio::spawn(http::send(waiting));
-    stub.request(decision).await;
-    fail(&app).await;
-    held.open();
-    let answer = waiting.await.unwrap().expect(202);
-    mend(&app).await;
-    let id = answer["events"][0]["event_id"].as_str().unwrap().to_owned();
-    until_ready(&app, 200).await;
-    assert_eq!(said(&app.event(&id).await), "go");
-});
+);
 
 // What the database refuses for good ends the turn; it is not asked for again and again.
-on_both!(d4_57_what_the_database_refuses_ends_the_turn_visibly, |medium| {
-    let stub = Stub::start().await;
-    stub.on(|r| r.says("poison"), reply("poison"));
-    let app = Setup::new(medium, &stub).start().await;
-    assert_eq!(said(&app.tell("hello").await[0]), "ok: hello", "control: nothing is refused");
-    if app.database().starts_with("sqlite") {
-        let mut connection = SqliteConnection::connect(app.database()).await.unwrap();
-        let text = "create trigger refuse before insert on events when new.payload like '%\"call_id\"%poison%' \
+on_both!(
+    d4_57_what_the_database_refuses_ends_the_turn_visibly,
+    |medium| {
+        let stub = Stub::start().await;
+        stub.on(|r| r.says("poison"), reply("poison"));
+        let app = Setup::new(medium, &stub).start().await;
+        assert_eq!(
+            said(&app.tell("hello").await[0]),
+            "ok: hello",
+            "control: nothing is refused"
+        );
+        if app.database().starts_with("sqlite") {
+            let mut connection = SqliteConnection::connect(app.database()).await.unwrap();
+            let text = "create trigger refuse before insert on events when new.payload like '%\"call_id\"%poison%' \
                     begin select raise(abort, 'refused'); end";
-        connection.execute(text).await.unwrap();
-    } else {
-        let mut connection = PgConnection::connect(app.database()).await.unwrap();
-        connection
+            connection.execute(text).await.unwrap();
+        } else {
+            let mut connection = PgConnection::connect(app.database()).await.unwrap();
+            connection
             .execute("create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$")
             .await
             .unwrap();
-        let text = "create trigger refuse before insert on events for each row \
+            let text = "create trigger refuse before insert on events for each row \
                     when (new.payload like '%\"call_id\"%poison%') execute function refuse()";
-        connection.execute(text).await.unwrap();
+            connection.execute(text).await.unwrap();
+        }
+        assert!(app.tell("drink the poison").await.is_empty());
+        let log = app.public_log().await;
+        let end = *with(&log, &["turn", "ended"]).last().unwrap();
+        assert_eq!(end["payload"]["outcome"], "failed", "{}", story(&log));
+        assert!(
+            with(&log, &["failure", "store"])
+                .iter()
+                .any(|e| said(e).contains("given up")),
+            "{}",
+            story(&log)
+        );
+        let asked = stub.count(|r| r.is_decision() && r.says("poison"));
+        assert!(asked <= 2, "the decision was asked {asked} times");
+        assert!(
+            with(&log, &["response"])
+                .iter()
+                .all(|event| said(event) != "poison")
+        );
+        stub.clear();
+        assert_eq!(
+            said(&app.tell("water").await[0]),
+            "ok: water",
+            "the mind goes on"
+        );
+        assert_eq!(ready(&app).await, 200);
+        envelope::check_turns(&app.public_log().await, "main");
     }
-    assert!(app.tell("drink the poison").await.is_empty());
-    let log = app.public_log().await;
-    let end = *with(&log, &["turn", "ended"]).last().unwrap();
-    assert_eq!(end["payload"]["outcome"], "failed", "{}", story(&log));
-    assert!(with(&log, &["failure", "store"]).iter().any(|e| said(e).contains("given up")), "{}", story(&log));
-    let asked = stub.count(|r| r.is_decision() && r.says("poison"));
-    assert!(asked <= 2, "the decision was asked {asked} times");
-    assert!(with(&log, &["response"]).iter().all(|event| said(event) != "poison"));
-    stub.clear();
-    assert_eq!(said(&app.tell("water").await[0]), "ok: water", "the mind goes on");
-    assert_eq!(ready(&app).await, 200);
-    envelope::check_turns(&app.public_log().await, "main");
-});
+);
 
 /// SQLite: the log may grow by so many bytes more. Postgres: nothing larger than these is taken.
 async fn leave_room(app: &App, bytes: u64) {
@@ -181,39 +255,57 @@ async fn leave_room(app: &App, bytes: u64) {
         );
         return faults::execute(app, &text).await;
     }
-    let grown = std::fs::metadata(app.folder().join("thinkd.db-wal")).unwrap().len();
+    let grown = std::fs::metadata(app.folder().join("thinkd.db-wal"))
+        .unwrap()
+        .len();
     limit_files(app, &format!("{}:", grown + bytes)).await;
 }
 
 async fn make_room(app: &App) {
     if app.is_postgres() {
-        return faults::execute(app, "drop trigger no_room on events; drop trigger no_room on log").await;
+        return faults::execute(
+            app,
+            "drop trigger no_room on events; drop trigger no_room on log",
+        )
+        .await;
     }
     limit_files(app, "unlimited:").await;
 }
 
 // A disk with room for a few bytes, but not for a message: nothing is served there.
-on_both!(d4_57_a_server_that_refuses_messages_is_not_ready, |medium| {
-    if !can_fail(&medium) {
-        return;
+on_both!(
+    d4_57_a_server_that_refuses_messages_is_not_ready,
+    |medium| {
+        if !can_fail(&medium) {
+            return;
+        }
+        let stub = Stub::start().await;
+        let app = App::start(medium, &stub).await;
+        app.tell("before").await;
+        leave_room(&app, 48 << 10).await;
+        let large = "x".repeat(60 << 10);
+        for _ in 0..3 {
+            app.post("/threads/main/messages", json!({ "text": large }))
+                .await
+                .expect_problem(503, "unavailable");
+            assert_eq!(
+                ready(&app).await,
+                503,
+                "what it was asked to store it cannot"
+            );
+        }
+        // That a small one is taken says nothing about the others.
+        app.post("/threads/main/messages", json!({ "text": "small" }))
+            .await;
+        assert_eq!(ready(&app).await, 503);
+        make_room(&app).await;
+        until_ready(&app, 200).await;
+        app.post("/threads/main/messages", json!({ "text": large }))
+            .await
+            .expect(202);
+        assert_eq!(ready(&app).await, 200);
     }
-    let stub = Stub::start().await;
-    let app = App::start(medium, &stub).await;
-    app.tell("before").await;
-    leave_room(&app, 48 << 10).await;
-    let large = "x".repeat(60 << 10);
-    for _ in 0..3 {
-        app.post("/threads/main/messages", json!({ "text": large })).await.expect_problem(503, "unavailable");
-        assert_eq!(ready(&app).await, 503, "what it was asked to store it cannot");
-    }
-    // That a small one is taken says nothing about the others.
-    app.post("/threads/main/messages", json!({ "text": "small" })).await;
-    assert_eq!(ready(&app).await, 503);
-    make_room(&app).await;
-    until_ready(&app, 200).await;
-    app.post("/threads/main/messages", json!({ "text": large })).await.expect(202);
-    assert_eq!(ready(&app).await, 200);
-});
+);
 
 // A disk that has room for what is small, but not for the reply: that is not the turn's fault, and no model is asked in vain.
 on_both!(a_turn_is_not_given_up_for_a_full_disk, |medium| {
@@ -235,7 +327,11 @@ on_both!(a_turn_is_not_given_up_for_a_full_disk, |medium| {
     socket.problem().await;
     until_ready(&app, 503).await;
     tokio::time::sleep(ms(3000)).await;
-    assert!(stub.count(decision) <= 2, "{} were asked in vain", stub.count(decision));
+    assert!(
+        stub.count(decision) <= 2,
+        "{} were asked in vain",
+        stub.count(decision)
+    );
     make_room(&app).await;
     assert_eq!(said(&socket.response().await), large);
     let ended = socket.turn_ended().await;
@@ -246,7 +342,9 @@ on_both!(a_turn_is_not_given_up_for_a_full_disk, |medium| {
 /// The store works for everything but this turn, and says that it is full: it may be better soon, and the turn is not given up.
 #[tokio::test]
 async fn a_turn_is_not_given_up_however_often_the_store_is_full() {
-    let Some(medium) = Medium::postgres().await else { return };
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
     let stub = Stub::start().await;
     stub.on(decision, reply("poison"));
     let app = App::start(medium, &stub).await;
@@ -269,7 +367,11 @@ async fn a_turn_is_not_given_up_however_often_the_store_is_full() {
     let ended = socket.turn_ended().await;
     assert_eq!(ended["payload"]["outcome"], "done", "{ended}");
     let log = app.public_log().await;
-    assert!(with(&log, &["failure"]).len() <= 6, "the log is not filled with it: {}", story(&log));
+    assert!(
+        with(&log, &["failure"]).len() <= 6,
+        "the log is not filled with it: {}",
+        story(&log)
+    );
     envelope::check_turns(&log, "main");
 }
 
@@ -286,11 +388,16 @@ async fn a_file_that_goes_while_it_is_in_use_stops_appends_and_nothing_is_lost()
         } else {
             std::fs::remove_file(&file).unwrap();
         }
-        let refused = app.post("/threads/main/messages", json!({ "text": "two" })).await;
+        let refused = app
+            .post("/threads/main/messages", json!({ "text": "two" }))
+            .await;
         assert_eq!(refused.status, 503, "{gone}: it is not acknowledged");
         assert_eq!(ready(&app).await, 503, "{gone}");
         within("the reason in the log", async {
-            while !app.output().contains(&format!("{gone} was removed, moved or replaced")) {
+            while !app
+                .output()
+                .contains(&format!("{gone} was removed, moved or replaced"))
+            {
                 tokio::time::sleep(ms(10)).await;
             }
         })
@@ -300,7 +407,12 @@ async fn a_file_that_goes_while_it_is_in_use_stops_appends_and_nothing_is_lost()
             std::fs::rename(&aside, &file).unwrap();
         }
         app.start_again().await;
-        let said: Vec<String> = app.log().await.iter().map(|event| event["payload"]["text"].to_string()).collect();
+        let said: Vec<String> = app
+            .log()
+            .await
+            .iter()
+            .map(|event| event["payload"]["text"].to_string())
+            .collect();
         assert!(said.contains(&"\"one\"".to_owned()), "{gone}: {said:?}");
         app.tell("three").await;
     }
@@ -312,24 +424,45 @@ on_both!(an_admin_is_told_why_a_server_is_not_ready, |medium| {
         return;
     }
     let stub = Stub::start().await;
-    let mut app = Setup::new(medium, &stub).env("THINKD_TOKEN", "token-of-an-admin").start_bare().await;
+    let mut app = Setup::new(medium, &stub)
+        .env("THINKD_TOKEN", "token-of-an-admin")
+        .start_bare()
+        .await;
     app.authorize("Bearer token-of-an-admin");
     app.tell("before").await;
     app.get("/readyz?full=true").await.expect(200);
     fail(&app).await;
-    app.post("/threads/main/messages", json!({ "text": "not now" })).await.expect_problem(503, "unavailable");
+    app.post("/threads/main/messages", json!({ "text": "not now" }))
+        .await
+        .expect_problem(503, "unavailable");
     until_ready(&app, 503).await;
     let why = if app.is_postgres() { "connect" } else { "disk" };
     let detail = |problem: Value| problem["detail"].as_str().unwrap().to_owned();
-    let told = detail(app.get("/readyz?full=true").await.expect_problem(503, "unavailable"));
+    let told = detail(
+        app.get("/readyz?full=true")
+            .await
+            .expect_problem(503, "unavailable"),
+    );
     assert!(told.contains(why), "{why:?} is not in {told}");
     let public = detail(app.get("/readyz").await.expect_problem(503, "unavailable"));
-    assert!(!public.contains(why), "what the database says is not for everybody: {public}");
+    assert!(
+        !public.contains(why),
+        "what the database says is not for everybody: {public}"
+    );
     if !app.is_postgres() {
         let url = format!("http://{}", app.address);
-        let env = [("DATABASE_URL", app.database()), ("THINKD_LISTEN", "127.0.0.1:1")];
-        let doctor =
-            async |more: &[&str]| app::ran(&app.folder(), &env, &[&["doctor", "--url", &url], more].concat()).await;
+        let env = [
+            ("DATABASE_URL", app.database()),
+            ("THINKD_LISTEN", "127.0.0.1:1"),
+        ];
+        let doctor = async |more: &[&str]| {
+            app::ran(
+                &app.folder(),
+                &env,
+                &[&["doctor", "--url", &url], more].concat(),
+            )
+            .await
+        };
         let (code, said) = doctor(&["--token", "token-of-an-admin"]).await;
         assert!(code == Some(1) && said.contains(why), "{said}");
         let (code, said) = doctor(&[]).await;

@@ -1,6 +1,11 @@
 //! The test kit: a scripted model server, the real binary on a database of its own, clients for its socket and its HTTP.
 //! Helpers wait for events, never for time to pass, and give up after `PATIENCE` with a sentence that says what was awaited.
-#![allow(dead_code, unused_imports, unused_macros, reason = "a tool box: not every tool is in use at every time")]
+#![allow(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "a tool box: not every tool is in use at every time"
+)]
 
 use std::future::Future;
 use std::time::Duration;
@@ -58,17 +63,26 @@ pub const fn ms(n: u64) -> Duration {
 
 /// Whether an event has the tag.
 pub fn has(event: &Value, tag: &str) -> bool {
-    event["meta"]["tags"].as_array().is_some_and(|tags| tags.iter().any(|t| t == tag))
+    event["meta"]["tags"]
+        .as_array()
+        .is_some_and(|tags| tags.iter().any(|t| t == tag))
 }
 
 /// An event's tags.
 pub fn tags(event: &Value) -> Vec<&str> {
-    event["meta"]["tags"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+    event["meta"]["tags"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
 }
 
 /// An event's position.
 pub fn seq(event: &Value) -> i64 {
-    event["seq"].as_i64().unwrap_or_else(|| panic!("no seq: {event}"))
+    event["seq"]
+        .as_i64()
+        .unwrap_or_else(|| panic!("no seq: {event}"))
 }
 
 /// What an event says.
@@ -78,7 +92,10 @@ pub fn said(event: &Value) -> &str {
 
 /// The events with all of the tags, in order.
 pub fn with<'a>(events: &'a [Value], wanted: &[&str]) -> Vec<&'a Value> {
-    events.iter().filter(|event| wanted.iter().all(|tag| has(event, tag))).collect()
+    events
+        .iter()
+        .filter(|event| wanted.iter().all(|tag| has(event, tag)))
+        .collect()
 }
 
 /// The only event with all of the tags.
@@ -86,7 +103,11 @@ pub fn with<'a>(events: &'a [Value], wanted: &[&str]) -> Vec<&'a Value> {
 pub fn one<'a>(events: &'a [Value], wanted: &[&str]) -> &'a Value {
     match with(events, wanted)[..] {
         [event] => event,
-        ref found => panic!("{} events are tagged {wanted:?}, not one:\n{}", found.len(), story(events)),
+        ref found => panic!(
+            "{} events are tagged {wanted:?}, not one:\n{}",
+            found.len(),
+            story(events)
+        ),
     }
 }
 
@@ -94,14 +115,26 @@ pub fn one<'a>(events: &'a [Value], wanted: &[&str]) -> &'a Value {
 #[track_caller]
 pub fn in_order(events: &[Value], steps: &[&[&str]]) {
     let found: Vec<i64> = steps.iter().map(|tags| seq(one(events, tags))).collect();
-    assert!(found.is_sorted(), "{steps:?} are at {found:?}:\n{}", story(events));
+    assert!(
+        found.is_sorted(),
+        "{steps:?} are at {found:?}:\n{}",
+        story(events)
+    );
 }
 
 /// The log as lines a person can read: position, thread, source, tags, text.
 pub fn story(events: &[Value]) -> String {
     let line = |event: &Value| {
-        let (thread, source) = (event["thread"].as_str().unwrap_or("?"), event["source"].as_str().unwrap_or("?"));
-        format!("{:>5} {thread} {source} [{}] {}\n", event["seq"], tags(event).join(" "), said(event))
+        let (thread, source) = (
+            event["thread"].as_str().unwrap_or("?"),
+            event["source"].as_str().unwrap_or("?"),
+        );
+        format!(
+            "{:>5} {thread} {source} [{}] {}\n",
+            event["seq"],
+            tags(event).join(" "),
+            said(event)
+        )
     };
     events.iter().map(line).collect()
 }

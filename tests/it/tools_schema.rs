@@ -13,14 +13,29 @@ use thinkd::words::failure::Failure;
 use crate::support::Medium;
 
 /// Keywords that every provider of strict function calling knows.
-const KEYWORDS: [&str; 9] =
-    ["type", "description", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf"];
-const TYPES: [&str; 7] = ["object", "array", "string", "integer", "number", "boolean", "null"];
+const KEYWORDS: [&str; 9] = [
+    "type",
+    "description",
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "enum",
+    "const",
+    "anyOf",
+];
+const TYPES: [&str; 7] = [
+    "object", "array", "string", "integer", "number", "boolean", "null",
+];
 
 /// What is wrong with a schema, with where.
 fn faults(schema: &Value, at: &str, found: &mut Vec<String>) {
-    let Some(members) = schema.as_object() else { return found.push(format!("{at}: no object")) };
-    let unknown = members.keys().filter(|key| !KEYWORDS.contains(&key.as_str()));
+    let Some(members) = schema.as_object() else {
+        return found.push(format!("{at}: no object"));
+    };
+    let unknown = members
+        .keys()
+        .filter(|key| !KEYWORDS.contains(&key.as_str()));
     found.extend(unknown.map(|key| format!("{at}: the keyword {key}")));
     let types = match &schema["type"] {
         Value::Array(types) => types.clone(),
@@ -28,7 +43,12 @@ fn faults(schema: &Value, at: &str, found: &mut Vec<String>) {
         one => vec![one.clone()],
     };
     let is_type = |name: &Value| name.as_str().is_some_and(|name| TYPES.contains(&name));
-    found.extend(types.iter().filter(|name| !is_type(name)).map(|name| format!("{at}: the type {name}")));
+    found.extend(
+        types
+            .iter()
+            .filter(|name| !is_type(name))
+            .map(|name| format!("{at}: the type {name}")),
+    );
     if types.contains(&json!("object")) {
         object_faults(schema, at, found);
     }
@@ -41,10 +61,16 @@ fn faults(schema: &Value, at: &str, found: &mut Vec<String>) {
 }
 
 fn object_faults(schema: &Value, at: &str, found: &mut Vec<String>) {
-    let Some(properties) = schema["properties"].as_object() else { return found.push(format!("{at}: no properties")) };
+    let Some(properties) = schema["properties"].as_object() else {
+        return found.push(format!("{at}: no properties"));
+    };
     let mut names: Vec<&str> = properties.keys().map(String::as_str).collect();
-    let mut required: Vec<&str> =
-        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let mut required: Vec<&str> = schema["required"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     names.sort_unstable();
     required.sort_unstable();
     if names != required {
@@ -71,11 +97,24 @@ fn tool_schemas_are_strict() {
     assert!(specs.len() > 20, "the control: there are tools");
     for spec in specs.into_iter().map(|spec| spec.told) {
         let schema: Value = serde_json::from_str(spec.parameters.as_str()).unwrap();
-        assert_eq!(all_faults(&schema), Vec::<String>::new(), "{}: {schema:#}", spec.name);
+        assert_eq!(
+            all_faults(&schema),
+            Vec::<String>::new(),
+            "{}: {schema:#}",
+            spec.name
+        );
         assert_eq!(schema["type"], "object", "{}", spec.name);
         let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-        assert!((1..=64).contains(&spec.name.len()) && spec.name.chars().all(is_name), "{}", spec.name);
-        assert!(!spec.description.trim().is_empty(), "{} says nothing of itself", spec.name);
+        assert!(
+            (1..=64).contains(&spec.name.len()) && spec.name.chars().all(is_name),
+            "{}",
+            spec.name
+        );
+        assert!(
+            !spec.description.trim().is_empty(),
+            "{} says nothing of itself",
+            spec.name
+        );
     }
 }
 
@@ -135,7 +174,9 @@ impl Typed for Unexplained {
 /// The tools of the server, told in the words of a folder of prompts.
 fn told(folder: Option<&Path>) -> Result<Vec<Spec>, String> {
     let prompts = Prompts::load(folder).map_err(|error| error.to_string())?;
-    catalogue::built_in().specs(&prompts).map_err(|error| error.to_string())
+    catalogue::built_in()
+        .specs(&prompts)
+        .map_err(|error| error.to_string())
 }
 
 fn parameters(specs: &[Spec], name: &str) -> Value {
@@ -147,12 +188,19 @@ fn parameters(specs: &[Spec], name: &str) -> Value {
 #[test]
 fn what_a_model_is_told_of_an_argument_is_in_the_tools_prompt_alone() {
     let prompts = Prompts::load(None).unwrap();
-    let specs = catalogue::built_in().with(DECISIONS, |_| Explained).specs(&prompts).unwrap();
+    let specs = catalogue::built_in()
+        .with(DECISIONS, |_| Explained)
+        .specs(&prompts)
+        .unwrap();
     let item = json!({ "type": "object", "properties": { "description": { "type": "string" } }, "required": ["description"], "additionalProperties": false });
     let mode = json!({ "type": "string", "enum": ["fast", "slow"], "description": "How." });
     let properties = json!({ "mode": mode, "list": { "type": "array", "items": item } });
     assert_eq!(parameters(&specs, "own")["properties"], properties);
-    assert_eq!(parameters(&specs, "ask")["properties"]["submodule"]["description"], "The voice's name.", "the control");
+    assert_eq!(
+        parameters(&specs, "ask")["properties"]["submodule"]["description"],
+        "The voice's name.",
+        "the control"
+    );
 }
 
 #[test]
@@ -161,19 +209,32 @@ fn every_argument_of_a_tool_has_a_section_of_its_prompt_and_every_section_an_arg
     let prompts = Prompts::load(None).unwrap();
     let own = catalogue::built_in().with(DECISIONS, |_| Unexplained);
     let refused = own.check(&prompts, &Chosen::default()).unwrap_err();
-    assert!(refused.contains("tools/own.md") && refused.contains("{list, mode}"), "{refused}");
+    assert!(
+        refused.contains("tools/own.md") && refused.contains("{list, mode}"),
+        "{refused}"
+    );
     let folder = Medium::sqlite();
     let tools = folder.folder().join("tools");
     std::fs::create_dir_all(&tools).unwrap();
     // A file that only says what the tool is for leaves the rest as it was.
-    std::fs::write(tools.join("ask.md"), "---\nabout: mine\n---\nAsk somebody.\n").unwrap();
+    std::fs::write(
+        tools.join("ask.md"),
+        "---\nabout: mine\n---\nAsk somebody.\n",
+    )
+    .unwrap();
     let specs = told(Some(folder.folder())).unwrap();
     let ask = specs.iter().find(|spec| spec.name() == "ask").unwrap();
     assert_eq!(ask.told.description, "Ask somebody.");
-    assert_eq!(parameters(&specs, "ask"), parameters(&told(None).unwrap(), "ask"));
+    assert_eq!(
+        parameters(&specs, "ask"),
+        parameters(&told(None).unwrap(), "ask")
+    );
     std::fs::write(tools.join("ask.md"), "Ask.\n\n## submodule\nWho.\n").unwrap();
     let specs = told(Some(folder.folder())).unwrap();
-    assert_eq!(parameters(&specs, "ask")["properties"]["submodule"]["description"], "Who.");
+    assert_eq!(
+        parameters(&specs, "ask")["properties"]["submodule"]["description"],
+        "Who."
+    );
     for (file, text, word) in [
         ("ask.md", "Ask.\n\n## voice\nWho.\n", "submodule, voice"),
         ("ask.md", " \n", "ask.md is empty"),
@@ -185,25 +246,50 @@ fn every_argument_of_a_tool_has_a_section_of_its_prompt_and_every_section_an_arg
         assert!(refused.contains(word), "{file} {text:?}: {refused}");
         std::fs::remove_file(tools.join(file)).unwrap();
     }
-    assert!(told(Some(folder.folder())).is_ok(), "the control: nothing else was wrong");
+    assert!(
+        told(Some(folder.folder())).is_ok(),
+        "the control: nothing else was wrong"
+    );
 }
 
 #[test]
 fn what_is_not_strict_is_found() {
     let object = |properties: Value, required: Value| json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
     let text = json!({ "type": ["string", "null"], "description": "words" });
-    assert_eq!(all_faults(&object(json!({ "text": text }), json!(["text"]))), Vec::<String>::new(), "the control");
+    assert_eq!(
+        all_faults(&object(json!({ "text": text }), json!(["text"]))),
+        Vec::<String>::new(),
+        "the control"
+    );
     let open = json!({ "type": "object", "properties": {}, "required": [] });
     for (schema, expected) in [
-        (object(json!({ "text": text }), json!([])), ": required are [] of [\"text\"]"),
+        (
+            object(json!({ "text": text }), json!([])),
+            ": required are [] of [\"text\"]",
+        ),
         (open.clone(), ": more properties are allowed"),
         (
-            object(json!({ "list": { "type": "array", "items": open } }), json!(["list"])),
+            object(
+                json!({ "list": { "type": "array", "items": open } }),
+                json!(["list"]),
+            ),
             "/list/items: more properties are allowed",
         ),
-        (object(json!({ "n": { "type": "integer", "minimum": 1 } }), json!(["n"])), "/n: the keyword minimum"),
-        (object(json!({ "n": { "type": "int" } }), json!(["n"])), "/n: the type \"int\""),
-        (object(json!({ "n": {} }), json!(["n"])), "/n: the type null"),
+        (
+            object(
+                json!({ "n": { "type": "integer", "minimum": 1 } }),
+                json!(["n"]),
+            ),
+            "/n: the keyword minimum",
+        ),
+        (
+            object(json!({ "n": { "type": "int" } }), json!(["n"])),
+            "/n: the type \"int\"",
+        ),
+        (
+            object(json!({ "n": {} }), json!(["n"])),
+            "/n: the type null",
+        ),
         (object(json!({ "n": true }), json!(["n"])), "/n: no object"),
         (json!({ "type": "object" }), ": no properties"),
     ] {

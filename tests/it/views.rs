@@ -15,11 +15,20 @@ use thinkd::words::id::{Name, ThreadId, fresh};
 const LENGTHS: Lengths = Lengths::of(256 << 10, 4000);
 
 fn event(seq: i64, draft: Draft) -> Event {
-    Event { seq, ..draft.preview() }
+    Event {
+        seq,
+        ..draft.preview()
+    }
 }
 
 fn said(seq: i64, text: &str) -> Event {
-    let drafts = Draft::input(&ThreadId::default(), InputKind::Message, vec![Part::Text(text.into())], None, fresh());
+    let drafts = Draft::input(
+        &ThreadId::default(),
+        InputKind::Message,
+        vec![Part::Text(text.into())],
+        None,
+        fresh(),
+    );
     event(seq, drafts.into_iter().next().unwrap())
 }
 
@@ -32,7 +41,13 @@ fn text(blocks: &[Block]) -> String {
 }
 
 fn write(events: &[Event]) -> String {
-    text(&transcript(events, 0, 4, LENGTHS, &Prompts::load(None).unwrap()))
+    text(&transcript(
+        events,
+        0,
+        4,
+        LENGTHS,
+        &Prompts::load(None).unwrap(),
+    ))
 }
 
 proptest! {
@@ -92,7 +107,10 @@ fn escaped(json: &str) -> String {
         if c.is_ascii() {
             c.to_string()
         } else {
-            c.encode_utf16(&mut units).iter().map(|u| format!("\\u{u:04x}")).collect()
+            c.encode_utf16(&mut units)
+                .iter()
+                .map(|u| format!("\\u{u:04x}"))
+                .collect()
         }
     };
     json.chars().map(&mut escape).collect()
@@ -100,7 +118,13 @@ fn escaped(json: &str) -> String {
 
 #[test]
 fn arguments_of_another_shape_give_nothing_before_they_are_whole() {
-    for arguments in ["{\"txt\":\"no\"}", "[\"text\"]", "text", "{\"text\":17}", "{\"other\":1,\"text\":\"late\"}"] {
+    for arguments in [
+        "{\"txt\":\"no\"}",
+        "[\"text\"]",
+        "text",
+        "{\"text\":17}",
+        "{\"other\":1,\"text\":\"late\"}",
+    ] {
         assert_eq!(Arriving::default().push(arguments), "", "{arguments}");
     }
 }
@@ -108,28 +132,64 @@ fn arguments_of_another_shape_give_nothing_before_they_are_whole() {
 #[test]
 fn t4_52_a_long_result_is_shortened_with_a_mark_and_a_long_message_is_not() {
     let long = "x".repeat(9000);
-    let call = Call { turn: 1, by: &Who::Decision, tool: "query_events", call_id: "c0.0" };
-    let result = event(7, Draft::result(&ThreadId::default(), &call, json!(long), 3));
+    let call = Call {
+        turn: 1,
+        by: &Who::Decision,
+        tool: "query_events",
+        call_id: "c0.0",
+    };
+    let result = event(
+        7,
+        Draft::result(&ThreadId::default(), &call, json!(long), 3),
+    );
     let written = write(&[result]);
-    assert!(written.len() < 4300 && written.contains("4000 of 9000 characters; #7"), "{}", &written[3900..]);
+    assert!(
+        written.len() < 4300 && written.contains("4000 of 9000 characters; #7"),
+        "{}",
+        &written[3900..]
+    );
     assert!(write(&[said(8, &long)]).contains(&long));
 }
 
 #[test]
 fn every_kind_of_event_says_who_and_what() {
     let (thread, name) = (ThreadId::default(), Name::parse("critic").unwrap());
-    let call = Call { turn: 1, by: &Who::Decision, tool: "state_get", call_id: "c0.0" };
+    let call = Call {
+        turn: 1,
+        by: &Who::Decision,
+        tool: "state_get",
+        call_id: "c0.0",
+    };
     let written = write(&[
         said(1, "hi\nthere"),
-        event(2, Draft::submodule_said(&thread, 1, &name, When::Late, "hm")),
-        event(3, Draft::action(&thread, 1, &Who::Decision, "state_get", "c0.0", &json!({ "key": "k" }))),
-        event(4, Draft::result(&thread, &call, json!({ "found": false }), 1)),
+        event(
+            2,
+            Draft::submodule_said(&thread, 1, &name, When::Late, "hm"),
+        ),
+        event(
+            3,
+            Draft::action(
+                &thread,
+                1,
+                &Who::Decision,
+                "state_get",
+                "c0.0",
+                &json!({ "key": "k" }),
+            ),
+        ),
+        event(
+            4,
+            Draft::result(&thread, &call, json!({ "found": false }), 1),
+        ),
         event(5, Draft::question(&thread, 1, &name, "why?")),
         event(6, Draft::thought(&thread, 1, "so")),
         event(7, Draft::no_action(&thread, 1, "enough")),
         event(8, Draft::reply(&thread, 1, "c1.0", "hello", true)),
     ]);
-    let lines: Vec<&str> = written.lines().map(|line| line.split("] ").last().unwrap()).collect();
+    let lines: Vec<&str> = written
+        .lines()
+        .map(|line| line.split("] ").last().unwrap())
+        .collect();
     assert_eq!(
         lines,
         [
@@ -149,21 +209,44 @@ fn every_kind_of_event_says_who_and_what() {
 #[test]
 fn only_the_newest_media_are_shown() {
     let image = |seq: i64| {
-        let media =
-            Part::Media { modality: Modality::Image, blob: format!("{seq:064}"), mime: "image/png".into(), bytes: 9 };
-        event(seq, Draft::input(&ThreadId::default(), InputKind::Message, vec![media], None, fresh()).remove(0))
+        let media = Part::Media {
+            modality: Modality::Image,
+            blob: format!("{seq:064}"),
+            mime: "image/png".into(),
+            bytes: 9,
+        };
+        event(
+            seq,
+            Draft::input(
+                &ThreadId::default(),
+                InputKind::Message,
+                vec![media],
+                None,
+                fresh(),
+            )
+            .remove(0),
+        )
     };
     let events: Vec<Event> = (1..=6).map(image).collect();
     let blocks = transcript(&events, 0, 2, LENGTHS, &Prompts::load(None).unwrap());
-    let shown: Vec<_> = blocks.iter().filter(|block| matches!(block, Block::Blob { .. })).collect();
+    let shown: Vec<_> = blocks
+        .iter()
+        .filter(|block| matches!(block, Block::Blob { .. }))
+        .collect();
     assert_eq!(shown.len(), 2);
     assert!(text(&blocks).contains("#1 [1970-01-01 00:00] user: (image/png, 9 bytes)"));
-    assert!(text(&blocks).contains(&format!("<{:064}>", 5)) && text(&blocks).contains(&format!("<{:064}>", 6)));
+    assert!(
+        text(&blocks).contains(&format!("<{:064}>", 5))
+            && text(&blocks).contains(&format!("<{:064}>", 6))
+    );
 }
 
 #[test]
 fn a_template_fills_what_it_names_and_keeps_the_rest() {
     let template = Template::parse("a {{x}} b {{ y }} {c} {{");
-    assert_eq!(template.fill(&[("x", "{{y}}"), ("y", "2")]), "a {{y}} b 2 {c} {{");
+    assert_eq!(
+        template.fill(&[("x", "{{y}}"), ("y", "2")]),
+        "a {{y}} b 2 {c} {{"
+    );
     assert_eq!(Template::parse(template.source().as_str()), template);
 }

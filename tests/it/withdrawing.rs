@@ -35,110 +35,182 @@ async fn queued(app: &App) -> Value {
     app.get("/threads/main").await.expect(200)["queued"].clone()
 }
 
-on_both!(an_input_that_waits_is_taken_back_and_no_model_reads_it, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
-    stub.script(decision, [reply("First.").held(&gate), reply("Second.")]);
-    let mut app = Setup::new(medium, &stub).start().await;
-    let mut socket = app.socket().await;
-    let first = wait_with(&app, "one", None).await;
-    stub.request(decision).await;
-    back(&app, &first).await.expect_problem(409, "input-taken");
-    let second =
-        wait_with(&app, "the password is swordfish", Some(json!({ "data": PNG, "mimeType": "image/png" }))).await;
-    let third = wait_with(&app, "three", None).await;
-    assert_eq!(queued(&app).await, 2);
-    for _ in 0..2 {
-        back(&app, &second).await.expect(204);
-    }
-    assert_eq!(queued(&app).await, 1);
-    back(&app, &fresh().to_string()).await.expect_problem(404, "not-found");
-    app.delete("/threads/main/inputs/none").await.expect_problem(400, "invalid-id");
-    gate.open();
-    socket.turn_ended().await;
-    socket.turn_ended().await;
-    let asked = stub.nth(1, decision).await;
-    assert!(asked.says("three") && asked.says("was taken back"), "{}", asked.text());
-    assert!(!asked.says("swordfish") && !asked.prompt_bytes().contains("data:image"), "{}", asked.text());
-    back(&app, &third).await.expect_problem(409, "input-taken");
-
-    let log = app.log().await;
-    let withdrawn = with(&log, &["withdrawn"]);
-    assert_eq!(withdrawn.len(), 1, "{}", story(&log));
-    let taken_back = &withdrawn[0]["payload"];
-    assert_eq!(taken_back["input"].as_i64().unwrap() - taken_back["from"].as_i64().unwrap(), 1, "both parts");
-    envelope::check_log(&log);
-    envelope::check_turns(&log, "main");
-    // What the model was shown is made again, byte for byte, and has no section for what was taken back.
-    let call = with(&log, &["call:decision"]).last().unwrap()["event_id"].as_str().unwrap().to_owned();
-    let view = app.get(&format!("/prompt-views/{call}")).await.expect(200);
-    assert_eq!(view["exact"], true, "{view}");
-    let sections = view["sections"].as_array().unwrap();
-    assert!(sections.iter().all(|section| section["seq"] != taken_back["input"]), "{view}");
-    // What is derived from the log says the same once more.
-    app.stop().await;
-    let (code, words) = app::ran(&app.folder(), &[("DATABASE_URL", app.database())], &["rebuild", "--check"]).await;
-    assert_eq!(code, Some(0), "{words}");
-});
-
-on_both!(a_thread_whose_whole_mailbox_is_taken_back_sleeps_and_who_waited_is_told, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
-    stub.on(decision, reply("First.").held(&gate));
-    let app = Setup::new(medium, &stub).start().await;
-    wait_with(&app, "one", None).await;
-    stub.request(decision).await;
-    let id = fresh().to_string();
-    let two = json!({ "text": "two", "event_id": id });
-    let waits = app.post("/threads/main/messages?wait=30", two);
-    let takes = async {
-        within("the input in the mailbox", async {
-            while queued(&app).await != 1 {
-                tokio::task::yield_now().await;
-            }
-        })
+on_both!(
+    an_input_that_waits_is_taken_back_and_no_model_reads_it,
+    |medium| {
+        let (stub, gate) = (Stub::start().await, Gate::new());
+        stub.script(decision, [reply("First.").held(&gate), reply("Second.")]);
+        let mut app = Setup::new(medium, &stub).start().await;
+        let mut socket = app.socket().await;
+        let first = wait_with(&app, "one", None).await;
+        stub.request(decision).await;
+        back(&app, &first).await.expect_problem(409, "input-taken");
+        let second = wait_with(
+            &app,
+            "the password is swordfish",
+            Some(json!({ "data": PNG, "mimeType": "image/png" })),
+        )
         .await;
-        back(&app, &id).await.expect(204);
+        let third = wait_with(&app, "three", None).await;
+        assert_eq!(queued(&app).await, 2);
+        for _ in 0..2 {
+            back(&app, &second).await.expect(204);
+        }
+        assert_eq!(queued(&app).await, 1);
+        back(&app, &fresh().to_string())
+            .await
+            .expect_problem(404, "not-found");
+        app.delete("/threads/main/inputs/none")
+            .await
+            .expect_problem(400, "invalid-id");
         gate.open();
-    };
-    let (waited, ()) = tokio::join!(waits, takes);
-    let waited = waited.expect(200);
-    assert_eq!((&waited["outcome"], &waited["responses"]), (&json!("withdrawn"), &json!([])), "{waited}");
-    let thread = app.get("/threads/main").await.expect(200);
-    assert_eq!((&thread["status"], &thread["queued"]), (&json!("idle"), &json!(0)), "{thread}");
-    assert_eq!(stub.count(decision), 1, "nobody asks a model about nothing");
-    // It is awake for what comes next.
-    assert_eq!(said(&app.tell("three").await[0]), "First.");
-});
+        socket.turn_ended().await;
+        socket.turn_ended().await;
+        let asked = stub.nth(1, decision).await;
+        assert!(
+            asked.says("three") && asked.says("was taken back"),
+            "{}",
+            asked.text()
+        );
+        assert!(
+            !asked.says("swordfish") && !asked.prompt_bytes().contains("data:image"),
+            "{}",
+            asked.text()
+        );
+        back(&app, &third).await.expect_problem(409, "input-taken");
 
-on_both!(members_take_back_what_they_said_and_operators_what_anybody_said, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
-    stub.on(decision, reply("First.").held(&gate));
-    let key = |name: &str, role: &str| {
-        format!("[[keys]]\nkey = \"the-key-of-{name}\"\nspace = \"default\"\nrole = \"{role}\"\n")
-    };
-    let keys = [key("members", "member"), key("operators", "operator"), key("viewers", "viewer")].concat();
-    let mut app = Setup::new(medium, &stub).file("thinkd.toml", &keys).start_bare().await;
-    app.authorize("ann:the-key-of-members");
-    wait_with(&app, "one", None).await;
-    stub.request(decision).await;
-    let [of_ann, of_ann_too] = [wait_with(&app, "two", None).await, wait_with(&app, "three", None).await];
-    for other in ["ben:the-key-of-members", "Bearer the-key-of-members", "ann:the-key-of-viewers"] {
-        app.authorize(other);
-        back(&app, &of_ann).await.expect_problem(403, "forbidden");
+        let log = app.log().await;
+        let withdrawn = with(&log, &["withdrawn"]);
+        assert_eq!(withdrawn.len(), 1, "{}", story(&log));
+        let taken_back = &withdrawn[0]["payload"];
+        assert_eq!(
+            taken_back["input"].as_i64().unwrap() - taken_back["from"].as_i64().unwrap(),
+            1,
+            "both parts"
+        );
+        envelope::check_log(&log);
+        envelope::check_turns(&log, "main");
+        // What the model was shown is made again, byte for byte, and has no section for what was taken back.
+        let call = with(&log, &["call:decision"]).last().unwrap()["event_id"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let view = app.get(&format!("/prompt-views/{call}")).await.expect(200);
+        assert_eq!(view["exact"], true, "{view}");
+        let sections = view["sections"].as_array().unwrap();
+        assert!(
+            sections
+                .iter()
+                .all(|section| section["seq"] != taken_back["input"]),
+            "{view}"
+        );
+        // What is derived from the log says the same once more.
+        app.stop().await;
+        let (code, words) = app::ran(
+            &app.folder(),
+            &[("DATABASE_URL", app.database())],
+            &["rebuild", "--check"],
+        )
+        .await;
+        assert_eq!(code, Some(0), "{words}");
     }
-    app.authorize("ann:the-key-of-members");
-    back(&app, &of_ann).await.expect(204);
-    app.authorize("ben:the-key-of-operators");
-    back(&app, &of_ann_too).await.expect(204);
-    let log = app.log().await;
-    let users: Vec<&Value> = with(&log, &["withdrawn"]).iter().map(|event| &event["payload"]["user"]).collect();
-    assert_eq!(users, ["ann", "ben"]);
-    gate.open();
-});
+);
+
+on_both!(
+    a_thread_whose_whole_mailbox_is_taken_back_sleeps_and_who_waited_is_told,
+    |medium| {
+        let (stub, gate) = (Stub::start().await, Gate::new());
+        stub.on(decision, reply("First.").held(&gate));
+        let app = Setup::new(medium, &stub).start().await;
+        wait_with(&app, "one", None).await;
+        stub.request(decision).await;
+        let id = fresh().to_string();
+        let two = json!({ "text": "two", "event_id": id });
+        let waits = app.post("/threads/main/messages?wait=30", two);
+        let takes = async {
+            within("the input in the mailbox", async {
+                while queued(&app).await != 1 {
+                    tokio::task::yield_now().await;
+                }
+            })
+            .await;
+            back(&app, &id).await.expect(204);
+            gate.open();
+        };
+        let (waited, ()) = tokio::join!(waits, takes);
+        let waited = waited.expect(200);
+        assert_eq!(
+            (&waited["outcome"], &waited["responses"]),
+            (&json!("withdrawn"), &json!([])),
+            "{waited}"
+        );
+        let thread = app.get("/threads/main").await.expect(200);
+        assert_eq!(
+            (&thread["status"], &thread["queued"]),
+            (&json!("idle"), &json!(0)),
+            "{thread}"
+        );
+        assert_eq!(stub.count(decision), 1, "nobody asks a model about nothing");
+        // It is awake for what comes next.
+        assert_eq!(said(&app.tell("three").await[0]), "First.");
+    }
+);
+
+on_both!(
+    members_take_back_what_they_said_and_operators_what_anybody_said,
+    |medium| {
+        let (stub, gate) = (Stub::start().await, Gate::new());
+        stub.on(decision, reply("First.").held(&gate));
+        let key = |name: &str, role: &str| {
+            format!(
+                "[[keys]]\nkey = \"the-key-of-{name}\"\nspace = \"default\"\nrole = \"{role}\"\n"
+            )
+        };
+        let keys = [
+            key("members", "member"),
+            key("operators", "operator"),
+            key("viewers", "viewer"),
+        ]
+        .concat();
+        let mut app = Setup::new(medium, &stub)
+            .file("thinkd.toml", &keys)
+            .start_bare()
+            .await;
+        app.authorize("ann:the-key-of-members");
+        wait_with(&app, "one", None).await;
+        stub.request(decision).await;
+        let [of_ann, of_ann_too] = [
+            wait_with(&app, "two", None).await,
+            wait_with(&app, "three", None).await,
+        ];
+        for other in [
+            "ben:the-key-of-members",
+            "Bearer the-key-of-members",
+            "ann:the-key-of-viewers",
+        ] {
+            app.authorize(other);
+            back(&app, &of_ann).await.expect_problem(403, "forbidden");
+        }
+        app.authorize("ann:the-key-of-members");
+        back(&app, &of_ann).await.expect(204);
+        app.authorize("ben:the-key-of-operators");
+        back(&app, &of_ann_too).await.expect(204);
+        let log = app.log().await;
+        let users: Vec<&Value> = with(&log, &["withdrawn"])
+            .iter()
+            .map(|event| &event["payload"]["user"])
+            .collect();
+        assert_eq!(users, ["ann", "ben"]);
+        gate.open();
+    }
+);
 
 // Where the turn runs elsewhere and nothing of it is in the log, who takes back is first; once its beginning is there, the turn is.
 #[tokio::test]
 async fn of_a_turn_at_another_server_and_who_takes_back_the_first_in_the_log_wins_postgres() {
-    let Some(medium) = Medium::postgres().await else { return };
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
     let (stub, gate, later) = (Stub::start().await, Gate::new(), Gate::new());
     stub.script(voice("a"), [text("in vain").held(&gate), text("in time")]);
     stub.on(at("main"), reply("Said.").held(&later));
@@ -173,7 +245,9 @@ async fn of_a_turn_at_another_server_and_who_takes_back_the_first_in_the_log_win
 /// Two servers, and a turn at the first without anything in the log yet: what was said behind an input that is taken back at the second is answered.
 #[tokio::test]
 async fn what_was_said_behind_an_input_that_was_taken_back_is_answered_postgres() {
-    let Some(medium) = Medium::postgres().await else { return };
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
     let (stub, gate) = (Stub::start().await, Gate::new());
     stub.script(at("main"), [reply("To one.").held(&gate), reply("To two.")]);
     let a = Setup::new(medium, &stub).voices(&[]).start().await;
@@ -186,7 +260,10 @@ async fn what_was_said_behind_an_input_that_was_taken_back_is_answered_postgres(
     gate.open();
     socket.turn_ended().await;
     let log = b.log().await;
-    let said: Vec<&Value> = with(&log, &["response"]).iter().map(|it| &it["payload"]["text"]).collect();
+    let said: Vec<&Value> = with(&log, &["response"])
+        .iter()
+        .map(|it| &it["payload"]["text"])
+        .collect();
     assert_eq!(said, ["To two."], "{}", story(&log));
     assert!(with(&log, &["failure"]).is_empty(), "{}", story(&log));
     envelope::check_turns(&log, "main");
@@ -198,18 +275,38 @@ async fn race(
     round: usize,
     requires: bool,
 ) -> (ThreadId, Seq, [Result<Appended, StoreError>; 2]) {
-    let (space, thread) = (Space::default(), ThreadId::parse(&format!("t{round}")).unwrap());
-    let said = Draft::input(&thread, InputKind::Message, vec![Part::Text("hm".into())], None, fresh());
-    let Ok(Appended::Stored(placed)) = store.append(Append::free(&space, said)).await else { panic!("not said") };
+    let (space, thread) = (
+        Space::default(),
+        ThreadId::parse(&format!("t{round}")).unwrap(),
+    );
+    let said = Draft::input(
+        &thread,
+        InputKind::Message,
+        vec![Part::Text("hm".into())],
+        None,
+        fresh(),
+    );
+    let Ok(Appended::Stored(placed)) = store.append(Append::free(&space, said)).await else {
+        panic!("not said")
+    };
     let seq = placed[0].shown.event.seq;
     let begins = Draft::turn_started(&thread, 1, &[seq], &[]);
-    let back = Fact::Withdrawn(Withdrawn { from: seq, input: seq, user: None }).encode(&thread);
+    let back = Fact::Withdrawn(Withdrawn {
+        from: seq,
+        input: seq,
+        user: None,
+    })
+    .encode(&thread);
     let mut drafts = [begins, back];
     if round % 2 == 1 {
         drafts.reverse();
     }
     let [one, other] = drafts.map(|draft| {
-        let draft = if requires { draft.only_if(Condition::Wait(vec![seq])) } else { draft };
+        let draft = if requires {
+            draft.only_if(Condition::Wait(vec![seq]))
+        } else {
+            draft
+        };
         let (store, space) = (store.clone(), space.clone());
         tokio::spawn(async move { store.append(Append::free(&space, vec![draft])).await })
     });
@@ -217,22 +314,35 @@ async fn race(
 }
 
 // The two appends themselves, at once, many times: exactly one of both is stored. Either can be.
-on_both!(of_a_turn_and_who_takes_back_exactly_one_is_stored, |medium| {
-    let store = stored::open(&medium).await;
-    let count = |outcomes: &[Result<Appended, StoreError>]| {
-        let stored = outcomes.iter().filter(|it| matches!(it, Ok(Appended::Stored(_)))).count();
-        let refused = outcomes.iter().filter(|it| matches!(it, Err(StoreError::Unmet(Condition::Wait(_))))).count();
-        (stored, refused)
-    };
-    let mut begun = 0;
-    for round in 0..200 {
-        let (thread, seq, outcomes) = race(&store, round, true).await;
-        assert_eq!(count(&outcomes), (1, 1), "{outcomes:?}");
-        let row = store.thread(&Space::default(), &thread).await.unwrap().unwrap();
-        begun += usize::from(row.state.taken == seq);
+on_both!(
+    of_a_turn_and_who_takes_back_exactly_one_is_stored,
+    |medium| {
+        let store = stored::open(&medium).await;
+        let count = |outcomes: &[Result<Appended, StoreError>]| {
+            let stored = outcomes
+                .iter()
+                .filter(|it| matches!(it, Ok(Appended::Stored(_))))
+                .count();
+            let refused = outcomes
+                .iter()
+                .filter(|it| matches!(it, Err(StoreError::Unmet(Condition::Wait(_)))))
+                .count();
+            (stored, refused)
+        };
+        let mut begun = 0;
+        for round in 0..200 {
+            let (thread, seq, outcomes) = race(&store, round, true).await;
+            assert_eq!(count(&outcomes), (1, 1), "{outcomes:?}");
+            let row = store
+                .thread(&Space::default(), &thread)
+                .await
+                .unwrap()
+                .unwrap();
+            begun += usize::from(row.state.taken == seq);
+        }
+        assert!((1..200).contains(&begun), "{begun} of 200 began");
+        // Control: what keeps them apart is what they require.
+        assert_eq!(count(&race(&store, 200, false).await.2), (2, 0));
+        store.close().await;
     }
-    assert!((1..200).contains(&begun), "{begun} of 200 began");
-    // Control: what keeps them apart is what they require.
-    assert_eq!(count(&race(&store, 200, false).await.2), (2, 0));
-    store.close().await;
-});
+);

@@ -82,7 +82,8 @@ fn derived(triple: Option<[&str; 3]>, single: bool, predictions: &[&str]) -> Val
 /// A derivation of one prediction, about no edge, that these can test: `code`, `search`, `question`.
 fn testable(text: &str, by: &[(&str, &str)]) -> Answer {
     let mut all = derived(None, true, &[text]);
-    by.iter().for_each(|(member, what)| all["predictions"][0][*member] = json!(what));
+    by.iter()
+        .for_each(|(member, what)| all["predictions"][0][*member] = json!(what));
     call("derive", all)
 }
 
@@ -91,7 +92,10 @@ pub(crate) fn derives(triple: Option<[&str; 3]>, predictions: &[&str]) -> Answer
 }
 
 fn reflects(answer: &str, reason: &str) -> Answer {
-    call("reflect", json!({ "answer": answer, "reason": reason, "later_object": null, "later_from": null }))
+    call(
+        "reflect",
+        json!({ "answer": answer, "reason": reason, "later_object": null, "later_from": null }),
+    )
 }
 
 pub(crate) fn holds() -> Answer {
@@ -107,7 +111,10 @@ async fn agreeable() -> Stub {
 
 /// Claims something; its id.
 async fn claim(app: &App, statement: &str) -> String {
-    let said = app.post("/world-model", json!({ "statement": statement })).await.expect(202);
+    let said = app
+        .post("/world-model", json!({ "statement": statement }))
+        .await
+        .expect(202);
     assert_eq!(said["status"], "proposed", "it answers before any trial");
     said["id"].as_str().unwrap().to_owned()
 }
@@ -118,7 +125,8 @@ pub(crate) async fn statement(app: &App, id: &str) -> Value {
 
 /// All events of a statement, in order.
 async fn story(app: &App, id: &str) -> Vec<Value> {
-    app.pages(&format!("/events?order=asc&tags=statement:{id}&")).await
+    app.pages(&format!("/events?order=asc&tags=statement:{id}&"))
+        .await
 }
 
 /// Waits for a word on a statement, the `nth` (from 0) with these tags.
@@ -144,22 +152,44 @@ async fn tried(app: &App, text: &str, word: &str) -> String {
 
 /// The second tags of a statement's events, in order, with the last one where there is one.
 fn steps(story: &[Value]) -> Vec<String> {
-    story.iter().map(|event| [&tags(event)[1..2], &tags(event)[3..]].concat().join(" ")).collect()
+    story
+        .iter()
+        .map(|event| [&tags(event)[1..2], &tags(event)[3..]].concat().join(" "))
+        .collect()
 }
 
 /// The texts of all statements that are asked for, page by page.
 async fn held(app: &App, query: &str) -> Vec<String> {
     let (mut texts, mut cursor) = (Vec::new(), String::new());
     loop {
-        let page = app.get(&format!("/world-model?{query}{cursor}")).await.expect(200);
-        texts.extend(page["items"].as_array().unwrap().iter().map(|item| item["text"].as_str().unwrap().to_owned()));
-        let Some(next) = page["next"].as_str() else { return texts };
+        let page = app
+            .get(&format!("/world-model?{query}{cursor}"))
+            .await
+            .expect(200);
+        texts.extend(
+            page["items"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|item| item["text"].as_str().unwrap().to_owned()),
+        );
+        let Some(next) = page["next"].as_str() else {
+            return texts;
+        };
         cursor = format!("&cursor={next}");
     }
 }
 
 async fn rebuild_finds_nothing_to_mend(app: &mut App) {
     assert!(app.stop().await.success());
-    let (code, said) = ran(&app.folder(), &[("DATABASE_URL", app.database())], &["rebuild", "--check"]).await;
-    assert!(code == Some(0) && said.contains("everything was what the log says"), "{said}");
+    let (code, said) = ran(
+        &app.folder(),
+        &[("DATABASE_URL", app.database())],
+        &["rebuild", "--check"],
+    )
+    .await;
+    assert!(
+        code == Some(0) && said.contains("everything was what the log says"),
+        "{said}"
+    );
 }

@@ -21,7 +21,11 @@ fn calls(text: &str) -> Vec<(String, Value)> {
 
 fn named(reading: &Reading) -> Vec<(String, Value)> {
     let argument = |text: &str| serde_json::from_str(text).unwrap();
-    reading.calls.iter().map(|call| (call.name.clone(), argument(&call.arguments))).collect()
+    reading
+        .calls
+        .iter()
+        .map(|call| (call.name.clone(), argument(&call.arguments)))
+        .collect()
 }
 
 /// The calls of a text that has nothing unreadable.
@@ -36,7 +40,12 @@ fn noted(text: &str, said: &[&str]) -> Vec<(String, Value)> {
     let reading = read(text, "researcher");
     let notes = reading.unreadable.join("\n");
     assert!(!notes.is_empty(), "{text}: nothing was said of it");
-    said.iter().for_each(|words| assert!(notes.contains(words), "{text}: {words:?} is not in {notes:?}"));
+    said.iter().for_each(|words| {
+        assert!(
+            notes.contains(words),
+            "{text}: {words:?} is not in {notes:?}"
+        )
+    });
     named(&reading)
 }
 
@@ -50,17 +59,37 @@ fn send(to: &[&str], text: &str) -> (String, Value) {
 
 #[test]
 fn d0_10_t3_22_d3_37_as_many_sends_as_are_written() {
-    assert_eq!(clean("I have to think about that. 3 < 4, and b <c> is text."), []);
-    assert_eq!(clean(r#"<send to="bob">hello</send>"#), [send(&["bob"], "hello")]);
+    assert_eq!(
+        clean("I have to think about that. 3 < 4, and b <c> is text."),
+        []
+    );
+    assert_eq!(
+        clean(r#"<send to="bob">hello</send>"#),
+        [send(&["bob"], "hello")]
+    );
     let three = r#"<send to="a">one</send><send to="b, c">two</send>
         <send to='a'>three</send>"#;
-    assert_eq!(clean(three), [send(&["a"], "one"), send(&["b", "c"], "two"), send(&["a"], "three")]);
+    assert_eq!(
+        clean(three),
+        [
+            send(&["a"], "one"),
+            send(&["b", "c"], "two"),
+            send(&["a"], "three")
+        ]
+    );
 }
 
 #[test]
 fn t3_23_text_around_payloads_is_kept_apart() {
-    let text = "Let me see.\n<send to=\"bob\">one</send> and then\n<wait from=\"bob\"/>\nThat is all.";
-    assert_eq!(clean(text), [send(&["bob"], "one"), call("wait", json!({ "from": "bob", "timeout_s": null }))]);
+    let text =
+        "Let me see.\n<send to=\"bob\">one</send> and then\n<wait from=\"bob\"/>\nThat is all.";
+    assert_eq!(
+        clean(text),
+        [
+            send(&["bob"], "one"),
+            call("wait", json!({ "from": "bob", "timeout_s": null }))
+        ]
+    );
     for (text, words) in [
         ("", false),
         (" \n ", false),
@@ -81,7 +110,10 @@ fn t3_23_text_around_payloads_is_kept_apart() {
 #[test]
 fn every_element_becomes_its_call() {
     for (text, expected) in [
-        ("<reply>yes</reply>", call("reply", json!({ "text": "yes" }))),
+        (
+            "<reply>yes</reply>",
+            call("reply", json!({ "text": "yes" })),
+        ),
         (
             r#"<spawn-thread suggested_sub_id="image-analysis"><initial-payload> <a b="1">x &lt; y</a> </initial-payload></spawn-thread>"#,
             call(
@@ -91,68 +123,161 @@ fn every_element_becomes_its_call() {
         ),
         (
             r#"<spawn-thread label="x" prompt="You count.">count to three</spawn-thread>"#,
-            call("spawn_thread", json!({ "label": "x", "prompt": "You count.", "payload": "count to three" })),
+            call(
+                "spawn_thread",
+                json!({ "label": "x", "prompt": "You count.", "payload": "count to three" }),
+            ),
         ),
-        ("<spawn_thread/>", call("spawn_thread", json!({ "label": null, "prompt": null, "payload": null }))),
+        (
+            "<spawn_thread/>",
+            call(
+                "spawn_thread",
+                json!({ "label": null, "prompt": null, "payload": null }),
+            ),
+        ),
         (
             r#"<connect name="b" thread="main.b" description="knows all"/>"#,
-            call("connect", json!({ "name": "b", "thread": "main.b", "description": "knows all" })),
+            call(
+                "connect",
+                json!({ "name": "b", "thread": "main.b", "description": "knows all" }),
+            ),
         ),
-        (r#"<disconnect name="b"/>"#, call("disconnect", json!({ "name": "b" }))),
-        ("<wait/>", call("wait", json!({ "from": null, "timeout_s": null }))),
-        (r#"<wait from="b" timeout_s="1.5">"#, call("wait", json!({ "from": "b", "timeout_s": 1.5 }))),
-        (r#"<wait from=b timeout = 30s></wait>"#, call("wait", json!({ "from": "b", "timeout_s": 30 }))),
-        (r#"<terminate reason="done"/>"#, call("terminate", json!({ "reason": "done" }))),
-        ("<terminate>all is done</terminate>", call("terminate", json!({ "reason": "all is done" }))),
-        (r#"<terminate reason="done">it is 4</terminate>"#, call("terminate", json!({ "reason": "done\nit is 4" }))),
-        ("<terminate/>", call("terminate", json!({ "reason": "no reason was given" }))),
-        (r#"<do-nothing reason="all is well">"#, call("do_nothing", json!({ "reason": "all is well" }))),
-        (r#"<clear-context keep="10"/>"#, call("clear_context", json!({ "keep": 10 }))),
-        (r#"<set-timer after="5" note="tea"/>"#, call("set_timer", json!({ "after_s": 5, "note": "tea" }))),
-        ("<set_timer after_s='5'>tea</set_timer>", call("set_timer", json!({ "after_s": 5, "note": "tea" }))),
-        (r#"<ask submodule="critic">why?</ask>"#, call("ask", json!({ "submodule": "critic", "question": "why?" }))),
+        (
+            r#"<disconnect name="b"/>"#,
+            call("disconnect", json!({ "name": "b" })),
+        ),
+        (
+            "<wait/>",
+            call("wait", json!({ "from": null, "timeout_s": null })),
+        ),
+        (
+            r#"<wait from="b" timeout_s="1.5">"#,
+            call("wait", json!({ "from": "b", "timeout_s": 1.5 })),
+        ),
+        (
+            r#"<wait from=b timeout = 30s></wait>"#,
+            call("wait", json!({ "from": "b", "timeout_s": 30 })),
+        ),
+        (
+            r#"<terminate reason="done"/>"#,
+            call("terminate", json!({ "reason": "done" })),
+        ),
+        (
+            "<terminate>all is done</terminate>",
+            call("terminate", json!({ "reason": "all is done" })),
+        ),
+        (
+            r#"<terminate reason="done">it is 4</terminate>"#,
+            call("terminate", json!({ "reason": "done\nit is 4" })),
+        ),
+        (
+            "<terminate/>",
+            call("terminate", json!({ "reason": "no reason was given" })),
+        ),
+        (
+            r#"<do-nothing reason="all is well">"#,
+            call("do_nothing", json!({ "reason": "all is well" })),
+        ),
+        (
+            r#"<clear-context keep="10"/>"#,
+            call("clear_context", json!({ "keep": 10 })),
+        ),
+        (
+            r#"<set-timer after="5" note="tea"/>"#,
+            call("set_timer", json!({ "after_s": 5, "note": "tea" })),
+        ),
+        (
+            "<set_timer after_s='5'>tea</set_timer>",
+            call("set_timer", json!({ "after_s": 5, "note": "tea" })),
+        ),
+        (
+            r#"<ask submodule="critic">why?</ask>"#,
+            call("ask", json!({ "submodule": "critic", "question": "why?" })),
+        ),
         (
             r#"<watch from="b" kind="result" note="n"/>"#,
-            call("watch", json!({ "from": "b", "kind": "result", "note": "n" })),
+            call(
+                "watch",
+                json!({ "from": "b", "kind": "result", "note": "n" }),
+            ),
         ),
-        (r#"<close-watch id="w1"/>"#, call("close_watch", json!({ "id": "w1" }))),
+        (
+            r#"<close-watch id="w1"/>"#,
+            call("close_watch", json!({ "id": "w1" })),
+        ),
         (
             r#"<fan-out prompt="p" gather="no"><item>1</item><item>2</item></fan-out>"#,
-            call("fan_out", json!({ "items": ["1", "2"], "prompt": "p", "gather": false, "timeout_s": null })),
+            call(
+                "fan_out",
+                json!({ "items": ["1", "2"], "prompt": "p", "gather": false, "timeout_s": null }),
+            ),
         ),
         (
             "<fan-out><item>1</item></fan-out>",
-            call("fan_out", json!({ "items": ["1"], "prompt": null, "gather": true, "timeout_s": null })),
+            call(
+                "fan_out",
+                json!({ "items": ["1"], "prompt": null, "gather": true, "timeout_s": null }),
+            ),
         ),
         (
             "<sequence timeout=\"5\"><step>1</step></sequence>",
-            call("sequence", json!({ "steps": ["1"], "prompt": null, "timeout_s": 5 })),
+            call(
+                "sequence",
+                json!({ "steps": ["1"], "prompt": null, "timeout_s": 5 }),
+            ),
         ),
         (
             r#"<query-events latest="5" tags="a, b">owls</query-events>"#,
-            call("query_events", json!({ "latest": 5, "since": null, "tags": ["a", "b"], "text": "owls" })),
+            call(
+                "query_events",
+                json!({ "latest": 5, "since": null, "tags": ["a", "b"], "text": "owls" }),
+            ),
         ),
         (
             r#"<state-put key="k" related="a,b">what</state-put>"#,
-            call("state_put", json!({ "key": "k", "content": "what", "related_keys": ["a", "b"] })),
+            call(
+                "state_put",
+                json!({ "key": "k", "content": "what", "related_keys": ["a", "b"] }),
+            ),
         ),
         (
             r#"<state-put key="k">what</state-put>"#,
-            call("state_put", json!({ "key": "k", "content": "what", "related_keys": [] })),
+            call(
+                "state_put",
+                json!({ "key": "k", "content": "what", "related_keys": [] }),
+            ),
         ),
-        (r#"<state-get key="k"/>"#, call("state_get", json!({ "key": "k" }))),
-        (r#"<state-delete key="k"/>"#, call("state_delete", json!({ "key": "k" }))),
-        ("<state-search>owls</state-search>", call("state_search", json!({ "query": "owls", "limit": null }))),
+        (
+            r#"<state-get key="k"/>"#,
+            call("state_get", json!({ "key": "k" })),
+        ),
+        (
+            r#"<state-delete key="k"/>"#,
+            call("state_delete", json!({ "key": "k" })),
+        ),
+        (
+            "<state-search>owls</state-search>",
+            call("state_search", json!({ "query": "owls", "limit": null })),
+        ),
         ("<view-contacts/>", call("view_contacts", json!({}))),
         (
             r#"<set-wait wait="true" from="b"/>"#,
-            call("set_wait", json!({ "wait": true, "from": "b", "timeout_s": null })),
+            call(
+                "set_wait",
+                json!({ "wait": true, "from": "b", "timeout_s": null }),
+            ),
         ),
-        ("<focus>contacts</focus>", call("focus", json!({ "operation": "contacts" }))),
+        (
+            "<focus>contacts</focus>",
+            call("focus", json!({ "operation": "contacts" })),
+        ),
         ("<sends-done/>", call("sends_done", json!({}))),
         ("<contacts-done/>", call("contacts_done", json!({}))),
         ("<note>hm</note>", call("note", json!({ "text": "hm" }))),
-        ("<researcher> so <b>it</b> is </researcher>", call("think", json!({ "thought": " so <b>it</b> is " }))),
+        (
+            "<researcher> so <b>it</b> is </researcher>",
+            call("think", json!({ "thought": " so <b>it</b> is " })),
+        ),
     ] {
         assert_eq!(clean(text), [expected], "{text}");
     }
@@ -161,15 +286,35 @@ fn every_element_becomes_its_call() {
 #[test]
 fn names_are_found_however_they_are_spelt() {
     let wait = [call("wait", json!({ "from": null, "timeout_s": null }))];
-    for text in ["<wait/>", "<WAIT/>", "<Wait />", "<wait\n/>", "<x:wait/>", "<wait></wait>", "<wait></wait >"] {
+    for text in [
+        "<wait/>",
+        "<WAIT/>",
+        "<Wait />",
+        "<wait\n/>",
+        "<x:wait/>",
+        "<wait></wait>",
+        "<wait></wait >",
+    ] {
         assert_eq!(clean(text), wait, "{text}");
     }
     let spawn = [call("clear_context", json!({ "keep": 1 }))];
-    for text in ["<clear_context keep=1/>", "<Clear-Context KEEP='1'>", "<m:clear-context xmlns:m='u' keep = “1” />"]
-    {
+    for text in [
+        "<clear_context keep=1/>",
+        "<Clear-Context KEEP='1'>",
+        "<m:clear-context xmlns:m='u' keep = “1” />",
+    ] {
         assert_eq!(clean(text), spawn, "{text}");
     }
-    for text in ["<waits/>", "<wait.now/>", "<await/>", "<a-wait/>", "< wait/>", "<wait", "<wait\u{e9}/>", "<wa it/>"] {
+    for text in [
+        "<waits/>",
+        "<wait.now/>",
+        "<await/>",
+        "<a-wait/>",
+        "< wait/>",
+        "<wait",
+        "<wait\u{e9}/>",
+        "<wa it/>",
+    ] {
         assert_eq!(calls(text), [], "{text}");
     }
 }
@@ -184,17 +329,28 @@ fn d3_07_a_thought_and_the_calls_in_it() {
     assert_eq!(names, ["think", "send", "wait"]);
     let thought = found[0].1["thought"].as_str().unwrap();
     assert!(
-        thought.contains("<thought>Outlining. <wait/></thought>") && thought.ends_with("So it goes on."),
+        thought.contains("<thought>Outlining. <wait/></thought>")
+            && thought.ends_with("So it goes on."),
         "{thought}"
     );
-    assert_eq!(found[1], send(&["bob"], "look <researcher>this</researcher> up"));
+    assert_eq!(
+        found[1],
+        send(&["bob"], "look <researcher>this</researcher> up")
+    );
 }
 
 #[test]
 fn only_its_own_name_is_a_thought() {
     assert_eq!(calls("<other>hm</other>"), []);
-    assert_eq!(named(&read("<my_thread>hm</my-thread>", "my-thread")), [call("think", json!({ "thought": "hm" }))]);
-    assert_eq!(named(&read("<send to='a'>x</send>", "send")), [send(&["a"], "x")], "the language's names come first");
+    assert_eq!(
+        named(&read("<my_thread>hm</my-thread>", "my-thread")),
+        [call("think", json!({ "thought": "hm" }))]
+    );
+    assert_eq!(
+        named(&read("<send to='a'>x</send>", "send")),
+        [send(&["a"], "x")],
+        "the language's names come first"
+    );
     assert_eq!(named(&read("<>hm</>", "")), []);
     assert_eq!(noted("<researcher/>", &["`thought` is missing"]), []);
 }
@@ -207,21 +363,39 @@ fn t3_18_a_plan_has_its_condition_and_steps() {
         <step done="false">Analyze &amp; sum up</step>
     </todo-until>"#;
     let steps = json!([{ "text": "Search web", "done": true }, { "text": "Analyze & sum up", "done": false }]);
-    assert_eq!(clean(text), [call("plan", json!({ "condition": "all sources checked", "steps": steps }))]);
+    assert_eq!(
+        clean(text),
+        [call(
+            "plan",
+            json!({ "condition": "all sources checked", "steps": steps })
+        )]
+    );
 }
 
 #[test]
 fn t3_21_done_is_read_leniently_and_never_dropped() {
     let plan = |done: &str| format!("<todo-until condition='c'><step {done}>s</step></todo-until>");
     let done = |found: Vec<(String, Value)>| found[0].1["steps"][0]["done"].clone();
-    for yes in ["done='TRUE'", "done=1", "done='yes'", "done=\" x \"", "done=true", "done", "DONE='Yes'"] {
+    for yes in [
+        "done='TRUE'",
+        "done=1",
+        "done='yes'",
+        "done=\" x \"",
+        "done=true",
+        "done",
+        "DONE='Yes'",
+    ] {
         assert_eq!(done(clean(&plan(yes))), json!(true), "{yes}");
     }
     for no in ["", "done='false'", "done='0'", "done='No'", "done=''"] {
         assert_eq!(done(clean(&plan(no))), json!(false), "{no}");
     }
     for wrong in ["done='perhaps'", "done='truely'", "done='2'"] {
-        assert_eq!(done(noted(&plan(wrong), &["true or false", "not done"])), json!(false), "{wrong}");
+        assert_eq!(
+            done(noted(&plan(wrong), &["true or false", "not done"])),
+            json!(false),
+            "{wrong}"
+        );
     }
 }
 
@@ -236,25 +410,58 @@ fn t3_21_a_broken_plan_is_read_as_far_as_it_can_be() {
     assert_eq!((found.len(), steps(found)), (2, two.clone()));
     let beside = "<todo-until condition='c'>first <step done='1'>one</step> then <step>two</step></todo-until>";
     assert_eq!(steps(noted(beside, &["“first” stands beside"])), two);
-    assert_eq!(noted("<todo-until condition='c'></todo-until>", &["no <step>"]), []);
     assert_eq!(
-        noted("<todo-until><step>one</step></todo-until>", &["`condition` is missing", "<todo-until condition="]),
+        noted("<todo-until condition='c'></todo-until>", &["no <step>"]),
         []
     );
-    assert_eq!(noted("<todo-until condition='c'><step/></todo-until>", &["without words", "no <step>"]), []);
-    assert_eq!(noted("<step done='1'>one</step>", &["inside <todo-until> or <sequence> only"]), []);
-    let twice =
-        "<todo-until condition='a'><step>1</step></todo-until><todo-until condition='b'><step>2</step></todo-until>";
-    assert_eq!(clean(twice).len(), 2, "both plans; the last one wins elsewhere");
+    assert_eq!(
+        noted(
+            "<todo-until><step>one</step></todo-until>",
+            &["`condition` is missing", "<todo-until condition="]
+        ),
+        []
+    );
+    assert_eq!(
+        noted(
+            "<todo-until condition='c'><step/></todo-until>",
+            &["without words", "no <step>"]
+        ),
+        []
+    );
+    assert_eq!(
+        noted(
+            "<step done='1'>one</step>",
+            &["inside <todo-until> or <sequence> only"]
+        ),
+        []
+    );
+    let twice = "<todo-until condition='a'><step>1</step></todo-until><todo-until condition='b'><step>2</step></todo-until>";
+    assert_eq!(
+        clean(twice).len(),
+        2,
+        "both plans; the last one wins elsewhere"
+    );
 }
 
 #[test]
 fn d3_38_what_is_broken_is_read_as_far_as_it_can_be() {
     for (text, expected, said) in [
-        ("<send to='a'>hello", vec![send(&["a"], "hello")], "it is not closed"),
+        (
+            "<send to='a'>hello",
+            vec![send(&["a"], "hello")],
+            "it is not closed",
+        ),
         ("<send to='a'>hello</send", vec![send(&["a"], "hello")], ""),
-        ("<send to='a'>x <send to='b'>y</send>", vec![send(&["a"], "x"), send(&["b"], "y")], "it is not closed"),
-        ("<send to='a'>x</reply> so", vec![send(&["a"], "x")], "it is not closed"),
+        (
+            "<send to='a'>x <send to='b'>y</send>",
+            vec![send(&["a"], "x"), send(&["b"], "y")],
+            "it is not closed",
+        ),
+        (
+            "<send to='a'>x</reply> so",
+            vec![send(&["a"], "x")],
+            "it is not closed",
+        ),
         (
             "<send to='a'>x <wait></send></wait>",
             vec![send(&["a"], "x <wait>")],
@@ -266,18 +473,42 @@ fn d3_38_what_is_broken_is_read_as_far_as_it_can_be() {
         ("<send to>x</send>", vec![], "it needs a value"),
         ("<send to='a'></send>", vec![], "`text` is missing"),
         ("<send/>", vec![], "`to` is missing"),
-        ("<send to='a' from='me'>x</send>", vec![send(&["a"], "x")], "no attribute `from`"),
-        ("<send to='a' to='b'>x</send>", vec![send(&["a"], "x")], "`to` is given twice"),
+        (
+            "<send to='a' from='me'>x</send>",
+            vec![send(&["a"], "x")],
+            "no attribute `from`",
+        ),
+        (
+            "<send to='a' to='b'>x</send>",
+            vec![send(&["a"], "x")],
+            "`to` is given twice",
+        ),
         ("<send to='a", vec![], "not finished"),
-        ("<send to=\"a>x</send> <send to=\"b\">y</send>", vec![send(&["b"], "y")], "not finished"),
-        ("<send to='a' <send to='b'>y</send>", vec![send(&["b"], "y")], "not finished"),
+        (
+            "<send to=\"a>x</send> <send to=\"b\">y</send>",
+            vec![send(&["b"], "y")],
+            "not finished",
+        ),
+        (
+            "<send to='a' <send to='b'>y</send>",
+            vec![send(&["b"], "y")],
+            "not finished",
+        ),
         ("<send to='a' text='x'/>", vec![send(&["a"], "x")], ""),
         ("<clear-context keep='-1'/>", vec![], "whole number"),
         ("<clear-context keep='ten'/>", vec![], "whole number"),
         ("<clear-context keep='1.5'/>", vec![], "whole number"),
         ("<clear-context/>", vec![], "`keep` is missing"),
-        ("<set-timer after='-5'>x</set-timer>", vec![], "number of seconds"),
-        ("<set-timer after='NaN'>x</set-timer>", vec![], "number of seconds"),
+        (
+            "<set-timer after='-5'>x</set-timer>",
+            vec![],
+            "number of seconds",
+        ),
+        (
+            "<set-timer after='NaN'>x</set-timer>",
+            vec![],
+            "number of seconds",
+        ),
         (
             "<wait from='b' timeout='soon'/>",
             vec![call("wait", json!({ "from": "b", "timeout_s": null }))],
@@ -285,34 +516,57 @@ fn d3_38_what_is_broken_is_read_as_far_as_it_can_be() {
         ),
         (
             "<researcher>so <wait/>",
-            vec![call("think", json!({ "thought": "so " })), call("wait", json!({ "from": null, "timeout_s": null }))],
+            vec![
+                call("think", json!({ "thought": "so " })),
+                call("wait", json!({ "from": null, "timeout_s": null })),
+            ],
             "it is not closed",
         ),
         (
             "<researcher>so <send to='a'>x</researcher> on",
-            vec![call("think", json!({ "thought": "so <send to='a'>x" })), send(&["a"], "x")],
+            vec![
+                call("think", json!({ "thought": "so <send to='a'>x" })),
+                send(&["a"], "x"),
+            ],
             "it is not closed",
         ),
-        ("<thought>so <wait/>", vec![call("wait", json!({ "from": null, "timeout_s": null }))], "it is not closed"),
+        (
+            "<thought>so <wait/>",
+            vec![call("wait", json!({ "from": null, "timeout_s": null }))],
+            "it is not closed",
+        ),
         (
             "<spawn-thread><initial-payload>x</spawn-thread>",
-            vec![call("spawn_thread", json!({ "label": null, "prompt": null, "payload": "x" }))],
+            vec![call(
+                "spawn_thread",
+                json!({ "label": null, "prompt": null, "payload": "x" }),
+            )],
             "<initial-payload> is not closed",
         ),
         (
             "<spawn-thread>a<initial-payload>x</initial-payload><initial-payload>y</initial-payload></spawn-thread>",
-            vec![call("spawn_thread", json!({ "label": null, "prompt": null, "payload": "x" }))],
+            vec![call(
+                "spawn_thread",
+                json!({ "label": null, "prompt": null, "payload": "x" }),
+            )],
             "more than one <initial-payload>",
         ),
     ] {
-        let found = if said.is_empty() { clean(text) } else { noted(text, &[said]) };
+        let found = if said.is_empty() {
+            clean(text)
+        } else {
+            noted(text, &[said])
+        };
         assert_eq!(found, expected, "{text}");
     }
 }
 
 #[test]
 fn what_is_said_names_the_place_and_the_way() {
-    let reading = read("First\n<send\n to='a'>hello there, this is a text that is far too long to be shown", "x");
+    let reading = read(
+        "First\n<send\n to='a'>hello there, this is a text that is far too long to be shown",
+        "x",
+    );
     let expected = "Near “<send to='a'>hello there, this is a text…”: it is not closed; it was read up to the next element. \
                     Write it like this: <send to=\"name, other\">text</send>";
     assert_eq!(reading.unreadable, [expected]);
@@ -322,15 +576,30 @@ fn what_is_said_names_the_place_and_the_way() {
 fn it_is_bounded() {
     let many = read(&"<wait/>".repeat(CALLS_MAX + 1), "x");
     assert_eq!((many.calls.len(), many.unreadable.len()), (CALLS_MAX, 1));
-    assert!(many.unreadable[0].contains("more than 64"), "{:?}", many.unreadable);
-    assert_eq!(read(&"<wait/>".repeat(CALLS_MAX), "x").unreadable, Vec::<String>::new());
+    assert!(
+        many.unreadable[0].contains("more than 64"),
+        "{:?}",
+        many.unreadable
+    );
+    assert_eq!(
+        read(&"<wait/>".repeat(CALLS_MAX), "x").unreadable,
+        Vec::<String>::new()
+    );
 
     let wrong = read(&"</send>".repeat(UNREADABLE_MAX + 1), "x");
     assert_eq!(wrong.unreadable.len(), UNREADABLE_MAX);
-    assert!(wrong.unreadable[UNREADABLE_MAX - 1].contains("more that could not be read"), "{:?}", wrong.unreadable);
+    assert!(
+        wrong.unreadable[UNREADABLE_MAX - 1].contains("more that could not be read"),
+        "{:?}",
+        wrong.unreadable
+    );
 
     let long = format!("<send to='a'>{}</send><wait/>", "é".repeat(TEXT_MAX / 2));
     let long = read(&long, "x");
     assert_eq!(long.calls.len(), 1, "what is read of it is used");
-    assert!(long.unreadable[0].contains("longer than"), "{:?}", long.unreadable);
+    assert!(
+        long.unreadable[0].contains("longer than"),
+        "{:?}",
+        long.unreadable
+    );
 }

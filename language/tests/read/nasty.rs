@@ -14,7 +14,8 @@ fn time(text: &str) -> Duration {
 /// Whether four times as much of it takes far more than four times as long; the machine may be busy, so more than once.
 fn explodes(begin: &str, pattern: &str, end: &str) -> bool {
     (0..5).all(|_| {
-        let [small, large] = [1 << 14, 1 << 16].map(|size| time(&(begin.to_owned() + &text(pattern, end, size))));
+        let [small, large] =
+            [1 << 14, 1 << 16].map(|size| time(&(begin.to_owned() + &text(pattern, end, size))));
         large > 8 * small.max(Duration::from_millis(10))
     })
 }
@@ -115,7 +116,10 @@ fn nasty_texts_take_no_longer_than_others() {
     for pattern in patterns {
         for end in ends {
             for begin in ["", "<researcher><send to='a'>"] {
-                assert!(!explodes(begin, pattern, end), "{begin} {pattern:?} {end:?}");
+                assert!(
+                    !explodes(begin, pattern, end),
+                    "{begin} {pattern:?} {end:?}"
+                );
             }
         }
     }
@@ -123,7 +127,14 @@ fn nasty_texts_take_no_longer_than_others() {
 
 #[test]
 fn nothing_is_too_deep() {
-    for name in ["send", "researcher", "todo-until", "step", "thought", "wait"] {
+    for name in [
+        "send",
+        "researcher",
+        "todo-until",
+        "step",
+        "thought",
+        "wait",
+    ] {
         let n = TEXT_MAX / (2 * name.len() + 5);
         let deep = format!("<{name}>").repeat(n) + &format!("</{name}>").repeat(n);
         let reading = read(&deep, "researcher");

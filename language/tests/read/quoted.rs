@@ -64,7 +64,14 @@ fn d0_11_stopping_is_stopping_beside_talk() {
         "- <terminate/>",
     ] {
         let found = clean(text);
-        assert_eq!(found, [call("terminate", json!({ "reason": "no reason was given" }))], "{text}");
+        assert_eq!(
+            found,
+            [call(
+                "terminate",
+                json!({ "reason": "no reason was given" })
+            )],
+            "{text}"
+        );
     }
 }
 
@@ -83,7 +90,11 @@ fn quoted_elements_inside_an_element_are_its_words() {
     ] {
         let text = format!("<reply>{words}</reply>{WAIT}");
         let found = clean(&text);
-        assert_eq!((found.len(), &found[0]), (2, &call("reply", json!({ "text": words }))), "{text}");
+        assert_eq!(
+            (found.len(), &found[0]),
+            (2, &call("reply", json!({ "text": words }))),
+            "{text}"
+        );
     }
 }
 
@@ -102,36 +113,74 @@ fn a_quote_never_hides_the_end_of_its_element() {
         "~~~\nso",
         "<!-- so",
     ] {
-        let text =
-            format!("<send to=\"a\">{words}</send> <send to=\"b\">{words}</send>\n<send to=\"c\">{words}</send>");
-        assert_eq!(clean(&text), [send(&["a"], words), send(&["b"], words), send(&["c"], words)], "{text}");
+        let text = format!(
+            "<send to=\"a\">{words}</send> <send to=\"b\">{words}</send>\n<send to=\"c\">{words}</send>"
+        );
+        assert_eq!(
+            clean(&text),
+            [
+                send(&["a"], words),
+                send(&["b"], words),
+                send(&["c"], words)
+            ],
+            "{text}"
+        );
     }
 }
 
 #[test]
 fn a_whole_answer_in_a_fence_is_not_done_and_that_is_said() {
-    assert_eq!(noted("```xml\n<send to='a'>x</send>\n```\n", &["stands in a code fence"]), []);
-    assert_eq!(noted("```xml\n<send to='a'>x</send>", &["stands in a code fence"]), []);
-    assert_eq!(noted("So:\n```xml\n<send to='a'>x</send>", &["a code fence is not closed"]), []);
+    assert_eq!(
+        noted(
+            "```xml\n<send to='a'>x</send>\n```\n",
+            &["stands in a code fence"]
+        ),
+        []
+    );
+    assert_eq!(
+        noted("```xml\n<send to='a'>x</send>", &["stands in a code fence"]),
+        []
+    );
+    assert_eq!(
+        noted(
+            "So:\n```xml\n<send to='a'>x</send>",
+            &["a code fence is not closed"]
+        ),
+        []
+    );
     assert_eq!(noted("So: <!-- <wait/>", &["a comment is not closed"]), []);
-    assert_eq!(clean("```rust\nfn main() {}\n```"), [], "the control: no elements in it");
+    assert_eq!(
+        clean("```rust\nfn main() {}\n```"),
+        [],
+        "the control: no elements in it"
+    );
 }
 
 #[test]
 fn references_are_decoded_once_and_nothing_else_is() {
     for (written, read) in [
-        ("a &lt; b &amp;&amp; c &gt; d &quot;&apos;", "a < b && c > d \"'"),
+        (
+            "a &lt; b &amp;&amp; c &gt; d &quot;&apos;",
+            "a < b && c > d \"'",
+        ),
         ("&#65;&#x42;&#X43;", "ABC"),
         ("&amp;lt; &amp;#65;", "&lt; &#65;"),
         (
             "&nbsp; &lol; & &; &# &#x; &#0; &#8; &#xD800; &#1114112; &#99999999999;",
             "&nbsp; &lol; & &; &# &#x; &#0; &#8; &#xD800; &#1114112; &#99999999999;",
         ),
-        ("<![CDATA[a &lt; <b> </send>]]> &lt;", "a &lt; <b> </send> <"),
+        (
+            "<![CDATA[a &lt; <b> </send>]]> &lt;",
+            "a &lt; <b> </send> <",
+        ),
         ("&#32; x &#10;", "  x \n"),
         ("<b>x</b>", "<b>x</b>"),
     ] {
-        assert_eq!(clean(&format!("<send to='a'>{written}</send>")), [send(&["a"], read)], "{written}");
+        assert_eq!(
+            clean(&format!("<send to='a'>{written}</send>")),
+            [send(&["a"], read)],
+            "{written}"
+        );
     }
     assert_eq!(
         clean("<do-nothing reason=\"a &lt; b &amp; &quot;c&quot; <terminate/>\"/>")[0].1["reason"],
@@ -141,10 +190,17 @@ fn references_are_decoded_once_and_nothing_else_is() {
 
 #[test]
 fn xml_bombs_are_text() {
-    let lol =
-        (1..10).map(|n| format!("<!ENTITY lol{n} \"{}\">", format!("&lol{};", n - 1).repeat(10))).collect::<String>();
-    let text =
-        format!("<?xml version=\"1.0\"?><!DOCTYPE lolz [<!ENTITY lol0 \"lol\">{lol}]><send to=\"a\">&lol9;</send>");
+    let lol = (1..10)
+        .map(|n| {
+            format!(
+                "<!ENTITY lol{n} \"{}\">",
+                format!("&lol{};", n - 1).repeat(10)
+            )
+        })
+        .collect::<String>();
+    let text = format!(
+        "<?xml version=\"1.0\"?><!DOCTYPE lolz [<!ENTITY lol0 \"lol\">{lol}]><send to=\"a\">&lol9;</send>"
+    );
     assert_eq!(clean(&text), [send(&["a"], "&lol9;")]);
     let file = "<!DOCTYPE f [<!ENTITY x SYSTEM \"file:///etc/passwd\">]><reply>&x;</reply>";
     assert_eq!(clean(file), [call("reply", json!({ "text": "&x;" }))]);

@@ -89,8 +89,17 @@ fn sound(text: &str, own: &str) -> Result<(), TestCaseError> {
         let arguments: Value = serde_json::from_str(&call.arguments).unwrap();
         prop_assert!(arguments.is_object() && !call.name.is_empty());
     }
-    prop_assert!(reading.unreadable.iter().all(|said| !said.is_empty() && said.chars().count() < 600));
-    prop_assert_eq!(&reading, &read(text, own), "the same text is the same reading");
+    prop_assert!(
+        reading
+            .unreadable
+            .iter()
+            .all(|said| !said.is_empty() && said.chars().count() < 600)
+    );
+    prop_assert_eq!(
+        &reading,
+        &read(text, own),
+        "the same text is the same reading"
+    );
     if !text.contains('<') {
         prop_assert!(reading.calls.is_empty() && reading.unreadable.is_empty());
         prop_assert_eq!(reading.words, !text.trim().is_empty());
@@ -100,13 +109,26 @@ fn sound(text: &str, own: &str) -> Result<(), TestCaseError> {
 
 /// As anyone writes a text into XML.
 fn escape(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    let text = text
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;");
     // White space at the ends is not kept unless it is written as a reference.
     let edge = |c: char| c.is_whitespace();
     let inside = text.trim_matches(edge);
-    let code = |space: &str| space.chars().map(|c| format!("&#{};", c as u32)).collect::<String>();
+    let code = |space: &str| {
+        space
+            .chars()
+            .map(|c| format!("&#{};", c as u32))
+            .collect::<String>()
+    };
     let begin = text.find(inside).unwrap();
-    if inside.is_empty() { code(&text) } else { code(&text[..begin]) + inside + &code(&text[begin + inside.len()..]) }
+    if inside.is_empty() {
+        code(&text)
+    } else {
+        code(&text[..begin]) + inside + &code(&text[begin + inside.len()..])
+    }
 }
 
 /// Words as models write them: of all kinds, with what could be taken for markup.
@@ -119,7 +141,9 @@ fn words() -> impl Strategy<Value = String> {
     ];
     proptest::collection::vec(part, 1..6)
         .prop_map(|parts| parts.concat())
-        .prop_filter("words", |words| !words.trim().is_empty() && !words.contains(['\u{0b}', '\u{0c}', '\u{85}']))
+        .prop_filter("words", |words| {
+            !words.trim().is_empty() && !words.contains(['\u{0b}', '\u{0c}', '\u{85}'])
+        })
 }
 
 /// A call, and how it is written.
@@ -133,17 +157,28 @@ fn written() -> impl Strategy<Value = (String, (String, Value))> {
                 call("send", json!({ "to": to, "text": text })),
             )
         }),
-        words().prop_map(|text| (format!("<reply>{}</reply>", escape(&text)), call("reply", json!({ "text": text })))),
+        words().prop_map(|text| (
+            format!("<reply>{}</reply>", escape(&text)),
+            call("reply", json!({ "text": text }))
+        )),
         (words(), steps).prop_map(|(condition, steps)| {
             let condition = condition.trim().to_owned();
-            let step = |(text, done): &(String, bool)| format!("<step done=\"{done}\">{}</step>", escape(text));
+            let step = |(text, done): &(String, bool)| {
+                format!("<step done=\"{done}\">{}</step>", escape(text))
+            };
             let text = format!(
                 "<todo-until condition=\"{}\">{}</todo-until>",
                 escape(&condition),
                 steps.iter().map(step).collect::<String>()
             );
-            let steps: Vec<_> = steps.iter().map(|(text, done)| json!({ "text": text, "done": done })).collect();
-            (text, call("plan", json!({ "condition": condition, "steps": steps })))
+            let steps: Vec<_> = steps
+                .iter()
+                .map(|(text, done)| json!({ "text": text, "done": done }))
+                .collect();
+            (
+                text,
+                call("plan", json!({ "condition": condition, "steps": steps })),
+            )
         }),
         any::<u32>().prop_map(|keep| (
             format!("<clear-context keep=\"{keep}\"/>"),
@@ -157,7 +192,10 @@ fn written() -> impl Strategy<Value = (String, (String, Value))> {
         }),
         words().prop_map(|text| {
             let reason = text.trim().to_owned();
-            (format!("<terminate reason=\"{}\"/>", escape(&reason)), call("terminate", json!({ "reason": reason })))
+            (
+                format!("<terminate reason=\"{}\"/>", escape(&reason)),
+                call("terminate", json!({ "reason": reason })),
+            )
         }),
         (any::<u16>(), words()).prop_map(|(after, note)| {
             (

@@ -11,13 +11,19 @@ use syn::{Error, Result};
 
 /// See `unhurried::node`, where the examples are.
 #[proc_macro_attribute]
-pub fn node(settings: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+pub fn node(
+    settings: proc_macro::TokenStream,
+    item: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
     written(node::expand, settings.into(), item.into()).into()
 }
 
 /// See `unhurried::replica`, where the examples are.
 #[proc_macro_attribute]
-pub fn replica(settings: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+pub fn replica(
+    settings: proc_macro::TokenStream,
+    item: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
     written(replica::expand, settings.into(), item.into()).into()
 }
 
@@ -30,5 +36,8 @@ fn written(
         Ok(split) => split,
         Err(error) => return error.to_compile_error(),
     };
-    naming::named(expand(settings, item).unwrap_or_else(Error::into_compile_error), &library)
+    naming::named(
+        expand(settings, item).unwrap_or_else(Error::into_compile_error),
+        &library,
+    )
 }

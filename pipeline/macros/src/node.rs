@@ -5,8 +5,8 @@ use quote::{format_ident, quote};
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Error, FnArg, Generics, Ident, ImplItem, ItemFn, ItemImpl, LitInt, LitStr, Receiver, ReceiverKind,
-    Result, ReturnType, Signature, Type, parse_quote,
+    Attribute, Error, FnArg, Generics, Ident, ImplItem, ItemFn, ItemImpl, LitInt, LitStr, Receiver,
+    ReceiverKind, Result, ReturnType, Signature, Type, parse_quote,
 };
 
 use crate::plain;
@@ -37,7 +37,13 @@ pub fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
     }
     let function = syn::parse2::<ItemFn>(item)?;
     let name = settings.name(&function.sig.ident);
-    let ItemFn { attrs, vis, sig, block, .. } = function;
+    let ItemFn {
+        attrs,
+        vis,
+        sig,
+        block,
+        ..
+    } = function;
     let node = Node::of(sig, name, &settings, &Generics::default())?;
     let (head, call) = (node.head(), node.call());
     let body = node.body_signature();
@@ -52,8 +58,11 @@ pub fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
 
 /// A call that nobody keeps does nothing. Said of the function and not of `Context`, for `context.run().await?;` is fine.
 fn unused(attrs: &[Attribute]) -> Option<TokenStream> {
-    let said = attrs.iter().any(|attribute| attribute.path().is_ident("must_use"));
-    (!said).then(|| quote!(#[must_use = "a node that is called does nothing until its value is read"]))
+    let said = attrs
+        .iter()
+        .any(|attribute| attribute.path().is_ident("must_use"));
+    (!said)
+        .then(|| quote!(#[must_use = "a node that is called does nothing until its value is read"]))
 }
 
 /// A node with settings: the one async method of an `impl` block.
@@ -64,13 +73,24 @@ fn object(settings: &Settings, mut block: ItemImpl) -> Result<TokenStream> {
         _ => None,
     });
     let (Some(method), None) = (methods.next(), methods.next()) else {
-        return Err(Error::new(block.self_ty.span(), "a node object has one async method: the node"));
+        return Err(Error::new(
+            block.self_ty.span(),
+            "a node object has one async method: the node",
+        ));
     };
     let node = Node::of(method.sig.clone(), name, settings, &block.generics)?;
     if !node.has_self {
-        return Err(Error::new(method.sig.span(), "the method of a node object takes `&self`: its settings"));
+        return Err(Error::new(
+            method.sig.span(),
+            "the method of a node object takes `&self`: its settings",
+        ));
     }
-    let (head, call, body, code) = (node.head(), node.call(), node.body_signature(), &method.block);
+    let (head, call, body, code) = (
+        node.head(),
+        node.call(),
+        node.body_signature(),
+        &method.block,
+    );
     let (attrs, vis) = (&method.attrs, &method.vis);
     // The body stays a method, under a hidden name, so that `self` in it means what it says.
     let unused = unused(attrs);
@@ -101,7 +121,9 @@ impl Settings {
                 settings.limits.at_once = number(&meta, u64::from(u32::MAX >> 3))?;
             } else if meta.path.is_ident("ignore") {
                 meta.parse_nested_meta(|parameter| {
-                    settings.ignore.push(parameter.path.require_ident()?.clone());
+                    settings
+                        .ignore
+                        .push(parameter.path.require_ident()?.clone());
                     Ok(())
                 })?;
             } else if meta.path.is_ident("version") {
@@ -119,7 +141,9 @@ impl Settings {
     }
 
     fn name(&self, ident: &Ident) -> String {
-        self.name.as_ref().map_or_else(|| unraw(ident), LitStr::value)
+        self.name
+            .as_ref()
+            .map_or_else(|| unraw(ident), LitStr::value)
     }
 }
 
@@ -128,7 +152,10 @@ fn number(meta: &ParseNestedMeta<'_>, most: u64) -> Result<u64> {
     let literal = meta.value()?.parse::<LitInt>()?;
     match literal.base10_parse::<u64>()? {
         n if (1..=most).contains(&n) => Ok(n),
-        _ => Err(Error::new(literal.span(), format!("a number from 1 to {most}; leave it out for no limit"))),
+        _ => Err(Error::new(
+            literal.span(),
+            format!("a number from 1 to {most}; leave it out for no limit"),
+        )),
     }
 }
 
@@ -158,12 +185,25 @@ struct Parameter {
 
 impl Node {
     /// `around` are the type parameters of the impl block, if it is in one.
-    fn of(signature: Signature, name: String, settings: &Settings, around: &Generics) -> Result<Self> {
+    fn of(
+        signature: Signature,
+        name: String,
+        settings: &Settings,
+        around: &Generics,
+    ) -> Result<Self> {
         if signature.asyncness.is_none() {
-            return Err(Error::new(signature.fn_token.span, "a node is an `async fn`"));
+            return Err(Error::new(
+                signature.fn_token.span,
+                "a node is an `async fn`",
+            ));
         }
         let has_self = check_self(&signature)?;
-        let parameters = signature.inputs.iter().filter_map(typed).enumerate().map(parameter);
+        let parameters = signature
+            .inputs
+            .iter()
+            .filter_map(typed)
+            .enumerate()
+            .map(parameter);
         let parameters = parameters.collect::<Result<Vec<_>>>()?;
         if parameters.is_empty() {
             let text = "a node needs a parameter: it is called with at least one `Context`";
@@ -172,29 +212,62 @@ impl Node {
         let returned = Returned::of(&signature.output, &[&signature.generics, around]);
         for ignored in &settings.ignore {
             let is_self = has_self && ignored == "self";
-            if !is_self && parameters.iter().all(|parameter| parameter.name != *ignored) {
-                return Err(Error::new(ignored.span(), format!("this node has no parameter `{ignored}`")));
+            if !is_self
+                && parameters
+                    .iter()
+                    .all(|parameter| parameter.name != *ignored)
+            {
+                return Err(Error::new(
+                    ignored.span(),
+                    format!("this node has no parameter `{ignored}`"),
+                ));
             }
         }
-        let Settings { transient, ignore, version, limits, .. } = settings.clone();
-        Ok(Node { signature, name, transient, ignore, version, limits, has_self, parameters, returned })
+        let Settings {
+            transient,
+            ignore,
+            version,
+            limits,
+            ..
+        } = settings.clone();
+        Ok(Node {
+            signature,
+            name,
+            transient,
+            ignore,
+            version,
+            limits,
+            has_self,
+            parameters,
+            returned,
+        })
     }
 
     /// The function as callers see it.
     fn head(&self) -> TokenStream {
-        let Signature { ident, generics, .. } = &self.signature;
+        let Signature {
+            ident, generics, ..
+        } = &self.signature;
         let mut generics = generics.clone();
         let mut kinds = quote!(());
         for Parameter { generic, value, .. } in self.parameters.iter().rev() {
             kinds = quote!((<#generic as __library::Argument<#value>>::Kind, #kinds));
         }
         for Parameter { generic, value, .. } in &self.parameters {
-            generics.params.push(parse_quote!(#generic: __library::Argument<#value>));
+            generics
+                .params
+                .push(parse_quote!(#generic: __library::Argument<#value>));
         }
-        generics.make_where_clause().predicates.push(parse_quote!(#kinds: __library::HasContext));
+        generics
+            .make_where_clause()
+            .predicates
+            .push(parse_quote!(#kinds: __library::HasContext));
         let (parameters, bounds) = (&generics.params, &generics.where_clause);
         let this = self.has_self.then(|| quote!(&self,));
-        let arguments = self.parameters.iter().map(|Parameter { name, generic, .. }| quote!(#name: #generic));
+        let arguments = self
+            .parameters
+            .iter()
+            .map(|Parameter { name, generic, .. }| quote!(#name: #generic));
         let value = self.returned.value();
         quote!(fn #ident<#parameters>(#this #(#arguments),*) -> __library::Context<#value> #bounds)
     }
@@ -207,17 +280,29 @@ impl Node {
     }
 
     fn body_name(&self) -> Ident {
-        format_ident!("__{}_body", unraw(&self.signature.ident), span = self.signature.ident.span())
+        format_ident!(
+            "__{}_body",
+            unraw(&self.signature.ident),
+            span = self.signature.ident.span()
+        )
     }
 
     /// Gathers the arguments and makes the pending context.
     fn call(&self) -> TokenStream {
         let (name, value, body) = (&self.name, self.returned.value(), self.body_name());
-        let names = self.parameters.iter().map(|parameter| &parameter.name).collect::<Vec<_>>();
-        let passed = self.parameters.iter().map(|Parameter { name, by_reference, .. }| match by_reference {
-            true => quote!(&*#name),
-            false => quote!(::std::sync::Arc::unwrap_or_clone(#name)),
-        });
+        let names = self
+            .parameters
+            .iter()
+            .map(|parameter| &parameter.name)
+            .collect::<Vec<_>>();
+        let passed = self.parameters.iter().map(
+            |Parameter {
+                 name, by_reference, ..
+             }| match by_reference {
+                true => quote!(&*#name),
+                false => quote!(::std::sync::Arc::unwrap_or_clone(#name)),
+            },
+        );
         let turbofish = self.turbofish();
         let (keep_self, this, clone_self, body) = match self.has_self {
             true => (
@@ -229,10 +314,19 @@ impl Node {
             false => (quote!(), quote!(), quote!(), quote!(#body #turbofish)),
         };
         let result = self.returned.result(quote!(#body(#(#passed),*).await));
-        let checks = self.parameters.iter().filter_map(|parameter| parameter.check.as_ref());
-        let checks = checks.cloned().chain(self.returned.check()).chain(self.check_value());
+        let checks = self
+            .parameters
+            .iter()
+            .filter_map(|parameter| parameter.check.as_ref());
+        let checks = checks
+            .cloned()
+            .chain(self.returned.check())
+            .chain(self.check_value());
         let transient = self.transient.then(|| quote!(.transient()));
-        let version = self.version.iter().map(|version| quote!(.version(#version)));
+        let version = self
+            .version
+            .iter()
+            .map(|version| quote!(.version(#version)));
         let limited = self.limited();
         let gathered = self.gathered();
         quote! {
@@ -277,7 +371,11 @@ impl Node {
 
     /// The limits are one for all calls of the function.
     fn limited(&self) -> Option<TokenStream> {
-        let Limits { retry, time_ms, at_once } = self.limits;
+        let Limits {
+            retry,
+            time_ms,
+            at_once,
+        } = self.limits;
         let (retry, at_once) = (retry as u32, at_once as usize);
         (retry > 0 || time_ms > 0 || at_once > 0).then(|| {
             quote!(.limited({
@@ -290,27 +388,44 @@ impl Node {
 
     fn check_value(&self) -> Option<TokenStream> {
         match &self.signature.output {
-            ReturnType::Type(_, ty) if !plain::surely(ty) => Some(plain::returned(ty, &self.returned.value())),
+            ReturnType::Type(_, ty) if !plain::surely(ty) => {
+                Some(plain::returned(ty, &self.returned.value()))
+            }
             _ => None,
         }
     }
 
     fn turbofish(&self) -> TokenStream {
-        let generics = self.signature.generics.params.iter().filter_map(|parameter| match parameter {
-            syn::GenericParam::Type(parameter) => Some(&parameter.ident),
-            syn::GenericParam::Const(parameter) => Some(&parameter.ident),
-            syn::GenericParam::Lifetime(_) => None,
-        });
+        let generics =
+            self.signature
+                .generics
+                .params
+                .iter()
+                .filter_map(|parameter| match parameter {
+                    syn::GenericParam::Type(parameter) => Some(&parameter.ident),
+                    syn::GenericParam::Const(parameter) => Some(&parameter.ident),
+                    syn::GenericParam::Lifetime(_) => None,
+                });
         let generics = generics.collect::<Vec<_>>();
-        if generics.is_empty() { quote!() } else { quote!(::<#(#generics),*>) }
+        if generics.is_empty() {
+            quote!()
+        } else {
+            quote!(::<#(#generics),*>)
+        }
     }
 }
 
 fn check_self(signature: &Signature) -> Result<bool> {
     match signature.receiver() {
         None => Ok(false),
-        Some(Receiver { kind: ReceiverKind::Reference(_, _, None), .. }) => Ok(true),
-        Some(this) => Err(Error::new(this.span(), "a node object is shared by all its calls: take `&self`")),
+        Some(Receiver {
+            kind: ReceiverKind::Reference(_, _, None),
+            ..
+        }) => Ok(true),
+        Some(this) => Err(Error::new(
+            this.span(),
+            "a node object is shared by all its calls: take `&self`",
+        )),
     }
 }
 
@@ -328,8 +443,15 @@ fn parameter((i, argument): (usize, &syn::PatType)) -> Result<Parameter> {
         Type::Reference(reference) => (owned(&reference.elem), true),
         plain => (quote!(#plain), false),
     };
-    let check = (!plain::surely(&argument.ty)).then(|| plain::parameter(&name, &value, argument.span()));
-    Ok(Parameter { name, generic: format_ident!("Argument{i}"), value, by_reference, check })
+    let check =
+        (!plain::surely(&argument.ty)).then(|| plain::parameter(&name, &value, argument.span()));
+    Ok(Parameter {
+        name,
+        generic: format_ident!("Argument{i}"),
+        value,
+        by_reference,
+        check,
+    })
 }
 
 /// The parameter's name, or one for a pattern that has none.
@@ -358,7 +480,8 @@ pub fn type_ident(ty: &Type) -> Result<&Ident> {
         Type::Path(path) => path.path.segments.last(),
         _ => None,
     };
-    last.map(|last| &last.ident).ok_or_else(|| Error::new(ty.span(), "a struct is expected here"))
+    last.map(|last| &last.ident)
+        .ok_or_else(|| Error::new(ty.span(), "a struct is expected here"))
 }
 
 fn unraw(ident: &Ident) -> String {

@@ -17,7 +17,11 @@ pub fn check_parameter(name: &Ident, ty: &Type) -> Result<()> {
 
 /// A parameter of a replica's method, or of its constructor, which may be called from another process.
 pub fn check_data(name: &Ident, ty: &Type) -> Result<()> {
-    check(name, ty, "arguments of a replica are data: a type that is `Serialize` and `Deserialize`")
+    check(
+        name,
+        ty,
+        "arguments of a replica are data: a type that is `Serialize` and `Deserialize`",
+    )
 }
 
 fn check(name: &Ident, ty: &Type, cure: &str) -> Result<()> {
@@ -34,7 +38,10 @@ fn check(name: &Ident, ty: &Type, cure: &str) -> Result<()> {
             "the parameter `{name}` is not the caller's own: take it by value, `mut {name}: {plain}`, and return it changed"
         ),
         Type::Reference(reference)
-            if reference.lifetime.as_ref().is_some_and(|lifetime| lifetime.ident == "static") =>
+            if reference
+                .lifetime
+                .as_ref()
+                .is_some_and(|lifetime| lifetime.ident == "static") =>
         {
             format!("the parameter `{name}` is lent for one call only: write `{name}: &{plain}`")
         }
@@ -59,7 +66,13 @@ pub fn returned(ty: &Type, value: &TokenStream) -> TokenStream {
     asked(value.clone(), &parts, ty.span(), message, cure)
 }
 
-fn asked(whole: TokenStream, parts: &[&Type], span: Span, message: &str, cure: &str) -> TokenStream {
+fn asked(
+    whole: TokenStream,
+    parts: &[&Type],
+    span: Span,
+    message: &str,
+    cure: &str,
+) -> TokenStream {
     let parts =
         parts.iter().map(|part| quote_spanned!(span=> __plain(&__library::support::Probe::<#part>::new().pending());));
     let whole = quote_spanned! { span=>
@@ -84,10 +97,14 @@ fn asked(whole: TokenStream, parts: &[&Type], span: Span, message: &str, cure: &
 fn parts_of<'a>(ty: &'a Type, parts: &mut Vec<&'a Type>) {
     match ty {
         Type::Path(path) => {
-            let arguments = path.path.segments.iter().filter_map(|segment| match &segment.arguments {
-                PathArguments::AngleBracketed(arguments) => Some(&arguments.args),
-                _ => None,
-            });
+            let arguments =
+                path.path
+                    .segments
+                    .iter()
+                    .filter_map(|segment| match &segment.arguments {
+                        PathArguments::AngleBracketed(arguments) => Some(&arguments.args),
+                        _ => None,
+                    });
             for argument in arguments.flatten() {
                 if let GenericArgument::Type(part) = argument {
                     parts.push(part);
@@ -110,11 +127,14 @@ fn parts_of<'a>(ty: &'a Type, parts: &mut Vec<&'a Type>) {
 /// A type without parameters that nobody makes an alias of: no question is needed.
 pub fn surely(ty: &Type) -> bool {
     const KNOWN: &[&str] = &[
-        "String", "str", "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32",
-        "u64", "u128", "usize",
+        "String", "str", "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize",
+        "u8", "u16", "u32", "u64", "u128", "usize",
     ];
     match ty {
-        Type::Path(path) => path.path.get_ident().is_some_and(|ident| KNOWN.iter().any(|known| ident == known)),
+        Type::Path(path) => path
+            .path
+            .get_ident()
+            .is_some_and(|ident| KNOWN.iter().any(|known| ident == known)),
         Type::Reference(reference) => surely(&reference.elem),
         Type::Slice(slice) => surely(&slice.elem),
         Type::Tuple(tuple) => tuple.elems.iter().all(surely),

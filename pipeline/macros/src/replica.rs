@@ -4,8 +4,8 @@ use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Error, Expr, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, LitInt, Receiver, ReceiverKind, Result,
-    Signature, Type, Visibility,
+    Attribute, Error, Expr, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, LitInt, Receiver,
+    ReceiverKind, Result, Signature, Type, Visibility,
 };
 
 use crate::node::{named, owned, type_ident};
@@ -22,7 +22,11 @@ pub fn expand(settings: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let settings = Settings::parse(settings)?;
     let mut block = syn::parse2::<ItemImpl>(item)?;
     let service = Service::of(&mut block)?;
-    let (declaration, dispatch, proxy) = (service.declaration(&settings), service.dispatch(), service.proxy());
+    let (declaration, dispatch, proxy) = (
+        service.declaration(&settings),
+        service.dispatch(),
+        service.proxy(),
+    );
     Ok(quote! {
         #[allow(clippy::new_without_default)] // its constructor is for deployments
         #block
@@ -50,7 +54,11 @@ impl Settings {
         if n.base10_parse::<usize>()? == 0 {
             return Err(Error::new(n.span(), "a replica has at least one instance"));
         }
-        Ok(Settings { n, manager, least_busy })
+        Ok(Settings {
+            n,
+            manager,
+            least_busy,
+        })
     }
 }
 
@@ -74,7 +82,10 @@ impl Service {
     fn of(block: &mut ItemImpl) -> Result<Self> {
         let name = type_ident(&block.self_ty)?.clone();
         if !block.generics.params.is_empty() {
-            return Err(Error::new(block.generics.span(), "a replica has no type parameters: it is known by its name"));
+            return Err(Error::new(
+                block.generics.span(),
+                "a replica has no type parameters: it is known by its name",
+            ));
         }
         let (mut constructor, mut initialiser, mut methods) = (None, None, Vec::new());
         for item in &mut block.items {
@@ -82,16 +93,28 @@ impl Service {
             if take_mark(method, "init") {
                 initialiser = Some(method.sig.ident.clone());
             } else if method.sig.receiver().is_none() {
-                constructor = if method.sig.ident == "new" { Some(Method::of(method, &name)?) } else { constructor };
+                constructor = if method.sig.ident == "new" {
+                    Some(Method::of(method, &name)?)
+                } else {
+                    constructor
+                };
             } else if matches!(method.vis, Visibility::Public(_)) {
                 check_shared(&method.sig)?;
                 methods.push(Method::of(method, &name)?);
             }
         }
         let constructor = constructor.ok_or_else(|| {
-            Error::new(name.span(), "a replica needs a constructor in this block: `pub fn new(…) -> Self`")
+            Error::new(
+                name.span(),
+                "a replica needs a constructor in this block: `pub fn new(…) -> Self`",
+            )
         })?;
-        Ok(Service { name, constructor, initialiser, methods })
+        Ok(Service {
+            name,
+            constructor,
+            initialiser,
+            methods,
+        })
     }
 
     fn proxy_name(&self) -> Ident {
@@ -100,19 +123,39 @@ impl Service {
 
     fn declaration(&self, settings: &Settings) -> TokenStream {
         let (name, proxy, n) = (&self.name, self.proxy_name(), &settings.n);
-        let pick = if settings.least_busy { quote!(LeastBusy) } else { quote!(RoundRobin) };
+        let pick = if settings.least_busy {
+            quote!(LeastBusy)
+        } else {
+            quote!(RoundRobin)
+        };
         let manager = match &settings.manager {
             Some(manager) => quote!(#manager),
             None => quote!(__library::Manager::standard()),
         };
-        let methods = self.methods.iter().map(|method| method.signature.ident.to_string());
+        let methods = self
+            .methods
+            .iter()
+            .map(|method| method.signature.ident.to_string());
         let types = self.constructor.owned_types();
-        let arguments = if let [one] = &types[..] { quote!(#one) } else { quote!((#(#types),*)) };
+        let arguments = if let [one] = &types[..] {
+            quote!(#one)
+        } else {
+            quote!((#(#types),*))
+        };
         let names = self.constructor.names();
-        let decoded = if let [one] = &names[..] { quote!(#one) } else { quote!((#(#names),*)) };
+        let decoded = if let [one] = &names[..] {
+            quote!(#one)
+        } else {
+            quote!((#(#names),*))
+        };
         let built = self.constructor.call(quote!(<#name>::new));
-        let built = self.constructor.or_failed(built, quote!(__SPEC_NAME), "new");
-        let initialise = self.initialiser.as_ref().map(|method| quote!(__instance.#method();));
+        let built = self
+            .constructor
+            .or_failed(built, quote!(__SPEC_NAME), "new");
+        let initialise = self
+            .initialiser
+            .as_ref()
+            .map(|method| quote!(__instance.#method();));
         quote! {
             const _: () = {
                 const __SPEC_NAME: &str = ::std::concat!(::std::module_path!(), "::", ::std::stringify!(#name));
@@ -201,7 +244,8 @@ impl Service {
     /// The same methods, wherever the instance is.
     fn proxy(&self) -> TokenStream {
         let (name, proxy) = (&self.name, self.proxy_name());
-        let documentation = format!("What a caller of [`{name}`] holds: its methods, wherever the instance is.");
+        let documentation =
+            format!("What a caller of [`{name}`] holds: its methods, wherever the instance is.");
         let methods = self.methods.iter().map(|method| method.through_proxy(name));
         let local = quote! {
             /// The instance itself, if it is in this process.
@@ -219,7 +263,10 @@ impl Service {
                 self.0.call(method, arguments).await
             }
         };
-        let (local, call) = (self.unless_taken("local", local), self.unless_taken("call", call));
+        let (local, call) = (
+            self.unless_taken("local", local),
+            self.unless_taken("call", call),
+        );
         quote! {
             #[doc = #documentation]
             #[allow(private_interfaces, unreachable_pub)]
@@ -242,24 +289,31 @@ impl Service {
 
     /// Something of ours, unless the service has a method of this name.
     fn unless_taken(&self, name: &str, ours: TokenStream) -> Option<TokenStream> {
-        self.methods.iter().all(|method| method.signature.ident != name).then_some(ours)
+        self.methods
+            .iter()
+            .all(|method| method.signature.ident != name)
+            .then_some(ours)
     }
 }
 
 impl Method {
     /// `replica` is what `Self` means in it, and would not mean in what is made of it.
     fn of(method: &ImplItemFn, replica: &Ident) -> Result<Self> {
-        let signature = syn::parse2::<Signature>(without_self(method.sig.to_token_stream(), replica))?;
+        let signature =
+            syn::parse2::<Signature>(without_self(method.sig.to_token_stream(), replica))?;
         if !signature.generics.params.is_empty() {
             return Err(Error::new(
                 signature.generics.span(),
                 "a method of a replica has no type parameters: it is called by name",
             ));
         }
-        let parameters = signature.inputs.iter().filter_map(|argument| match argument {
-            FnArg::Typed(argument) => Some(argument),
-            FnArg::Receiver(_) => None,
-        });
+        let parameters = signature
+            .inputs
+            .iter()
+            .filter_map(|argument| match argument {
+                FnArg::Typed(argument) => Some(argument),
+                FnArg::Receiver(_) => None,
+            });
         let parameters = parameters.enumerate().map(|(i, argument)| {
             let name = named(&argument.pat, i);
             plain::check_data(&name, &argument.ty)?;
@@ -267,8 +321,18 @@ impl Method {
         });
         let parameters = parameters.collect::<Result<_>>()?;
         let returned = Returned::of(&signature.output, &[]);
-        let documentation = method.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect();
-        Ok(Method { documentation, signature, parameters, returned })
+        let documentation = method
+            .attrs
+            .iter()
+            .filter(|attribute| attribute.path().is_ident("doc"))
+            .cloned()
+            .collect();
+        Ok(Method {
+            documentation,
+            signature,
+            parameters,
+            returned,
+        })
     }
 
     fn names(&self) -> Vec<&Ident> {
@@ -302,16 +366,26 @@ impl Method {
     }
 
     fn through_proxy(&self, replica: &Ident) -> TokenStream {
-        let Method { documentation, parameters, .. } = self;
+        let Method {
+            documentation,
+            parameters,
+            ..
+        } = self;
         let name = &self.signature.ident;
         let text = name.to_string();
         let (names, types) = (self.names(), parameters.iter().map(|(_, ty)| ty));
         let value = self.returned.value();
         let wait = self.signature.asyncness.map(|_| quote!(.await));
-        let here = self.returned.result(quote!(<#replica>::#name(__here, #(#names),*)#wait));
+        let here = self
+            .returned
+            .result(quote!(<#replica>::#name(__here, #(#names),*)#wait));
         let here = quote!(#here.map_err(|error| self.0.failed(#text, error)));
         let here = quote!(self.0.guarded(#text, async { #here }).await);
-        let list = if names.is_empty() { quote!([(); 0]) } else { quote!((#(#names,)*)) };
+        let list = if names.is_empty() {
+            quote!([(); 0])
+        } else {
+            quote!((#(#names,)*))
+        };
         quote! {
             #(#documentation)*
             pub async fn #name(&self, #(#names: #types),*) -> ::std::result::Result<#value, __library::ReplicaError> {
@@ -326,7 +400,10 @@ impl Method {
 
 fn check_shared(signature: &Signature) -> Result<()> {
     match signature.receiver() {
-        Some(Receiver { kind: ReceiverKind::Reference(_, _, None), .. }) => Ok(()),
+        Some(Receiver {
+            kind: ReceiverKind::Reference(_, _, None),
+            ..
+        }) => Ok(()),
         this => {
             let text = "an instance is shared by all its callers: take `&self`, and keep what changes behind a lock or an atomic";
             Err(Error::new(this.span(), text))
@@ -336,13 +413,17 @@ fn check_shared(signature: &Signature) -> Result<()> {
 
 fn take_mark(method: &mut ImplItemFn, mark: &str) -> bool {
     let before = method.attrs.len();
-    method.attrs.retain(|attribute| !attribute.path().is_ident(mark));
+    method
+        .attrs
+        .retain(|attribute| !attribute.path().is_ident(mark));
     method.attrs.len() < before
 }
 
 fn without_self(tokens: TokenStream, replica: &Ident) -> TokenStream {
     let replaced = tokens.into_iter().map(|token| match token {
-        TokenTree::Ident(ident) if ident == "Self" => TokenTree::Ident(Ident::new(&replica.to_string(), ident.span())),
+        TokenTree::Ident(ident) if ident == "Self" => {
+            TokenTree::Ident(Ident::new(&replica.to_string(), ident.span()))
+        }
         TokenTree::Group(group) => {
             let mut inside = Group::new(group.delimiter(), without_self(group.stream(), replica));
             inside.set_span(group.span());

@@ -21,15 +21,28 @@ enum How {
 impl Returned {
     /// By the type as it is written; `generics` are all those around it.
     pub fn of(output: &ReturnType, generics: &[&Generics]) -> Self {
-        let ReturnType::Type(_, ty) = output else { return Returned { ty: quote!(()), how: How::Plain } };
+        let ReturnType::Type(_, ty) = output else {
+            return Returned {
+                ty: quote!(()),
+                how: How::Plain,
+            };
+        };
         let how = match () {
             () if no_alias(ty) => How::Plain,
-            () if generics.iter().any(|generics| mentions(quote!(#ty), generics)) => {
-                How::ByName { fallible: last_is(ty, "Result") }
+            () if generics
+                .iter()
+                .any(|generics| mentions(quote!(#ty), generics)) =>
+            {
+                How::ByName {
+                    fallible: last_is(ty, "Result"),
+                }
             }
             () => How::ByType,
         };
-        Returned { ty: quote!(#ty), how }
+        Returned {
+            ty: quote!(#ty),
+            how,
+        }
     }
 
     /// The type of the value, of a `Result` that of its `Ok`.
@@ -65,7 +78,9 @@ impl Returned {
 
     /// Refuses, in the body of the function, what the name hides: there the compiler knows.
     pub fn check(&self) -> Option<TokenStream> {
-        let How::ByName { fallible: false } = self.how else { return None };
+        let How::ByName { fallible: false } = self.how else {
+            return None;
+        };
         let ty = &self.ty;
         Some(quote! {
             {
@@ -80,12 +95,15 @@ impl Returned {
 /// What nobody makes an alias of: said as it is, signatures stay readable in the documentation.
 fn no_alias(ty: &Type) -> bool {
     const KNOWN: &[&str] = &[
-        "Self", "String", "Vec", "Option", "Box", "Arc", "HashMap", "HashSet", "BTreeMap", "BTreeSet", "bool", "char",
-        "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize",
+        "Self", "String", "Vec", "Option", "Box", "Arc", "HashMap", "HashSet", "BTreeMap",
+        "BTreeSet", "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8",
+        "u16", "u32", "u64", "u128", "usize",
     ];
     match ty {
         Type::Path(path) => {
-            path.qself.is_none() && path.path.segments.len() == 1 && KNOWN.iter().any(|known| last_is(ty, known))
+            path.qself.is_none()
+                && path.path.segments.len() == 1
+                && KNOWN.iter().any(|known| last_is(ty, known))
         }
         Type::Tuple(_) | Type::Array(_) | Type::Reference(_) => true,
         _ => false,

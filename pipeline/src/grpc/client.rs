@@ -67,7 +67,10 @@ pub(crate) fn backend(options: &serde_json::Value) -> Result<Arc<dyn Backend>, R
 }
 
 fn refused(error: impl std::fmt::Display) -> ReplicaError {
-    ReplicaError::Options { backend: "grpc".to_owned(), text: error.to_string() }
+    ReplicaError::Options {
+        backend: "grpc".to_owned(),
+        text: error.to_string(),
+    }
 }
 
 struct Grpc(Arc<Link>);
@@ -115,8 +118,12 @@ impl Fleet {
 
 impl Link {
     fn new(options: Options) -> Result<Self, ReplicaError> {
-        let token = options.token.map(|token| MetadataValue::try_from(format!("Bearer {token}"))).transpose();
-        let mut token = token.map_err(|_| refused("the token has characters that a header cannot have"))?;
+        let token = options
+            .token
+            .map(|token| MetadataValue::try_from(format!("Bearer {token}")))
+            .transpose();
+        let mut token =
+            token.map_err(|_| refused("the token has characters that a header cannot have"))?;
         token.iter_mut().for_each(|token| token.set_sensitive(true));
         let mut endpoint = Endpoint::from_shared(options.url.clone())
             .map_err(refused)?
@@ -127,7 +134,8 @@ impl Link {
         if options.url.starts_with("https:") || options.ca_file.is_some() {
             let mut tls = ClientTlsConfig::new();
             if let Some(file) = options.ca_file {
-                let pem = std::fs::read(&file).map_err(|error| refused(format!("{file}: {error}")))?;
+                let pem =
+                    std::fs::read(&file).map_err(|error| refused(format!("{file}: {error}")))?;
                 tls = tls.ca_certificate(Certificate::from_pem(pem));
             }
             if let Some(domain) = options.domain {
@@ -150,22 +158,33 @@ impl Link {
 
     /// Asks, on behalf of this method.
     async fn ask(&self, ask: &Ask, of: (&str, &str)) -> Result<Data, ReplicaError> {
-        self.send(packed(ask, "call", of, self.message_bytes_max)?, of).await
+        self.send(packed(ask, "call", of, self.message_bytes_max)?, of)
+            .await
     }
 
     async fn send(&self, message: Bytes, of: (&str, &str)) -> Result<Data, ReplicaError> {
-        let channel = self.channel.with(|channel| channel.get_or_insert_with(|| self.endpoint.connect_lazy()).clone());
+        let channel = self.channel.with(|channel| {
+            channel
+                .get_or_insert_with(|| self.endpoint.connect_lazy())
+                .clone()
+        });
         let mut request = Request::new(message);
         request.set_timeout(self.limit);
         if let Some(token) = &self.token {
-            request.metadata_mut().insert("authorization", token.clone());
+            request
+                .metadata_mut()
+                .insert("authorization", token.clone());
         }
         let mut grpc = tonic::client::Grpc::new(channel)
             .max_decoding_message_size(self.message_bytes_max)
             .max_encoding_message_size(self.message_bytes_max);
         let exchange = async {
-            grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
-            let answer = grpc.unary(request, PathAndQuery::from_static(PATH), Packed).await?;
+            grpc.ready()
+                .await
+                .map_err(|error| Status::unavailable(error.to_string()))?;
+            let answer = grpc
+                .unary(request, PathAndQuery::from_static(PATH), Packed)
+                .await?;
             unpacked::<Reply>(answer.get_ref())
         };
         match tokio::time::timeout(self.limit, exchange).await {
@@ -189,29 +208,54 @@ impl Link {
             _ => {
                 // Whatever became of the connection: the next call has a new one.
                 self.channel.with(|channel| *channel = None);
-                ReplicaError::Unreachable { address, text: whole(&status) }
+                ReplicaError::Unreachable {
+                    address,
+                    text: whole(&status),
+                }
             }
         }
     }
 
     fn timed_out(&self) -> ReplicaError {
-        ReplicaError::TimedOut { address: self.address.clone(), limit_ms: self.limit.as_millis() as u64 }
+        ReplicaError::TimedOut {
+            address: self.address.clone(),
+            limit_ms: self.limit.as_millis() as u64,
+        }
     }
 
     /// Has the server hold exactly these instances. Only by who holds `next`.
-    async fn have(&self, spec: &Spec, arguments: Data, instances: Vec<Range<u64>>) -> Result<(), ReplicaError> {
+    async fn have(
+        &self,
+        spec: &Spec,
+        arguments: Data,
+        instances: Vec<Range<u64>>,
+    ) -> Result<(), ReplicaError> {
         let (session, replica) = (self.session.clone(), spec.name.to_owned());
-        self.ask(&Ask::Scale { session, replica, arguments, instances }, (spec.name, "new")).await.map(drop)
+        self.ask(
+            &Ask::Scale {
+                session,
+                replica,
+                arguments,
+                instances,
+            },
+            (spec.name, "new"),
+        )
+        .await
+        .map(drop)
     }
 
     /// Deploys again what the server no longer has: it was restarted, or has not heard of us for too long. An instance that
     /// was shut down is not deployed again.
     async fn restore(&self, spec: &Spec, instance: u64) -> Result<(), ReplicaError> {
         let _one_at_a_time = self.next.lock().await;
-        let there = self.deployed.with(|deployed| match deployed.get(spec.name) {
-            Some(fleet) if fleet.alive.contains(&instance) => Some((fleet.arguments.clone(), fleet.ranges())),
-            _ => None,
-        });
+        let there = self
+            .deployed
+            .with(|deployed| match deployed.get(spec.name) {
+                Some(fleet) if fleet.alive.contains(&instance) => {
+                    Some((fleet.arguments.clone(), fleet.ranges()))
+                }
+                _ => None,
+            });
         match there {
             // A second one in a row finds them there, and changes nothing.
             Some((arguments, instances)) => self.have(spec, arguments, instances).await,
@@ -223,13 +267,19 @@ impl Link {
     fn let_go(self: &Arc<Self>, spec: &'static Spec, instance: u64) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return self.deployed.with(|deployed| {
-                deployed.get_mut(spec.name).map(|fleet| fleet.alive.remove(&instance));
+                deployed
+                    .get_mut(spec.name)
+                    .map(|fleet| fleet.alive.remove(&instance));
             });
         };
         let tell = self.deployed.with(|deployed| {
-            let Some(fleet) = deployed.get_mut(spec.name) else { return false };
+            let Some(fleet) = deployed.get_mut(spec.name) else {
+                return false;
+            };
             // Whoever lets go of all of them shuts them down, which is another message.
-            fleet.alive.remove(&instance) && !fleet.alive.is_empty() && !std::mem::replace(&mut fleet.telling, true)
+            fleet.alive.remove(&instance)
+                && !fleet.alive.is_empty()
+                && !std::mem::replace(&mut fleet.telling, true)
         });
         if tell {
             let link = self.clone();
@@ -245,13 +295,20 @@ impl Link {
             let changed = !fleet.alive.is_empty() && fleet.alive.len() != fleet.told;
             changed.then(|| (fleet.arguments.clone(), fleet.ranges(), fleet.alive.len()))
         });
-        let Some((arguments, instances, n)) = news else { return };
+        let Some((arguments, instances, n)) = news else {
+            return;
+        };
         match self.have(spec, arguments, instances).await {
             Ok(()) => self.deployed.with(|deployed| {
-                deployed.get_mut(spec.name).into_iter().for_each(|fleet| fleet.told = n);
+                deployed
+                    .get_mut(spec.name)
+                    .into_iter()
+                    .for_each(|fleet| fleet.told = n);
             }),
             // The next change tells it, too; and a server that is gone has none of them.
-            Err(error) => tracing::debug!(%error, "instances that were scaled away are still there"),
+            Err(error) => {
+                tracing::debug!(%error, "instances that were scaled away are still there")
+            }
         }
     }
 }
@@ -286,20 +343,38 @@ impl Backend for Grpc {
         let mut next = next.lock().await;
         existing.truncate(n); // those that nobody holds are let go of here, and so are not in the list that follows
         let new = *next..next.saturating_add((n - existing.len()) as u64);
-        let alive = deployed.with(|deployed| deployed.get(spec.name).map_or(Vec::new(), Fleet::ranges));
-        let instances = alive.into_iter().chain((!new.is_empty()).then(|| new.clone())).collect::<Vec<_>>();
+        let alive =
+            deployed.with(|deployed| deployed.get(spec.name).map_or(Vec::new(), Fleet::ranges));
+        let instances = alive
+            .into_iter()
+            .chain((!new.is_empty()).then(|| new.clone()))
+            .collect::<Vec<_>>();
         // Counted before it is sent: what is let go of during the exchange is still there, and the server is yet to be told.
-        let told = instances.iter().map(|range| (range.end - range.start) as usize).sum();
+        let told = instances
+            .iter()
+            .map(|range| (range.end - range.start) as usize)
+            .sum();
         self.0.have(spec, arguments.clone(), instances).await?;
         *next = new.end;
         deployed.with(|deployed| {
-            let none = || Fleet { arguments: arguments.clone(), alive: BTreeSet::new(), told: 0, telling: false };
+            let none = || Fleet {
+                arguments: arguments.clone(),
+                alive: BTreeSet::new(),
+                told: 0,
+                telling: false,
+            };
             let fleet = deployed.entry(spec.name).or_insert_with(none);
             fleet.arguments = arguments.clone();
             fleet.alive.extend(new.clone());
             (fleet.told, fleet.telling) = (told, false);
         });
-        let remote = |instance| -> Arc<dyn Instance> { Arc::new(Remote { link: self.0.clone(), spec, instance }) };
+        let remote = |instance| -> Arc<dyn Instance> {
+            Arc::new(Remote {
+                link: self.0.clone(),
+                spec,
+                instance,
+            })
+        };
         Ok(existing.into_iter().chain(new.map(remote)).collect())
     }
 
@@ -307,7 +382,10 @@ impl Backend for Grpc {
         let _one_at_a_time = self.0.next.lock().await;
         self.0.deployed.with(|deployed| deployed.remove(spec.name));
         let (session, replica) = (self.0.session.clone(), spec.name.to_owned());
-        self.0.ask(&Ask::Shutdown { session, replica }, (spec.name, "shutdown")).await.map(drop)
+        self.0
+            .ask(&Ask::Shutdown { session, replica }, (spec.name, "shutdown"))
+            .await
+            .map(drop)
     }
 }
 
@@ -322,9 +400,18 @@ impl Instance for Remote {
     fn call(self: Arc<Self>, method: String, arguments: Data) -> Eventually<Data> {
         Box::pin(async move {
             let (link, spec) = (&self.link, self.spec);
-            let (session, replica, instance) = (link.session.clone(), spec.name.to_owned(), self.instance);
-            let ask = Ask::Call { session, replica, instance, method, arguments };
-            let Ask::Call { method, .. } = &ask else { unreachable!("made in the line above") };
+            let (session, replica, instance) =
+                (link.session.clone(), spec.name.to_owned(), self.instance);
+            let ask = Ask::Call {
+                session,
+                replica,
+                instance,
+                method,
+                arguments,
+            };
+            let Ask::Call { method, .. } = &ask else {
+                unreachable!("made in the line above")
+            };
             let of = (spec.name, method.as_str());
             let message = packed(&ask, "call", of, link.message_bytes_max)?;
             match link.send(message.clone(), of).await {

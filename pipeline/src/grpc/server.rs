@@ -68,7 +68,14 @@ impl ReplicaServer {
     pub fn of(manager: &'static Manager) -> Self {
         let silent_for = Duration::from_secs(3600);
         let (instances_max, message_bytes_max) = (1000, MESSAGE_BYTES_MAX);
-        ReplicaServer { manager, token: None, identity: None, instances_max, message_bytes_max, silent_for }
+        ReplicaServer {
+            manager,
+            token: None,
+            identity: None,
+            instances_max,
+            message_bytes_max,
+            silent_for,
+        }
     }
 
     /// Only who shows this token is served. Needed to listen beyond this machine.
@@ -107,10 +114,15 @@ impl ReplicaServer {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         if !address.ip().is_loopback() && self.token.is_none() {
-            let text = format!("{address} can be reached by others: set a token, or listen on 127.0.0.1");
+            let text =
+                format!("{address} can be reached by others: set a token, or listen on 127.0.0.1");
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
         }
-        Ok(BoundServer { server: self, listener, address })
+        Ok(BoundServer {
+            server: self,
+            listener,
+            address,
+        })
     }
 }
 
@@ -131,7 +143,9 @@ impl BoundServer {
     pub async fn serve(self, stop: impl Future<Output = ()> + Send) -> io::Result<()> {
         let mut builder = Server::builder().http2_keepalive_interval(Some(SWEEP_EVERY));
         if let Some(identity) = self.server.identity {
-            builder = builder.tls_config(ServerTlsConfig::new().identity(identity)).map_err(io::Error::other)?;
+            builder = builder
+                .tls_config(ServerTlsConfig::new().identity(identity))
+                .map_err(io::Error::other)?;
         }
         let desk = Arc::new(Desk {
             manager: self.server.manager,
@@ -148,7 +162,11 @@ impl BoundServer {
             stop.await;
             let _ = stopping.send(()); // nobody there: it is over already
         };
-        let serving = std::pin::pin!(builder.serve_with_incoming_shutdown(Front(desk.clone()), incoming, stop));
+        let serving = std::pin::pin!(builder.serve_with_incoming_shutdown(
+            Front(desk.clone()),
+            incoming,
+            stop
+        ));
         let limit = std::pin::pin!(async {
             if stopped.await.is_err() {
                 std::future::pending::<()>().await;
@@ -194,7 +212,11 @@ struct Place(Arc<Places>);
 impl Places {
     /// All of these places at once, or none.
     fn take(self: &Arc<Self>, n: usize) -> Option<Vec<Place>> {
-        self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |free| free.checked_sub(n)).ok()?;
+        self.0
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |free| {
+                free.checked_sub(n)
+            })
+            .ok()?;
         Some((0..n).map(|_| Place(self.clone())).collect())
     }
 }
@@ -208,13 +230,27 @@ impl Drop for Place {
 impl Desk {
     async fn answer(&self, ask: Ask) -> Reply {
         match ask {
-            Ask::Scale { session, replica, arguments, instances } => {
-                self.scale(session, &replica, arguments, instances).await
-            }
-            Ask::Call { session, replica, instance, method, arguments } => {
+            Ask::Scale {
+                session,
+                replica,
+                arguments,
+                instances,
+            } => self.scale(session, &replica, arguments, instances).await,
+            Ask::Call {
+                session,
+                replica,
+                instance,
+                method,
+                arguments,
+            } => {
                 let instance = self.instance(&session, &replica, instance);
-                call(instance.ok_or_else(|| ReplicaError::NotDeployed(replica.clone()))?, &replica, method, arguments)
-                    .await
+                call(
+                    instance.ok_or_else(|| ReplicaError::NotDeployed(replica.clone()))?,
+                    &replica,
+                    method,
+                    arguments,
+                )
+                .await
             }
             Ask::Shutdown { session, replica } => {
                 self.end(&session, &replica);
@@ -223,9 +259,19 @@ impl Desk {
         }
     }
 
-    async fn scale(&self, session: String, replica: &str, arguments: Data, wanted: Vec<Range<u64>>) -> Reply {
+    async fn scale(
+        &self,
+        session: String,
+        replica: &str,
+        arguments: Data,
+        wanted: Vec<Range<u64>>,
+    ) -> Reply {
         let spec = self.manager.find(replica)?.spec();
-        let too_many = |n| ReplicaError::TooMany { replica: replica.to_owned(), n, limit: self.instances_max };
+        let too_many = |n| ReplicaError::TooMany {
+            replica: replica.to_owned(),
+            n,
+            limit: self.instances_max,
+        };
         let n = count(&wanted).ok_or(too_many(usize::MAX))?;
         if n == 0 {
             return Err(ReplicaError::NoInstances(replica.to_owned()));
@@ -236,16 +282,30 @@ impl Desk {
         let wanted = wanted.into_iter().flatten().collect::<BTreeSet<_>>(); // not before it is known to be short
         let missing = self.missing(&session, spec, &wanted);
         let places = self.places.take(missing.len()).ok_or(too_many(n))?;
-        let built = Local.scale(spec, &arguments, Vec::new(), missing.len()).await?;
-        let built = built.into_iter().zip(places).map(|(instance, _place)| Held { instance, _place });
+        let built = Local
+            .scale(spec, &arguments, Vec::new(), missing.len())
+            .await?;
+        let built = built
+            .into_iter()
+            .zip(places)
+            .map(|(instance, _place)| Held { instance, _place });
         self.in_session(session, |session| {
             let held = session.instances.entry(spec.name).or_default();
-            let gone = held.keys().copied().filter(|id| !wanted.contains(id)).collect::<Vec<_>>();
-            let ended = gone.iter().filter_map(|id| held.remove(id)).collect::<Vec<_>>();
+            let gone = held
+                .keys()
+                .copied()
+                .filter(|id| !wanted.contains(id))
+                .collect::<Vec<_>>();
+            let ended = gone
+                .iter()
+                .filter_map(|id| held.remove(id))
+                .collect::<Vec<_>>();
             // The same may have been asked twice, after a time-out: who was first is called already, and stays.
-            let late = missing.into_iter().zip(built).filter_map(|(id, new)| match held.contains_key(&id) {
-                true => Some(new),
-                false => held.insert(id, new),
+            let late = missing.into_iter().zip(built).filter_map(|(id, new)| {
+                match held.contains_key(&id) {
+                    true => Some(new),
+                    false => held.insert(id, new),
+                }
             });
             late.chain(ended).collect::<Vec<_>>()
         });
@@ -254,8 +314,14 @@ impl Desk {
 
     fn missing(&self, session: &str, spec: &Spec, wanted: &BTreeSet<u64>) -> Vec<u64> {
         self.sessions.with(|sessions| {
-            let held = sessions.get(session).and_then(|session| session.instances.get(spec.name));
-            wanted.iter().copied().filter(|id| held.is_none_or(|held| !held.contains_key(id))).collect()
+            let held = sessions
+                .get(session)
+                .and_then(|session| session.instances.get(spec.name));
+            wanted
+                .iter()
+                .copied()
+                .filter(|id| held.is_none_or(|held| !held.contains_key(id)))
+                .collect()
         })
     }
 
@@ -263,7 +329,11 @@ impl Desk {
         self.sessions.with(|sessions| {
             let session = sessions.get_mut(session)?;
             session.heard = Instant::now();
-            session.instances.get(replica)?.get(&instance).map(|held| held.instance.clone())
+            session
+                .instances
+                .get(replica)?
+                .get(&instance)
+                .map(|held| held.instance.clone())
         })
     }
 
@@ -281,7 +351,10 @@ impl Desk {
 
     fn in_session<R>(&self, session: String, change: impl FnOnce(&mut Session) -> R) {
         let replaced = self.sessions.with(|sessions| {
-            let new = || Session { heard: Instant::now(), instances: HashMap::new() };
+            let new = || Session {
+                heard: Instant::now(),
+                instances: HashMap::new(),
+            };
             let session = sessions.entry(session).or_insert_with(new);
             session.heard = Instant::now();
             change(session)
@@ -294,7 +367,9 @@ impl Desk {
         loop {
             tokio::time::sleep(SWEEP_EVERY.min(self.silent_for)).await;
             let silent = self.sessions.with(|sessions| {
-                sessions.extract_if(|_, session| session.heard.elapsed() > self.silent_for).collect::<Vec<_>>()
+                sessions
+                    .extract_if(|_, session| session.heard.elapsed() > self.silent_for)
+                    .collect::<Vec<_>>()
             });
             drop(silent);
         }
@@ -302,14 +377,26 @@ impl Desk {
 
     /// The token is compared whole, that the time taken tells nothing of it.
     fn admits(&self, shown: Option<&str>) -> bool {
-        let Some(token) = &self.token else { return true };
-        let Some(shown) = shown.and_then(|shown| shown.strip_prefix("Bearer ")) else { return false };
-        let differing = token.bytes().zip(shown.bytes()).fold(0, |differing, (a, b)| differing | (a ^ b));
+        let Some(token) = &self.token else {
+            return true;
+        };
+        let Some(shown) = shown.and_then(|shown| shown.strip_prefix("Bearer ")) else {
+            return false;
+        };
+        let differing = token
+            .bytes()
+            .zip(shown.bytes())
+            .fold(0, |differing, (a, b)| differing | (a ^ b));
         token.len() == shown.len() && std::hint::black_box(differing) == 0
     }
 }
 
-async fn call(instance: Arc<dyn Instance>, replica: &str, method: String, arguments: Data) -> Reply {
+async fn call(
+    instance: Arc<dyn Instance>,
+    replica: &str,
+    method: String,
+    arguments: Data,
+) -> Reply {
     if method.starts_with('_') {
         return Err(ReplicaError::Private(method));
     }
@@ -319,8 +406,12 @@ async fn call(instance: Arc<dyn Instance>, replica: &str, method: String, argume
 
 /// How many numbers these are.
 fn count(ranges: &[Range<u64>]) -> Option<usize> {
-    let lengths = ranges.iter().map(|range| range.end.saturating_sub(range.start));
-    lengths.map(usize::try_from).try_fold(0_usize, |n, length| n.checked_add(length.ok()?))
+    let lengths = ranges
+        .iter()
+        .map(|range| range.end.saturating_sub(range.start));
+    lengths
+        .map(usize::try_from)
+        .try_fold(0_usize, |n, length| n.checked_add(length.ok()?))
 }
 
 fn nothing() -> Reply {
@@ -347,14 +438,18 @@ impl Service<http::Request<Body>> for Front {
                 return Ok(Status::unimplemented(format!("there is only {PATH}")).into_http());
             }
             // Before anything is read of what a stranger sends.
-            let shown = request.headers().get("authorization").and_then(|shown| shown.to_str().ok());
+            let shown = request
+                .headers()
+                .get("authorization")
+                .and_then(|shown| shown.to_str().ok());
             if !front.0.admits(shown) {
                 return Ok(Status::unauthenticated("the token is missing or wrong").into_http());
             }
             let limit = front.0.message_bytes_max;
             // An answer that is too large becomes a short one that says so; so only what is read has tonic's limit.
-            let mut grpc =
-                tonic::server::Grpc::new(Packed).max_decoding_message_size(limit).max_encoding_message_size(usize::MAX);
+            let mut grpc = tonic::server::Grpc::new(Packed)
+                .max_decoding_message_size(limit)
+                .max_encoding_message_size(usize::MAX);
             Ok(grpc.unary(front, request).await)
         })
     }
@@ -372,9 +467,12 @@ impl UnaryService<Bytes> for Front {
             let of = ask.of();
             let reply = desk.answer(ask).await;
             let limit = desk.message_bytes_max;
-            let bytes = packed(&reply, "answer", (&of.0, &of.1), limit)
-                .or_else(|refused| packed(&Reply::Err(refused), "answer", (&of.0, &of.1), usize::MAX));
-            bytes.map(Response::new).map_err(|error| Status::internal(error.to_string()))
+            let bytes = packed(&reply, "answer", (&of.0, &of.1), limit).or_else(|refused| {
+                packed(&Reply::Err(refused), "answer", (&of.0, &of.1), usize::MAX)
+            });
+            bytes
+                .map(Response::new)
+                .map_err(|error| Status::internal(error.to_string()))
         })
     }
 }

@@ -24,9 +24,20 @@ pub(crate) const MESSAGE_BYTES_MAX: usize = 64 << 20;
 pub(crate) enum Ask {
     /// Have exactly these instances of a replica. The client numbers them, and no number twice: those there keep their
     /// state, those missing are built, the others end.
-    Scale { session: String, replica: String, arguments: Data, instances: Vec<Range<u64>> },
+    Scale {
+        session: String,
+        replica: String,
+        arguments: Data,
+        instances: Vec<Range<u64>>,
+    },
     /// Call a method of an instance.
-    Call { session: String, replica: String, instance: u64, method: String, arguments: Data },
+    Call {
+        session: String,
+        replica: String,
+        instance: u64,
+        method: String,
+        arguments: Data,
+    },
     /// End the instances of a replica.
     Shutdown { session: String, replica: String },
 }
@@ -36,7 +47,9 @@ impl Ask {
     pub(crate) fn of(&self) -> (String, String) {
         match self {
             Ask::Scale { replica, .. } => (replica.clone(), "new".to_owned()),
-            Ask::Call { replica, method, .. } => (replica.clone(), method.clone()),
+            Ask::Call {
+                replica, method, ..
+            } => (replica.clone(), method.clone()),
             Ask::Shutdown { replica, .. } => (replica.clone(), "shutdown".to_owned()),
         }
     }
@@ -55,13 +68,24 @@ pub(crate) fn packed(
     let names = || (replica.to_owned(), method.to_owned());
     let bytes = Data::of(message).map_err(|error| {
         let (replica, method) = names();
-        ReplicaError::Answer { replica, method, text: error.to_string() }
+        ReplicaError::Answer {
+            replica,
+            method,
+            text: error.to_string(),
+        }
     })?;
     let bytes = bytes.into_bytes();
     if bytes.len() > limit {
-        let text = format!("the {what} has {} bytes, and `message_bytes_max` is {limit}", bytes.len());
+        let text = format!(
+            "the {what} has {} bytes, and `message_bytes_max` is {limit}",
+            bytes.len()
+        );
         let (replica, method) = names();
-        return Err(ReplicaError::TooLarge { replica, method, text });
+        return Err(ReplicaError::TooLarge {
+            replica,
+            method,
+            text,
+        });
     }
     Ok(bytes.into())
 }

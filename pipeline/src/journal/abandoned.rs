@@ -23,7 +23,10 @@ struct Call {
 
 impl Default for Abandoned {
     fn default() -> Self {
-        Self { calls: Mutex::new(Vec::new()), writing: tokio::sync::Mutex::new(()) }
+        Self {
+            calls: Mutex::new(Vec::new()),
+            writing: tokio::sync::Mutex::new(()),
+        }
     }
 }
 
@@ -35,12 +38,19 @@ impl Abandoned {
     /// Those that had ended when the call of this number was made: for its record they stand in the way that was taken.
     pub(crate) fn before(&self, number: usize) -> Vec<Record> {
         let before = |call: &&Call| call.next <= number;
-        self.calls.with(|calls| calls.iter().filter(before).map(|call| call.record.clone()).collect())
+        self.calls.with(|calls| {
+            calls
+                .iter()
+                .filter(before)
+                .map(|call| call.record.clone())
+                .collect()
+        })
     }
 
     /// The store knows of it, or it has a value after all.
     pub(crate) fn forget(&self, place: &str) {
-        self.calls.with(|calls| calls.retain(|call| call.record.place != place));
+        self.calls
+            .with(|calls| calls.retain(|call| call.record.place != place));
     }
 
     fn add(&self, call: Call) {
@@ -63,7 +73,10 @@ pub(super) struct UnderWay<'a> {
 impl<'a> UnderWay<'a> {
     /// `record`: what is said of it when it is abandoned.
     pub(super) fn begin(birth: &'a Birth, record: &'a Record) -> Self {
-        Self { scope: &birth.scope, record: Some(record) }
+        Self {
+            scope: &birth.scope,
+            record: Some(record),
+        }
     }
 
     pub(super) fn end(mut self) {
@@ -74,7 +87,10 @@ impl<'a> UnderWay<'a> {
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         if let Some(record) = self.record.take() {
-            self.scope.abandoned.add(Call { next: self.scope.next_number(), record: record.clone() });
+            self.scope.abandoned.add(Call {
+                next: self.scope.next_number(),
+                record: record.clone(),
+            });
         }
     }
 }

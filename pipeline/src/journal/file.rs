@@ -51,22 +51,38 @@ impl FileStore {
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = std::path::absolute(path)?;
         let lock = locked(&path)?;
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text)?;
-        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let whole = text
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |end| end + 1);
         let (mut records, mut lines) = (Records::new(), 0);
         for line in text[..whole].split_inclusive(|byte| *byte == b'\n') {
             lines += 1;
             read(line, &mut records).map_err(|error| {
-                io::Error::new(io::ErrorKind::InvalidData, format!("line {lines} of the journal: {error}"))
+                io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!("line {lines} of the journal: {error}"),
+                )
             })?;
         }
         file.set_len(whole as u64)?;
         file.seek(SeekFrom::End(0))?;
         flush_folder(&path)?;
         let file = Mutex::new(Log { file, lines });
-        let open = OpenFile { path, file, records: Mutex::new(records), _lock: lock };
+        let open = OpenFile {
+            path,
+            file,
+            records: Mutex::new(records),
+            _lock: lock,
+        };
         open.compact_if_due()?;
         Ok(FileStore(Arc::new(open)))
     }
@@ -75,9 +91,15 @@ impl FileStore {
 fn locked(path: &Path) -> io::Result<File> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".lock");
-    let lock = OpenOptions::new().write(true).create(true).truncate(false).open(beside)?;
+    let lock = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(beside)?;
     lock.try_lock().map_err(|error| match error {
-        TryLockError::WouldBlock => io::Error::new(io::ErrorKind::ResourceBusy, "this journal is open already"),
+        TryLockError::WouldBlock => {
+            io::Error::new(io::ErrorKind::ResourceBusy, "this journal is open already")
+        }
         TryLockError::Error(error) => error,
     })?;
     Ok(lock)
@@ -104,7 +126,10 @@ fn flush_folder(path: &Path) -> io::Result<()> {
 
 impl OpenFile {
     fn keep(&self, run: String, record: Record) -> io::Result<()> {
-        let text = serde_json::to_string(&Line { run: run.clone(), record: &record })? + "\n";
+        let text = serde_json::to_string(&Line {
+            run: run.clone(),
+            record: &record,
+        })? + "\n";
         self.file.with(|log| {
             log.append(text.as_bytes())?;
             self.records.with(|records| put(records, run, record));
@@ -113,7 +138,9 @@ impl OpenFile {
     }
 
     fn forget(&self, run: &str) -> io::Result<()> {
-        let text = serde_json::to_string(&Forgotten { forgotten: run.to_owned() })? + "\n";
+        let text = serde_json::to_string(&Forgotten {
+            forgotten: run.to_owned(),
+        })? + "\n";
         self.file.with(|log| {
             if self.records.with(|records| records.contains_key(run)) {
                 log.append(text.as_bytes())?;
@@ -127,8 +154,14 @@ impl OpenFile {
     /// Writes the file anew when most of its lines are dead: often enough to be small, seldom enough to cost little.
     fn compact_if_due(&self) -> io::Result<()> {
         self.file.with(|log| {
-            let live = self.records.with(|records| records.values().map(|run| run.len()).sum::<usize>());
-            if log.lines - live > live { self.compact(log, live) } else { Ok(()) }
+            let live = self
+                .records
+                .with(|records| records.values().map(|run| run.len()).sum::<usize>());
+            if log.lines - live > live {
+                self.compact(log, live)
+            } else {
+                Ok(())
+            }
         })
     }
 
@@ -146,8 +179,17 @@ impl OpenFile {
 
 fn text(records: &Records) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
-    for (run, record) in records.iter().flat_map(|(run, records)| records.values().map(move |record| (run, record))) {
-        serde_json::to_writer(&mut text, &Line { run: run.clone(), record })?;
+    for (run, record) in records
+        .iter()
+        .flat_map(|(run, records)| records.values().map(move |record| (run, record)))
+    {
+        serde_json::to_writer(
+            &mut text,
+            &Line {
+                run: run.clone(),
+                record,
+            },
+        )?;
         text.push(b'\n');
     }
     Ok(text)
@@ -156,12 +198,15 @@ fn text(records: &Records) -> io::Result<Vec<u8>> {
 impl Log {
     fn append(&mut self, text: &[u8]) -> io::Result<()> {
         let end = self.file.stream_position()?;
-        self.file.write_all(text).and_then(|()| self.file.sync_data()).or_else(|error| {
-            // Half a line must not have the next one behind it.
-            self.file.set_len(end)?;
-            self.file.seek(SeekFrom::Start(end))?;
-            Err(error)
-        })?;
+        self.file
+            .write_all(text)
+            .and_then(|()| self.file.sync_data())
+            .or_else(|error| {
+                // Half a line must not have the next one behind it.
+                self.file.set_len(end)?;
+                self.file.seek(SeekFrom::Start(end))?;
+                Err(error)
+            })?;
         self.lines += 1;
         Ok(())
     }

@@ -78,22 +78,34 @@ pub fn register_backend(name: impl Into<String>, factory: Factory) {
     FURTHER.with(|further| further.insert(name.into(), factory));
 }
 
-pub(crate) fn by_name(name: &str, options: &serde_json::Value) -> Result<Arc<dyn Backend>, ReplicaError> {
+pub(crate) fn by_name(
+    name: &str,
+    options: &serde_json::Value,
+) -> Result<Arc<dyn Backend>, ReplicaError> {
     let mut known = FURTHER.with(|further| further.clone());
     known.insert("local".to_owned(), local);
     #[cfg(feature = "grpc")]
     known.insert("grpc".to_owned(), crate::grpc::client::backend);
     match known.get(name) {
         Some(factory) => factory(options),
-        None => Err(ReplicaError::UnknownBackend { name: name.to_owned(), known: known.into_keys().collect() }),
+        None => Err(ReplicaError::UnknownBackend {
+            name: name.to_owned(),
+            known: known.into_keys().collect(),
+        }),
     }
 }
 
 fn local(options: &serde_json::Value) -> Result<Arc<dyn Backend>, ReplicaError> {
     match options.as_object() {
         Some(options) if !options.is_empty() => {
-            let text = format!("it has none, and was given {}", options.keys().cloned().collect::<Vec<_>>().join(", "));
-            Err(ReplicaError::Options { backend: "local".to_owned(), text })
+            let text = format!(
+                "it has none, and was given {}",
+                options.keys().cloned().collect::<Vec<_>>().join(", ")
+            );
+            Err(ReplicaError::Options {
+                backend: "local".to_owned(),
+                text,
+            })
         }
         _ => Ok(Arc::new(Local)),
     }
@@ -101,7 +113,11 @@ fn local(options: &serde_json::Value) -> Result<Arc<dyn Backend>, ReplicaError> 
 
 /// Reads the arguments of a call.
 #[doc(hidden)]
-pub fn arguments<T: DeserializeOwned>(replica: &str, method: &str, data: &Data) -> Result<T, ReplicaError> {
+pub fn arguments<T: DeserializeOwned>(
+    replica: &str,
+    method: &str,
+    data: &Data,
+) -> Result<T, ReplicaError> {
     data.read().map_err(|error| ReplicaError::Arguments {
         replica: replica.to_owned(),
         method: method.to_owned(),
@@ -110,7 +126,11 @@ pub fn arguments<T: DeserializeOwned>(replica: &str, method: &str, data: &Data) 
 }
 
 /// Writes the arguments of a call.
-pub(crate) fn packed(replica: &str, method: &str, values: &impl Serialize) -> Result<Data, ReplicaError> {
+pub(crate) fn packed(
+    replica: &str,
+    method: &str,
+    values: &impl Serialize,
+) -> Result<Data, ReplicaError> {
     Data::of(values).map_err(|error| ReplicaError::Arguments {
         replica: replica.to_owned(),
         method: method.to_owned(),
@@ -131,6 +151,14 @@ pub fn answer<T: Serialize>(replica: &str, method: &str, value: &T) -> Result<Da
 /// There is no such method.
 #[doc(hidden)]
 pub fn unknown_method(spec: &Spec, method: String) -> ReplicaError {
-    let known = spec.methods.iter().map(|known| (*known).to_owned()).collect();
-    ReplicaError::UnknownMethod { replica: spec.name.to_owned(), method, known }
+    let known = spec
+        .methods
+        .iter()
+        .map(|known| (*known).to_owned())
+        .collect();
+    ReplicaError::UnknownMethod {
+        replica: spec.name.to_owned(),
+        method,
+        known,
+    }
 }

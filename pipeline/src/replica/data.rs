@@ -37,7 +37,9 @@ impl Data {
             .with_struct_map()
             .with_human_readable()
             .with_bytes(BytesMode::ForceAll);
-        value.serialize(&mut writer).map_err(|error| DataError(error.to_string()))?;
+        value
+            .serialize(&mut writer)
+            .map_err(|error| DataError(error.to_string()))?;
         Ok(Data(bytes))
     }
 

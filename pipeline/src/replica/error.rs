@@ -30,7 +30,9 @@ pub enum ReplicaError {
         candidates: Vec<String>,
     },
     /// Nothing to build it from.
-    #[error("`{0}` is built from arguments and none are known: call `deploy` or `remember` with them first")]
+    #[error(
+        "`{0}` is built from arguments and none are known: call `deploy` or `remember` with them first"
+    )]
     NoArguments(String),
     /// Arguments of another shape.
     #[error("the arguments of `{replica}::{method}` do not decode: {text}")]
@@ -140,14 +142,17 @@ pub enum ReplicaError {
     #[error("{0} refuses the token")]
     Refused(String),
     /// One block at a time.
-    #[error("this manager is in a `runtime` block already: end it first, or use a manager of your own")]
+    #[error(
+        "this manager is in a `runtime` block already: end it first, or use a manager of your own"
+    )]
     BlockIsOpen,
 }
 
 /// Two are equal that say the same: all they hold is in it, but for a method's own error, which may be of any type.
 impl PartialEq for ReplicaError {
     fn eq(&self, other: &Self) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other) && self.to_string() == other.to_string()
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+            && self.to_string() == other.to_string()
     }
 }
 

@@ -40,7 +40,10 @@ pub struct Config {
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let options = self.options.keys().collect::<Vec<_>>();
-        f.debug_struct("Config").field("backend", &self.backend).field("options", &options).finish()
+        f.debug_struct("Config")
+            .field("backend", &self.backend)
+            .field("options", &options)
+            .finish()
     }
 }
 
@@ -57,7 +60,10 @@ impl Default for Config {
 impl Config {
     /// This backend, without options.
     pub fn new(backend: impl Into<String>) -> Self {
-        Config { backend: backend.into(), options: Map::new() }
+        Config {
+            backend: backend.into(),
+            options: Map::new(),
+        }
     }
 
     /// One more option.
@@ -91,7 +97,13 @@ impl Manager {
     /// A manager with the local backend.
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Self {
-        Manager { state: Mutex::new(State { backend: None, block_is_open: false }), instances_max: 1000 }
+        Manager {
+            state: Mutex::new(State {
+                backend: None,
+                block_is_open: false,
+            }),
+            instances_max: 1000,
+        }
     }
 
     /// One of its replicas has at most this many instances, wherever they live; 1,000 if not said.
@@ -114,8 +126,12 @@ impl Manager {
 
     /// The replicas registered here, by their full names.
     pub fn replicas(&'static self) -> Vec<&'static Pool> {
-        let declared = inventory::iter::<Declared>.into_iter().map(|declared| (declared.0)());
-        let mut mine = declared.filter(|pool| std::ptr::eq(pool.manager(), self)).collect::<Vec<_>>();
+        let declared = inventory::iter::<Declared>
+            .into_iter()
+            .map(|declared| (declared.0)());
+        let mut mine = declared
+            .filter(|pool| std::ptr::eq(pool.manager(), self))
+            .collect::<Vec<_>>();
         mine.sort_by_key(|pool| pool.spec().name);
         mine
     }
@@ -129,14 +145,20 @@ impl Manager {
             let known = names(&all);
             all.retain(|pool| pool.spec().short_name() == name);
             if all.is_empty() {
-                return Err(ReplicaError::Unknown { name: name.to_owned(), known });
+                return Err(ReplicaError::Unknown {
+                    name: name.to_owned(),
+                    known,
+                });
             }
         } else {
             all = exact;
         }
         match all.as_slice() {
             [one] => Ok(one),
-            several => Err(ReplicaError::Ambiguous { name: name.to_owned(), candidates: names(several) }),
+            several => Err(ReplicaError::Ambiguous {
+                name: name.to_owned(),
+                candidates: names(several),
+            }),
         }
     }
 
@@ -159,7 +181,11 @@ impl Manager {
 
     /// Runs `work` with every replica of this manager deployed by `config`, and ends them all when it is over: by a
     /// result, an error, a panic or because it is dropped. Then the backend is what it was. See [`runtime`].
-    pub async fn runtime<F: Future>(&'static self, config: Config, work: F) -> Result<F::Output, ReplicaError> {
+    pub async fn runtime<F: Future>(
+        &'static self,
+        config: Config,
+        work: F,
+    ) -> Result<F::Output, ReplicaError> {
         let block = Block::open(self, config.open()?)?;
         self.deploy_all().await?;
         let output = work.await;
@@ -168,7 +194,9 @@ impl Manager {
     }
 
     pub(crate) fn backend(&self) -> Arc<dyn Backend> {
-        self.state.with(|state| state.backend.clone()).unwrap_or_else(|| Arc::new(Local))
+        self.state
+            .with(|state| state.backend.clone())
+            .unwrap_or_else(|| Arc::new(Local))
     }
 
     pub(crate) fn limit(&self) -> usize {
@@ -177,7 +205,10 @@ impl Manager {
 }
 
 fn names(pools: &[&Pool]) -> Vec<String> {
-    pools.iter().map(|pool| pool.spec().name.to_owned()).collect()
+    pools
+        .iter()
+        .map(|pool| pool.spec().name.to_owned())
+        .collect()
 }
 
 /// Runs `work` with every replica of the standard manager deployed first and shut down always.

@@ -45,7 +45,13 @@ impl Spec {
         methods: &'static [&'static str],
         construct: fn(Data) -> Eventually<Arc<dyn Instance>>,
     ) -> Self {
-        Spec { name, n, pick, methods, construct }
+        Spec {
+            name,
+            n,
+            pick,
+            methods,
+            construct,
+        }
     }
 
     /// The type's own name, without the path.
@@ -116,13 +122,15 @@ impl Pool {
     /// Remembers what instances are to be built from. Changes nothing that is deployed.
     pub fn remember(&self, arguments: &impl Serialize) -> Result<(), ReplicaError> {
         let data = backend::packed(self.spec.name, "new", arguments)?;
-        self.deployed.with(|deployed| deployed.arguments = Some(data));
+        self.deployed
+            .with(|deployed| deployed.arguments = Some(data));
         Ok(())
     }
 
     /// Makes the instances from these arguments, and remembers them. If they are there already, nothing changes.
     pub async fn deploy(&'static self, arguments: &impl Serialize) -> Result<(), ReplicaError> {
-        self.deploy_data(backend::packed(self.spec.name, "new", arguments)?).await
+        self.deploy_data(backend::packed(self.spec.name, "new", arguments)?)
+            .await
     }
 
     pub(crate) async fn deploy_data(&'static self, arguments: Data) -> Result<(), ReplicaError> {
@@ -130,14 +138,19 @@ impl Pool {
         if self.deployed() > 0 {
             return Ok(());
         }
-        self.deployed.with(|deployed| deployed.arguments = Some(arguments));
+        self.deployed
+            .with(|deployed| deployed.arguments = Some(arguments));
         self.bring_to(self.spec.n).await
     }
 
     /// Makes the instances, if they are not there, from what is remembered.
     pub async fn deploy_remembered(&'static self) -> Result<(), ReplicaError> {
         let _change = self.change.lock().await;
-        if self.deployed() > 0 { Ok(()) } else { self.bring_to(self.spec.n).await }
+        if self.deployed() > 0 {
+            Ok(())
+        } else {
+            self.bring_to(self.spec.n).await
+        }
     }
 
     /// Makes more instances, or ends the last ones. The others keep their state. One that is scaled away is handed to nobody
@@ -173,10 +186,17 @@ impl Pool {
             _ if deployed.instances.is_empty() => None,
             Pick::RoundRobin => {
                 let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-                deployed.instances.get(turn % deployed.instances.len()).cloned()
+                deployed
+                    .instances
+                    .get(turn % deployed.instances.len())
+                    .cloned()
             }
             // Who holds an instance holds a reference: nothing else needs to be counted.
-            Pick::LeastBusy => deployed.instances.iter().min_by_key(|instance| Arc::strong_count(instance)).cloned(),
+            Pick::LeastBusy => deployed
+                .instances
+                .iter()
+                .min_by_key(|instance| Arc::strong_count(instance))
+                .cloned(),
         })
     }
 
@@ -186,7 +206,10 @@ impl Pool {
         self.turn.store(0, Ordering::Relaxed);
         let (instances, ending) = self.deployed.with(|deployed| {
             deployed.forgotten.extend(deployed.backend.take());
-            (std::mem::take(&mut deployed.instances), !deployed.forgotten.is_empty())
+            (
+                std::mem::take(&mut deployed.instances),
+                !deployed.forgotten.is_empty(),
+            )
         });
         drop(instances); // not under the lock: their cleanup is not ours
         ending
@@ -208,9 +231,16 @@ impl Pool {
     async fn end(&'static self) -> Result<(), ReplicaError> {
         let mut result = Ok(());
         // Taken out of the list when it is done: whoever is cancelled here leaves it to the next.
-        while let Some(backend) = self.deployed.with(|deployed| deployed.forgotten.first().cloned()) {
+        while let Some(backend) = self
+            .deployed
+            .with(|deployed| deployed.forgotten.first().cloned())
+        {
             result = result.and(backend.shutdown(&self.spec).await);
-            self.deployed.with(|deployed| deployed.forgotten.retain(|other| !Arc::ptr_eq(other, &backend)));
+            self.deployed.with(|deployed| {
+                deployed
+                    .forgotten
+                    .retain(|other| !Arc::ptr_eq(other, &backend))
+            });
         }
         result
     }
@@ -218,7 +248,11 @@ impl Pool {
     async fn bring_to(&'static self, n: usize) -> Result<(), ReplicaError> {
         let limit = self.manager().limit();
         if n > limit {
-            return Err(ReplicaError::TooMany { replica: self.spec.name.to_owned(), n, limit });
+            return Err(ReplicaError::TooMany {
+                replica: self.spec.name.to_owned(),
+                n,
+                limit,
+            });
         }
         while !self.try_bring_to(n).await? {}
         Ok(())
@@ -228,16 +262,22 @@ impl Pool {
     async fn try_bring_to(&'static self, n: usize) -> Result<bool, ReplicaError> {
         self.deployed.with(|deployed| {
             // Begun by a backend that is not configured any more, and never finished.
-            let elsewhere = |begun: &mut Arc<dyn Backend>| !Arc::ptr_eq(begun, &self.manager().backend());
+            let elsewhere =
+                |begun: &mut Arc<dyn Backend>| !Arc::ptr_eq(begun, &self.manager().backend());
             if deployed.instances.is_empty() {
-                deployed.forgotten.extend(deployed.backend.take_if(elsewhere));
+                deployed
+                    .forgotten
+                    .extend(deployed.backend.take_if(elsewhere));
             }
         });
         self.end_or_say().await;
         let (arguments, existing, backend) = self.deployed.with(|deployed| {
             // Noted before it is asked: whoever is cancelled here must still find where to shut down. And looked up under
             // this lock: a block that begins replaces the backend first, and then has this pool forget what it notes.
-            let backend = deployed.backend.get_or_insert_with(|| self.manager().backend()).clone();
+            let backend = deployed
+                .backend
+                .get_or_insert_with(|| self.manager().backend())
+                .clone();
             let existing = deployed.instances.clone();
             deployed.instances.truncate(n); // `existing` has them still; but nobody is handed one that is about to end
             (deployed.arguments.clone(), existing, backend)
@@ -263,9 +303,9 @@ impl Pool {
     fn without_arguments(&self, error: ReplicaError) -> ReplicaError {
         let none_given = self.deployed.with(|deployed| deployed.arguments.is_none());
         match error {
-            ReplicaError::Arguments { replica, method, .. } if none_given && method == "new" => {
-                ReplicaError::NoArguments(replica)
-            }
+            ReplicaError::Arguments {
+                replica, method, ..
+            } if none_given && method == "new" => ReplicaError::NoArguments(replica),
             error => error,
         }
     }

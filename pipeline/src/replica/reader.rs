@@ -2,7 +2,9 @@
 //! `Vec<u8>` expect: an untagged enum may take bytes for a text.
 
 use serde::de::value::{BorrowedStrDeserializer, SeqDeserializer};
-use serde::de::{DeserializeSeed, EnumAccess, Error as _, MapAccess, SeqAccess, VariantAccess, Visitor};
+use serde::de::{
+    DeserializeSeed, EnumAccess, Error as _, MapAccess, SeqAccess, VariantAccess, Visitor,
+};
 use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 
 use crate::replica::data::DataError;
@@ -32,14 +34,24 @@ enum Item<'de> {
 
 /// Reads the one value that this is.
 pub(crate) fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, DataError> {
-    let mut reader = Reader { rest: bytes, depth: 0 };
+    let mut reader = Reader {
+        rest: bytes,
+        depth: 0,
+    };
     let value = T::deserialize(&mut reader)?;
-    if reader.rest.is_empty() { Ok(value) } else { Err(DataError::custom("there is more than one value")) }
+    if reader.rest.is_empty() {
+        Ok(value)
+    } else {
+        Err(DataError::custom("there is more than one value"))
+    }
 }
 
 impl<'de> Reader<'de> {
     fn take(&mut self, n: usize) -> Result<&'de [u8], DataError> {
-        let (taken, rest) = self.rest.split_at_checked(n).ok_or_else(|| DataError::custom("it ends too early"))?;
+        let (taken, rest) = self
+            .rest
+            .split_at_checked(n)
+            .ok_or_else(|| DataError::custom("it ends too early"))?;
         self.rest = rest;
         Ok(taken)
     }
@@ -51,11 +63,16 @@ impl<'de> Reader<'de> {
 
     /// A length or a number of so many bytes.
     fn number(&mut self, bytes: usize) -> Result<u64, DataError> {
-        Ok(self.take(bytes)?.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+        Ok(self
+            .take(bytes)?
+            .iter()
+            .fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
     fn text(&mut self, length: usize) -> Result<Item<'de>, DataError> {
-        std::str::from_utf8(self.take(length)?).map(Item::Text).map_err(DataError::custom)
+        std::str::from_utf8(self.take(length)?)
+            .map(Item::Text)
+            .map_err(DataError::custom)
     }
 
     fn next(&mut self) -> Result<Item<'de>, DataError> {
@@ -85,18 +102,29 @@ impl<'de> Reader<'de> {
             0xdc | 0xdd => Item::List(self.number(2 << (marker - 0xdc))? as usize),
             0xde | 0xdf => Item::Map(self.number(2 << (marker - 0xde))? as usize),
             0xe0..=0xff => Item::Signed(i64::from(marker as i8)),
-            0xc1 | 0xc7..=0xc9 | 0xd4..=0xd8 => return Err(DataError::custom("nothing we write begins like this")),
+            0xc1 | 0xc7..=0xc9 | 0xd4..=0xd8 => {
+                return Err(DataError::custom("nothing we write begins like this"));
+            }
         })
     }
 
     /// What comes next, without taking it.
     fn peek(&self) -> Result<Item<'de>, DataError> {
-        Reader { rest: self.rest, depth: 0 }.next()
+        Reader {
+            rest: self.rest,
+            depth: 0,
+        }
+        .next()
     }
 
-    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, DataError>) -> Result<T, DataError> {
+    fn deeper<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, DataError>,
+    ) -> Result<T, DataError> {
         if self.depth == DEPTH_MAX {
-            return Err(DataError::custom(format_args!("it is nested more than {DEPTH_MAX} deep")));
+            return Err(DataError::custom(format_args!(
+                "it is nested more than {DEPTH_MAX} deep"
+            )));
         }
         self.depth += 1;
         let value = read(self)?; // after an error nothing more is read
@@ -115,7 +143,10 @@ impl<'de> Reader<'de> {
             let value = read(&mut several)?;
             match several.left {
                 0 => Ok(value),
-                left => Err(DataError::custom(format_args!("{n} values, and only {} were expected", n - left))),
+                left => Err(DataError::custom(format_args!(
+                    "{n} values, and only {} were expected",
+                    n - left
+                ))),
             }
         })
     }
@@ -167,12 +198,20 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &str, visitor: V) -> Result<V::Value, DataError> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &str,
+        visitor: V,
+    ) -> Result<V::Value, DataError> {
         visitor.visit_newtype_struct(self)
     }
 
     /// Written as a list of nothing.
-    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &str, visitor: V) -> Result<V::Value, DataError> {
+    fn deserialize_unit_struct<V: Visitor<'de>>(
+        self,
+        _: &str,
+        visitor: V,
+    ) -> Result<V::Value, DataError> {
         match self.peek()? {
             Item::List(0) => {
                 self.next()?;
@@ -183,7 +222,12 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 
     /// A name, or a map of one name to what the variant holds.
-    fn deserialize_enum<V: Visitor<'de>>(self, _: &str, _: &[&str], visitor: V) -> Result<V::Value, DataError> {
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &str,
+        _: &[&str],
+        visitor: V,
+    ) -> Result<V::Value, DataError> {
         match self.next()? {
             Item::Text(name) => visitor.visit_enum(BorrowedStrDeserializer::new(name)),
             Item::Map(1) => self.deeper(|reader| visitor.visit_enum(reader)),
@@ -227,7 +271,10 @@ struct Several<'a, 'de> {
 impl<'de> SeqAccess<'de> for &mut Several<'_, 'de> {
     type Error = DataError;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, DataError> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, DataError> {
         if self.left == 0 {
             return Ok(None);
         }
@@ -243,7 +290,10 @@ impl<'de> SeqAccess<'de> for &mut Several<'_, 'de> {
 impl<'de> MapAccess<'de> for &mut Several<'_, 'de> {
     type Error = DataError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, DataError> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, DataError> {
         self.next_element_seed(seed)
     }
 
@@ -281,7 +331,11 @@ impl<'de> VariantAccess<'de> for &mut Reader<'de> {
         self.deserialize_any(visitor)
     }
 
-    fn struct_variant<V: Visitor<'de>>(self, _: &[&str], visitor: V) -> Result<V::Value, DataError> {
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _: &[&str],
+        visitor: V,
+    ) -> Result<V::Value, DataError> {
         self.deserialize_any(visitor)
     }
 }

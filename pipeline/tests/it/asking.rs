@@ -48,13 +48,19 @@ async fn t2_01_t2_02_t2_03_d2_20_to_d2_23_every_form_of_reading_gives_the_same()
 fn d2_07_blocking_forms_give_the_same() {
     let context = || double(add_one(Context::new(5)));
     assert_eq!(context().blocking_data().unwrap(), 12);
-    assert_eq!(context().blocking_run().unwrap().blocking_data().unwrap(), 12);
+    assert_eq!(
+        context().blocking_run().unwrap().blocking_data().unwrap(),
+        12
+    );
     assert_eq!(block_on(async { context().await }).unwrap().unwrap(), 12);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn t2_36_d2_08_a_blocking_read_works_in_a_multi_threaded_runtime() {
-    assert_eq!(double(add_one(Context::new(5))).blocking_data().unwrap(), 12);
+    assert_eq!(
+        double(add_one(Context::new(5))).blocking_data().unwrap(),
+        12
+    );
     let inside_a_node = tokio::spawn(async { add_one(Context::new(1)).blocking_data().unwrap() });
     assert_eq!(inside_a_node.await.unwrap(), 2);
 }
@@ -63,15 +69,26 @@ async fn t2_36_d2_08_a_blocking_read_works_in_a_multi_threaded_runtime() {
 async fn t2_36_d2_08_a_blocking_read_on_the_only_thread_says_what_to_do() {
     let context = add_one(Context::new(1));
     let refused = context.blocking_data().unwrap_err();
-    assert_eq!(refused.cause().downcast_ref(), Some(&Refusal::WouldDeadlock));
+    assert_eq!(
+        refused.cause().downcast_ref(),
+        Some(&Refusal::WouldDeadlock)
+    );
     assert!(refused.to_string().contains(".data().await"), "{refused}");
     assert_eq!(context.data().await.unwrap(), 2, "and the async form works");
 }
 
 #[test]
 fn reading_without_any_runtime_says_what_to_do() {
-    let refused = futures_util::future::FutureExt::now_or_never(Box::pin(async { add_one(Context::new(1)).await }));
-    assert!(refused.unwrap().unwrap_err().to_string().contains("blocking_data()"));
+    let refused = futures_util::future::FutureExt::now_or_never(Box::pin(async {
+        add_one(Context::new(1)).await
+    }));
+    assert!(
+        refused
+            .unwrap()
+            .unwrap_err()
+            .to_string()
+            .contains("blocking_data()")
+    );
 }
 
 #[tokio::test]
@@ -88,7 +105,11 @@ async fn t2_05_t2_06_d2_05_d2_26_only_the_chosen_side_runs() {
     let (high, low) = (counter(), counter());
     for (start, expected) in [(10, 12), (2, 3)] {
         let n = add_one(Context::new(start));
-        let side = if n.data().await.unwrap() > 5 { counted(n, high.clone()) } else { n };
+        let side = if n.data().await.unwrap() > 5 {
+            counted(n, high.clone())
+        } else {
+            n
+        };
         assert_eq!(side.await.unwrap(), expected);
     }
     assert_eq!((count(&high), count(&low)), (1, 0));
@@ -200,8 +221,15 @@ async fn d2_29_a_node_may_call_nodes_and_await_them() {
 
 #[tokio::test]
 async fn d2_59_repeat_until_is_a_function() {
-    let reached = repeat_until(Context::new(0), add_one, |n| *n >= 3, 10).await.unwrap();
+    let reached = repeat_until(Context::new(0), add_one, |n| *n >= 3, 10)
+        .await
+        .unwrap();
     assert_eq!(reached.await.unwrap(), 3);
-    let refused = repeat_until(Context::new(0), add_one, |n| *n >= 3, 2).await.unwrap_err();
-    assert_eq!(refused.cause().downcast_ref(), Some(&Refusal::LimitReached(2)));
+    let refused = repeat_until(Context::new(0), add_one, |n| *n >= 3, 2)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        refused.cause().downcast_ref(),
+        Some(&Refusal::LimitReached(2))
+    );
 }

@@ -19,12 +19,21 @@ async fn slowly(n: u64) -> u64 {
 
 #[node]
 async fn nested(n: u64) -> Result<u64, NodeExecutionError> {
-    if n == 0 { Ok(0) } else { nested(Context::new(n - 1)).blocking_data().map(|below| below + 1) }
+    if n == 0 {
+        Ok(0)
+    } else {
+        nested(Context::new(n - 1))
+            .blocking_data()
+            .map(|below| below + 1)
+    }
 }
 
 #[node]
 async fn once_open(n: u64, mut gate: watch::Receiver<bool>) -> Result<u64, String> {
-    gate.wait_for(|open| *open).await.map(|_| n).map_err(|error| error.to_string())
+    gate.wait_for(|open| *open)
+        .await
+        .map(|_| n)
+        .map_err(|error| error.to_string())
 }
 
 /// Does this on a thread of its own, and fails where it would hang.
@@ -35,7 +44,11 @@ fn within_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
 }
 
 fn multi_thread(workers: usize) -> Runtime {
-    Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
+    Builder::new_multi_thread()
+        .worker_threads(workers)
+        .enable_all()
+        .build()
+        .unwrap()
 }
 
 fn current_thread() -> Runtime {
@@ -54,12 +67,24 @@ fn more_blocking_reads_at_once_than_a_runtime_has_threads_all_end() {
         let right = within_time(move || {
             let time = Duration::from_millis(time);
             let mut builder = Builder::new_multi_thread();
-            let runtime = builder.worker_threads(2).max_blocking_threads(threads).enable_all().build().unwrap();
+            let runtime = builder
+                .worker_threads(2)
+                .max_blocking_threads(threads)
+                .enable_all()
+                .build()
+                .unwrap();
             runtime.block_on(async {
                 let timer = tokio::spawn(tokio::time::sleep(time));
-                let read = |n| tokio::spawn(async move { for_a_while(Context::new(n), time).blocking_data() });
+                let read = |n| {
+                    tokio::spawn(async move { for_a_while(Context::new(n), time).blocking_data() })
+                };
                 let mut right = 0;
-                for (n, done) in (0..reads).map(read).collect::<Vec<_>>().into_iter().enumerate() {
+                for (n, done) in (0..reads)
+                    .map(read)
+                    .collect::<Vec<_>>()
+                    .into_iter()
+                    .enumerate()
+                {
                     right += usize::from(done.await.unwrap().unwrap() == n as u64 + 1);
                 }
                 timer.await.unwrap();
@@ -74,7 +99,11 @@ fn more_blocking_reads_at_once_than_a_runtime_has_threads_all_end() {
 #[test]
 fn reads_that_leave_their_runtime_no_thread_are_refused_and_the_others_end() {
     let ended = within_time(|| {
-        let runtime = Builder::new_multi_thread().worker_threads(1).max_blocking_threads(2).enable_all().build();
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .max_blocking_threads(2)
+            .enable_all()
+            .build();
         runtime.unwrap().block_on(async {
             let (open, gate) = watch::channel(false);
             let context = once_open(Context::new(7), gate);
@@ -93,7 +122,11 @@ fn reads_that_leave_their_runtime_no_thread_are_refused_and_the_others_end() {
     });
     assert!(ended.iter().any(Result::is_ok), "{ended:?}");
     for refused in ended.into_iter().filter_map(Result::err) {
-        assert_eq!(refused.cause().downcast_ref(), Some(&Refusal::NoThread), "{refused}");
+        assert_eq!(
+            refused.cause().downcast_ref(),
+            Some(&Refusal::NoThread),
+            "{refused}"
+        );
     }
 }
 
@@ -104,8 +137,9 @@ fn the_control_a_runtime_with_threads_enough_refuses_none_of_them() {
         multi_thread(1).block_on(async {
             let (open, gate) = watch::channel(false);
             let context = once_open(Context::new(7), gate);
-            let reads =
-                (0..4).map(|_| context.clone()).map(|context| tokio::spawn(async move { context.blocking_data() }));
+            let reads = (0..4)
+                .map(|_| context.clone())
+                .map(|context| tokio::spawn(async move { context.blocking_data() }));
             let reads = reads.collect::<Vec<_>>();
             tokio::spawn(async move { open.send(true) });
             for done in reads {
@@ -121,18 +155,27 @@ fn a_blocking_read_in_a_local_set_works_or_is_refused_and_never_panics() {
     let (in_it, spawned) = within_time(|| {
         let local = LocalSet::new();
         local.block_on(&multi_thread(1), async {
-            let spawned = tokio::task::spawn_local(async { slowly(Context::new(1)).blocking_data() });
-            (slowly(Context::new(1)).blocking_data(), spawned.await.unwrap())
+            let spawned =
+                tokio::task::spawn_local(async { slowly(Context::new(1)).blocking_data() });
+            (
+                slowly(Context::new(1)).blocking_data(),
+                spawned.await.unwrap(),
+            )
         })
     });
     assert_eq!((in_it.unwrap(), spawned.unwrap()), (2, 2));
     let refused = within_time(|| {
         let local = LocalSet::new();
         local.block_on(&current_thread(), async {
-            tokio::task::spawn_local(async { slowly(Context::new(1)).blocking_data() }).await.unwrap()
+            tokio::task::spawn_local(async { slowly(Context::new(1)).blocking_data() })
+                .await
+                .unwrap()
         })
     });
-    assert_eq!(refused.unwrap_err().cause().downcast_ref(), Some(&Refusal::WouldDeadlock));
+    assert_eq!(
+        refused.unwrap_err().cause().downcast_ref(),
+        Some(&Refusal::WouldDeadlock)
+    );
 }
 
 #[test]
@@ -146,7 +189,9 @@ fn a_thread_for_blocking_work_may_block_whatever_its_runtime_is() {
             }
             let alone = runtime.block_on(reading).unwrap();
             let beside = runtime.block_on(async {
-                tokio::task::spawn_blocking(|| slowly(Context::new(2)).blocking_data()).await.unwrap()
+                tokio::task::spawn_blocking(|| slowly(Context::new(2)).blocking_data())
+                    .await
+                    .unwrap()
             });
             (alone, beside)
         });
@@ -167,10 +212,16 @@ fn a_thread_that_only_entered_a_runtime_may_block() {
 
 #[test]
 fn bodies_that_block_on_each_other_end() {
-    assert_eq!(within_time(|| nested(Context::new(60)).blocking_data()).unwrap(), 60);
+    assert_eq!(
+        within_time(|| nested(Context::new(60)).blocking_data()).unwrap(),
+        60
+    );
     let in_a_runtime = within_time(|| {
-        multi_thread(2)
-            .block_on(async { tokio::spawn(async { nested(Context::new(60)).blocking_data() }).await.unwrap() })
+        multi_thread(2).block_on(async {
+            tokio::spawn(async { nested(Context::new(60)).blocking_data() })
+                .await
+                .unwrap()
+        })
     });
     assert_eq!(in_a_runtime.unwrap(), 60);
 }

@@ -54,10 +54,16 @@ async fn d2_03_d2_04_d2_14_d2_15_building_runs_nothing_and_reading_runs_what_is_
 fn t2_18_d2_06_pending_names_are_read_without_running() {
     let context = double(add_one(Context::new(5)));
     assert_eq!(context.pending(), ["add_one", "double"]);
-    assert_eq!(format!("{context:?}"), r#"Context { node: "double", pending: ["add_one", "double"] }"#);
+    assert_eq!(
+        format!("{context:?}"),
+        r#"Context { node: "double", pending: ["add_one", "double"] }"#
+    );
     assert!(context.is_pending());
     assert_eq!(context.blocking_data().unwrap(), 12);
-    assert_eq!(format!("{context:?}"), r#"Context { node: "double", pending: [] }"#);
+    assert_eq!(
+        format!("{context:?}"),
+        r#"Context { node: "double", pending: [] }"#
+    );
 }
 
 #[test]
@@ -81,7 +87,14 @@ async fn t2_19_d2_16_two_roots_are_two_parents() {
     let sum = add(Context::new(10), Context::new(20));
     let graph = sum.graph();
     assert_eq!(graph.edges, [(0, 2), (1, 2)]);
-    assert_eq!(graph.nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>(), ["value", "value", "add"]);
+    assert_eq!(
+        graph
+            .nodes
+            .iter()
+            .map(|node| node.name.as_str())
+            .collect::<Vec<_>>(),
+        ["value", "value", "add"]
+    );
     assert_eq!(sum.await.unwrap(), 30);
 }
 
@@ -92,10 +105,29 @@ fn d2_09_the_graph_matches_the_calls_and_is_exported() {
     let context = add(double(&base), &base);
     let graph = context.graph();
     assert_eq!(graph.edges, [(0, 1), (1, 2), (2, 3), (1, 3)]);
-    let states = graph.nodes.iter().map(|node| node.state).collect::<Vec<_>>();
-    assert_eq!(states, [NodeState::Given, NodeState::Done, NodeState::Pending, NodeState::Pending]);
-    assert_eq!(graph.to_json()["nodes"][2], serde_json::json!({"id": 2, "name": "double", "state": "pending"}));
-    assert!(graph.to_dot().contains("2 [label=\"double\", style=dashed];"));
+    let states = graph
+        .nodes
+        .iter()
+        .map(|node| node.state)
+        .collect::<Vec<_>>();
+    assert_eq!(
+        states,
+        [
+            NodeState::Given,
+            NodeState::Done,
+            NodeState::Pending,
+            NodeState::Pending
+        ]
+    );
+    assert_eq!(
+        graph.to_json()["nodes"][2],
+        serde_json::json!({"id": 2, "name": "double", "state": "pending"})
+    );
+    assert!(
+        graph
+            .to_dot()
+            .contains("2 [label=\"double\", style=dashed];")
+    );
     assert!(graph.to_dot().contains("1 -> 3;"));
     assert!(graph.to_mermaid().contains("3([\"add\"])"));
     assert_eq!(context.pending_count(), 2, "drawing it runs nothing");
@@ -105,11 +137,26 @@ fn d2_09_the_graph_matches_the_calls_and_is_exported() {
 fn a_value_that_was_taken_from_another_shows_where_it_is_from() {
     let base = add_one(Context::new(1));
     let part = base.taken(base.blocking_data().unwrap() - 1);
-    assert_eq!((part.is_pending(), part.name(), part.pending_count()), (false, "value", 0));
+    assert_eq!(
+        (part.is_pending(), part.name(), part.pending_count()),
+        (false, "value", 0)
+    );
     let graph = double(&part).graph();
-    let nodes = graph.nodes.iter().map(|node| (node.name.as_str(), node.state)).collect::<Vec<_>>();
+    let nodes = graph
+        .nodes
+        .iter()
+        .map(|node| (node.name.as_str(), node.state))
+        .collect::<Vec<_>>();
     let (given, done, pending) = (NodeState::Given, NodeState::Done, NodeState::Pending);
-    assert_eq!(nodes, [("value", given), ("add_one", done), ("value", given), ("double", pending)]);
+    assert_eq!(
+        nodes,
+        [
+            ("value", given),
+            ("add_one", done),
+            ("value", given),
+            ("double", pending)
+        ]
+    );
     assert_eq!(graph.edges, [(0, 1), (1, 2), (2, 3)]);
     assert_eq!(double(part).blocking_data().unwrap(), 2);
 }
@@ -156,7 +203,10 @@ async fn first<T: Clone + Send + Sync + Unpin + 'static>(list: Vec<T>) -> Result
 
 #[test]
 fn nodes_may_be_generic() {
-    assert_eq!(first(Context::new(vec!['a', 'b'])).blocking_data().unwrap(), 'a');
+    assert_eq!(
+        first(Context::new(vec!['a', 'b'])).blocking_data().unwrap(),
+        'a'
+    );
     assert_eq!(first(Context::new(vec![1])).blocking_data().unwrap(), 1);
 }
 
@@ -183,24 +233,49 @@ fn t2_23_node_objects_have_settings_chain_and_mix() {
     let ten = Adder::default();
     let five = Adder { amount: 5 };
     assert_eq!(ten.to(Context::new(1)).blocking_data().unwrap(), 11);
-    assert_eq!(five.to(ten.to(Context::new(0))).blocking_data().unwrap(), 15);
-    assert_eq!(five.to(five.to(five.to(Context::new(1)))).blocking_data().unwrap(), 16);
+    assert_eq!(
+        five.to(ten.to(Context::new(0))).blocking_data().unwrap(),
+        15
+    );
+    assert_eq!(
+        five.to(five.to(five.to(Context::new(1))))
+            .blocking_data()
+            .unwrap(),
+        16
+    );
     let one = Adder { amount: 1 };
-    assert_eq!(one.to(one.to(one.to(Context::new(0)))).blocking_data().unwrap(), 3);
-    assert_eq!(double(five.to(add_one(Context::new(10)))).blocking_data().unwrap(), 32);
+    assert_eq!(
+        one.to(one.to(one.to(Context::new(0))))
+            .blocking_data()
+            .unwrap(),
+        3
+    );
+    assert_eq!(
+        double(five.to(add_one(Context::new(10))))
+            .blocking_data()
+            .unwrap(),
+        32
+    );
     assert_eq!(five.to(Context::new(1)).name(), "Adder");
 }
 
 #[test]
 fn t2_24_node_objects_are_equal_and_hash_by_their_settings() {
-    let distinct = HashSet::from([Adder { amount: 1 }, Adder { amount: 1 }, Adder { amount: 2 }]);
+    let distinct = HashSet::from([
+        Adder { amount: 1 },
+        Adder { amount: 1 },
+        Adder { amount: 2 },
+    ]);
     assert_eq!(distinct.len(), 2);
 }
 
 #[test]
 fn t2_25_a_node_object_is_written_as_its_name_and_its_settings() {
     let written = unhurried::describe(&Adder { amount: 3 }).unwrap();
-    assert_eq!(written, serde_json::json!({"type": "Adder", "settings": {"amount": 3}}));
+    assert_eq!(
+        written,
+        serde_json::json!({"type": "Adder", "settings": {"amount": 3}})
+    );
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -218,9 +293,18 @@ async fn rename(mut state: State, suffix: String) -> State {
 
 #[test]
 fn t2_27_a_struct_is_threaded_through() {
-    let start = Context::new(State { value: 10, name: "start".to_owned() });
+    let start = Context::new(State {
+        value: 10,
+        name: "start".to_owned(),
+    });
     let end = rename(rename(rename(&start, "_a"), "_b"), "_c");
-    assert_eq!(end.blocking_data().unwrap(), State { value: 19, name: "start_a_b_c".to_owned() });
+    assert_eq!(
+        end.blocking_data().unwrap(),
+        State {
+            value: 19,
+            name: "start_a_b_c".to_owned()
+        }
+    );
     assert_eq!(start.blocking_data().unwrap().value, 10);
 }
 
@@ -240,10 +324,22 @@ async fn longer(list: &[u8], by: u8) -> Vec<u8> {
 #[test]
 fn t2_26_d2_11_any_plain_value_is_data() {
     let map = with(with(Context::new(BTreeMap::new()), "a", 1), "b", 2);
-    assert_eq!(map.blocking_data().unwrap(), BTreeMap::from([("a".to_owned(), 1), ("b".to_owned(), 2)]));
+    assert_eq!(
+        map.blocking_data().unwrap(),
+        BTreeMap::from([("a".to_owned(), 1), ("b".to_owned(), 2)])
+    );
     nothing(Context::new(())).blocking_data().unwrap();
-    assert_eq!(longer(longer(Context::new(vec![]), 1), 2).blocking_data().unwrap(), [1, 2]);
-    assert_eq!(add_one(Context::new(0)).blocking_data().unwrap(), 1, "T2.03: zero is not missing");
+    assert_eq!(
+        longer(longer(Context::new(vec![]), 1), 2)
+            .blocking_data()
+            .unwrap(),
+        [1, 2]
+    );
+    assert_eq!(
+        add_one(Context::new(0)).blocking_data().unwrap(),
+        1,
+        "T2.03: zero is not missing"
+    );
 }
 
 #[test]
@@ -257,12 +353,19 @@ fn t2_28_t2_29_t2_30_d2_19_composing_functions_composes_nodes() {
     assert_eq!(squared.pending(), ["add_one", "double", "times"]);
     assert_eq!(squared.blocking_data().unwrap(), 36);
     assert_eq!(
-        (part(Context::new(5)).blocking_data().unwrap(), part(Context::new(10)).blocking_data().unwrap()),
+        (
+            part(Context::new(5)).blocking_data().unwrap(),
+            part(Context::new(10)).blocking_data().unwrap()
+        ),
         (12, 22)
     );
     let squared_if_above = |n: i64, limit: i64| {
         let n = part(Context::new(n));
-        if n.blocking_data().unwrap() > limit { times(&n, &n) } else { n }
+        if n.blocking_data().unwrap() > limit {
+            times(&n, &n)
+        } else {
+            n
+        }
     };
     assert_eq!(squared_if_above(5, 10).blocking_data().unwrap(), 144);
     assert_eq!(squared_if_above(2, 10).blocking_data().unwrap(), 6);

@@ -2,7 +2,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use unhurried::{Cache, Context, Journal, JournalStore, MemoryStore, NodeExecutionError, Run, Stats, all, node, wrap};
+use unhurried::{
+    Cache, Context, Journal, JournalStore, MemoryStore, NodeExecutionError, Run, Stats, all, node,
+    wrap,
+};
 
 #[node]
 async fn embed(text: String, size: usize) -> Vec<u8> {
@@ -28,7 +31,11 @@ fn text(text: &str) -> Context<String> {
 }
 
 /// Reads in a run of its own, and says how often nodes of this name ran meanwhile.
-async fn ran<T: unhurried::Value>(cache: &Cache, name: &str, make: impl FnOnce() -> Context<T>) -> (T, u64) {
+async fn ran<T: unhurried::Value>(
+    cache: &Cache,
+    name: &str,
+    make: impl FnOnce() -> Context<T>,
+) -> (T, u64) {
     let stats = Stats::default();
     let run = Run::new("run").hook(cache.clone()).hook(stats.clone());
     let value = run.scope(async { make().await }).await.unwrap();
@@ -38,18 +45,38 @@ async fn ran<T: unhurried::Value>(cache: &Cache, name: &str, make: impl FnOnce()
 #[tokio::test]
 async fn a_value_is_given_again_for_the_same_arguments_in_another_run() {
     let cache = Cache::of(["embed"]);
-    for (word, size, times) in [("ab", 3, 1), ("ab", 3, 0), ("ab", 2, 1), ("ba", 3, 1), ("ba", 3, 0), ("ab", 2, 0)] {
+    for (word, size, times) in [
+        ("ab", 3, 1),
+        ("ab", 3, 0),
+        ("ab", 2, 1),
+        ("ba", 3, 1),
+        ("ba", 3, 0),
+        ("ab", 2, 0),
+    ] {
         let (value, ran) = ran(&cache, "embed", || embed(text(word), size)).await;
-        assert_eq!((value, ran), (word.bytes().cycle().take(size).collect(), times), "{word} {size}");
+        assert_eq!(
+            (value, ran),
+            (word.bytes().cycle().take(size).collect(), times),
+            "{word} {size}"
+        );
     }
 }
 
 #[tokio::test]
 async fn another_version_and_another_node_of_the_name_are_others() {
     let cache = Cache::of(["embed"]);
-    assert_eq!(ran(&cache, "embed", || embed(text("ab"), 2)).await, (b"ab".to_vec(), 1));
-    assert_eq!(ran(&cache, "embed", || better(text("ab"), 2)).await, (b"ba".to_vec(), 1));
-    assert_eq!(ran(&cache, "embed", || another_of_this_name(text("ab"), 2)).await, ("abab".to_owned(), 1));
+    assert_eq!(
+        ran(&cache, "embed", || embed(text("ab"), 2)).await,
+        (b"ab".to_vec(), 1)
+    );
+    assert_eq!(
+        ran(&cache, "embed", || better(text("ab"), 2)).await,
+        (b"ba".to_vec(), 1)
+    );
+    assert_eq!(
+        ran(&cache, "embed", || another_of_this_name(text("ab"), 2)).await,
+        ("abab".to_owned(), 1)
+    );
 }
 
 #[tokio::test]
@@ -63,8 +90,20 @@ async fn only_what_is_named_is_cached() {
 #[tokio::test]
 async fn the_oldest_goes_when_there_are_too_many() {
     let cache = Cache::of(["embed"]).at_most(2);
-    for (word, times) in [("a", 1), ("b", 1), ("a", 0), ("c", 1), ("b", 0), ("c", 0), ("a", 1)] {
-        assert_eq!(ran(&cache, "embed", || embed(text(word), 1)).await.1, times, "{word}");
+    for (word, times) in [
+        ("a", 1),
+        ("b", 1),
+        ("a", 0),
+        ("c", 1),
+        ("b", 0),
+        ("c", 0),
+        ("a", 1),
+    ] {
+        assert_eq!(
+            ran(&cache, "embed", || embed(text(word), 1)).await.1,
+            times,
+            "{word}"
+        );
     }
 }
 
@@ -72,13 +111,21 @@ static TRIED: AtomicUsize = AtomicUsize::new(0);
 
 #[node]
 async fn second_time(n: u64) -> Result<u64, String> {
-    if TRIED.fetch_add(1, Ordering::SeqCst) == 0 { Err("not yet".to_owned()) } else { Ok(n) }
+    if TRIED.fetch_add(1, Ordering::SeqCst) == 0 {
+        Err("not yet".to_owned())
+    } else {
+        Ok(n)
+    }
 }
 
 #[tokio::test]
 async fn a_failure_is_not_kept() {
     let cache = Cache::of(["second_time"]);
-    let read = || Run::new("run").hook(cache.clone()).scope(async { second_time(Context::new(1)).await });
+    let read = || {
+        Run::new("run")
+            .hook(cache.clone())
+            .scope(async { second_time(Context::new(1)).await })
+    };
     read().await.unwrap_err();
     assert_eq!((read().await.unwrap(), read().await.unwrap()), (1, 1));
     assert_eq!(TRIED.load(Ordering::SeqCst), 2);
@@ -101,19 +148,39 @@ async fn left_out(n: u64, _with: NotData) -> u64 {
 async fn an_argument_that_is_no_data_is_said_and_may_be_left_out() {
     let run = || Run::new("run").hook(Cache::of(["opaque", "left_out", "wrapped"]));
     let cause = async |read: Result<u64, NodeExecutionError>| read.unwrap_err().cause().to_string();
-    let refused = cause(run().scope(async { opaque(Context::new(1), NotData).await }).await).await;
+    let refused = cause(
+        run()
+            .scope(async { opaque(Context::new(1), NotData).await })
+            .await,
+    )
+    .await;
     assert!(refused.contains("`_with` is not data"), "{refused}");
-    assert_eq!(run().scope(async { left_out(Context::new(1), NotData).await }).await.unwrap(), 1);
+    assert_eq!(
+        run()
+            .scope(async { left_out(Context::new(1), NotData).await })
+            .await
+            .unwrap(),
+        1
+    );
     let wrapped = wrap("wrapped", |n: u64| async move { Ok::<_, String>(n) });
-    let _ = run().scope(async { wrapped.call(Context::new(1)).await }).await; // whatever it is, it is no panic
+    let _ = run()
+        .scope(async { wrapped.call(Context::new(1)).await })
+        .await; // whatever it is, it is no panic
 }
 
 #[tokio::test]
 async fn a_journal_around_a_cache_records_what_the_cache_gave() {
     let (cache, store) = (Cache::of(["embed"]), MemoryStore::default());
     for id in ["one", "two"] {
-        let run = Run::new(id).hook(Journal::new(store.clone())).hook(cache.clone());
-        run.scope(async { all([embed(text("ab"), 2)]).await }).await.unwrap();
-        assert_eq!(store.find(id, "1").await.unwrap().unwrap().value, serde_json::json!([97, 98]));
+        let run = Run::new(id)
+            .hook(Journal::new(store.clone()))
+            .hook(cache.clone());
+        run.scope(async { all([embed(text("ab"), 2)]).await })
+            .await
+            .unwrap();
+        assert_eq!(
+            store.find(id, "1").await.unwrap().unwrap().value,
+            serde_json::json!([97, 98])
+        );
     }
 }

@@ -12,7 +12,9 @@ fn library(folder: &Path, name: &str) -> PathBuf {
         let file = file.file_name().into_string().unwrap();
         file.starts_with(&format!("lib{name}-")) && file.ends_with(".rlib")
     });
-    ours.max_by_key(|file| file.metadata().unwrap().modified().unwrap()).unwrap().path()
+    ours.max_by_key(|file| file.metadata().unwrap().modified().unwrap())
+        .unwrap()
+        .path()
 }
 
 /// What the compiler says of this program: nothing, or its errors and warnings.
@@ -23,15 +25,34 @@ fn said_of(program: &str) -> String {
 /// The same where the program knows the library by another name.
 fn said_as(library_name: &str, program: &str) -> String {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
-    let name = format!("pipeline-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::SeqCst));
+    let name = format!(
+        "pipeline-{}-{}",
+        std::process::id(),
+        NUMBER.fetch_add(1, Ordering::SeqCst)
+    );
     let folder = std::env::temp_dir().join(name);
     std::fs::create_dir(&folder).unwrap();
     let source = folder.join("program.rs");
     std::fs::write(&source, format!("#![allow(dead_code)]\n{program}")).unwrap();
-    let libraries = Path::new(&std::env::current_exe().unwrap()).parent().unwrap().to_owned();
-    let ours = format!("{library_name}={}", library(&libraries, "unhurried").display());
+    let libraries = Path::new(&std::env::current_exe().unwrap())
+        .parent()
+        .unwrap()
+        .to_owned();
+    let ours = format!(
+        "{library_name}={}",
+        library(&libraries, "unhurried").display()
+    );
     let said = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
-        .args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata", "--color", "never"])
+        .args([
+            "--edition",
+            "2024",
+            "--crate-type",
+            "lib",
+            "--emit",
+            "metadata",
+            "--color",
+            "never",
+        ])
         .args(["--extern", &ours])
         .arg("-L")
         .arg(format!("dependency={}", libraries.display()))
@@ -54,7 +75,10 @@ fn refused(program: &str, words: &[&str]) {
     let said = said_of(program);
     assert!(said.contains("error"), "accepted: {program}\n{said}");
     for word in words {
-        assert!(said.contains(word), "nothing of {word:?} in what is said of: {program}\n{said}");
+        assert!(
+            said.contains(word),
+            "nothing of {word:?} in what is said of: {program}\n{said}"
+        );
     }
 }
 
@@ -125,7 +149,10 @@ fn a_run_may_be_dropped_and_a_call_that_is_dropped_is_warned_of() {
     };
     accepted(&program(""));
     let said = said_of(&program("double(&four);"));
-    assert!(said.contains("does nothing until its value is read"), "{said}");
+    assert!(
+        said.contains("does nothing until its value is read"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -147,10 +174,22 @@ fn a_pending_context_behind_a_pointer_is_refused() {
         ("Arc<Later>", "Arc::new(Context::new(n))"),
         ("Shared", "Arc::new(Context::new(n))"),
         ("Option<Shared>", "Some(Arc::new(Context::new(n)))"),
-        ("Result<Vec<Box<Later>>, String>", "Ok(vec![Box::new(Context::new(n))])"),
-        ("(i64, Arc<Vec<Context<i64>>>)", "(n, Arc::new(vec![Context::new(n)]))"),
+        (
+            "Result<Vec<Box<Later>>, String>",
+            "Ok(vec![Box::new(Context::new(n))])",
+        ),
+        (
+            "(i64, Arc<Vec<Context<i64>>>)",
+            "(n, Arc::new(vec![Context::new(n)]))",
+        ),
     ] {
-        refused(&program(ty, value), &["a pending `Context` is in this one", "`.await` it in the body"]);
+        refused(
+            &program(ty, value),
+            &[
+                "a pending `Context` is in this one",
+                "`.await` it in the body",
+            ],
+        );
     }
     // Pointers to anything else are plain values.
     for (ty, value) in [
@@ -158,9 +197,13 @@ fn a_pending_context_behind_a_pointer_is_refused() {
         ("Option<Box<Vec<i64>>>", "Some(Box::new(vec![n]))"),
         ("Arc<dyn std::any::Any + Send + Sync>", "Arc::new(n)"),
         ("Box<str>", "n.to_string().into()"),
-        ("Arc<tokio_like::Notify>", "{ let _ = n; Default::default() }"),
+        (
+            "Arc<tokio_like::Notify>",
+            "{ let _ = n; Default::default() }",
+        ),
     ] {
-        let own = "mod tokio_like { #[derive(Default)] pub struct Notify(std::marker::PhantomPinned); }";
+        let own =
+            "mod tokio_like { #[derive(Default)] pub struct Notify(std::marker::PhantomPinned); }";
         accepted(&format!("{} {own}", program(ty, value)));
     }
 }
@@ -183,38 +226,63 @@ fn what_is_lent_may_be_given_where_a_reference_is_taken() {
 fn a_parameter_that_cannot_be_one_is_named_with_the_cure() {
     refused(
         "#[unhurried::node] async fn map(n: i64, change: impl Fn(i64) -> i64) -> i64 { change(n) }",
-        &["the parameter `change` needs a type with a name", "`change: fn(i64) -> i64`", "a type parameter with"],
+        &[
+            "the parameter `change` needs a type with a name",
+            "`change: fn(i64) -> i64`",
+            "a type parameter with",
+        ],
     );
     refused(
         "#[unhurried::node] async fn greet(name: &'static str) -> String { name.to_owned() }",
-        &["the parameter `name` is lent for one call only", "write `name: &str`"],
+        &[
+            "the parameter `name` is lent for one call only",
+            "write `name: &str`",
+        ],
     );
     refused(
         "#[unhurried::node] async fn push(list: &mut Vec<i64>) { list.push(1) }",
-        &["the parameter `list` is not the caller's own", "`mut list: Vec"],
+        &[
+            "the parameter `list` is not the caller's own",
+            "`mut list: Vec",
+        ],
     );
     refused(
         "use unhurried::*;
         type Many = Vec<Context<i64>>;
         #[node] async fn sum(parts: Many) -> usize { parts.len() }",
-        &["the parameter `parts` of this node is, or holds, a pending `Context`", "name the plain type", "parts: Many"],
+        &[
+            "the parameter `parts` of this node is, or holds, a pending `Context`",
+            "name the plain type",
+            "parts: Many",
+        ],
     );
     refused(
         "use unhurried::*;
         type Many = Vec<Context<i64>>;
         #[node] async fn split(n: i64) -> Many { vec![Context::new(n)] }",
-        &["a pending `Context` is in this one", "`.await` it in the body"],
+        &[
+            "a pending `Context` is in this one",
+            "`.await` it in the body",
+        ],
     );
     let replica = |method: &str| {
-        format!("struct Tool; #[unhurried::replica] impl Tool {{ pub fn new() -> Self {{ Tool }} {method} }}")
+        format!(
+            "struct Tool; #[unhurried::replica] impl Tool {{ pub fn new() -> Self {{ Tool }} {method} }}"
+        )
     };
     refused(
         &replica("pub fn map(&self, change: impl Fn(i64) -> i64) -> i64 { change(1) }"),
-        &["the parameter `change` needs a type with a name", "`Serialize` and `Deserialize`"],
+        &[
+            "the parameter `change` needs a type with a name",
+            "`Serialize` and `Deserialize`",
+        ],
     );
     refused(
         &replica("pub fn greet(&self, name: &'static str) -> String { name.to_owned() }"),
-        &["the parameter `name` is lent for one call only", "write `name: &str`"],
+        &[
+            "the parameter `name` is lent for one call only",
+            "write `name: &str`",
+        ],
     );
     // The cures work.
     accepted(
@@ -241,7 +309,10 @@ fn an_alias_of_result_that_depends_on_a_type_parameter_is_to_be_written_out() {
         )
     };
     accepted(&program("Result<T, String>"));
-    refused(&program("ApiResult<T>"), &["a `Result` by another name", "write `Result<…, …>` out"]);
+    refused(
+        &program("ApiResult<T>"),
+        &["a `Result` by another name", "write `Result<…, …>` out"],
+    );
 }
 
 /// Under the name `lazy`, as `lazy = { package = "…" }` has it, or from within another library.
@@ -270,6 +341,18 @@ fn the_library_may_have_another_name() {
         )
     };
     assert_eq!(said_as("lazy", &program("", "lazy")), "");
-    assert_eq!(said_as("lazy", &program("mod within { pub use lazy as ours; }", "crate::within::ours")), "");
-    assert!(said_as("lazy", "#[lazy::node] async fn f(n: i64) -> i64 { n }").contains("could not find `unhurried`"));
+    assert_eq!(
+        said_as(
+            "lazy",
+            &program(
+                "mod within { pub use lazy as ours; }",
+                "crate::within::ours"
+            )
+        ),
+        ""
+    );
+    assert!(
+        said_as("lazy", "#[lazy::node] async fn f(n: i64) -> i64 { n }")
+            .contains("could not find `unhurried`")
+    );
 }

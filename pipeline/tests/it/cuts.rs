@@ -14,8 +14,8 @@ use futures_util::future::{BoxFuture, join_all};
 use serde::Serialize;
 use tokio::sync::Notify;
 use unhurried::{
-    Context, Journal, JournalError, JournalStore, MemoryStore, NodeExecutionError, Record, Run, all, at_once, node,
-    outcomes,
+    Context, Journal, JournalError, JournalStore, MemoryStore, NodeExecutionError, Record, Run,
+    all, at_once, node, outcomes,
 };
 
 /// How many lives a run has at most before it is left in peace.
@@ -26,7 +26,9 @@ struct Random(u64);
 
 impl Random {
     fn of(case: u64, life: u64) -> Self {
-        let mut random = Random((case + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (life + 1).wrapping_mul(0xbf58_476d));
+        let mut random = Random(
+            (case + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (life + 1).wrapping_mul(0xbf58_476d),
+        );
         for _ in 0..4 {
             random.next();
         }
@@ -67,7 +69,9 @@ enum Step {
 }
 
 fn steps(random: &mut Random, depth: u64) -> Vec<Step> {
-    (0..1 + random.below(3)).map(|_| step(random, depth)).collect()
+    (0..1 + random.below(3))
+        .map(|_| step(random, depth))
+        .collect()
 }
 
 fn step(random: &mut Random, depth: u64) -> Step {
@@ -82,7 +86,12 @@ fn step(random: &mut Random, depth: u64) -> Step {
         7 => Step::Again(1 + random.below(2) as usize, steps(random, depth - 1)),
         // Flows that begin alike are the ones that can be mixed up.
         8 => Step::Flows(vec![steps(random, depth - 1); 2], random.below(2) == 0),
-        _ => Step::Flows((0..2 + random.below(2)).map(|_| steps(random, depth - 1)).collect(), random.below(2) == 0),
+        _ => Step::Flows(
+            (0..2 + random.below(2))
+                .map(|_| steps(random, depth - 1))
+                .collect(),
+            random.below(2) == 0,
+        ),
     }
 }
 
@@ -116,7 +125,10 @@ impl World {
         if let Some(before) = self.given.lock().unwrap().insert(at.to_owned(), value) {
             self.replayed.fetch_add(1, Ordering::Relaxed);
             if before != value {
-                self.wrong.lock().unwrap().push(format!("{at}: first {before:x}, then {value:x}"));
+                self.wrong
+                    .lock()
+                    .unwrap()
+                    .push(format!("{at}: first {before:x}, then {value:x}"));
             }
         }
         value
@@ -125,7 +137,11 @@ impl World {
     /// What a flow begins with.
     fn start(&self, at: &str) -> u64 {
         let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-        if self.bare { at.bytes().fold(0xcbf2_9ce4_8422_2325, fold) } else { 0 }
+        if self.bare {
+            at.bytes().fold(0xcbf2_9ce4_8422_2325, fold)
+        } else {
+            0
+        }
     }
 }
 
@@ -134,7 +150,11 @@ async fn draw(kind: u64, who: Who) -> Result<u64, String> {
     who.0.ran.fetch_add(1, Ordering::Relaxed);
     who.0.pause().await;
     let value = kind ^ who.0.random.lock().unwrap().next();
-    if who.0.below(60) == 0 { Err("no luck".to_owned()) } else { Ok(value) }
+    if who.0.below(60) == 0 {
+        Err("no luck".to_owned())
+    } else {
+        Ok(value)
+    }
 }
 
 #[node(ignore(who))]
@@ -149,7 +169,9 @@ async fn tally(values: Vec<u64>, who: Who) -> u64 {
     who.0.ran.fetch_add(1, Ordering::Relaxed);
     who.0.pause().await;
     let dice = who.0.random.lock().unwrap().next();
-    values.into_iter().fold(dice, |sum, value| sum.rotate_left(7) ^ value)
+    values
+        .into_iter()
+        .fold(dice, |sum, value| sum.rotate_left(7) ^ value)
 }
 
 #[node(ignore(who))]
@@ -177,13 +199,19 @@ fn flow(
                 Step::Mix => world.give(&at, mix(Context::new(last), 1, who("")).await?),
                 Step::Join(kind) => {
                     let kind = if world.bare { world.start(&at) } else { kind };
-                    let (one, two) = (draw(Context::new(kind), who("a")), draw(Context::new(kind), who("b")));
+                    let (one, two) = (
+                        draw(Context::new(kind), who("a")),
+                        draw(Context::new(kind), who("b")),
+                    );
                     let both = mix(&one, &two, who(""));
                     let both = world.give(&at, both.await?);
-                    (world.give(&who("a").1, one.await?) ^ world.give(&who("b").1, two.await?)).wrapping_add(both)
+                    (world.give(&who("a").1, one.await?) ^ world.give(&who("b").1, two.await?))
+                        .wrapping_add(both)
                 }
                 Step::Fan(n) => {
-                    let made = (0..n).map(|k| mix(Context::new(last), k % 2, who(""))).collect::<Vec<_>>();
+                    let made = (0..n)
+                        .map(|k| mix(Context::new(last), k % 2, who("")))
+                        .collect::<Vec<_>>();
                     let found = join_all(made.iter().map(Context::data)).await;
                     let mut sum = 0_u64;
                     for (k, value) in found.into_iter().enumerate() {
@@ -192,14 +220,25 @@ fn flow(
                     sum
                 }
                 Step::Gather(n, how) => {
-                    let kind = |k: u64| if world.bare { world.start(&format!("{at}g{k}")) } else { k % 2 };
-                    let made = (0..n).map(|k| draw(Context::new(kind(k)), who(""))).collect::<Vec<_>>();
+                    let kind = |k: u64| {
+                        if world.bare {
+                            world.start(&format!("{at}g{k}"))
+                        } else {
+                            k % 2
+                        }
+                    };
+                    let made = (0..n)
+                        .map(|k| draw(Context::new(kind(k)), who("")))
+                        .collect::<Vec<_>>();
                     let tally = match how {
                         0 => tally(&made, who("")),
                         1 => tally(all(made.clone()), who("")),
                         2 => tally(at_once(2).all(made.clone()), who("")),
                         _ => {
-                            let found = outcomes(made.clone()).await?.into_iter().collect::<Result<Vec<_>, _>>();
+                            let found = outcomes(made.clone())
+                                .await?
+                                .into_iter()
+                                .collect::<Result<Vec<_>, _>>();
                             tally(Context::new(found?), who(""))
                         }
                     };
@@ -209,14 +248,17 @@ fn flow(
                     }
                     tally
                 }
-                Step::Nested(steps) => world.give(&at, nested(Context::new(last), steps, who("n")).await?),
+                Step::Nested(steps) => {
+                    world.give(&at, nested(Context::new(last), steps, who("n")).await?)
+                }
                 Step::Decide(even, _) if last.is_multiple_of(2) => {
                     flow(world.clone(), format!("{at}e"), last, even).await?
                 }
                 Step::Decide(_, odd) => flow(world.clone(), format!("{at}o"), last, odd).await?,
                 Step::Again(times, steps) => {
                     for k in 0..times {
-                        last = flow(world.clone(), format!("{at}r{k}"), last, steps.clone()).await?;
+                        last =
+                            flow(world.clone(), format!("{at}r{k}"), last, steps.clone()).await?;
                     }
                     last
                 }
@@ -240,7 +282,10 @@ async fn side_by_side(
     let ends = match (world.bare, spawned) {
         (true, _) => join_all(flows).await,
         (false, true) => {
-            let tasks = flows.enumerate().map(|(k, flow)| Run::spawn(k, flow)).collect::<Vec<_>>();
+            let tasks = flows
+                .enumerate()
+                .map(|(k, flow)| Run::spawn(k, flow))
+                .collect::<Vec<_>>();
             match join_all(tasks).await.into_iter().collect() {
                 Ok(ends) => ends,
                 Err(_ended) => std::future::pending().await, // the runtime goes, and this life with it
@@ -248,7 +293,8 @@ async fn side_by_side(
         }
         (false, false) => join_all(flows.enumerate().map(|(k, flow)| Run::branch(k, flow))).await,
     };
-    ends.into_iter().try_fold(0_u64, |sum, end| Ok(sum.rotate_left(3) ^ end?))
+    ends.into_iter()
+        .try_fold(0_u64, |sum, end| Ok(sum.rotate_left(3) ^ end?))
 }
 
 /// A store in which a life ends: before or after it has kept a record.
@@ -267,7 +313,11 @@ impl Store {
         if !self.mixes_up {
             return place.to_owned();
         }
-        place.split('.').map(|part| part.split('/').next().unwrap_or_default()).collect::<Vec<_>>().join(".")
+        place
+            .split('.')
+            .map(|part| part.split('/').next().unwrap_or_default())
+            .collect::<Vec<_>>()
+            .join(".")
     }
 }
 
@@ -316,19 +366,47 @@ enum End {
     Refused(String),
 }
 
-fn live(case: u64, life: u64, plan: &[Step], world: &Arc<World>, records: &MemoryStore, mixes_up: bool) -> End {
+fn live(
+    case: u64,
+    life: u64,
+    plan: &[Step],
+    world: &Arc<World>,
+    records: &MemoryStore,
+    mixes_up: bool,
+) -> End {
     let mut random = Random::of(case, life);
-    let left = if life < LIVES as u64 { 1 + random.below(12) as usize } else { usize::MAX };
+    let left = if life < LIVES as u64 {
+        1 + random.below(12) as usize
+    } else {
+        usize::MAX
+    };
     let (after, cut) = (random.below(2) == 0, Arc::new(Notify::new()));
     *world.random.lock().unwrap() = random;
     let (records, world) = (records.clone(), world.clone());
-    let store = Store { records, world: world.clone(), left: left.into(), after, cut: cut.clone(), mixes_up };
+    let store = Store {
+        records,
+        world: world.clone(),
+        left: left.into(),
+        after,
+        cut: cut.clone(),
+        mixes_up,
+    };
     // The runtime goes with the life, and all its tasks with it, as a process does.
     let runtime = match case % 8 {
-        0 => tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap(),
-        _ => tokio::runtime::Builder::new_current_thread().build().unwrap(),
+        0 => tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .build()
+            .unwrap(),
+        _ => tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap(),
     };
-    let run = Run::new("r").hook(Journal::new(store)).scope(flow(world, "p".to_owned(), 0, plan.to_vec()));
+    let run = Run::new("r").hook(Journal::new(store)).scope(flow(
+        world,
+        "p".to_owned(),
+        0,
+        plan.to_vec(),
+    ));
     let end = runtime.block_on(async {
         tokio::select! {
             biased;
@@ -339,7 +417,9 @@ fn live(case: u64, life: u64, plan: &[Step], world: &Arc<World>, records: &Memor
     match end {
         None => End::Cut,
         Some(Ok(value)) => End::Whole(value),
-        Some(Err(failure)) if failure.cause().is::<JournalError>() => End::Refused(failure.to_string()),
+        Some(Err(failure)) if failure.cause().is::<JournalError>() => {
+            End::Refused(failure.to_string())
+        }
         Some(Err(_)) => End::Unlucky,
     }
 }
@@ -373,7 +453,9 @@ fn case(number: u64, bare: bool, mixes_up: bool, tally: &mut Tally) {
                 // Once more, when all is recorded: the same end, and nothing runs.
                 Some(before) => {
                     if before != (value, world.ran.load(Ordering::Relaxed)) {
-                        tally.wrong.push(format!("case {number}: another end the second time"));
+                        tally
+                            .wrong
+                            .push(format!("case {number}: another end the second time"));
                     }
                     break;
                 }
@@ -384,13 +466,25 @@ fn case(number: u64, bare: bool, mixes_up: bool, tally: &mut Tally) {
     tally.ran += world.ran.load(Ordering::Relaxed);
     tally.replayed += world.replayed.load(Ordering::Relaxed);
     let wrong = std::mem::take(&mut *world.wrong.lock().unwrap());
-    tally.wrong.extend(wrong.into_iter().map(|wrong| format!("case {number}: {wrong}")));
+    tally.wrong.extend(
+        wrong
+            .into_iter()
+            .map(|wrong| format!("case {number}: {wrong}")),
+    );
 }
 
 fn cases(title: &str, bare: bool, mixes_up: bool, most: u64) -> Tally {
     let mut tally = Tally::default();
     (first()..first() + most).for_each(|number| case(number, bare, mixes_up, &mut tally));
-    let Tally { cases, lives, cuts, ran, replayed, refused, wrong } = &tally;
+    let Tally {
+        cases,
+        lives,
+        cuts,
+        ran,
+        replayed,
+        refused,
+        wrong,
+    } = &tally;
     // Past the test's own output, which nobody sees of a test that passes.
     let said = writeln!(
         std::io::stderr(),
@@ -404,27 +498,43 @@ fn cases(title: &str, bare: bool, mixes_up: bool, most: u64) -> Tally {
 
 /// The number of the first case: what was found is looked at alone by it.
 fn first() -> u64 {
-    std::env::var("PIPELINE_JOURNAL_FIRST")
-        .map_or(0, |first| first.parse().expect("PIPELINE_JOURNAL_FIRST is a number"))
+    std::env::var("PIPELINE_JOURNAL_FIRST").map_or(0, |first| {
+        first.parse().expect("PIPELINE_JOURNAL_FIRST is a number")
+    })
 }
 
 fn many() -> u64 {
-    std::env::var("PIPELINE_JOURNAL_CASES")
-        .map_or(2000, |cases| cases.parse().expect("PIPELINE_JOURNAL_CASES is a number"))
+    std::env::var("PIPELINE_JOURNAL_CASES").map_or(2000, |cases| {
+        cases.parse().expect("PIPELINE_JOURNAL_CASES is a number")
+    })
 }
 
 #[test]
 fn no_call_gets_another_ones_value_wherever_the_run_was_cut_off() {
     let tally = cases("named branches", false, false, many());
-    assert!(tally.wrong.is_empty(), "{:#?}", &tally.wrong[..tally.wrong.len().min(5)]);
-    assert!(tally.cuts > tally.cases && tally.replayed > tally.cases, "too little was cut off: {tally:?}");
+    assert!(
+        tally.wrong.is_empty(),
+        "{:#?}",
+        &tally.wrong[..tally.wrong.len().min(5)]
+    );
+    assert!(
+        tally.cuts > tally.cases && tally.replayed > tally.cases,
+        "too little was cut off: {tally:?}"
+    );
 }
 
 #[test]
 fn flows_without_names_get_no_wrong_value_either_but_may_be_refused() {
     let tally = cases("flows without names", true, false, many());
-    assert!(tally.wrong.is_empty(), "{:#?}", &tally.wrong[..tally.wrong.len().min(5)]);
-    assert!(tally.refused > 0 && tally.refused < tally.cases, "{tally:?}");
+    assert!(
+        tally.wrong.is_empty(),
+        "{:#?}",
+        &tally.wrong[..tally.wrong.len().min(5)]
+    );
+    assert!(
+        tally.refused > 0 && tally.refused < tally.cases,
+        "{tally:?}"
+    );
 }
 
 // Control: this test finds what it looks for.

@@ -34,11 +34,16 @@ async fn below_five(n: i64) -> Result<i64, TooLarge> {
 
 #[tokio::test]
 async fn t2_31_d2_31_the_error_names_the_node_what_completed_and_the_cause() {
-    let failure = below_five(add_one(add_one(Context::new(3)))).await.unwrap_err();
+    let failure = below_five(add_one(add_one(Context::new(3))))
+        .await
+        .unwrap_err();
     assert_eq!(failure.node(), "below_five");
     assert_eq!(failure.completed(), ["add_one", "add_one"]);
     assert_eq!(failure.cause().downcast_ref(), Some(&TooLarge(5)));
-    assert_eq!(failure.to_string(), "node `below_five` failed (completed: add_one, add_one): 5 is too large");
+    assert_eq!(
+        failure.to_string(),
+        "node `below_five` failed (completed: add_one, add_one): 5 is too large"
+    );
     assert!(std::error::Error::source(&failure).is_some());
 }
 
@@ -50,7 +55,10 @@ async fn outer(n: i64) -> Result<i64, NodeExecutionError> {
 #[tokio::test]
 async fn d2_31_a_failure_inside_a_node_is_not_wrapped_twice() {
     let failure = outer(add_one(Context::new(7))).await.unwrap_err();
-    assert_eq!((failure.node(), failure.completed()), ("below_five", ["add_one".to_owned()].as_slice()));
+    assert_eq!(
+        (failure.node(), failure.completed()),
+        ("below_five", ["add_one".to_owned()].as_slice())
+    );
     assert_eq!(failure.cause().downcast_ref(), Some(&TooLarge(9)));
 }
 
@@ -58,19 +66,36 @@ async fn d2_31_a_failure_inside_a_node_is_not_wrapped_twice() {
 #[node]
 async fn flaky(n: i64, counter: Arc<AtomicUsize>, until: usize) -> Result<i64, String> {
     let count = counter.fetch_add(1, Ordering::SeqCst) + 1;
-    if count < until { Err(format!("attempt {count}")) } else { Ok(n) }
+    if count < until {
+        Err(format!("attempt {count}"))
+    } else {
+        Ok(n)
+    }
 }
 
 #[tokio::test]
 async fn a_second_read_runs_the_failed_node_alone() {
     let (before, failing) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let context = add_one(flaky(flaky(Context::new(1), before.clone(), 1), failing.clone(), 3));
+    let context = add_one(flaky(
+        flaky(Context::new(1), before.clone(), 1),
+        failing.clone(),
+        3,
+    ));
     for attempt in ["attempt 1", "attempt 2"] {
-        assert_eq!(context.data().await.unwrap_err().cause().to_string(), attempt);
+        assert_eq!(
+            context.data().await.unwrap_err().cause().to_string(),
+            attempt
+        );
         assert_eq!(context.pending(), ["flaky", "add_one"]);
     }
     assert_eq!(context.data().await.unwrap(), 2);
-    assert_eq!((before.load(Ordering::SeqCst), failing.load(Ordering::SeqCst)), (1, 3));
+    assert_eq!(
+        (
+            before.load(Ordering::SeqCst),
+            failing.load(Ordering::SeqCst)
+        ),
+        (1, 3)
+    );
 }
 
 #[tokio::test]
@@ -86,7 +111,9 @@ async fn those_who_wait_for_the_same_failure_all_get_it_and_it_ran_once() {
         }
     });
     let shared = slow.call(Context::new(1));
-    let reads = (0..16).map(|_| tokio::spawn(add_one(&shared).into_future())).collect::<Vec<_>>();
+    let reads = (0..16)
+        .map(|_| tokio::spawn(add_one(&shared).into_future()))
+        .collect::<Vec<_>>();
     for read in reads {
         assert_eq!(read.await.unwrap().unwrap_err().node(), "slow");
     }
@@ -104,7 +131,10 @@ async fn a_panic_is_an_error_naming_the_node_and_siblings_are_unharmed() {
     let sibling = add_one(&root);
     let failure = add(panics(&root), &sibling).await.unwrap_err();
     assert_eq!(failure.node(), "panics");
-    assert_eq!(failure.cause().downcast_ref(), Some(&Refusal::Panicked("no 1 here".to_owned())));
+    assert_eq!(
+        failure.cause().downcast_ref(),
+        Some(&Refusal::Panicked("no 1 here".to_owned()))
+    );
     assert!(!sibling.is_pending(), "it ran beside it, to its end");
     assert_eq!(sibling.await.unwrap(), 2);
 }
@@ -117,7 +147,10 @@ async fn a_running_sibling_of_a_failure_may_finish() {
     });
     let slow = slow.call(Context::new(7));
     let failure = add(below_five(Context::new(9)), &slow).await.unwrap_err();
-    assert_eq!((failure.node(), failure.completed()), ("below_five", ["slow".to_owned()].as_slice()));
+    assert_eq!(
+        (failure.node(), failure.completed()),
+        ("below_five", ["slow".to_owned()].as_slice())
+    );
     assert!(!slow.is_pending());
 }
 
@@ -132,7 +165,13 @@ impl Clone for Fragile {
 
 #[tokio::test]
 async fn an_argument_that_panics_as_it_is_copied_is_a_failure_of_the_node_that_takes_it() {
-    let (fragile, take) = (Context::new(Fragile), wrap("take", |_: Fragile| async { Ok::<_, String>(1) }));
+    let (fragile, take) = (
+        Context::new(Fragile),
+        wrap("take", |_: Fragile| async { Ok::<_, String>(1) }),
+    );
     let failure = add_one(take.call(&fragile)).await.unwrap_err();
-    assert_eq!((failure.node(), failure.to_string()), ("take", "node `take` failed: panicked: it broke".to_owned()));
+    assert_eq!(
+        (failure.node(), failure.to_string()),
+        ("take", "node `take` failed: panicked: it broke".to_owned())
+    );
 }

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use tokio::sync::{Mutex, oneshot};
-use unhurried::{Config, Context, Data, Instance, Manager, Replica, ReplicaError, ReplicaServer, node, replica};
+use unhurried::{
+    Config, Context, Data, Instance, Manager, Replica, ReplicaError, ReplicaServer, node, replica,
+};
 
 static REMOTE: Manager = Manager::new();
 
@@ -26,7 +28,10 @@ impl Calculator {
         if multiplier == 0 {
             Err("by zero".to_owned())
         } else {
-            Ok(Calculator { multiplier, calls: AtomicUsize::new(0) })
+            Ok(Calculator {
+                multiplier,
+                calls: AtomicUsize::new(0),
+            })
         }
     }
 
@@ -67,7 +72,9 @@ async fn multiply(n: i64) -> Result<i64, ReplicaError> {
 /// Not a test: what the other process runs, which is this program again. It ends with its standard input.
 #[tokio::test]
 async fn other_process() {
-    let Ok(address) = std::env::var("PIPELINE_TEST_SERVER") else { return };
+    let Ok(address) = std::env::var("PIPELINE_TEST_SERVER") else {
+        return;
+    };
     let server = ReplicaServer::of(&REMOTE).bind(&address).await.unwrap();
     println!("\nlistening {}", server.address());
     let (stop, stopped) = oneshot::channel::<()>();
@@ -95,11 +102,19 @@ impl Other {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let address = lines.find_map(|line| line.strip_prefix("listening ").map(str::to_owned)).unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap())
+            .lines()
+            .map(Result::unwrap);
+        let address = lines
+            .find_map(|line| line.strip_prefix("listening ").map(str::to_owned))
+            .unwrap();
         std::thread::spawn(move || lines.count()); // what it prints goes somewhere
         let _stdin = process.stdin.take().unwrap();
-        Other { process, _stdin, address }
+        Other {
+            process,
+            _stdin,
+            address,
+        }
     }
 
     fn config(&self) -> Config {
@@ -129,23 +144,52 @@ async fn t2_51_t2_53_d2_12_d2_47_d2_49_the_same_pipeline_over_the_network() {
         let here = Calculator::get().await.unwrap().process().await.unwrap() == std::process::id();
         (multiply(Context::new(10)).await.unwrap(), here)
     };
-    assert_eq!(REMOTE.runtime(Config::default(), pipeline()).await.unwrap(), (30, true));
-    assert_eq!(REMOTE.runtime(other.config(), pipeline()).await.unwrap(), (30, false));
+    assert_eq!(
+        REMOTE.runtime(Config::default(), pipeline()).await.unwrap(),
+        (30, true)
+    );
+    assert_eq!(
+        REMOTE.runtime(other.config(), pipeline()).await.unwrap(),
+        (30, false)
+    );
 
     let told = REMOTE.runtime(other.config(), async {
         let calculator = Calculator::get().await.unwrap();
         assert!(calculator.local().is_none());
         let failed = calculator.fail("not today").await.unwrap_err();
-        assert_eq!(failed.to_string(), "`it::grpc::Calculator::fail` failed: not today");
+        assert_eq!(
+            failed.to_string(),
+            "`it::grpc::Calculator::fail` failed: not today"
+        );
         let panicked = calculator.panic().await.unwrap_err();
-        assert_eq!(panicked.to_string(), "`it::grpc::Calculator::panic` failed: panicked: out of numbers");
-        let echoed = calculator.echo("ü \" \n".to_owned(), vec![Some(0.1), None]).await.unwrap();
+        assert_eq!(
+            panicked.to_string(),
+            "`it::grpc::Calculator::panic` failed: panicked: out of numbers"
+        );
+        let echoed = calculator
+            .echo("ü \" \n".to_owned(), vec![Some(0.1), None])
+            .await
+            .unwrap();
         assert_eq!(echoed, ("ü \" \n".to_owned(), vec![Some(0.1), None]));
         let unknown = calculator.call::<()>("divide", &[1]).await.unwrap_err();
-        assert!(unknown.to_string().contains("no method `divide`; it has: multiply, count"), "{unknown}");
-        assert_eq!(calculator.call::<()>("_x", &[1]).await, Err(ReplicaError::Private("_x".to_owned())));
-        let shape = calculator.call::<i64>("multiply", &["ten"]).await.unwrap_err();
-        assert!(matches!(&shape, ReplicaError::Arguments { method, .. } if method == "multiply"), "{shape}");
+        assert!(
+            unknown
+                .to_string()
+                .contains("no method `divide`; it has: multiply, count"),
+            "{unknown}"
+        );
+        assert_eq!(
+            calculator.call::<()>("_x", &[1]).await,
+            Err(ReplicaError::Private("_x".to_owned()))
+        );
+        let shape = calculator
+            .call::<i64>("multiply", &["ten"])
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(&shape, ReplicaError::Arguments { method, .. } if method == "multiply"),
+            "{shape}"
+        );
         calculator.multiply(7).await.unwrap()
     });
     assert_eq!(told.await.unwrap(), 21, "and the next call works");
@@ -157,7 +201,9 @@ fn t2_51_from_blocking_code() {
         let _alone = ALONE.lock().await;
         let other = Other::start("127.0.0.1:0");
         Calculator::remember(4).unwrap();
-        let product = REMOTE.runtime(other.config(), async { multiply(Context::new(10)).await.unwrap() });
+        let product = REMOTE.runtime(other.config(), async {
+            multiply(Context::new(10)).await.unwrap()
+        });
         assert_eq!(product.await.unwrap(), 40);
     })
     .unwrap();
@@ -171,7 +217,13 @@ async fn a_server_that_dies_is_an_error_and_one_that_returns_is_deployed_to_agai
     let config = other.config();
     let story = async {
         let calculator = Calculator::get().await.unwrap();
-        assert_eq!((calculator.count().await.unwrap(), calculator.count().await.unwrap()), (1, 2));
+        assert_eq!(
+            (
+                calculator.count().await.unwrap(),
+                calculator.count().await.unwrap()
+            ),
+            (1, 2)
+        );
 
         let address = other.kill();
         let begun = Instant::now();
@@ -179,10 +231,18 @@ async fn a_server_that_dies_is_an_error_and_one_that_returns_is_deployed_to_agai
         assert!(matches!(&gone, ReplicaError::Unreachable { .. }), "{gone}");
         let failure = multiply(Context::new(1)).await.unwrap_err();
         assert_eq!(failure.node(), "multiply");
-        assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() < Duration::from_secs(8),
+            "{:?}",
+            begun.elapsed()
+        );
 
         let _returned = Other::start(&address);
-        assert_eq!(calculator.multiply(2).await.unwrap(), 6, "with the arguments it had");
+        assert_eq!(
+            calculator.multiply(2).await.unwrap(),
+            6,
+            "with the arguments it had"
+        );
         assert_eq!(calculator.count().await.unwrap(), 1, "and a new state");
         let all = futures_util::future::join_all((0..20).map(|_| calculator.count())).await;
         assert_eq!(all.into_iter().map(Result::unwrap).max(), Some(21));
@@ -228,11 +288,25 @@ pub(crate) fn at(address: &str) -> Config {
 
 /// Instances by hand, without a pool: as many clients as one likes.
 async fn deploy(config: Config, n: usize) -> Result<Vec<Arc<dyn Instance>>, ReplicaError> {
-    config.open()?.scale(Calculator::pool().spec(), &Data::of(&3).unwrap(), Vec::new(), n).await
+    config
+        .open()?
+        .scale(
+            Calculator::pool().spec(),
+            &Data::of(&3).unwrap(),
+            Vec::new(),
+            n,
+        )
+        .await
 }
 
-async fn ask<T: DeserializeOwned>(instance: &Arc<dyn Instance>, method: &str) -> Result<T, ReplicaError> {
-    let answer: Data = instance.clone().call(method.to_owned(), Data::of(&[(); 0]).unwrap()).await?;
+async fn ask<T: DeserializeOwned>(
+    instance: &Arc<dyn Instance>,
+    method: &str,
+) -> Result<T, ReplicaError> {
+    let answer: Data = instance
+        .clone()
+        .call(method.to_owned(), Data::of(&[(); 0]).unwrap())
+        .await?;
     Ok(answer.read().unwrap())
 }
 
@@ -243,11 +317,17 @@ async fn two_clients_never_reset_each_others_instances() {
     assert_eq!(ask::<usize>(&one[0], "count").await, Ok(1));
     let config = at(&address).open().unwrap();
     let spec = Calculator::pool().spec();
-    let two = config.scale(spec, &Data::of(&5).unwrap(), Vec::new(), 2).await.unwrap();
+    let two = config
+        .scale(spec, &Data::of(&5).unwrap(), Vec::new(), 2)
+        .await
+        .unwrap();
     assert_eq!(ask::<usize>(&two[0], "count").await, Ok(1));
     assert_eq!(ask::<usize>(&one[0], "count").await, Ok(2));
     config.shutdown(spec).await.unwrap();
-    assert_eq!(ask::<usize>(&two[0], "count").await, Err(ReplicaError::NotDeployed(spec.name.to_owned())));
+    assert_eq!(
+        ask::<usize>(&two[0], "count").await,
+        Err(ReplicaError::NotDeployed(spec.name.to_owned()))
+    );
     assert_eq!(ask::<usize>(&one[0], "count").await, Ok(3));
 }
 
@@ -267,40 +347,88 @@ mod unregistered {
 #[tokio::test]
 async fn t2_52_an_unknown_class_is_named() {
     let address = server(ReplicaServer::of(&REMOTE)).await;
-    let stranger = unregistered::NOT_OFFERED.runtime(at(&address), async {}).await.unwrap_err().to_string();
-    assert_eq!(stranger, "no replica is named `it::grpc::unregistered::Stranger`; there are: it::grpc::Calculator");
+    let stranger = unregistered::NOT_OFFERED
+        .runtime(at(&address), async {})
+        .await
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        stranger,
+        "no replica is named `it::grpc::unregistered::Stranger`; there are: it::grpc::Calculator"
+    );
 }
 
 #[tokio::test]
 async fn a_constructor_that_fails_fails_the_deployment() {
     let address = server(ReplicaServer::of(&REMOTE)).await;
     let backend = at(&address).open().unwrap();
-    let by_zero = backend.scale(Calculator::pool().spec(), &Data::of(&0).unwrap(), Vec::new(), 1).await;
-    assert_eq!(by_zero.err().unwrap().to_string(), "`it::grpc::Calculator::new` failed: by zero");
-    let shape = backend.scale(Calculator::pool().spec(), &Data::of("x").unwrap(), Vec::new(), 1).await;
-    assert!(matches!(shape.err().unwrap(), ReplicaError::Arguments { method, .. } if method == "new"));
+    let by_zero = backend
+        .scale(
+            Calculator::pool().spec(),
+            &Data::of(&0).unwrap(),
+            Vec::new(),
+            1,
+        )
+        .await;
+    assert_eq!(
+        by_zero.err().unwrap().to_string(),
+        "`it::grpc::Calculator::new` failed: by zero"
+    );
+    let shape = backend
+        .scale(
+            Calculator::pool().spec(),
+            &Data::of("x").unwrap(),
+            Vec::new(),
+            1,
+        )
+        .await;
+    assert!(
+        matches!(shape.err().unwrap(), ReplicaError::Arguments { method, .. } if method == "new")
+    );
 }
 
 #[tokio::test]
 async fn limits_end_what_takes_too_long_and_what_is_too_much() {
     let address = server(ReplicaServer::of(&REMOTE).instances_max(4)).await;
-    let slow = deploy(at(&address).option("call_ms", 200), 1).await.unwrap();
+    let slow = deploy(at(&address).option("call_ms", 200), 1)
+        .await
+        .unwrap();
     let begun = Instant::now();
-    let answer = slow[0].clone().call("sleep".to_owned(), Data::of(&[60_000]).unwrap()).await;
-    assert!(matches!(answer.unwrap_err(), ReplicaError::TimedOut { limit_ms: 200, .. }));
+    let answer = slow[0]
+        .clone()
+        .call("sleep".to_owned(), Data::of(&[60_000]).unwrap())
+        .await;
+    assert!(matches!(
+        answer.unwrap_err(),
+        ReplicaError::TimedOut { limit_ms: 200, .. }
+    ));
     assert!(begun.elapsed() < Duration::from_secs(5));
-    assert_eq!(ask::<usize>(&slow[0], "count").await, Ok(1), "and the next call works");
+    assert_eq!(
+        ask::<usize>(&slow[0], "count").await,
+        Ok(1),
+        "and the next call works"
+    );
     let many = deploy(at(&address), 4).await.err().unwrap();
-    assert!(many.to_string().ends_with("cannot have 4 instances: the limit is 4, see `instances_max`"), "{many}");
+    assert!(
+        many.to_string()
+            .ends_with("cannot have 4 instances: the limit is 4, see `instances_max`"),
+        "{many}"
+    );
 
     // Someone who accepts and says nothing.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let config = at(&silent.local_addr().unwrap().to_string()).option("call_ms", 300);
-    assert!(matches!(deploy(config, 1).await.err().unwrap(), ReplicaError::TimedOut { .. }));
+    assert!(matches!(
+        deploy(config, 1).await.err().unwrap(),
+        ReplicaError::TimedOut { .. }
+    ));
     // Nobody at all.
     let port = silent.local_addr().unwrap();
     drop(silent);
-    assert!(matches!(deploy(at(&port.to_string()), 1).await.err().unwrap(), ReplicaError::Unreachable { .. }));
+    assert!(matches!(
+        deploy(at(&port.to_string()), 1).await.err().unwrap(),
+        ReplicaError::Unreachable { .. }
+    ));
 }
 
 #[tokio::test]
@@ -315,13 +443,28 @@ async fn a_client_that_was_silent_too_long_gets_new_instances() {
 #[tokio::test]
 async fn a_token_is_asked_for_and_needed_beyond_this_machine() {
     let address = server(ReplicaServer::of(&REMOTE).token("sesame")).await;
-    for wrong in [at(&address), at(&address).option("token", "sesamf"), at(&address).option("token", "sesame ")] {
-        assert!(matches!(deploy(wrong, 1).await.err().unwrap(), ReplicaError::Refused(_)));
+    for wrong in [
+        at(&address),
+        at(&address).option("token", "sesamf"),
+        at(&address).option("token", "sesame "),
+    ] {
+        assert!(matches!(
+            deploy(wrong, 1).await.err().unwrap(),
+            ReplicaError::Refused(_)
+        ));
     }
     let config = at(&address).option("token", "sesame");
     assert!(!format!("{config:?}").contains("sesame"));
-    assert_eq!(ask::<usize>(&deploy(config, 1).await.unwrap()[0], "count").await, Ok(1));
-    let open = ReplicaServer::of(&REMOTE).bind("0.0.0.0:0").await.err().unwrap().to_string();
+    assert_eq!(
+        ask::<usize>(&deploy(config, 1).await.unwrap()[0], "count").await,
+        Ok(1)
+    );
+    let open = ReplicaServer::of(&REMOTE)
+        .bind("0.0.0.0:0")
+        .await
+        .err()
+        .unwrap()
+        .to_string();
     assert!(open.contains("set a token"), "{open}");
 }
 
@@ -331,16 +474,35 @@ async fn tls_with_an_authority_of_ones_own() {
         rcgen::generate_simple_self_signed(["replicas.test".to_owned()]).unwrap();
     let ca = std::env::temp_dir().join(format!("pipeline-ca-{}.pem", std::process::id()));
     std::fs::write(&ca, cert.pem()).unwrap();
-    let address = server(ReplicaServer::of(&REMOTE).tls(cert.pem(), signing_key.serialize_pem())).await;
+    let address =
+        server(ReplicaServer::of(&REMOTE).tls(cert.pem(), signing_key.serialize_pem())).await;
     let config = Config::new("grpc")
         .option("url", format!("https://{address}"))
         .option("ca_file", ca.to_str().unwrap())
         .option("domain", "replicas.test");
-    assert_eq!(ask::<usize>(&deploy(config.clone(), 1).await.unwrap()[0], "count").await, Ok(1));
-    let other_name = deploy(config.option("domain", "elsewhere.test"), 1).await.err().unwrap();
-    assert!(matches!(other_name, ReplicaError::Unreachable { .. }), "{other_name}");
-    let plain = deploy(at(&address).option("call_ms", 2000), 1).await.err().unwrap();
-    assert!(matches!(plain, ReplicaError::Unreachable { .. } | ReplicaError::TimedOut { .. }), "{plain}");
+    assert_eq!(
+        ask::<usize>(&deploy(config.clone(), 1).await.unwrap()[0], "count").await,
+        Ok(1)
+    );
+    let other_name = deploy(config.option("domain", "elsewhere.test"), 1)
+        .await
+        .err()
+        .unwrap();
+    assert!(
+        matches!(other_name, ReplicaError::Unreachable { .. }),
+        "{other_name}"
+    );
+    let plain = deploy(at(&address).option("call_ms", 2000), 1)
+        .await
+        .err()
+        .unwrap();
+    assert!(
+        matches!(
+            plain,
+            ReplicaError::Unreachable { .. } | ReplicaError::TimedOut { .. }
+        ),
+        "{plain}"
+    );
     std::fs::remove_file(ca).unwrap();
 }
 

@@ -12,7 +12,10 @@ struct Alive(Arc<AtomicUsize>);
 impl Alive {
     fn make(&self, n: usize) -> Value {
         self.0.fetch_add(1, Ordering::SeqCst);
-        Value { n, alive: self.clone() }
+        Value {
+            n,
+            alive: self.clone(),
+        }
     }
 
     fn count(&self) -> usize {
@@ -75,9 +78,15 @@ async fn one_read_of_a_long_chain_keeps_no_value_that_is_used_up() {
         let made = Arc::new(value.alive.make(value.n + 1));
         async move { Ok::<_, String>(made) }
     });
-    let chain = (0..2_000).fold(Context::new(Arc::new(alive.make(0))), |value, _| counting.call(value));
+    let chain = (0..2_000).fold(Context::new(Arc::new(alive.make(0))), |value, _| {
+        counting.call(value)
+    });
     assert_eq!(chain.data().await.unwrap().n, 2_000);
-    assert!(most.load(Ordering::SeqCst) <= 3, "{} at once", most.load(Ordering::SeqCst));
+    assert!(
+        most.load(Ordering::SeqCst) <= 3,
+        "{} at once",
+        most.load(Ordering::SeqCst)
+    );
 }
 
 #[tokio::test]
@@ -87,7 +96,11 @@ async fn a_value_stays_while_a_context_of_it_does() {
     let second = next(&first);
     let pending = next(&first);
     let _ = second.run().await.unwrap();
-    assert_eq!(alive.count(), 2, "the first one has a context, and a node that needs it");
+    assert_eq!(
+        alive.count(),
+        2,
+        "the first one has a context, and a node that needs it"
+    );
     drop(first);
     assert_eq!(pending.data().await.unwrap().n, 2);
     assert_eq!(alive.count(), 2, "the two that were asked for");
@@ -112,8 +125,16 @@ async fn a_fan_in_lets_go_of_its_branches() {
     let alive = Alive::default();
     let root = Context::new(alive.make(0));
     let branches = || (0..100).map(|_| next(&root)).collect::<Vec<_>>();
-    for counted in [count(branches()), count(all(branches())), count(at_once(3).all(branches()))] {
-        assert_eq!((counted.data().await.unwrap(), alive.count()), (100, 1), "only the root has a context");
+    for counted in [
+        count(branches()),
+        count(all(branches())),
+        count(at_once(3).all(branches())),
+    ] {
+        assert_eq!(
+            (counted.data().await.unwrap(), alive.count()),
+            (100, 1),
+            "only the root has a context"
+        );
     }
     let found = outcomes((0..100).map(|_| number(next(&root))));
     let _ = found.run().await.unwrap();
@@ -131,7 +152,10 @@ async fn what_failed_keeps_what_it_needs_for_another_try() {
     let failing = next(fails(next(Context::new(alive.make(0)))));
     for _ in 0..2 {
         failing.run().await.unwrap_err();
-        assert_eq!((alive.count(), failing.pending()), (1, vec!["fails".to_owned(), "next".to_owned()]));
+        assert_eq!(
+            (alive.count(), failing.pending()),
+            (1, vec!["fails".to_owned(), "next".to_owned()])
+        );
     }
 }
 
@@ -145,11 +169,31 @@ async fn the_graph_of_what_is_done_shows_where_it_came_from() {
     drop(first);
     assert_eq!(alive.count(), 2);
     let graph = number(next(Context::new(alive.make(0)))).graph();
-    assert_eq!(graph.nodes.iter().filter(|node| node.state == NodeState::Pending).count(), 2);
+    assert_eq!(
+        graph
+            .nodes
+            .iter()
+            .filter(|node| node.state == NodeState::Pending)
+            .count(),
+        2
+    );
     let graph = both.graph();
-    let names = graph.nodes.iter().map(|node| (node.name.as_str(), node.state)).collect::<Vec<_>>();
+    let names = graph
+        .nodes
+        .iter()
+        .map(|node| (node.name.as_str(), node.state))
+        .collect::<Vec<_>>();
     let done = NodeState::Done;
-    assert_eq!(names, [("value", NodeState::Given), ("next", done), ("next", done), ("next", done), ("all", done)]);
+    assert_eq!(
+        names,
+        [
+            ("value", NodeState::Given),
+            ("next", done),
+            ("next", done),
+            ("next", done),
+            ("all", done)
+        ]
+    );
     assert_eq!(graph.edges, [(0, 1), (1, 2), (1, 3), (2, 4), (3, 4)]);
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use unhurried::{
-    Call, Context, Hook, Journal, MemoryStore, Next, NodeExecutionError, Outcome, Refusal, Run, Stats, all, node,
+    Call, Context, Hook, Journal, MemoryStore, Next, NodeExecutionError, Outcome, Refusal, Run,
+    Stats, all, node,
 };
 
 type Count = Arc<AtomicUsize>;
@@ -16,7 +17,11 @@ type Count = Arc<AtomicUsize>;
 #[node(retry = 3)]
 async fn flaky(n: u64, tries: Count, good: usize) -> Result<u64, String> {
     let tried = tries.fetch_add(1, Ordering::SeqCst) + 1;
-    if tried < good { Err(format!("try {tried}")) } else { Ok(n) }
+    if tried < good {
+        Err(format!("try {tried}"))
+    } else {
+        Ok(n)
+    }
 }
 
 #[tokio::test]
@@ -25,8 +30,16 @@ async fn a_body_that_fails_is_tried_again_as_often_as_its_node_says() {
     assert_eq!(flaky(Context::new(1), tries.clone(), 4).await.unwrap(), 1);
     assert_eq!(tries.swap(0, Ordering::SeqCst), 4, "three after the first");
     let failing = flaky(Context::new(1), tries.clone(), 6);
-    assert_eq!(failing.data().await.unwrap_err().cause().to_string(), "try 4", "the last one says why");
-    assert_eq!(failing.data().await.unwrap(), 1, "the next read begins anew");
+    assert_eq!(
+        failing.data().await.unwrap_err().cause().to_string(),
+        "try 4",
+        "the last one says why"
+    );
+    assert_eq!(
+        failing.data().await.unwrap(),
+        1,
+        "the next read begins anew"
+    );
 }
 
 #[node(retry = 1)]
@@ -37,7 +50,12 @@ async fn panics_once(n: u64, tries: Count) -> u64 {
 
 #[tokio::test]
 async fn a_panic_is_tried_again_too() {
-    assert_eq!(panics_once(Context::new(1), Count::default()).await.unwrap(), 1);
+    assert_eq!(
+        panics_once(Context::new(1), Count::default())
+            .await
+            .unwrap(),
+        1
+    );
 }
 
 #[node(time_ms = 20, retry = 1)]
@@ -56,10 +74,27 @@ async fn never(n: u64) -> u64 {
 
 #[tokio::test]
 async fn a_try_that_takes_too_long_fails_and_is_tried_again() {
-    assert_eq!(slow_at_first(Context::new(1), Count::default()).await.unwrap(), 1);
-    let late = timeout(Duration::from_secs(10), never(Context::new(1)).into_future()).await.unwrap().unwrap_err();
-    assert_eq!(late.cause().downcast_ref(), Some(&Refusal::OutOfTime(Duration::from_millis(20))));
-    assert_eq!(late.to_string(), "node `never` failed: it took longer than the 20 ms that `time_ms` gives it");
+    assert_eq!(
+        slow_at_first(Context::new(1), Count::default())
+            .await
+            .unwrap(),
+        1
+    );
+    let late = timeout(
+        Duration::from_secs(10),
+        never(Context::new(1)).into_future(),
+    )
+    .await
+    .unwrap()
+    .unwrap_err();
+    assert_eq!(
+        late.cause().downcast_ref(),
+        Some(&Refusal::OutOfTime(Duration::from_millis(20)))
+    );
+    assert_eq!(
+        late.to_string(),
+        "node `never` failed: it took longer than the 20 ms that `time_ms` gives it"
+    );
 }
 
 #[derive(Clone, Default)]
@@ -88,21 +123,35 @@ async fn stays(n: u64, room: Room) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_more_bodies_run_at_once_than_their_node_says_whoever_reads() {
     let room = Room::default();
-    let reads = || tokio::spawn(all((0..12).map(|n| stays(Context::new(n), room.clone()))).into_future());
+    let reads =
+        || tokio::spawn(all((0..12).map(|n| stays(Context::new(n), room.clone()))).into_future());
     let (one, two) = tokio::join!(reads(), reads());
-    assert_eq!((one.unwrap().unwrap().len(), two.unwrap().unwrap().len(), room.most()), (12, 12, 3));
+    assert_eq!(
+        (
+            one.unwrap().unwrap().len(),
+            two.unwrap().unwrap().len(),
+            room.most()
+        ),
+        (12, 12, 3)
+    );
 }
 
 /// As deep as there are places, and deeper.
 #[node(at_once = 2)]
 async fn nested(n: u64) -> Result<u64, NodeExecutionError> {
-    if n == 0 { Ok(0) } else { Ok(nested(Context::new(n - 1)).await? + 1) }
+    if n == 0 {
+        Ok(0)
+    } else {
+        Ok(nested(Context::new(n - 1)).await? + 1)
+    }
 }
 
 #[tokio::test]
 async fn a_body_that_reads_its_own_node_does_not_wait_for_itself() {
     let reads = all((0..8).map(|_| nested(Context::new(20))));
-    let read = timeout(Duration::from_secs(10), reads.into_future()).await.expect("it waits for itself");
+    let read = timeout(Duration::from_secs(10), reads.into_future())
+        .await
+        .expect("it waits for itself");
     assert_eq!(read.unwrap(), [20; 8]);
 }
 
@@ -111,7 +160,11 @@ struct Settings;
 #[node(retry = 2)]
 impl Settings {
     async fn tried(&self, n: u64, tries: Count) -> Result<u64, String> {
-        if tries.fetch_add(1, Ordering::SeqCst) < 2 { Err("not yet".to_owned()) } else { Ok(n) }
+        if tries.fetch_add(1, Ordering::SeqCst) < 2 {
+            Err("not yet".to_owned())
+        } else {
+            Ok(n)
+        }
     }
 }
 
@@ -123,7 +176,13 @@ impl Clone for Settings {
 
 #[tokio::test]
 async fn a_node_object_has_limits_too() {
-    assert_eq!(Settings.tried(Context::new(1), Count::default()).await.unwrap(), 1);
+    assert_eq!(
+        Settings
+            .tried(Context::new(1), Count::default())
+            .await
+            .unwrap(),
+        1
+    );
 }
 
 /// Runs what failed again, and counts how often.
@@ -144,16 +203,32 @@ impl Hook for Again {
 
 #[node]
 async fn unsteady(n: u64, tries: Count) -> Result<u64, String> {
-    if tries.fetch_add(1, Ordering::SeqCst) < 2 { Err("not yet".to_owned()) } else { Ok(n) }
+    if tries.fetch_add(1, Ordering::SeqCst) < 2 {
+        Err("not yet".to_owned())
+    } else {
+        Ok(n)
+    }
 }
 
 #[tokio::test]
 async fn a_hook_may_run_the_body_and_the_hooks_within_again() {
     let (again, within, tries) = (Again::default(), Stats::default(), Count::default());
     let run = Run::new("r").hook(again.clone()).hook(within.clone());
-    assert_eq!(run.scope(async { unsteady(Context::new(1), tries.clone()).await }).await.unwrap(), 1);
+    assert_eq!(
+        run.scope(async { unsteady(Context::new(1), tries.clone()).await })
+            .await
+            .unwrap(),
+        1
+    );
     let stats = within.node("unsteady");
-    assert_eq!((stats.executions, stats.failures, tries.load(Ordering::SeqCst)), (3, 2, 3));
+    assert_eq!(
+        (
+            stats.executions,
+            stats.failures,
+            tries.load(Ordering::SeqCst)
+        ),
+        (3, 2, 3)
+    );
 }
 
 /// Under a journal arguments are data, so what these count is not one.
@@ -174,12 +249,24 @@ async fn step(n: u64) -> u64 {
 
 #[node]
 async fn late(n: u64) -> Result<u64, String> {
-    if TRIES.fetch_add(1, Ordering::SeqCst) < 2 { Err("not yet".to_owned()) } else { Ok(n) }
+    if TRIES.fetch_add(1, Ordering::SeqCst) < 2 {
+        Err("not yet".to_owned())
+    } else {
+        Ok(n)
+    }
 }
 
 #[tokio::test]
 async fn what_a_try_recorded_is_not_run_again_by_the_next() {
     let run = Run::new("r").hook(Journal::new(MemoryStore::default()));
-    assert_eq!(run.scope(async { steps(Context::new(1)).await }).await.unwrap(), 3);
-    assert_eq!((TRIES.load(Ordering::SeqCst), RAN.load(Ordering::SeqCst)), (3, 2));
+    assert_eq!(
+        run.scope(async { steps(Context::new(1)).await })
+            .await
+            .unwrap(),
+        3
+    );
+    assert_eq!(
+        (TRIES.load(Ordering::SeqCst), RAN.load(Ordering::SeqCst)),
+        (3, 2)
+    );
 }

@@ -40,7 +40,9 @@ fn takes() -> impl Strategy<Value = Takes> {
 
 fn plan() -> impl Strategy<Value = Plan> {
     (1usize..24).prop_flat_map(|n| {
-        let parents = (0..n).map(|i| (takes(), prop::collection::vec(0..=i, 2..6))).collect::<Vec<_>>();
+        let parents = (0..n)
+            .map(|i| (takes(), prop::collection::vec(0..=i, 2..6)))
+            .collect::<Vec<_>>();
         let fails = prop::collection::vec(prop::bool::weighted(0.08), n);
         let yields = prop::collection::vec(any::<bool>(), n);
         let reads = prop::collection::vec(0..n, 1..6);
@@ -68,7 +70,13 @@ async fn mix(a: u64, b: u64, i: usize, fails: bool, yields: bool, ran: Ran) -> R
 }
 
 #[node(name = "mix")]
-async fn mix_many(values: &[u64], i: usize, fails: bool, yields: bool, ran: Ran) -> Result<u64, String> {
+async fn mix_many(
+    values: &[u64],
+    i: usize,
+    fails: bool,
+    yields: bool,
+    ran: Ran,
+) -> Result<u64, String> {
     step(values, i, fails, yields, ran).await
 }
 
@@ -80,23 +88,39 @@ async fn mix_outcomes(
     yields: bool,
     ran: Ran,
 ) -> Result<u64, String> {
-    let values = outcomes.into_iter().map(|outcome| outcome.unwrap_or(FAILED)).collect::<Vec<_>>();
+    let values = outcomes
+        .into_iter()
+        .map(|outcome| outcome.unwrap_or(FAILED))
+        .collect::<Vec<_>>();
     step(&values, i, fails, yields, ran).await
 }
 
 /// What counts for a parent that failed.
 const FAILED: u64 = 13;
 
-async fn step(values: &[u64], i: usize, fails: bool, yields: bool, ran: Ran) -> Result<u64, String> {
+async fn step(
+    values: &[u64],
+    i: usize,
+    fails: bool,
+    yields: bool,
+    ran: Ran,
+) -> Result<u64, String> {
     if yields {
         tokio::task::yield_now().await;
     }
     ran.lock().unwrap().push(i);
-    if fails { Err(i.to_string()) } else { Ok(combine(values, i)) }
+    if fails {
+        Err(i.to_string())
+    } else {
+        Ok(combine(values, i))
+    }
 }
 
 fn combine(values: &[u64], i: usize) -> u64 {
-    values.iter().chain([&(i as u64)]).fold(7, |sum, value| sum.wrapping_mul(31).wrapping_add(*value))
+    values
+        .iter()
+        .chain([&(i as u64)])
+        .fold(7, |sum, value| sum.wrapping_mul(31).wrapping_add(*value))
 }
 
 /// Place 0 is the root; node `i` has place `i + 1`.
@@ -104,13 +128,18 @@ fn build(plan: &Plan, ran: &Ran) -> Vec<Context<u64>> {
     let mut contexts = vec![Context::new(1)];
     for (i, (takes, parents)) in plan.parents.iter().enumerate() {
         let (fails, yields, ran) = (plan.fails[i], plan.yields[i], ran.clone());
-        let parents = parents.iter().map(|parent| contexts[*parent].clone()).collect::<Vec<_>>();
+        let parents = parents
+            .iter()
+            .map(|parent| contexts[*parent].clone())
+            .collect::<Vec<_>>();
         contexts.push(match takes {
             Takes::Two => mix(&parents[0], &parents[1], i, fails, yields, ran),
             Takes::Many => mix_many(parents, i, fails, yields, ran),
             Takes::All(None) => mix_many(all(parents), i, fails, yields, ran),
             Takes::All(Some(n)) => mix_many(at_once(*n).all(parents), i, fails, yields, ran),
-            Takes::Outcomes(n) => mix_outcomes(at_once(*n).outcomes(parents), i, fails, yields, ran),
+            Takes::Outcomes(n) => {
+                mix_outcomes(at_once(*n).outcomes(parents), i, fails, yields, ran)
+            }
         });
     }
     contexts
@@ -121,13 +150,27 @@ fn reference(plan: &Plan) -> Vec<Result<u64, BTreeSet<usize>>> {
     let mut values: Vec<Result<u64, BTreeSet<usize>>> = vec![Ok(1)];
     for (i, (takes, parents)) in plan.parents.iter().enumerate() {
         let given = parents.iter().map(|parent| values[*parent].clone());
-        let culprits = given.clone().filter_map(Result::err).flatten().collect::<BTreeSet<_>>();
+        let culprits = given
+            .clone()
+            .filter_map(Result::err)
+            .flatten()
+            .collect::<BTreeSet<_>>();
         values.push(match takes {
             Takes::Outcomes(_) if plan.fails[i] => Err(BTreeSet::from([i])),
-            Takes::Outcomes(_) => Ok(combine(&given.map(|value| value.unwrap_or(FAILED)).collect::<Vec<_>>(), i)),
+            Takes::Outcomes(_) => Ok(combine(
+                &given
+                    .map(|value| value.unwrap_or(FAILED))
+                    .collect::<Vec<_>>(),
+                i,
+            )),
             _ if !culprits.is_empty() => Err(culprits),
             _ if plan.fails[i] => Err(BTreeSet::from([i])),
-            _ => Ok(combine(&given.map(|value| value.unwrap_or(FAILED)).collect::<Vec<_>>(), i)),
+            _ => Ok(combine(
+                &given
+                    .map(|value| value.unwrap_or(FAILED))
+                    .collect::<Vec<_>>(),
+                i,
+            )),
         });
     }
     values
@@ -135,13 +178,17 @@ fn reference(plan: &Plan) -> Vec<Result<u64, BTreeSet<usize>>> {
 
 fn beneath(plan: &Plan, place: usize, found: &mut BTreeSet<usize>) {
     if place > 0 && found.insert(place - 1) {
-        plan.parents[place - 1].1.iter().for_each(|parent| beneath(plan, *parent, found));
+        plan.parents[place - 1]
+            .1
+            .iter()
+            .for_each(|parent| beneath(plan, *parent, found));
     }
 }
 
 #[allow(clippy::print_stdout, reason = "how many there were is asked for")]
 fn cases() -> u32 {
-    let cases = std::env::var("PIPELINE_MODEL_CASES").map_or(2000, |cases| cases.parse().expect("a number"));
+    let cases = std::env::var("PIPELINE_MODEL_CASES")
+        .map_or(2000, |cases| cases.parse().expect("a number"));
     println!("{cases} graphs");
     cases
 }

@@ -23,7 +23,11 @@ fn slowly(count: Arc<AtomicUsize>, result: Result<u32, &'static str>) -> Slow {
         let mut polled = false;
         std::future::poll_fn(|cx| {
             cx.waker().wake_by_ref();
-            if std::mem::replace(&mut polled, true) { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+            if std::mem::replace(&mut polled, true) {
+                std::task::Poll::Ready(())
+            } else {
+                std::task::Poll::Pending
+            }
         })
         .await;
         result
@@ -35,7 +39,8 @@ fn two_readers_compute_once() {
     loom::model(|| {
         let (once, count) = (Arc::new(Once::pending(())), Arc::new(AtomicUsize::new(0)));
         let (other, counted) = (once.clone(), count.clone());
-        let reader = loom::thread::spawn(move || block_on(other.get_or_compute(|| slowly(counted, Ok(1)))));
+        let reader =
+            loom::thread::spawn(move || block_on(other.get_or_compute(|| slowly(counted, Ok(1)))));
         let mine = block_on(once.get_or_compute(|| slowly(count.clone(), Ok(2)))).unwrap();
         assert_eq!(reader.join().unwrap().unwrap(), mine);
         assert_eq!((once.get(), count.load(Ordering::SeqCst)), (Some(mine), 1));
@@ -47,13 +52,23 @@ fn a_failure_is_not_kept_and_a_late_settling_does_not_undo_a_new_attempt() {
     loom::model(|| {
         let (once, count) = (Arc::new(Once::pending(())), Arc::new(AtomicUsize::new(0)));
         let (other, counted) = (once.clone(), count.clone());
-        let reader = loom::thread::spawn(move || block_on(other.get_or_compute(|| slowly(counted, Err("no")))));
+        let reader = loom::thread::spawn(move || {
+            block_on(other.get_or_compute(|| slowly(counted, Err("no"))))
+        });
         let first = block_on(once.get_or_compute(|| slowly(count.clone(), Err("no"))));
         assert_eq!(first, Err("no"));
-        assert_eq!(block_on(once.get_or_compute(|| slowly(count.clone(), Ok(7)))).ok().or(once.get()), once.get());
+        assert_eq!(
+            block_on(once.get_or_compute(|| slowly(count.clone(), Ok(7))))
+                .ok()
+                .or(once.get()),
+            once.get()
+        );
         let _ = reader.join().unwrap();
         assert!(matches!(once.get(), Some(7) | None));
-        assert_eq!(block_on(once.get_or_compute(|| slowly(count.clone(), Ok(7)))), Ok(7));
+        assert_eq!(
+            block_on(once.get_or_compute(|| slowly(count.clone(), Ok(7)))),
+            Ok(7)
+        );
     });
 }
 
@@ -91,7 +106,10 @@ impl Drop for Recipe {
 }
 
 fn made_of(gone: &Arc<AtomicUsize>) -> Arc<Once<Recipe, u32, Slow>> {
-    let once = Arc::new(Once::pending(Recipe { gone: gone.clone(), cell: std::sync::OnceLock::new() }));
+    let once = Arc::new(Once::pending(Recipe {
+        gone: gone.clone(),
+        cell: std::sync::OnceLock::new(),
+    }));
     once.recipe(|recipe| recipe.cell.set(Arc::downgrade(&once)));
     once
 }
@@ -102,14 +120,21 @@ fn what_a_value_is_made_of_is_there_until_the_value_is_and_goes_outside_of_the_l
         let (gone, count) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let once = made_of(&gone);
         let (other, counted) = (once.clone(), count.clone());
-        let reader = loom::thread::spawn(move || block_on(other.get_or_compute(|| slowly(counted, Ok(1)))));
+        let reader =
+            loom::thread::spawn(move || block_on(other.get_or_compute(|| slowly(counted, Ok(1)))));
         match once.recipe(|recipe| recipe.gone.load(Ordering::SeqCst)) {
             Some(gone) => assert_eq!(gone, 0),
             None => assert_eq!(once.get(), Some(1)),
         }
-        assert_eq!(block_on(once.get_or_compute(|| slowly(count.clone(), Ok(1)))), Ok(1));
+        assert_eq!(
+            block_on(once.get_or_compute(|| slowly(count.clone(), Ok(1)))),
+            Ok(1)
+        );
         assert_eq!(reader.join().unwrap(), Ok(1));
-        assert_eq!((once.recipe(|_| ()), gone.load(Ordering::SeqCst)), (None, 1));
+        assert_eq!(
+            (once.recipe(|_| ()), gone.load(Ordering::SeqCst)),
+            (None, 1)
+        );
     });
 }
 
@@ -119,11 +144,19 @@ fn a_failure_keeps_what_the_next_computation_is_made_of() {
         let gone = Arc::new(AtomicUsize::new(0));
         let once = made_of(&gone);
         let (other, counted) = (once.clone(), Arc::new(AtomicUsize::new(0)));
-        let reader = loom::thread::spawn(move || block_on(other.get_or_compute(|| slowly(counted, Err("no")))));
+        let reader = loom::thread::spawn(move || {
+            block_on(other.get_or_compute(|| slowly(counted, Err("no"))))
+        });
         let mine = block_on(once.get_or_compute(|| slowly(Arc::default(), Err("no"))));
         assert_eq!((mine, reader.join().unwrap()), (Err("no"), Err("no")));
-        assert_eq!((once.recipe(|_| ()), gone.load(Ordering::SeqCst)), (Some(()), 0));
-        assert_eq!(block_on(once.get_or_compute(|| slowly(Arc::default(), Ok(1)))), Ok(1));
+        assert_eq!(
+            (once.recipe(|_| ()), gone.load(Ordering::SeqCst)),
+            (Some(()), 0)
+        );
+        assert_eq!(
+            block_on(once.get_or_compute(|| slowly(Arc::default(), Ok(1)))),
+            Ok(1)
+        );
         assert_eq!(gone.load(Ordering::SeqCst), 1);
     });
 }

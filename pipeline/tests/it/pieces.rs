@@ -15,7 +15,10 @@ const TOKENS: [&str; 3] = ["lazy", " is", " good"];
 async fn answer(_question: String, gate: Arc<Semaphore>) -> Result<String, String> {
     let mut text = String::new();
     for token in TOKENS {
-        gate.acquire().await.map_err(|error| error.to_string())?.forget();
+        gate.acquire()
+            .await
+            .map_err(|error| error.to_string())?
+            .forget();
         say(token.to_owned());
         text += token;
     }
@@ -28,7 +31,9 @@ fn asked() -> (Context<String>, Arc<Semaphore>) {
 }
 
 async fn soon<T>(future: impl Future<Output = T>) -> T {
-    timeout(Duration::from_secs(10), future).await.expect("it comes soon")
+    timeout(Duration::from_secs(10), future)
+        .await
+        .expect("it comes soon")
 }
 
 async fn rest(mut pieces: Pieces<String>) -> Vec<Piece<String>> {
@@ -47,22 +52,37 @@ fn tokens() -> Vec<Piece<String>> {
 async fn pieces_come_while_the_value_is_pending() {
     let (answer, gate) = asked();
     let mut pieces = answer.pieces::<String>();
-    assert!(timeout(Duration::from_millis(10), pieces.next()).await.is_err(), "looking runs nothing");
+    assert!(
+        timeout(Duration::from_millis(10), pieces.next())
+            .await
+            .is_err(),
+        "looking runs nothing"
+    );
     let read = tokio::spawn(answer.clone().into_future());
     for token in TOKENS {
         gate.add_permits(1);
         assert!(answer.is_pending());
-        assert_eq!(soon(pieces.next()).await, Some(Piece::Next(token.to_owned())));
+        assert_eq!(
+            soon(pieces.next()).await,
+            Some(Piece::Next(token.to_owned()))
+        );
     }
     assert_eq!(soon(pieces.next()).await, None);
     assert_eq!(read.await.unwrap().unwrap(), "lazy is good");
-    assert_eq!(rest(answer.pieces()).await, [], "the value is there: look at it");
+    assert_eq!(
+        rest(answer.pieces()).await,
+        [],
+        "the value is there: look at it"
+    );
 }
 
 #[tokio::test]
 async fn everyone_who_looks_has_all_of_them_also_who_comes_late() {
     let (answer, gate) = asked();
-    let (mut early, other) = (answer.pieces::<String>(), tokio::spawn(rest(answer.pieces())));
+    let (mut early, other) = (
+        answer.pieces::<String>(),
+        tokio::spawn(rest(answer.pieces())),
+    );
     let read = tokio::spawn(answer.clone().into_future());
     gate.add_permits(2);
     for _ in 0..2 {
@@ -70,8 +90,14 @@ async fn everyone_who_looks_has_all_of_them_also_who_comes_late() {
     }
     let late = tokio::spawn(rest(answer.pieces()));
     gate.add_permits(1);
-    assert_eq!((late.await.unwrap(), other.await.unwrap()), (tokens(), tokens()));
-    assert_eq!((rest(early).await, read.await.unwrap().unwrap()), (tokens()[2..].to_vec(), "lazy is good".to_owned()));
+    assert_eq!(
+        (late.await.unwrap(), other.await.unwrap()),
+        (tokens(), tokens())
+    );
+    assert_eq!(
+        (rest(early).await, read.await.unwrap().unwrap()),
+        (tokens()[2..].to_vec(), "lazy is good".to_owned())
+    );
 }
 
 #[node(retry = 1)]
@@ -92,7 +118,10 @@ async fn another_try_says_that_it_begins_again() {
     assert_eq!(read.unwrap(), 1);
     // Whoever looks between two tries may miss the first one, and misses nothing.
     let (a, b) = (Piece::Next("a".to_owned()), Piece::Next("b".to_owned()));
-    assert!(seen == [a.clone(), Piece::Again, a.clone(), b.clone()] || seen == [a, b], "{seen:?}");
+    assert!(
+        seen == [a.clone(), Piece::Again, a.clone(), b.clone()] || seen == [a, b],
+        "{seen:?}"
+    );
 }
 
 #[tokio::test]
@@ -101,7 +130,11 @@ async fn a_failure_and_a_read_that_is_given_up_end_the_pieces_and_the_next_read_
     let look = tokio::spawn(rest(answer.pieces()));
     tokio::task::yield_now().await;
     gate.add_permits(1);
-    assert!(timeout(Duration::from_millis(10), answer.data()).await.is_err());
+    assert!(
+        timeout(Duration::from_millis(10), answer.data())
+            .await
+            .is_err()
+    );
     assert_eq!(look.await.unwrap(), tokens()[..1]);
     let next = tokio::spawn(rest(answer.pieces()));
     tokio::task::yield_now().await;
@@ -143,6 +176,9 @@ async fn a_piece_is_of_the_body_that_says_it_and_of_its_own_type() {
             tokio::join!(numbers, context.data())
         })
         .await;
-    assert_eq!((numbers, read.unwrap()), (vec![Piece::Next(1), Piece::Next(2)], 1));
+    assert_eq!(
+        (numbers, read.unwrap()),
+        (vec![Piece::Next(1), Piece::Next(2)], 1)
+    );
     say("nobody can look");
 }

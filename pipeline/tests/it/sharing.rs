@@ -45,7 +45,10 @@ async fn t2_14_t2_22_d2_10_d2_30_d2_53_a_shared_ancestor_runs_once() {
     let right = named(&base, "right", log.clone());
     assert_eq!(merge(left, right, log.clone()).await.unwrap(), 4);
     let lines = log.lines();
-    assert_eq!((lines[0].as_str(), lines[3].as_str(), lines.len()), ("base", "merge", 4));
+    assert_eq!(
+        (lines[0].as_str(), lines[3].as_str(), lines.len()),
+        ("base", "merge", 4)
+    );
 }
 
 #[tokio::test]
@@ -54,10 +57,24 @@ async fn t2_15_t2_17_branches_do_not_change_each_other() {
     let base = named(Context::new(10), "base", log.clone());
     let doubled = merge(&base, &base, log.clone());
     let plus_one = named(&base, "plus one", log.clone());
-    assert_eq!((doubled.data().await.unwrap(), plus_one.data().await.unwrap()), (22, 12));
+    assert_eq!(
+        (
+            doubled.data().await.unwrap(),
+            plus_one.data().await.unwrap()
+        ),
+        (22, 12)
+    );
     let deeper = named(Context::new(1), "base", log.clone());
-    let left = named(named(named(&deeper, "a", log.clone()), "b", log.clone()), "c", log.clone());
-    let right = merge(&deeper, named(named(Context::new(4), "d", log.clone()), "e", log.clone()), log.clone());
+    let left = named(
+        named(named(&deeper, "a", log.clone()), "b", log.clone()),
+        "c",
+        log.clone(),
+    );
+    let right = merge(
+        &deeper,
+        named(named(Context::new(4), "d", log.clone()), "e", log.clone()),
+        log.clone(),
+    );
     assert_eq!((left.await.unwrap(), right.await.unwrap()), (5, 8));
 }
 
@@ -66,9 +83,16 @@ async fn d2_24_d2_25_parents_come_first_also_when_shared_at_different_depths() {
     let log = Log::default();
     let base = named(Context::new(0), "base", log.clone());
     let middle = named(&base, "middle", log.clone());
-    let end = merge(merge(&base, &middle, log.clone()), named(&middle, "late", log.clone()), log.clone());
+    let end = merge(
+        merge(&base, &middle, log.clone()),
+        named(&middle, "late", log.clone()),
+        log.clone(),
+    );
     let top = merge(&base, end, log.clone());
-    assert_eq!(top.pending(), ["named", "named", "merge", "named", "merge", "merge"]);
+    assert_eq!(
+        top.pending(),
+        ["named", "named", "merge", "named", "merge", "merge"]
+    );
     top.await.unwrap();
     assert_eq!(log.count("base"), 1);
     assert_eq!(log.lines()[..2], ["base", "middle"]);
@@ -92,7 +116,8 @@ async fn d2_33_branches_read_at_the_same_time_run_the_ancestor_once() {
     for _ in 0..50 {
         let log = Log::default();
         let base = named(Context::new(0), "base", log.clone());
-        let reads = (0..32).map(|_| tokio::spawn(named(&base, "branch", log.clone()).into_future()));
+        let reads =
+            (0..32).map(|_| tokio::spawn(named(&base, "branch", log.clone()).into_future()));
         for read in reads.collect::<Vec<_>>() {
             assert_eq!(read.await.unwrap().unwrap(), 2);
         }
@@ -109,7 +134,11 @@ async fn meets(n: i64, others: Arc<Barrier>) -> i64 {
 #[tokio::test]
 async fn independent_branches_run_at_the_same_time() {
     let (root, barrier) = (Context::new(1), Arc::new(Barrier::new(2)));
-    let sum = merge(meets(&root, barrier.clone()), meets(&root, barrier), Log::default());
+    let sum = merge(
+        meets(&root, barrier.clone()),
+        meets(&root, barrier),
+        Log::default(),
+    );
     let met = timeout(Duration::from_secs(10), sum.into_future()).await;
     assert_eq!(met.expect("each waits for the other").unwrap(), 2);
 }
@@ -126,11 +155,19 @@ async fn gated(n: i64, gate: Arc<Semaphore>, log: Log) -> i64 {
 async fn a_cancelled_read_leaves_a_value_that_a_later_read_completes() {
     let (gate, log) = (Arc::new(Semaphore::new(0)), Log::default());
     let context = gated(Context::new(7), gate.clone(), log.clone());
-    assert!(timeout(Duration::from_millis(10), context.data()).await.is_err());
+    assert!(
+        timeout(Duration::from_millis(10), context.data())
+            .await
+            .is_err()
+    );
     assert!(context.is_pending());
     gate.add_permits(1);
     assert_eq!(context.data().await.unwrap(), 7);
-    assert_eq!((log.count("begun"), log.count("done")), (2, 1), "nobody was left to wait for the first");
+    assert_eq!(
+        (log.count("begun"), log.count("done")),
+        (2, 1),
+        "nobody was left to wait for the first"
+    );
 }
 
 #[tokio::test]
@@ -171,13 +208,23 @@ async fn a_cancelled_read_stops_branches_that_nobody_else_waits_for() {
     };
     let root = Context::new(1);
     let sum = merge(branch.call(&root), branch.call(&root), Log::default());
-    assert!(timeout(Duration::from_millis(10), sum.data()).await.is_err());
+    assert!(
+        timeout(Duration::from_millis(10), sum.data())
+            .await
+            .is_err()
+    );
     stopped.notified().await;
 }
 
 #[tokio::test]
 async fn d2_56_runs_of_the_same_pipeline_are_independent() {
-    let pipeline = |n: i64| named(named(Context::new(n), "a", Log::default()), "b", Log::default());
+    let pipeline = |n: i64| {
+        named(
+            named(Context::new(n), "a", Log::default()),
+            "b",
+            Log::default(),
+        )
+    };
     let results = join_all((0..20).map(|n| pipeline(n).into_future())).await;
     for (n, result) in results.into_iter().enumerate() {
         assert_eq!(result.unwrap(), n as i64 + 2);
@@ -194,7 +241,9 @@ async fn add_one(n: i64) -> i64 {
 async fn readers_who_come_just_as_the_value_does_have_it() {
     for _ in 0..5000 {
         let value = add_one(Context::new(1));
-        let reads: Vec<_> = (0..4).map(|_| tokio::spawn(value.clone().into_future())).collect();
+        let reads: Vec<_> = (0..4)
+            .map(|_| tokio::spawn(value.clone().into_future()))
+            .collect();
         for read in reads {
             assert_eq!(read.await.unwrap().unwrap(), 2);
         }

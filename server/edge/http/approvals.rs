@@ -24,7 +24,11 @@ struct Document;
 
 /// See the module.
 pub const RESOURCE: Resource = Resource {
-    routes: || Router::new().route("/approvals", get(list)).route("/approvals/{id}", get(one).post(decide)),
+    routes: || {
+        Router::new()
+            .route("/approvals", get(list))
+            .route("/approvals/{id}", get(one).post(decide))
+    },
     document: Document::openapi,
     bounds: |document| {
         let words = |name| (name, bounds::text(bounds::WORDS));
@@ -91,17 +95,36 @@ impl Body for Verdict {
     fn check(&self, wrongs: &mut Wrongs) {
         let needs_arguments = self.verdict == Word::Edit;
         if needs_arguments && self.arguments.is_none() {
-            wrongs.add(Slug::InvalidFrame, "/arguments", "edit takes the arguments that the call is to run with");
+            wrongs.add(
+                Slug::InvalidFrame,
+                "/arguments",
+                "edit takes the arguments that the call is to run with",
+            );
         }
         if !needs_arguments && self.verdict != Word::Grant && self.arguments.is_some() {
-            wrongs.add(Slug::InvalidFrame, "/arguments", "only edit takes arguments");
+            wrongs.add(
+                Slug::InvalidFrame,
+                "/arguments",
+                "only edit takes arguments",
+            );
         }
-        let is_said = self.text.as_deref().is_some_and(|text| !text.trim().is_empty());
+        let is_said = self
+            .text
+            .as_deref()
+            .is_some_and(|text| !text.trim().is_empty());
         if self.verdict == Word::Respond && !is_said {
-            wrongs.add(Slug::EmptyInput, "/text", "respond takes the text that is the result of the call");
+            wrongs.add(
+                Slug::EmptyInput,
+                "/text",
+                "respond takes the text that is the result of the call",
+            );
         }
         if self.verdict != Word::Respond && self.text.is_some() {
-            wrongs.add(Slug::InvalidFrame, "/text", "only respond takes a text; say why in reason");
+            wrongs.add(
+                Slug::InvalidFrame,
+                "/text",
+                "only respond takes a text; say why in reason",
+            );
         }
     }
 }
@@ -109,7 +132,9 @@ impl Body for Verdict {
 impl Verdict {
     fn said(&mut self) -> Said {
         match self.verdict {
-            Word::Approve | Word::Grant | Word::Edit => Said::Approve(self.arguments.take().map(Value::Object)),
+            Word::Approve | Word::Grant | Word::Edit => {
+                Said::Approve(self.arguments.take().map(Value::Object))
+            }
             Word::Reject | Word::Deny => Said::Reject,
             Word::Respond => Said::Respond(self.text.take().unwrap_or_default()),
         }
@@ -140,7 +165,11 @@ pub async fn list(session: Session, params: Params) -> Result<Response, Problem>
 /// One tool call that waits for a person. What is settled is in the log.
 #[utoipa::path(get, path = "/approvals/{id}", operation_id = "get_approval", tag = "approvals",
     params(("id" = String, Path, description = "its id")), responses((status = 200, body = Approval)))]
-pub async fn one(session: Session, Path(id): Path<String>, params: Params) -> Result<Response, Problem> {
+pub async fn one(
+    session: Session,
+    Path(id): Path<String>,
+    params: Params,
+) -> Result<Response, Problem> {
     params.end()?;
     requests::one(&session, RequestState::Approval, &id).await
 }
@@ -156,6 +185,11 @@ pub async fn decide(
 ) -> Result<axum::Json<Decided>, Problem> {
     params.end()?;
     let said = verdict.said();
-    let status = session.decide(&id, said, verdict.reason.as_deref().unwrap_or_default()).await?;
-    Ok(axum::Json(Decided { approval_id: id, status: status.to_owned() }))
+    let status = session
+        .decide(&id, said, verdict.reason.as_deref().unwrap_or_default())
+        .await?;
+    Ok(axum::Json(Decided {
+        approval_id: id,
+        status: status.to_owned(),
+    }))
 }

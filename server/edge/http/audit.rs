@@ -86,14 +86,30 @@ pub struct Near {
 impl From<alike::Alike> for Near {
     fn from(alike: alike::Alike) -> Self {
         let likeness = (f64::from(alike.likeness) * 1000.0).round() / 1000.0;
-        Self { id: alike.held.id, text: alike.held.text, likeness }
+        Self {
+            id: alike.held.id,
+            text: alike.held.text,
+            likeness,
+        }
     }
 }
 
 impl From<Doubtful> for DoubtfulStatement {
     fn from(doubtful: Doubtful) -> Self {
-        let Doubtful { shown, doubts, same, near, recalled } = doubtful;
-        Self { statement: shown.into(), doubts, recalled, same, near: near.into_iter().map(Near::from).collect() }
+        let Doubtful {
+            shown,
+            doubts,
+            same,
+            near,
+            recalled,
+        } = doubtful;
+        Self {
+            statement: shown.into(),
+            doubts,
+            recalled,
+            same,
+            near: near.into_iter().map(Near::from).collect(),
+        }
     }
 }
 
@@ -110,19 +126,31 @@ pub async fn audit(session: Session, mut query: Params) -> Result<axum::Json<Aud
     let place = query.one("cursor")?;
     let known = Doubt::ALL.map(Doubt::as_str).join(", ");
     let only = query.word("doubt", &known, Doubt::parse)?;
-    let days = query.integer("overdue_days", 1..=DAYS_MAX)?.unwrap_or(OVERDUE_DAYS);
+    let days = query
+        .integer("overdue_days", 1..=DAYS_MAX)?
+        .unwrap_or(OVERDUE_DAYS);
     query.end()?;
     let bound = format!("audit {} {only:?} {days}", session.space());
-    let after = place.map(|place| cursor::read(&bound, &place)).transpose()?;
+    let after = place
+        .map(|place| cursor::read(&bound, &place))
+        .transpose()?;
     let after = after.and_then(|seq| seq.parse().ok()).unwrap_or(0);
     let old = Timestamp::from_micros(time::now().micros().saturating_sub(days * DAY));
-    let audited = session.audit(only, old, (after, u32::try_from(limit).unwrap_or(1))).await?;
+    let audited = session
+        .audit(only, old, (after, u32::try_from(limit).unwrap_or(1)))
+        .await?;
     Ok(axum::Json(Audit {
-        items: audited.doubtful.into_iter().map(DoubtfulStatement::from).collect(),
+        items: audited
+            .doubtful
+            .into_iter()
+            .map(DoubtfulStatement::from)
+            .collect(),
         looked_at: audited.looked_at,
         recalls: audited.recalls,
         without_vectors: audited.without_vectors,
-        next: audited.next.map(|seq| cursor::write(&bound, &seq.to_string())),
+        next: audited
+            .next
+            .map(|seq| cursor::write(&bound, &seq.to_string())),
     }))
 }
 

@@ -26,7 +26,11 @@ struct Document;
 
 /// See the module.
 pub const RESOURCE: Resource = Resource {
-    routes: || Router::new().route("/blobs", post(upload)).route("/blobs/{sha256}", get(one)),
+    routes: || {
+        Router::new()
+            .route("/blobs", post(upload))
+            .route("/blobs/{sha256}", get(one))
+    },
     document: Document::openapi,
     bounds: |_| {},
 };
@@ -55,19 +59,38 @@ pub async fn upload(
 ) -> Result<Response, Problem> {
     params.end()?;
     plain_encoding(request.headers())?;
-    let declared = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let declared = declared.filter(|kind| *kind != "application/octet-stream").map(str::to_owned);
+    let declared = request
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
+    let declared = declared
+        .filter(|kind| *kind != "application/octet-stream")
+        .map(str::to_owned);
     let _place = edge.uploads.take(session.space()).await;
-    let bytes =
-        body(request, edge.limits.blob_bytes, edge.limits.body_ms.saturating_mul(10), edge.limits.body_ms).await?;
+    let bytes = body(
+        request,
+        edge.limits.blob_bytes,
+        edge.limits.body_ms.saturating_mul(10),
+        edge.limits.body_ms,
+    )
+    .await?;
     if bytes.is_empty() {
         return Err(Problem::new(Slug::EmptyInput, "the body is empty"));
     }
     let mime = media::check(declared.as_deref(), &bytes, "", edge.limits.image_pixels)?.to_owned();
     let size = bytes.len() as u64;
-    let blob = session.put_blob(Blob { mime: mime.clone(), bytes }).await?;
+    let blob = session
+        .put_blob(Blob {
+            mime: mime.clone(),
+            bytes,
+        })
+        .await?;
     let place = format!("/blobs/{blob}");
-    let stored = axum::Json(StoredBlob { blob, mime, bytes: size });
+    let stored = axum::Json(StoredBlob {
+        blob,
+        mime,
+        bytes: size,
+    });
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], stored).into_response())
 }
 
@@ -76,19 +99,36 @@ pub async fn upload(
     params(("sha256" = String, Path, description = "64 hex digits")),
     responses((status = 200, description = "the bytes, as their own type; a value of a pipeline as JSON",
         content((Vec<u8> = "application/octet-stream"), (serde_json::Value = "application/json")))))]
-pub async fn one(session: Session, Path(sha256): Path<String>, params: Params) -> Result<Response, Problem> {
+pub async fn one(
+    session: Session,
+    Path(sha256): Path<String>,
+    params: Params,
+) -> Result<Response, Problem> {
     params.end()?;
     if !media::is_sha256(&sha256) {
-        return Err(Problem::new(Slug::InvalidId, "a blob's id is 64 hex digits in lower case"));
+        return Err(Problem::new(
+            Slug::InvalidId,
+            "a blob's id is 64 hex digits in lower case",
+        ));
     }
     let blob = session.blob(&sha256).await?;
     let blob = blob.ok_or_else(|| Problem::new(Slug::NotFound, "there is no such blob"))?;
     let mut response = Response::new(Body::from(blob.bytes));
     let headers = response.headers_mut();
-    let kind = HeaderValue::from_str(&blob.mime).unwrap_or(HeaderValue::from_static("application/octet-stream"));
+    let kind = HeaderValue::from_str(&blob.mime)
+        .unwrap_or(HeaderValue::from_static("application/octet-stream"));
     headers.insert(header::CONTENT_TYPE, kind);
-    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=31536000, immutable"));
+    headers.insert(
+        header::CONTENT_DISPOSITION,
+        HeaderValue::from_static("attachment"),
+    );
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("sandbox; default-src 'none'"),
+    );
+    headers.insert(
+        header::CACHE_CONTROL,
+        HeaderValue::from_static("private, max-age=31536000, immutable"),
+    );
     Ok(response)
 }

@@ -22,7 +22,9 @@ pub fn of_parameters(document: &mut Value) {
     for (_, item) in document["paths"].as_object_mut().into_iter().flatten() {
         for (_, operation) in item.as_object_mut().into_iter().flatten() {
             // Asking by index would put a null where there are none.
-            let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
+            let parameters = operation
+                .get_mut("parameters")
+                .and_then(Value::as_array_mut);
             for parameter in parameters.into_iter().flatten() {
                 let bound = parameter["name"]
                     .as_str()
@@ -38,7 +40,10 @@ pub fn of_parameters(document: &mut Value) {
 /// Writes into a document what the members of a body may be.
 pub fn of_body<const N: usize>(document: &mut Value, schema: &str, members: [(&str, Value); N]) {
     for (member, bound) in members {
-        put(&mut document["components"]["schemas"][schema]["properties"][member], bound);
+        put(
+            &mut document["components"]["schemas"][schema]["properties"][member],
+            bound,
+        );
     }
 }
 
@@ -79,7 +84,9 @@ fn bound_of(parameter: &str, place: &str) -> Option<Value> {
     Some(match (parameter, place) {
         // Where `subtree` is true or false, a pattern says nothing.
         ("thread" | "parent" | "subtree", _) => thread(),
-        ("status", _) => json!({ "enum": ["idle", "thinking", "waiting", "done", "failed", "stopped"] }),
+        ("status", _) => {
+            json!({ "enum": ["idle", "thinking", "waiting", "done", "failed", "stopped"] })
+        }
         ("name", "path") => name(),
         ("run", "path") => json!({ "format": "uuid" }),
         ("sha256", "path") => sha256(),

@@ -10,7 +10,11 @@ use crate::edge::problem::{Problem, Slug};
 const SUM: usize = 12;
 
 fn sum(question: &str, at: &str) -> [u8; SUM] {
-    let digest = Sha256::new().chain_update(question).chain_update([0]).chain_update(at).finalize();
+    let digest = Sha256::new()
+        .chain_update(question)
+        .chain_update([0])
+        .chain_update(at)
+        .finalize();
     std::array::from_fn(|index| digest[index])
 }
 
@@ -29,6 +33,9 @@ pub fn read(question: &str, cursor: &str) -> Result<String, Problem> {
         (given == sum(question, at)).then(|| at.to_owned())
     });
     at.ok_or_else(|| {
-        Problem::new(Slug::InvalidCursor, "this cursor is none of this query; use `next` of its last page")
+        Problem::new(
+            Slug::InvalidCursor,
+            "this cursor is none of this query; use `next` of its last page",
+        )
     })
 }

@@ -68,14 +68,31 @@ pub struct NameMerge {
 
 impl From<MergeRow> for NameMerge {
     fn from(row: MergeRow) -> Self {
-        let MergeRow { id, seq, merge, made: at, .. } = row;
-        Self { id, seq, names: merge.names, reason: merge.reason, by: merge.by, statement: merge.statement, at }
+        let MergeRow {
+            id,
+            seq,
+            merge,
+            made: at,
+            ..
+        } = row;
+        Self {
+            id,
+            seq,
+            names: merge.names,
+            reason: merge.reason,
+            by: merge.by,
+            statement: merge.statement,
+            at,
+        }
     }
 }
 
 impl From<Found> for Entity {
     fn from(found: Found) -> Self {
-        Self { names: found.names, merges: found.merges.into_iter().map(Into::into).collect() }
+        Self {
+            names: found.names,
+            merges: found.merges.into_iter().map(Into::into).collect(),
+        }
     }
 }
 
@@ -139,7 +156,11 @@ fn check_name(pointer: &str, name: &str, wrongs: &mut Wrongs) {
 
 fn check_reason(reason: &str, wrongs: &mut Wrongs) {
     if reason.trim().is_empty() {
-        wrongs.add(Slug::EmptyInput, "/reason", "whoever merges names or undoes it says why");
+        wrongs.add(
+            Slug::EmptyInput,
+            "/reason",
+            "whoever merges names or undoes it says why",
+        );
     }
     too_long("/reason", reason, SENTENCE_MAX, wrongs);
 }
@@ -150,16 +171,26 @@ fn check_reason(reason: &str, wrongs: &mut Wrongs) {
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),
         ("name" = Option<String>, Query, description = "only the entity of this name"),),
     responses((status = 200, body = Page<Entity>)))]
-pub async fn list(session: Session, mut query: Params) -> Result<axum::Json<Page<Entity>>, Problem> {
+pub async fn list(
+    session: Session,
+    mut query: Params,
+) -> Result<axum::Json<Page<Entity>>, Problem> {
     let (limit, place) = (query.limit()?, query.one("cursor")?);
     let wanted = name(&mut query, "name")?;
     query.end()?;
     let bound = format!("entities {} {wanted:?}", session.space());
-    let after = place.map(|place| cursor::read(&bound, &place)).transpose()?;
+    let after = place
+        .map(|place| cursor::read(&bound, &place))
+        .transpose()?;
     let after = after.and_then(|seq| seq.parse().ok()).unwrap_or(0);
-    let (found, next) = session.entities(wanted.as_deref(), after, limit as usize).await?;
+    let (found, next) = session
+        .entities(wanted.as_deref(), after, limit as usize)
+        .await?;
     let next = next.map(|seq| cursor::write(&bound, &seq.to_string()));
-    Ok(axum::Json(Page { items: found.into_iter().map(Entity::from).collect(), next }))
+    Ok(axum::Json(Page {
+        items: found.into_iter().map(Entity::from).collect(),
+        next,
+    }))
 }
 
 /// Merges names: they are one from now on. Statements are not changed; what contradicts another one now is contested.
@@ -185,18 +216,33 @@ pub async fn unmerge(
 ) -> Result<axum::Json<Unmerged>, Problem> {
     params.end()?;
     let undone = session.unmerge(name.trim(), &reason).await?;
-    Ok(axum::Json(Unmerged { undone: undone.into_iter().map(Into::into).collect() }))
+    Ok(axum::Json(Unmerged {
+        undone: undone.into_iter().map(Into::into).collect(),
+    }))
 }
 
 /// What the members may be.
 fn draw_bounds(document: &mut Value) {
     let text = |most: usize| json!({ "pattern": bounds::WORDS, "maxLength": most });
     let names = json!({ "minItems": 2, "maxItems": NAMES_MAX, "items": { "type": "string", "pattern": bounds::WORDS, "maxLength": NAME_MAX } });
-    bounds::of_body(document, "NewMerge", [("names", names), ("reason", text(SENTENCE_MAX))]);
-    bounds::of_body(document, "NewUnmerge", [("name", text(NAME_MAX)), ("reason", text(SENTENCE_MAX))]);
+    bounds::of_body(
+        document,
+        "NewMerge",
+        [("names", names), ("reason", text(SENTENCE_MAX))],
+    );
+    bounds::of_body(
+        document,
+        "NewUnmerge",
+        [("name", text(NAME_MAX)), ("reason", text(SENTENCE_MAX))],
+    );
     let parameters = document["paths"]["/world-model/entities"]["get"]["parameters"].as_array_mut();
-    for parameter in parameters.into_iter().flatten().filter(|parameter| parameter["name"] == "name") {
-        let bound = json!({ "pattern": bounds::WORDS, "minLength": 1, "maxLength": params::WORDS_MAX });
+    for parameter in parameters
+        .into_iter()
+        .flatten()
+        .filter(|parameter| parameter["name"] == "name")
+    {
+        let bound =
+            json!({ "pattern": bounds::WORDS, "minLength": 1, "maxLength": params::WORDS_MAX });
         bounds::put(&mut parameter["schema"], bound);
     }
 }

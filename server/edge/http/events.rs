@@ -48,7 +48,11 @@ pub fn filter(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {
         tags: params.all("tags"),
         source: params.source()?,
         modality: params.modality()?,
-        show: if params.flag("debug")? { Show::All } else { Show::Public },
+        show: if params.flag("debug")? {
+            Show::All
+        } else {
+            Show::Public
+        },
         after: params.cursor("after")?,
         text: params.words()?,
         ..Query::default()
@@ -66,7 +70,9 @@ fn question(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {
         before: params.seq("before")?,
         since: params.moment("since")?,
         before_ts: params.moment("before_ts")?,
-        order: params.word("order", "desc, asc", order)?.unwrap_or_default(),
+        order: params
+            .word("order", "desc, asc", order)?
+            .unwrap_or_default(),
         limit: params.limit()?,
         ..filter(params, limits)?
     })
@@ -74,7 +80,13 @@ fn question(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {
 
 /// What a cursor is bound to: the space and all conditions, but not the size of a page.
 fn bound(space: &Space, query: &Query) -> String {
-    format!("events {space} {:?}", Query { limit: 0, ..query.clone() })
+    format!(
+        "events {space} {:?}",
+        Query {
+            limit: 0,
+            ..query.clone()
+        }
+    )
 }
 
 /// Refuses a cursor that is beyond the log's end: what it was given for was another log.
@@ -82,7 +94,10 @@ pub fn not_ahead(after: Seq, head: Seq) -> Result<(), Problem> {
     if after <= head {
         return Ok(());
     }
-    Err(Problem::new(Slug::CursorAhead, format!("after {after} is beyond the log's end, {head}")))
+    Err(Problem::new(
+        Slug::CursorAhead,
+        format!("after {after} is beyond the log's end, {head}"),
+    ))
 }
 
 fn continue_at(query: &mut Query, at: Seq) {
@@ -143,7 +158,9 @@ pub async fn list(
     let asked_after = query.after;
     let bound = bound(session.space(), &query);
     if let Some(at) = at {
-        let at = cursor::read(&bound, &at)?.parse().map_err(|_| Problem::new(Slug::InvalidCursor, "no seq"))?;
+        let at = cursor::read(&bound, &at)?
+            .parse()
+            .map_err(|_| Problem::new(Slug::InvalidCursor, "no seq"))?;
         continue_at(&mut query, at);
     }
     let limit = query.limit as usize;
@@ -155,27 +172,47 @@ pub async fn list(
     }
     let more = items.len() > limit;
     items.truncate(limit);
-    let next = items.last().filter(|_| more).map(|last| cursor::write(&bound, &last.seq.to_string()));
-    let unreadable = items.iter().filter(|event| event.json.is_none()).map(|event| event.seq).collect();
+    let next = items
+        .last()
+        .filter(|_| more)
+        .map(|last| cursor::write(&bound, &last.seq.to_string()));
+    let unreadable = items
+        .iter()
+        .filter(|event| event.json.is_none())
+        .map(|event| event.seq)
+        .collect();
     let items = items.into_iter().filter_map(|event| event.json).collect();
-    Ok(axum::Json(History { items, next, unreadable }))
+    Ok(axum::Json(History {
+        items,
+        next,
+        unreadable,
+    }))
 }
 
 /// One event.
 #[utoipa::path(get, path = "/events/{event_id}", operation_id = "get_event", tag = "log",
     params(("event_id" = Uuid, Path, description = "its id")),
     responses((status = 200, body = Event)))]
-pub async fn one(session: Session, Path(event_id): Path<String>, params: Params) -> Result<axum::Json<Event>, Problem> {
+pub async fn one(
+    session: Session,
+    Path(event_id): Path<String>,
+    params: Params,
+) -> Result<axum::Json<Event>, Problem> {
     params.end()?;
     let event_id = ids::uuid(&event_id, "")?;
     let event = session.event(event_id).await?;
-    event.map(axum::Json).ok_or_else(|| Problem::new(Slug::NotFound, "there is no event of that id"))
+    event
+        .map(axum::Json)
+        .ok_or_else(|| Problem::new(Slug::NotFound, "there is no event of that id"))
 }
 
 /// What a model call saw: its request, made anew from the log.
 #[derive(Debug, ToSchema)]
 #[schema(as = PromptView)]
-#[allow(dead_code, reason = "said to readers of the document; written where the view is made")]
+#[allow(
+    dead_code,
+    reason = "said to readers of the document; written where the view is made"
+)]
 pub struct View {
     /// The record of the call.
     call: Uuid,
@@ -203,7 +240,10 @@ pub struct View {
 
 /// A piece of a request.
 #[derive(Debug, ToSchema)]
-#[allow(dead_code, reason = "said to readers of the document; written where the view is made")]
+#[allow(
+    dead_code,
+    reason = "said to readers of the document; written where the view is made"
+)]
 pub struct ViewSection {
     /// `tools`, `system`, `summary`, `event`, `corrections`, `task`, `prompt` (the voice's own) or `own` (what the voice did in this turn).
     #[schema(example = "event")]

@@ -17,7 +17,8 @@ use crate::edge::ids;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::framework::{
-    self, CODE_MAX, FrameworkChange as Change, ITEMS_MAX, NAME_MAX, Outcome, Recipe, Standing, TEXT_MAX, Tally,
+    self, CODE_MAX, FrameworkChange as Change, ITEMS_MAX, NAME_MAX, Outcome, Recipe, Standing,
+    TEXT_MAX, Tally,
 };
 use crate::log::projections::frameworks::FrameworkRow;
 use crate::recall::frameworks::Likely;
@@ -90,40 +91,106 @@ pub struct Choice {
 
 impl From<FrameworkRow> for Framework {
     fn from(row: FrameworkRow) -> Self {
-        let FrameworkRow { id, framework, changed: seq, updated: updated_at } = row;
+        let FrameworkRow {
+            id,
+            framework,
+            changed: seq,
+            updated: updated_at,
+        } = row;
         let (rendered, standing) = (framework.rendered(), framework.tally.standing());
-        let framework::Framework { name, purpose, knowledge, recipe, by, tally } = framework;
-        Self { id, name, purpose, knowledge, recipe, standing, tally, rendered, by, seq, updated_at, choice: None }
+        let framework::Framework {
+            name,
+            purpose,
+            knowledge,
+            recipe,
+            by,
+            tally,
+        } = framework;
+        Self {
+            id,
+            name,
+            purpose,
+            knowledge,
+            recipe,
+            standing,
+            tally,
+            rendered,
+            by,
+            seq,
+            updated_at,
+            choice: None,
+        }
     }
 }
 
 impl From<Likely> for Framework {
-    fn from(Likely { row, chosen, reason, score }: Likely) -> Self {
+    fn from(
+        Likely {
+            row,
+            chosen,
+            reason,
+            score,
+        }: Likely,
+    ) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "at most 1000")]
-        let choice = Choice { with: chosen.with(), score: score as f64 / 1000.0, reason };
-        Self { choice: Some(choice), ..row.into() }
+        let choice = Choice {
+            with: chosen.with(),
+            score: score as f64 / 1000.0,
+            reason,
+        };
+        Self {
+            choice: Some(choice),
+            ..row.into()
+        }
     }
 }
 
 /// The members that `fields` may name.
-const FIELDS: [&str; 11] =
-    ["by", "id", "knowledge", "name", "purpose", "recipe", "rendered", "seq", "standing", "tally", "updated_at"];
+const FIELDS: [&str; 11] = [
+    "by",
+    "id",
+    "knowledge",
+    "name",
+    "purpose",
+    "recipe",
+    "rendered",
+    "seq",
+    "standing",
+    "tally",
+    "updated_at",
+];
 
 /// Of a framework the members that are asked for; all of them where none is named.
 fn shown(framework: Framework, fields: Option<&[String]>) -> Result<Value, Problem> {
-    let whole = serde_json::to_value(framework)
-        .map_err(|error| Problem::new(Slug::Internal, format!("the framework cannot be written: {error}")))?;
-    let (Some(fields), Value::Object(members)) = (fields, &whole) else { return Ok(whole) };
-    let chosen = fields.iter().filter_map(|field| Some((field.clone(), members.get(field)?.clone())));
+    let whole = serde_json::to_value(framework).map_err(|error| {
+        Problem::new(
+            Slug::Internal,
+            format!("the framework cannot be written: {error}"),
+        )
+    })?;
+    let (Some(fields), Value::Object(members)) = (fields, &whole) else {
+        return Ok(whole);
+    };
+    let chosen = fields
+        .iter()
+        .filter_map(|field| Some((field.clone(), members.get(field)?.clone())));
     Ok(Value::Object(chosen.collect::<Map<String, Value>>()))
 }
 
 /// `fields`: names of members, between commas.
 fn fields(params: &mut Params) -> Result<Option<Vec<String>>, Problem> {
-    let Some(text) = params.one("fields")? else { return Ok(None) };
+    let Some(text) = params.one("fields")? else {
+        return Ok(None);
+    };
     let fields: Vec<String> = text.split(',').map(str::to_owned).collect();
-    match fields.iter().find(|field| !FIELDS.contains(&field.as_str())) {
-        Some(_) => Err(Problem::parameter("fields", format!("names of members between commas: {}", FIELDS.join(", ")))),
+    match fields
+        .iter()
+        .find(|field| !FIELDS.contains(&field.as_str()))
+    {
+        Some(_) => Err(Problem::parameter(
+            "fields",
+            format!("names of members between commas: {}", FIELDS.join(", ")),
+        )),
         None => Ok(Some(fields)),
     }
 }
@@ -185,7 +252,11 @@ fn check_words(pointer: &str, text: &str, most: usize, wrongs: &mut Wrongs) {
 
 fn check_items(pointer: &str, items: &[String], wrongs: &mut Wrongs) {
     if items.len() > ITEMS_MAX {
-        wrongs.add(Slug::InvalidFrame, pointer, format!("at most {ITEMS_MAX}; here are {}", items.len()));
+        wrongs.add(
+            Slug::InvalidFrame,
+            pointer,
+            format!("at most {ITEMS_MAX}; here are {}", items.len()),
+        );
     }
     for (at, item) in items.iter().take(ITEMS_MAX).enumerate() {
         check_words(&format!("{pointer}/{at}"), item, TEXT_MAX, wrongs);
@@ -195,7 +266,11 @@ fn check_items(pointer: &str, items: &[String], wrongs: &mut Wrongs) {
 fn check_recipe(recipe: &Recipe, wrongs: &mut Wrongs) {
     match recipe {
         Recipe::Text => {}
-        Recipe::Program { language, code, guideline } => {
+        Recipe::Program {
+            language,
+            code,
+            guideline,
+        } => {
             check_words("/recipe/language", language, NAME_MAX, wrongs);
             check_words("/recipe/code", code, CODE_MAX, wrongs);
             too_long("/recipe/guideline", guideline, TEXT_MAX, wrongs);
@@ -211,18 +286,37 @@ impl Body for NewFramework {
     fn check(&self, wrongs: &mut Wrongs) {
         check_words("/name", &self.name, NAME_MAX, wrongs);
         check_words("/purpose", &self.purpose, TEXT_MAX, wrongs);
-        check_items("/knowledge", self.knowledge.as_deref().unwrap_or_default(), wrongs);
-        self.recipe.iter().for_each(|recipe| check_recipe(recipe, wrongs));
+        check_items(
+            "/knowledge",
+            self.knowledge.as_deref().unwrap_or_default(),
+            wrongs,
+        );
+        self.recipe
+            .iter()
+            .for_each(|recipe| check_recipe(recipe, wrongs));
     }
 }
 
 impl Body for FrameworkChange {
     fn check(&self, wrongs: &mut Wrongs) {
-        self.name.iter().for_each(|name| check_words("/name", name, NAME_MAX, wrongs));
-        self.purpose.iter().for_each(|purpose| check_words("/purpose", purpose, TEXT_MAX, wrongs));
-        check_items("/knowledge", self.knowledge.as_deref().unwrap_or_default(), wrongs);
-        self.recipe.iter().for_each(|recipe| check_recipe(recipe, wrongs));
-        if self.expected_seq.is_some_and(|seq| !(0..=INTEGER_MAX).contains(&seq)) {
+        self.name
+            .iter()
+            .for_each(|name| check_words("/name", name, NAME_MAX, wrongs));
+        self.purpose
+            .iter()
+            .for_each(|purpose| check_words("/purpose", purpose, TEXT_MAX, wrongs));
+        check_items(
+            "/knowledge",
+            self.knowledge.as_deref().unwrap_or_default(),
+            wrongs,
+        );
+        self.recipe
+            .iter()
+            .for_each(|recipe| check_recipe(recipe, wrongs));
+        if self
+            .expected_seq
+            .is_some_and(|seq| !(0..=INTEGER_MAX).contains(&seq))
+        {
             wrongs.add(Slug::InvalidFrame, "/expected_seq", "a seq");
         }
     }
@@ -245,40 +339,80 @@ impl Body for FrameworkOutcome {
     responses((status = 200, body = Page<Framework>)))]
 pub async fn list(session: Session, mut query: Params) -> Result<axum::Json<Page<Value>>, Problem> {
     let (limit, place, fields) = (query.limit()?, query.one("cursor")?, fields(&mut query)?);
-    let kind = query
-        .word("kind", "text, program, external_tool", |word| Recipe::KINDS.into_iter().find(|kind| *kind == word))?;
+    let kind = query.word("kind", "text, program, external_tool", |word| {
+        Recipe::KINDS.into_iter().find(|kind| *kind == word)
+    })?;
     let task = name(&mut query, "task")?;
     query.end()?;
     if let Some(task) = task {
         if place.is_some() || kind.is_some() {
-            return Err(Problem::parameter("task", "stands without cursor and kind: what a task is like is one page"));
+            return Err(Problem::parameter(
+                "task",
+                "stands without cursor and kind: what a task is like is one page",
+            ));
         }
         let likely = session.frameworks_for(&task).await?;
-        let items =
-            likely.into_iter().map(|likely| shown(likely.into(), fields.as_deref())).collect::<Result<_, _>>()?;
+        let items = likely
+            .into_iter()
+            .map(|likely| shown(likely.into(), fields.as_deref()))
+            .collect::<Result<_, _>>()?;
         return Ok(axum::Json(Page { items, next: None }));
     }
     let bound = format!("frameworks {} {kind:?}", session.space());
-    let after = place.map(|place| cursor::read(&bound, &place)).transpose()?;
-    let mut rows = session.frameworks(kind, after.as_deref(), limit + 1).await?;
+    let after = place
+        .map(|place| cursor::read(&bound, &place))
+        .transpose()?;
+    let mut rows = session
+        .frameworks(kind, after.as_deref(), limit + 1)
+        .await?;
     let more = rows.len() > limit as usize;
     rows.truncate(limit as usize);
-    let next = rows.last().filter(|_| more).map(|row| cursor::write(&bound, &row.id));
-    let items = rows.into_iter().map(|row| shown(row.into(), fields.as_deref())).collect::<Result<_, _>>()?;
+    let next = rows
+        .last()
+        .filter(|_| more)
+        .map(|row| cursor::write(&bound, &row.id));
+    let items = rows
+        .into_iter()
+        .map(|row| shown(row.into(), fields.as_deref()))
+        .collect::<Result<_, _>>()?;
     Ok(axum::Json(Page { items, next }))
 }
 
 /// Creates a framework. Nothing is known of it: it is on probation.
 #[utoipa::path(post, path = "/frameworks", operation_id = "create_framework", tag = "frameworks",
     request_body = NewFramework, responses((status = 201, body = Framework)))]
-pub async fn create(session: Session, params: Params, Json(body): Json<NewFramework>) -> Result<Response, Problem> {
+pub async fn create(
+    session: Session,
+    params: Params,
+    Json(body): Json<NewFramework>,
+) -> Result<Response, Problem> {
     params.end()?;
-    let NewFramework { name, purpose, knowledge, recipe } = body;
-    let (knowledge, recipe) = (knowledge.unwrap_or_default(), recipe.unwrap_or(Recipe::Text));
-    let new = framework::Framework { name, purpose, knowledge, recipe, by: None, tally: Tally::default() };
+    let NewFramework {
+        name,
+        purpose,
+        knowledge,
+        recipe,
+    } = body;
+    let (knowledge, recipe) = (
+        knowledge.unwrap_or_default(),
+        recipe.unwrap_or(Recipe::Text),
+    );
+    let new = framework::Framework {
+        name,
+        purpose,
+        knowledge,
+        recipe,
+        by: None,
+        tally: Tally::default(),
+    };
     let row = session.create_framework(new).await?;
     let place = format!("/frameworks/{}", row.id);
-    Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(Framework::from(row))).into_response())
+    Ok((
+        StatusCode::CREATED,
+        [(header::LOCATION, place)],
+        axum::Json(Framework::from(row)),
+    )
+        .into_response())
 }
 
 /// One framework.
@@ -286,11 +420,16 @@ pub async fn create(session: Session, params: Params, Json(body): Json<NewFramew
     params(("id" = String, Path, description = "its id"),
         ("fields" = Option<String>, Query, description = "only these members, between commas"),),
     responses((status = 200, body = Framework)))]
-pub async fn one(session: Session, Path(id): Path<String>, mut query: Params) -> Result<axum::Json<Value>, Problem> {
+pub async fn one(
+    session: Session,
+    Path(id): Path<String>,
+    mut query: Params,
+) -> Result<axum::Json<Value>, Problem> {
     let fields = fields(&mut query)?;
     query.end()?;
     let row = session.framework(&id).await?;
-    let row = row.ok_or_else(|| Problem::new(Slug::NotFound, "there is no framework of that id"))?;
+    let row =
+        row.ok_or_else(|| Problem::new(Slug::NotFound, "there is no framework of that id"))?;
     Ok(axum::Json(shown(row.into(), fields.as_deref())?))
 }
 
@@ -305,9 +444,25 @@ pub async fn change(
     Json(body): Json<FrameworkChange>,
 ) -> Result<axum::Json<Framework>, Problem> {
     params.end()?;
-    let FrameworkChange { name, purpose, knowledge, recipe, expected_seq } = body;
-    let change = Change { name, purpose, knowledge, recipe };
-    Ok(axum::Json(session.change_framework(&id, change, expected_seq).await?.into()))
+    let FrameworkChange {
+        name,
+        purpose,
+        knowledge,
+        recipe,
+        expected_seq,
+    } = body;
+    let change = Change {
+        name,
+        purpose,
+        knowledge,
+        recipe,
+    };
+    Ok(axum::Json(
+        session
+            .change_framework(&id, change, expected_seq)
+            .await?
+            .into(),
+    ))
 }
 
 /// Removes a framework.
@@ -315,7 +470,11 @@ pub async fn change(
     params(("id" = String, Path, description = "its id"),
         ("expected_seq" = Option<i64>, Query, minimum = 0, description = "the `seq` that was read before: if something has been said of it since, it stays"),),
     responses((status = 204, description = "it is gone")))]
-pub async fn remove(session: Session, Path(id): Path<String>, mut query: Params) -> Result<StatusCode, Problem> {
+pub async fn remove(
+    session: Session,
+    Path(id): Path<String>,
+    mut query: Params,
+) -> Result<StatusCode, Problem> {
     let expected = query.seq("expected_seq")?;
     query.end()?;
     session.remove_framework(&id, expected).await?;
@@ -333,25 +492,61 @@ pub async fn outcome(
     Json(body): Json<FrameworkOutcome>,
 ) -> Result<axum::Json<Framework>, Problem> {
     params.end()?;
-    let FrameworkOutcome { with, worked, task, thread } = body;
-    let came = Outcome { thread: ids::thread(thread.as_deref())?, task, with, worked };
-    Ok(axum::Json(session.framework_outcome(&id, &came).await?.into()))
+    let FrameworkOutcome {
+        with,
+        worked,
+        task,
+        thread,
+    } = body;
+    let came = Outcome {
+        thread: ids::thread(thread.as_deref())?,
+        task,
+        with,
+        worked,
+    };
+    Ok(axum::Json(
+        session.framework_outcome(&id, &came).await?.into(),
+    ))
 }
 
 /// What the members may be.
 fn draw_bounds(document: &mut Value) {
     let text = |most: usize| json!({ "pattern": bounds::WORDS, "maxLength": most });
     let items = || json!({ "maxItems": ITEMS_MAX, "items": { "type": "string", "pattern": bounds::WORDS, "maxLength": TEXT_MAX } });
-    let common = || [("name", text(NAME_MAX)), ("purpose", text(TEXT_MAX)), ("knowledge", items())];
+    let common = || {
+        [
+            ("name", text(NAME_MAX)),
+            ("purpose", text(TEXT_MAX)),
+            ("knowledge", items()),
+        ]
+    };
     bounds::of_body(document, "NewFramework", common());
     bounds::of_body(document, "FrameworkChange", common());
-    bounds::of_body(document, "FrameworkChange", [("expected_seq", json!({ "minimum": 0, "maximum": INTEGER_MAX }))]);
-    bounds::of_body(document, "FrameworkOutcome", [("task", text(TEXT_MAX)), ("thread", bounds::thread())]);
-    for recipe in document["components"]["schemas"]["Recipe"]["oneOf"].as_array_mut().into_iter().flatten() {
+    bounds::of_body(
+        document,
+        "FrameworkChange",
+        [(
+            "expected_seq",
+            json!({ "minimum": 0, "maximum": INTEGER_MAX }),
+        )],
+    );
+    bounds::of_body(
+        document,
+        "FrameworkOutcome",
+        [("task", text(TEXT_MAX)), ("thread", bounds::thread())],
+    );
+    for recipe in document["components"]["schemas"]["Recipe"]["oneOf"]
+        .as_array_mut()
+        .into_iter()
+        .flatten()
+    {
         for (member, bound) in [
             ("language", text(NAME_MAX)),
             ("code", text(CODE_MAX)),
-            ("guideline", json!({ "pattern": bounds::TEXT, "maxLength": TEXT_MAX })),
+            (
+                "guideline",
+                json!({ "pattern": bounds::TEXT, "maxLength": TEXT_MAX }),
+            ),
             ("tool", text(NAME_MAX)),
             ("steps", items()),
         ] {
@@ -362,17 +557,24 @@ fn draw_bounds(document: &mut Value) {
     }
     // `fields` leaves members out.
     let schemas = &mut document["components"]["schemas"];
-    let page =
-        schemas["Page_Framework"]["properties"]["items"]["items"].as_object_mut().map(|it| it.remove("required"));
-    let one = schemas["Framework"].as_object_mut().map(|it| it.remove("required"));
+    let page = schemas["Page_Framework"]["properties"]["items"]["items"]
+        .as_object_mut()
+        .map(|it| it.remove("required"));
+    let one = schemas["Framework"]
+        .as_object_mut()
+        .map(|it| it.remove("required"));
     drop((page, one));
     for path in ["/frameworks", "/frameworks/{id}"] {
         for operation in ["get", "delete"] {
-            let parameters = document["paths"][path].get_mut(operation).and_then(|it| it["parameters"].as_array_mut());
+            let parameters = document["paths"][path]
+                .get_mut(operation)
+                .and_then(|it| it["parameters"].as_array_mut());
             for parameter in parameters.into_iter().flatten() {
                 let bound = match parameter["name"].as_str() {
                     Some("kind") => json!({ "enum": Recipe::KINDS }),
-                    Some("task") => json!({ "pattern": bounds::WORDS, "minLength": 1, "maxLength": params::WORDS_MAX }),
+                    Some("task") => {
+                        json!({ "pattern": bounds::WORDS, "minLength": 1, "maxLength": params::WORDS_MAX })
+                    }
                     Some("fields") => {
                         let any = FIELDS.join("|");
                         json!({ "pattern": format!("^({any})(,({any}))*$") })

@@ -19,8 +19,11 @@ use crate::words::time::Timestamp;
 struct Document;
 
 /// See the module.
-pub const RESOURCE: Resource =
-    Resource { routes: || Router::new().route("/self", get(read)), document: Document::openapi, bounds: |_| {} };
+pub const RESOURCE: Resource = Resource {
+    routes: || Router::new().route("/self", get(read)),
+    document: Document::openapi,
+    bounds: |_| {},
+};
 
 /// Who a thread is. Its models are told the same: who it is and its mission first, its task and its mood last.
 #[derive(Debug, Serialize, ToSchema)]
@@ -63,9 +66,26 @@ pub struct Thought {
 pub async fn read(session: Session, mut query: Params) -> Result<axum::Json<Myself>, Problem> {
     let thread = query.thread()?.unwrap_or_default();
     query.end()?;
-    let (Identity { mission, task, mood }, thoughts) = session.identity(&thread).await?;
-    let thought =
-        |event: crate::event::envelope::Event| Thought { seq: event.seq, text: event.text().to_owned(), at: event.ts };
+    let (
+        Identity {
+            mission,
+            task,
+            mood,
+        },
+        thoughts,
+    ) = session.identity(&thread).await?;
+    let thought = |event: crate::event::envelope::Event| Thought {
+        seq: event.seq,
+        text: event.text().to_owned(),
+        at: event.ts,
+    };
     let thoughts = thoughts.into_iter().map(thought).collect();
-    Ok(axum::Json(Myself { space: session.space().clone(), thread, mission, task, mood, thoughts }))
+    Ok(axum::Json(Myself {
+        space: session.space().clone(),
+        thread,
+        mission,
+        task,
+        mood,
+        thoughts,
+    }))
 }

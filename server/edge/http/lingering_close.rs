@@ -23,7 +23,10 @@ pub struct LingeringBody {
 impl LingeringBody {
     /// The body of a request.
     pub fn new(body: Incoming, tasks: TaskTracker) -> Self {
-        Self { body: Some(body), tasks }
+        Self {
+            body: Some(body),
+            tasks,
+        }
     }
 }
 
@@ -31,7 +34,10 @@ impl Body for LingeringBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         match &mut self.body {
             Some(body) => Pin::new(body).poll_frame(cx),
             None => Poll::Ready(None),
@@ -43,13 +49,19 @@ impl Body for LingeringBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.as_ref().map_or_else(SizeHint::default, Body::size_hint)
+        self.body
+            .as_ref()
+            .map_or_else(SizeHint::default, Body::size_hint)
     }
 }
 
 impl Drop for LingeringBody {
     fn drop(&mut self) {
-        let Some(mut body) = self.body.take().filter(|body| !body.is_end_stream()) else { return };
-        self.tasks.spawn(timeout(LINGER, async move { while let Some(Ok(_)) = body.frame().await {} }));
+        let Some(mut body) = self.body.take().filter(|body| !body.is_end_stream()) else {
+            return;
+        };
+        self.tasks.spawn(timeout(LINGER, async move {
+            while let Some(Ok(_)) = body.frame().await {}
+        }));
     }
 }

@@ -34,7 +34,11 @@ struct Document;
 
 /// See the module.
 pub const RESOURCE: Resource = Resource {
-    routes: || Router::new().route("/messages", get(list)).route("/threads/{thread}/messages", post(post_message)),
+    routes: || {
+        Router::new()
+            .route("/messages", get(list))
+            .route("/threads/{thread}/messages", post(post_message))
+    },
     document: Document::openapi,
     bounds: draw_bounds,
 };
@@ -69,7 +73,12 @@ impl From<Event> for ChatMessage {
             _ => ("user", None),
         };
         let user = user.unwrap_or_default().to_owned();
-        Self { role, user, chat: vec![said], timestamp: event.ts.seconds() }
+        Self {
+            role,
+            user,
+            chat: vec![said],
+            timestamp: event.ts.seconds(),
+        }
     }
 }
 
@@ -81,7 +90,10 @@ impl From<Event> for ChatMessage {
         ("thread" = Option<String>, Query, description = "only this thread; of all of them when absent"),
     ),
     responses((status = 200, body = [ChatMessage])))]
-pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Vec<ChatMessage>>, Problem> {
+pub async fn list(
+    session: Session,
+    mut params: Params,
+) -> Result<axum::Json<Vec<ChatMessage>>, Problem> {
     let n = params.integer("n", 1..=500)?.unwrap_or(20);
     let before = params.integer("before", 0..=BEFORE_MAX)?;
     let thread = params.thread()?;
@@ -98,8 +110,13 @@ pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Vec
     loop {
         let page = session.written(&query).await?;
         // What this server cannot read is left out, and others take its place.
-        let more = page.last().map(|last| last.seq).filter(|_| page.len() >= limit);
-        let read = page.into_iter().filter_map(|it| serde_json::from_str::<Event>(it.json?.get()).ok());
+        let more = page
+            .last()
+            .map(|last| last.seq)
+            .filter(|_| page.len() >= limit);
+        let read = page
+            .into_iter()
+            .filter_map(|it| serde_json::from_str::<Event>(it.json?.get()).ok());
         newest.extend(read.map(ChatMessage::from).take(limit - newest.len()));
         query.before = more;
         if more.is_none() || newest.len() >= limit {
@@ -157,7 +174,9 @@ pub async fn post_message(
         None => None,
     };
     let ack = input::submit_said(&session, &edge.limits, id, kind, said).await?;
-    let Some((limit_ms, follow)) = wait.zip(follow) else { return Ok(accepted(ack)) };
+    let Some((limit_ms, follow)) = wait.zip(follow) else {
+        return Ok(accepted(ack));
+    };
     let seq = ack.events.last().map_or(0, |placed| placed.seq);
     let waited = async {
         match ack.status {
@@ -188,46 +207,108 @@ impl Posted {
             false => outcome.turn.map_or("ended", TurnOutcome::as_str),
         };
         // What others were answered meanwhile is no answer to it.
-        let responses = if outcome.withdrawn { Vec::new() } else { outcome.responses };
-        Self { ack, responses: Some(responses), outcome: Some(turn), failures: outcome.failures }
+        let responses = if outcome.withdrawn {
+            Vec::new()
+        } else {
+            outcome.responses
+        };
+        Self {
+            ack,
+            responses: Some(responses),
+            outcome: Some(turn),
+            failures: outcome.failures,
+        }
     }
 }
 
 fn accepted(ack: Ack) -> Response {
-    let posted = Posted { ack, responses: None, outcome: None, failures: Vec::new() };
+    let posted = Posted {
+        ack,
+        responses: None,
+        outcome: None,
+        failures: Vec::new(),
+    };
     (StatusCode::ACCEPTED, axum::Json(posted)).into_response()
 }
 
 /// `wait`: seconds to wait for what comes of it; as milliseconds.
 pub fn wait(params: &mut Params, most_ms: u64) -> Result<Option<u64>, Problem> {
-    let Some(text) = params.one("wait")? else { return Ok(None) };
-    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..=most_ms as f64 / 1000.0).contains(seconds));
-    let detail = || Problem::parameter("wait", format!("a number of seconds from 0 to {}", most_ms / 1000));
-    seconds.map(|seconds| Some((seconds * 1000.0) as u64)).ok_or_else(detail)
+    let Some(text) = params.one("wait")? else {
+        return Ok(None);
+    };
+    let seconds = text
+        .parse::<f64>()
+        .ok()
+        .filter(|seconds| (0.0..=most_ms as f64 / 1000.0).contains(seconds));
+    let detail = || {
+        Problem::parameter(
+            "wait",
+            format!("a number of seconds from 0 to {}", most_ms / 1000),
+        )
+    };
+    seconds
+        .map(|seconds| Some((seconds * 1000.0) as u64))
+        .ok_or_else(detail)
 }
 
 type Saying = (Option<String>, crate::event::draft::InputKind, frame::Said);
 
-fn parse_message(thread: &ThreadId, members: Map<String, Value>, wrongs: Wrongs) -> Result<Saying, Problem> {
+fn parse_message(
+    thread: &ThreadId,
+    members: Map<String, Value>,
+    wrongs: Wrongs,
+) -> Result<Saying, Problem> {
     let Framed { id, frame } = frame::from_members(members, wrongs);
     match frame? {
-        ClientFrame::Input(kind, said) if said.thread.as_deref().is_none_or(|named| named == thread.as_str()) => {
-            Ok((id, kind, frame::Said { thread: Some(thread.to_string()), ..said }))
+        ClientFrame::Input(kind, said)
+            if said
+                .thread
+                .as_deref()
+                .is_none_or(|named| named == thread.as_str()) =>
+        {
+            Ok((
+                id,
+                kind,
+                frame::Said {
+                    thread: Some(thread.to_string()),
+                    ..said
+                },
+            ))
         }
-        ClientFrame::Input(..) => Err(Problem::at(Slug::InvalidFrame, "/thread", "the address names another thread")),
-        _ => Err(Problem::at(Slug::UnknownType, "/type", "only message and sensory can be posted here")),
+        ClientFrame::Input(..) => Err(Problem::at(
+            Slug::InvalidFrame,
+            "/thread",
+            "the address names another thread",
+        )),
+        _ => Err(Problem::at(
+            Slug::UnknownType,
+            "/type",
+            "only message and sensory can be posted here",
+        )),
     }
 }
 
 fn draw_bounds(document: &mut Value) {
     let text = || bounds::text(bounds::TEXT);
-    let members =
-        [("thread", bounds::thread()), ("text", text()), ("images", bounds::list()), ("audio", bounds::list())];
+    let members = [
+        ("thread", bounds::thread()),
+        ("text", text()),
+        ("images", bounds::list()),
+        ("audio", bounds::list()),
+    ];
     bounds::of_body(document, "Said", members);
     let data = json!({ "pattern": BASE64, "contentEncoding": "base64" });
-    let members = [("data", data), ("mimeType", json!({ "pattern": "^(image|audio)/" })), ("blob", bounds::sha256())];
+    let members = [
+        ("data", data),
+        ("mimeType", json!({ "pattern": "^(image|audio)/" })),
+        ("blob", bounds::sha256()),
+    ];
     bounds::of_body(document, "Media", members);
-    for parameter in document["paths"]["/messages"]["get"]["parameters"].as_array_mut().into_iter().flatten() {
+    for parameter in document["paths"]["/messages"]["get"]["parameters"]
+        .as_array_mut()
+        .into_iter()
+        .flatten()
+    {
         if parameter["name"] == "before" {
             bounds::put(&mut parameter["schema"], json!({ "maximum": BEFORE_MAX }));
         }
@@ -240,11 +321,13 @@ fn draw_post_message(value: &mut Value) {
     let schemas = &mut value["components"]["schemas"];
     for one in ["data", "blob"] {
         let other = if one == "data" { "blob" } else { "data" };
-        let alone =
-            json!({ "required": [one], "properties": { one: { "type": "string" }, other: { "type": "null" } } });
+        let alone = json!({ "required": [one], "properties": { one: { "type": "string" }, other: { "type": "null" } } });
         if let Some(media) = schemas["Media"].as_object_mut() {
             let forms = media.entry("oneOf").or_insert_with(|| json!([]));
-            forms.as_array_mut().into_iter().for_each(|forms| forms.push(alone.clone()));
+            forms
+                .as_array_mut()
+                .into_iter()
+                .for_each(|forms| forms.push(alone.clone()));
         }
     }
     let mut message = schemas["Said"].clone();
@@ -264,6 +347,7 @@ fn draw_post_message(value: &mut Value) {
         ] }),
     );
     schemas["PostMessage"] = message;
-    let content = &mut value["paths"]["/threads/{thread}/messages"]["post"]["requestBody"]["content"];
+    let content =
+        &mut value["paths"]["/threads/{thread}/messages"]["post"]["requestBody"]["content"];
     content["application/json"]["schema"] = json!({ "$ref": "#/components/schemas/PostMessage" });
 }

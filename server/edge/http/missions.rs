@@ -34,7 +34,10 @@ struct Document;
 pub const RESOURCE: Resource = Resource {
     routes: || {
         Router::new()
-            .route("/threads/{thread}/tasks/{task}", get(tasks::one).patch(edit).delete(skip))
+            .route(
+                "/threads/{thread}/tasks/{task}",
+                get(tasks::one).patch(edit).delete(skip),
+            )
             .route("/threads/{thread}/thoughts", get(thoughts))
             .route("/threads/{thread}/memory", get(memory))
             .route("/threads/{thread}/pause", post(pause))
@@ -45,7 +48,10 @@ pub const RESOURCE: Resource = Resource {
         let list = json!({ "items": { "type": "string", "pattern": "^t[1-9][0-9]*$" }, "maxItems": REQUIRED_MAX });
         let members = [
             ("name", json!({ "minLength": 1, "maxLength": NAME_MAX })),
-            ("description", json!({ "minLength": 1, "maxLength": TEXT_MAX })),
+            (
+                "description",
+                json!({ "minLength": 1, "maxLength": TEXT_MAX }),
+            ),
             ("tasks_required", list),
         ];
         bounds::of_body(document, "EditTask", members);
@@ -78,7 +84,11 @@ pub struct CreateBudget {
 /// Says what is wrong with a mission to be.
 pub(super) fn check(mission: Option<&str>, budget: Option<&CreateBudget>, wrongs: &mut Wrongs) {
     match mission.map(str::trim) {
-        None | Some("") => wrongs.add(Slug::EmptyInput, "/mission", "a mission says what is wanted"),
+        None | Some("") => wrongs.add(
+            Slug::EmptyInput,
+            "/mission",
+            "a mission says what is wanted",
+        ),
         Some(text) if text.chars().count() > MISSION_MAX => {
             let detail = format!("a mission has at most {MISSION_MAX} characters");
             wrongs.add(Slug::TextTooLarge, "/mission", detail);
@@ -86,10 +96,19 @@ pub(super) fn check(mission: Option<&str>, budget: Option<&CreateBudget>, wrongs
         Some(_) => {}
     }
     let budget = budget.iter();
-    let budget =
-        budget.flat_map(|it| [("model_calls", it.model_calls), ("tokens", it.tokens), ("time_ms", it.time_ms)]);
+    let budget = budget.flat_map(|it| {
+        [
+            ("model_calls", it.model_calls),
+            ("tokens", it.tokens),
+            ("time_ms", it.time_ms),
+        ]
+    });
     for (name, _) in budget.filter(|(_, value)| *value == Some(0)) {
-        wrongs.add(Slug::Unprocessable, format!("/budget/{name}"), "a budget of 0 would do nothing");
+        wrongs.add(
+            Slug::Unprocessable,
+            format!("/budget/{name}"),
+            "a budget of 0 would do nothing",
+        );
     }
 }
 
@@ -127,8 +146,15 @@ pub async fn thoughts(
     params.end()?;
     let mission = ThreadId::parse(&thread)?;
     rows(&session, &mission).await?;
-    let bound = format!("thoughts {mission} {} {}", session.space(), text.as_deref().unwrap_or_default());
-    let after = at.map(|at| cursor::read(&bound, &at)).transpose()?.and_then(|at| at.parse::<Seq>().ok());
+    let bound = format!(
+        "thoughts {mission} {} {}",
+        session.space(),
+        text.as_deref().unwrap_or_default()
+    );
+    let after = at
+        .map(|at| cursor::read(&bound, &at))
+        .transpose()?
+        .and_then(|at| at.parse::<Seq>().ok());
     let tags = vec![TAG.to_owned()];
     let query = Query {
         thread: Some(mission),
@@ -143,7 +169,10 @@ pub async fn thoughts(
     let events = session.events(&query).await?;
     let next = events.last().filter(|_| events.len() == limit as usize);
     let next = next.map(|last| cursor::write(&bound, &last.seq.to_string()));
-    Ok(axum::Json(Page { items: events.iter().filter_map(thought).collect(), next }))
+    Ok(axum::Json(Page {
+        items: events.iter().filter_map(thought).collect(),
+        next,
+    }))
 }
 
 /// A change of a task; what is absent stays.
@@ -164,12 +193,19 @@ pub struct EditTask {
 
 impl EditTask {
     fn parse(&self, wrongs: &mut Wrongs) -> Option<TaskEdit> {
-        let texts = [("/name", &self.name, NAME_MAX), ("/description", &self.description, TEXT_MAX)];
+        let texts = [
+            ("/name", &self.name, NAME_MAX),
+            ("/description", &self.description, TEXT_MAX),
+        ];
         for (pointer, text, most) in texts {
             match text.as_deref().map(str::trim) {
                 Some("") => wrongs.add(Slug::EmptyInput, pointer, "a task says what is to be done"),
                 Some(text) if text.chars().count() > most => {
-                    wrongs.add(Slug::TextTooLarge, pointer, format!("it has at most {most} characters"));
+                    wrongs.add(
+                        Slug::TextTooLarge,
+                        pointer,
+                        format!("it has at most {most} characters"),
+                    );
                 }
                 _ => {}
             }
@@ -185,7 +221,11 @@ impl EditTask {
             let ids = ids.iter().enumerate().map(|(at, text)| {
                 let id = TaskId::parse(text);
                 if id.is_none() {
-                    wrongs.add(Slug::InvalidId, format!("/tasks_required/{at}"), "the id of a task is t1, t2, …");
+                    wrongs.add(
+                        Slug::InvalidId,
+                        format!("/tasks_required/{at}"),
+                        "the id of a task is t1, t2, …",
+                    );
                 }
                 id
             });
@@ -196,7 +236,12 @@ impl EditTask {
             None => None,
         };
         let text = |text: &Option<String>| text.as_deref().map(|text| text.trim().to_owned());
-        Some(TaskEdit { name: text(&self.name), description: text(&self.description), requires, rank: self.rank })
+        Some(TaskEdit {
+            name: text(&self.name),
+            description: text(&self.description),
+            requires,
+            rank: self.rank,
+        })
     }
 }
 
@@ -246,7 +291,13 @@ fn thought(event: &Event) -> Option<TaskThought> {
     match event.fact() {
         Fact::Task(fact) if fact.what.is_thought() => {
             let (name, content) = fact.what.words(fact.task);
-            Some(TaskThought { id: event.seq, name, content, task: fact.task.to_string(), at: event.ts })
+            Some(TaskThought {
+                id: event.seq,
+                name,
+                content,
+                task: fact.task.to_string(),
+                at: event.ts,
+            })
         }
         _ => None,
     }
@@ -283,7 +334,13 @@ pub struct Estimates {
 impl Estimates {
     fn of((kind, record): (&str, &Record)) -> Self {
         let ([brier_said, brier], Record { tried, worked, .. }) = (record.brier(), *record);
-        Self { kind: kind.to_owned(), tried, worked, brier_said, brier }
+        Self {
+            kind: kind.to_owned(),
+            tried,
+            worked,
+            brier_said,
+            brier,
+        }
     }
 }
 
@@ -310,15 +367,30 @@ pub async fn memory(
     };
     let mut said = session.events(&query).await?;
     said.reverse();
-    let query = Query { tags: VERDICT.map(str::to_owned).into(), limit: VERDICTS, ..Query::default() };
+    let query = Query {
+        tags: VERDICT.map(str::to_owned).into(),
+        limit: VERDICTS,
+        ..Query::default()
+    };
     let records = Records::of(&session.events(&query).await?);
     let row = session.thread(&mission).await?;
     let wanted = row.and_then(|row| Settings::of(&row.settings).wanted);
-    let text: String = wanted.map(|wanted| wanted.mission.chars().take(QUESTION_MAX).collect()).unwrap_or_default();
-    let question = Question { text, limit: STATEMENTS_MAX, tokens: None, at: None, as_of: None };
+    let text: String = wanted
+        .map(|wanted| wanted.mission.chars().take(QUESTION_MAX).collect())
+        .unwrap_or_default();
+    let question = Question {
+        text,
+        limit: STATEMENTS_MAX,
+        tokens: None,
+        at: None,
+        as_of: None,
+    };
     let found = session.recall(&question).await?;
     Ok(axum::Json(WorkingMemory {
-        tasks: rows.into_iter().map(|row| Task::new(&mission, row, &depending)).collect(),
+        tasks: rows
+            .into_iter()
+            .map(|row| Task::new(&mission, row, &depending))
+            .collect(),
         thoughts: said.iter().filter_map(thought).collect(),
         statements: found.hits.into_iter().map(Recalled::from).collect(),
         estimates: records.all().map(Estimates::of).collect(),

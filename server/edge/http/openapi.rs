@@ -3,7 +3,9 @@
 use utoipa::OpenApi;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{Content, Header, ObjectBuilder, PathItem, Ref, RefOr, Response, ResponseBuilder, Type};
+use utoipa::openapi::{
+    Content, Header, ObjectBuilder, PathItem, Ref, RefOr, Response, ResponseBuilder, Type,
+};
 
 use super::{OPEN, RESOURCES, bounds};
 #[cfg(not(debug_assertions))]
@@ -47,7 +49,14 @@ pub fn value() -> serde_json::Value {
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    let PathItem { get, put, post, patch, delete, .. } = item;
+    let PathItem {
+        get,
+        put,
+        post,
+        patch,
+        delete,
+        ..
+    } = item;
     [get, put, post, patch, delete].into_iter().flatten()
 }
 
@@ -56,18 +65,24 @@ fn add_problem(operation: &mut Operation) {
     let responses = &mut operation.responses.responses;
     responses.insert("default".into(), RefOr::T(problem("a problem").build()));
     if operation.security.is_none() {
-        let seconds =
-            ObjectBuilder::new().schema_type(Type::Integer).description(Some("seconds after which to try again"));
-        let too_many =
-            problem("too many a second (`limits.requests_per_second`) or at a time; the problem names the limit");
-        let too_many: Response = too_many.header("Retry-After", Header::new(seconds.build())).build();
+        let seconds = ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .description(Some("seconds after which to try again"));
+        let too_many = problem(
+            "too many a second (`limits.requests_per_second`) or at a time; the problem names the limit",
+        );
+        let too_many: Response = too_many
+            .header("Retry-After", Header::new(seconds.build()))
+            .build();
         responses.insert("429".into(), RefOr::T(too_many));
     }
 }
 
 fn problem(description: &str) -> ResponseBuilder {
     let content = Content::new(Some(Ref::from_schema_name("Problem")));
-    ResponseBuilder::new().description(description).content("application/problem+json", content)
+    ResponseBuilder::new()
+        .description(description)
+        .content("application/problem+json", content)
 }
 
 /// The document as JSON text, always the same bytes: as types say it where it is written, and as it is committed in the programs that users get. Of them it
@@ -75,7 +90,8 @@ fn problem(description: &str) -> ResponseBuilder {
 #[cfg(not(debug_assertions))]
 pub fn document() -> String {
     let committed: serde_json::Value =
-        serde_json::from_str(&unpacked(include_bytes!("../docs/openapi.min.json.z"))).unwrap_or_default();
+        serde_json::from_str(&unpacked(include_bytes!("../docs/openapi.min.json.z")))
+            .unwrap_or_default();
     text(&committed)
 }
 

@@ -30,12 +30,20 @@ impl Params {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             Ok((decode(name)?, decode(value)?))
         };
-        query.split('&').filter(|pair| !pair.is_empty()).map(pair).collect::<Result<_, _>>().map(Self)
+        query
+            .split('&')
+            .filter(|pair| !pair.is_empty())
+            .map(pair)
+            .collect::<Result<_, _>>()
+            .map(Self)
     }
 
     /// All values of a parameter that may be repeated.
     pub fn all(&mut self, name: &str) -> Vec<String> {
-        self.0.extract_if(.., |(known, _)| known == name).map(|(_, value)| value).collect()
+        self.0
+            .extract_if(.., |(known, _)| known == name)
+            .map(|(_, value)| value)
+            .collect()
     }
 
     /// The value of a parameter that stands at most once.
@@ -48,13 +56,25 @@ impl Params {
     }
 
     /// A whole number within a range.
-    pub fn integer(&mut self, name: &str, range: std::ops::RangeInclusive<i64>) -> Result<Option<i64>, Problem> {
-        let Some(text) = self.one(name)? else { return Ok(None) };
+    pub fn integer(
+        &mut self,
+        name: &str,
+        range: std::ops::RangeInclusive<i64>,
+    ) -> Result<Option<i64>, Problem> {
+        let Some(text) = self.one(name)? else {
+            return Ok(None);
+        };
         let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let value = text.parse().ok().filter(|value| plain && range.contains(value));
+        let value = text
+            .parse()
+            .ok()
+            .filter(|value| plain && range.contains(value));
         let (least, most) = (range.start(), range.end());
         value.map(Some).ok_or_else(|| {
-            Problem::parameter(name, format!("{:?} is no whole number from {least} to {most}", cut(&text)))
+            Problem::parameter(
+                name,
+                format!("{:?} is no whole number from {least} to {most}", cut(&text)),
+            )
         })
     }
 
@@ -71,16 +91,25 @@ impl Params {
 
     /// `epoch`: the incarnation of the log that a position belongs to.
     pub fn epoch(&mut self) -> Result<Option<Uuid>, Problem> {
-        let Some(text) = self.one("epoch")? else { return Ok(None) };
+        let Some(text) = self.one("epoch")? else {
+            return Ok(None);
+        };
         let epoch = ids::uuid(&text, "");
-        epoch.map(Some).map_err(|problem| Problem::parameter("epoch", problem.detail))
+        epoch
+            .map(Some)
+            .map_err(|problem| Problem::parameter("epoch", problem.detail))
     }
 
     /// A cursor into the log: a seq. A number that none can be is a problem of its own, as on the socket.
     pub fn cursor(&mut self, name: &str) -> Result<Option<Seq>, Problem> {
-        let is_number = |value: &String| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number =
+            |value: &String| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
         let is_seq = |value: &String| value.parse().is_ok_and(|seq: Seq| seq <= INTEGER_MAX);
-        let given = self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+        let given = self
+            .0
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value);
         match given.filter(|value| is_number(value) && !is_seq(value)) {
             Some(_) => Err(Problem::new(Slug::InvalidCursor, ids::CURSOR)),
             None => self.seq(name),
@@ -89,12 +118,17 @@ impl Params {
 
     /// A moment, with any offset.
     pub fn moment(&mut self, name: &str) -> Result<Option<Timestamp>, Problem> {
-        let Some(text) = self.one(name)? else { return Ok(None) };
+        let Some(text) = self.one(name)? else {
+            return Ok(None);
+        };
         // An offset's `+` that nobody encoded arrives as a space.
         let moment = Timestamp::parse(&text).or_else(|| Timestamp::parse(&text.replace(' ', "+")));
-        moment
-            .map(Some)
-            .ok_or_else(|| Problem::parameter(name, format!("{:?} is no RFC 3339 time with an offset", cut(&text))))
+        moment.map(Some).ok_or_else(|| {
+            Problem::parameter(
+                name,
+                format!("{:?} is no RFC 3339 time with an offset", cut(&text)),
+            )
+        })
     }
 
     /// `true` or `false`.
@@ -102,7 +136,10 @@ impl Params {
         match self.one(name)?.as_deref() {
             None | Some("false") => Ok(false),
             Some("true") => Ok(true),
-            Some(other) => Err(Problem::parameter(name, format!("{:?} is neither true nor false", cut(other)))),
+            Some(other) => Err(Problem::parameter(
+                name,
+                format!("{:?} is neither true nor false", cut(other)),
+            )),
         }
     }
 
@@ -113,9 +150,13 @@ impl Params {
         words: &str,
         parse: impl Fn(&str) -> Option<T>,
     ) -> Result<Option<T>, Problem> {
-        let Some(text) = self.one(name)? else { return Ok(None) };
+        let Some(text) = self.one(name)? else {
+            return Ok(None);
+        };
         let value = parse(&text);
-        value.map(Some).ok_or_else(|| Problem::parameter(name, format!("{:?} is none of {words}", cut(&text))))
+        value
+            .map(Some)
+            .ok_or_else(|| Problem::parameter(name, format!("{:?} is none of {words}", cut(&text))))
     }
 
     /// `source`.
@@ -139,9 +180,10 @@ impl Params {
         let words = self.one("q")?;
         match &words {
             Some(text) if text.trim().is_empty() => Err(Problem::parameter("q", "has no words")),
-            Some(text) if text.chars().count() > WORDS_MAX => {
-                Err(Problem::parameter("q", format!("has at most {WORDS_MAX} characters")))
-            }
+            Some(text) if text.chars().count() > WORDS_MAX => Err(Problem::parameter(
+                "q",
+                format!("has at most {WORDS_MAX} characters"),
+            )),
             _ => Ok(words),
         }
     }
@@ -161,14 +203,22 @@ fn cut(text: &str) -> String {
 
 /// Percent-decoding that refuses what is none, what is not UTF-8, and NUL.
 fn decode(text: &str) -> Result<String, Problem> {
-    let invalid = || Problem::new(Slug::InvalidParameter, "the query is not valid UTF-8 in percent-encoding");
+    let invalid = || {
+        Problem::new(
+            Slug::InvalidParameter,
+            "the query is not valid UTF-8 in percent-encoding",
+        )
+    };
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
         bytes.push(match byte {
             b'+' => b' ',
             b'%' => {
-                let digits = [rest.next().ok_or_else(invalid)?, rest.next().ok_or_else(invalid)?];
+                let digits = [
+                    rest.next().ok_or_else(invalid)?,
+                    rest.next().ok_or_else(invalid)?,
+                ];
                 hex(digits).ok_or_else(invalid)?
             }
             byte => byte,
@@ -176,12 +226,19 @@ fn decode(text: &str) -> Result<String, Problem> {
     }
     let text = String::from_utf8(bytes).map_err(|_| invalid())?;
     if text.contains('\0') {
-        return Err(Problem::new(Slug::NulNotAllowed, "a parameter has a NUL in it"));
+        return Err(Problem::new(
+            Slug::NulNotAllowed,
+            "a parameter has a NUL in it",
+        ));
     }
     Ok(text)
 }
 
 fn hex([high, low]: [u8; 2]) -> Option<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let digit = |byte: u8| {
+        char::from(byte)
+            .to_digit(16)
+            .and_then(|digit| u8::try_from(digit).ok())
+    };
     Some(digit(high)? << 4 | digit(low)?)
 }

@@ -61,14 +61,33 @@ pub fn timers(rows: &[TimerRow]) -> Vec<Timer> {
         ![WAIT, ENDING].contains(&name) && !name.starts_with(GATHER) && !name.starts_with(REQUEST)
     };
     let own = rows.iter().filter(is_own);
-    own.map(|row| Timer { id: row.name.clone(), due: row.due.to_string(), note: row.note.clone() }).collect()
+    own.map(|row| Timer {
+        id: row.name.clone(),
+        due: row.due.to_string(),
+        note: row.note.clone(),
+    })
+    .collect()
 }
 
 /// A thread's watches, as its row has them.
 pub fn watches(rows: BTreeMap<String, Watch>) -> Vec<OpenWatch> {
-    let shown = |(id, Watch { kind, from, note, raised })| {
+    let shown = |(
+        id,
+        Watch {
+            kind,
+            from,
+            note,
+            raised,
+        },
+    )| {
         let from = from.map(|from: ThreadId| from.to_string());
-        OpenWatch { id, kind, from, note, raised }
+        OpenWatch {
+            id,
+            kind,
+            from,
+            note,
+            raised,
+        }
     };
     rows.into_iter().map(shown).collect()
 }
@@ -76,9 +95,16 @@ pub fn watches(rows: BTreeMap<String, Watch>) -> Vec<OpenWatch> {
 /// A thread's gatherings, as its row has them, and their limits, which are timers.
 pub fn gatherings(rows: &BTreeMap<String, Gather>, timers: &[TimerRow]) -> Vec<Gathering> {
     let shown = |(id, gather): (&String, &Gather)| {
-        let limit = timers.iter().find(|timer| timer.name.strip_prefix(GATHER) == Some(id));
+        let limit = timers
+            .iter()
+            .find(|timer| timer.name.strip_prefix(GATHER) == Some(id));
         let back = gather.results.len() as u64;
-        Gathering { id: id.clone(), back, of: gather.total, until: limit.map(|timer| timer.due.to_string()) }
+        Gathering {
+            id: id.clone(),
+            back,
+            of: gather.total,
+            until: limit.map(|timer| timer.due.to_string()),
+        }
     };
     rows.iter().map(shown).collect()
 }

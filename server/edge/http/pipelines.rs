@@ -44,7 +44,11 @@ pub const RESOURCE: Resource = Resource {
     },
     document: Document::openapi,
     bounds: |document| {
-        bounds::of_body(document, "StartRun", [("event_id", json!({ "format": "uuid" }))]);
+        bounds::of_body(
+            document,
+            "StartRun",
+            [("event_id", json!({ "format": "uuid" }))],
+        );
     },
 };
 
@@ -66,11 +70,19 @@ pub struct Pipeline {
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
     responses((status = 200, body = Page<Pipeline>)))]
-pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Page<Pipeline>>, Problem> {
+pub async fn list(
+    session: Session,
+    mut params: Params,
+) -> Result<axum::Json<Page<Pipeline>>, Problem> {
     let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
     params.end()?;
-    let after = at.map(|at| cursor::read("pipelines", &at)).transpose()?.unwrap_or_default();
-    let mut all = session.pipelines()?.filter(|pipeline| pipeline.name.as_str() > after.as_str());
+    let after = at
+        .map(|at| cursor::read("pipelines", &at))
+        .transpose()?
+        .unwrap_or_default();
+    let mut all = session
+        .pipelines()?
+        .filter(|pipeline| pipeline.name.as_str() > after.as_str());
     let items: Vec<Pipeline> = all
         .by_ref()
         .take(limit)
@@ -81,7 +93,10 @@ pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Pag
         })
         .collect();
     let more = all.next().is_some();
-    let next = items.last().filter(|_| more).map(|last| cursor::write("pipelines", last.name.as_str()));
+    let next = items
+        .last()
+        .filter(|_| more)
+        .map(|last| cursor::write("pipelines", last.name.as_str()));
     Ok(axum::Json(Page { items, next }))
 }
 
@@ -169,8 +184,18 @@ impl From<LoggedRun> for Run {
 fn status(ended: Option<&Event>) -> RunStatus {
     match ended.map(Event::fact) {
         None => RunStatus::Running,
-        Some(Fact::Run(RunFact { what: RunNews::Ended { outcome: "done", .. }, .. })) => RunStatus::Done,
-        Some(Fact::Run(RunFact { what: RunNews::Ended { outcome: "failed", .. }, .. })) => RunStatus::Failed,
+        Some(Fact::Run(RunFact {
+            what: RunNews::Ended {
+                outcome: "done", ..
+            },
+            ..
+        })) => RunStatus::Done,
+        Some(Fact::Run(RunFact {
+            what: RunNews::Ended {
+                outcome: "failed", ..
+            },
+            ..
+        })) => RunStatus::Failed,
         Some(_) => RunStatus::Cancelled,
     }
 }
@@ -199,7 +224,11 @@ pub async fn start(
     let pipeline = session.pipeline_to_start(&name)?;
     let mut wrongs = Wrongs::default();
     for wrong in pipeline.check(&body.input) {
-        wrongs.add(Slug::InvalidFrame, format!("/input{}", wrong.pointer()), wrong.detail);
+        wrongs.add(
+            Slug::InvalidFrame,
+            format!("/input{}", wrong.pointer()),
+            wrong.detail,
+        );
     }
     if let Some(problem) = wrongs.take() {
         return Err(problem);
@@ -217,8 +246,17 @@ pub async fn start(
         run = session.run(&name, run.key.id).await.unwrap_or(run);
     }
     let place = format!("/pipelines/{name}/runs/{}", run.key.id);
-    let status = if run.ended.is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok((status, [(header::LOCATION, place)], axum::Json(Run::from(run))).into_response())
+    let status = if run.ended.is_some() {
+        StatusCode::OK
+    } else {
+        StatusCode::ACCEPTED
+    };
+    Ok((
+        status,
+        [(header::LOCATION, place)],
+        axum::Json(Run::from(run)),
+    )
+        .into_response())
 }
 
 fn parse(name: &str, run: &str) -> Result<(Name, Uuid), Problem> {
@@ -254,14 +292,20 @@ pub async fn runs(
     params.end()?;
     let name = Name::parse(&name)?;
     let question = format!("runs {name}");
-    let before = at.map(|at| cursor::read(&question, &at)).transpose()?.and_then(|at| at.parse().ok());
+    let before = at
+        .map(|at| cursor::read(&question, &at))
+        .transpose()?
+        .and_then(|at| at.parse().ok());
     let (runs, next) = session.runs(&name, before, limit).await?;
     if runs.is_empty() && next.is_none() {
         // One that is registered no longer has its runs all the same.
         session.pipeline(&name)?;
     }
     let next = next.map(|seq| cursor::write(&question, &seq.to_string()));
-    Ok(axum::Json(Page { items: runs.into_iter().map(Run::from).collect(), next }))
+    Ok(axum::Json(Page {
+        items: runs.into_iter().map(Run::from).collect(),
+        next,
+    }))
 }
 
 /// Cancels a run; its end follows, wherever it runs. One that has ended stays as it is.
@@ -278,7 +322,11 @@ pub async fn cancel(
 ) -> Result<Response, Problem> {
     params.end()?;
     let (name, id) = parse(&name, &run)?;
-    let status = if session.cancel_run(&name, id).await? { StatusCode::ACCEPTED } else { StatusCode::OK };
+    let status = if session.cancel_run(&name, id).await? {
+        StatusCode::ACCEPTED
+    } else {
+        StatusCode::OK
+    };
     let run = session.run(&name, id).await?;
     Ok((status, axum::Json(Run::from(run))).into_response())
 }

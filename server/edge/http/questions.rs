@@ -24,9 +24,19 @@ struct Document;
 
 /// See the module.
 pub const RESOURCE: Resource = Resource {
-    routes: || Router::new().route("/questions", get(list)).route("/questions/{id}", get(one).post(answer)),
+    routes: || {
+        Router::new()
+            .route("/questions", get(list))
+            .route("/questions/{id}", get(one).post(answer))
+    },
     document: Document::openapi,
-    bounds: |document| bounds::of_body(document, "QuestionAnswer", [("text", bounds::text(bounds::WORDS))]),
+    bounds: |document| {
+        bounds::of_body(
+            document,
+            "QuestionAnswer",
+            [("text", bounds::text(bounds::WORDS))],
+        )
+    },
 };
 
 /// An open question.
@@ -63,9 +73,16 @@ pub struct QuestionAnswer {
 
 impl Body for QuestionAnswer {
     fn check(&self, wrongs: &mut Wrongs) {
-        let is_said = self.text.as_deref().is_some_and(|text| !text.trim().is_empty());
+        let is_said = self
+            .text
+            .as_deref()
+            .is_some_and(|text| !text.trim().is_empty());
         if !is_said && self.value.is_none() {
-            wrongs.add(Slug::EmptyInput, "", "an answer has text, or value where the question has a schema");
+            wrongs.add(
+                Slug::EmptyInput,
+                "",
+                "an answer has text, or value where the question has a schema",
+            );
         }
     }
 }
@@ -83,7 +100,11 @@ pub async fn list(session: Session, params: Params) -> Result<Response, Problem>
 /// One open question. What is answered is in the log.
 #[utoipa::path(get, path = "/questions/{id}", operation_id = "get_question", tag = "questions",
     params(("id" = String, Path, description = "its id")), responses((status = 200, body = Question)))]
-pub async fn one(session: Session, Path(id): Path<String>, params: Params) -> Result<Response, Problem> {
+pub async fn one(
+    session: Session,
+    Path(id): Path<String>,
+    params: Params,
+) -> Result<Response, Problem> {
     params.end()?;
     requests::one(&session, RequestState::Question, &id).await
 }

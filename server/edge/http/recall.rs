@@ -22,7 +22,11 @@ struct Document;
 
 /// See the module.
 pub const RESOURCE: Resource = Resource {
-    routes: || Router::new().route("/recall", get(recall)).route("/world-model/graph", get(graph)),
+    routes: || {
+        Router::new()
+            .route("/recall", get(recall))
+            .route("/world-model/graph", get(graph))
+    },
     document: Document::openapi,
     bounds: draw_bounds,
 };
@@ -66,17 +70,39 @@ pub struct Other {
 
 impl From<OtherHit> for Other {
     fn from(hit: OtherHit) -> Self {
-        let OtherHit { kind, id, seq, text, score, words: matched } = hit;
-        Self { kind, id, seq, text, score: share(score), matched }
+        let OtherHit {
+            kind,
+            id,
+            seq,
+            text,
+            score,
+            words: matched,
+        } = hit;
+        Self {
+            kind,
+            id,
+            seq,
+            text,
+            score: share(score),
+            matched,
+        }
     }
 }
 
 /// `in`: what is looked through, between commas.
 fn among(query: &mut Params) -> Result<Vec<Memory>, Problem> {
-    let Some(text) = query.one("in")? else { return Ok(vec![Memory::Statements]) };
+    let Some(text) = query.one("in")? else {
+        return Ok(vec![Memory::Statements]);
+    };
     let read: Option<Vec<Memory>> = text.split(',').map(Memory::parse).collect();
     read.ok_or_else(|| {
-        Problem::parameter("in", format!("any of {} between commas", Memory::ALL.map(Memory::as_str).join(", ")))
+        Problem::parameter(
+            "in",
+            format!(
+                "any of {} between commas",
+                Memory::ALL.map(Memory::as_str).join(", ")
+            ),
+        )
     })
 }
 
@@ -98,8 +124,13 @@ pub struct GraphPart {
         ("as_of" = Option<i64>, Query, description = "as it was when the event of this seq was the last one"),
         ("in" = Option<String>, Query, description = "what is looked through, between commas: `statements`, `notes`, `thoughts`, `frameworks`; statements alone when absent. `at` and `as_of` are of statements alone"),),
     responses((status = 200, body = Recollection)))]
-pub async fn recall(session: Session, mut query: Params) -> Result<axum::Json<Recollection>, Problem> {
-    let text = query.words()?.ok_or_else(|| Problem::parameter("q", "is missing: what is to be recalled?"))?;
+pub async fn recall(
+    session: Session,
+    mut query: Params,
+) -> Result<axum::Json<Recollection>, Problem> {
+    let text = query
+        .words()?
+        .ok_or_else(|| Problem::parameter("q", "is missing: what is to be recalled?"))?;
     let limit = query.integer("limit", 1..=HITS_MAX.into())?.unwrap_or(HITS);
     let tokens = query.integer("tokens", 1..=TOKENS_MAX.into())?;
     let question = Question {
@@ -112,7 +143,10 @@ pub async fn recall(session: Session, mut query: Params) -> Result<axum::Json<Re
     let among = among(&mut query)?;
     query.end()?;
     if (question.at.is_some() || question.as_of.is_some()) && among != [Memory::Statements] {
-        return Err(Problem::parameter("in", "only statements are recalled as they were at another time (at, as_of)"));
+        return Err(Problem::parameter(
+            "in",
+            "only statements are recalled as they were at another time (at, as_of)",
+        ));
     }
     let found = match among.contains(&Memory::Statements) {
         true => session.recall(&question).await?,
@@ -137,24 +171,39 @@ pub async fn recall(session: Session, mut query: Params) -> Result<axum::Json<Re
         ("limit" = Option<u32>, Query, description = "50 when absent"),),
     responses((status = 200, body = GraphPart)))]
 pub async fn graph(session: Session, mut query: Params) -> Result<axum::Json<GraphPart>, Problem> {
-    let from =
-        name(&mut query, "entity")?.ok_or_else(|| Problem::parameter("entity", "is missing: around which name?"))?;
+    let from = name(&mut query, "entity")?
+        .ok_or_else(|| Problem::parameter("entity", "is missing: around which name?"))?;
     let to = name(&mut query, "to")?;
     let depth = query.integer("depth", 1..=DEPTH_MAX.into())?;
-    let depth = depth.unwrap_or(if to.is_some() { DEPTH_MAX.into() } else { DEPTH });
-    let limit = query.integer("limit", 1..=EDGES_MAX.into())?.unwrap_or(EDGES);
+    let depth = depth.unwrap_or(if to.is_some() {
+        DEPTH_MAX.into()
+    } else {
+        DEPTH
+    });
+    let limit = query
+        .integer("limit", 1..=EDGES_MAX.into())?
+        .unwrap_or(EDGES);
     query.end()?;
     let whole = |number: i64| usize::try_from(number).unwrap_or_default();
-    let look = Look { from, to, depth: whole(depth), limit: whole(limit) };
+    let look = Look {
+        from,
+        to,
+        depth: whole(depth),
+        limit: whole(limit),
+    };
     let missing = || Problem::new(Slug::NotFound, "nothing that is held names this");
     let seen = session.look(&look).await?.ok_or_else(missing)?;
     let items = seen.held.into_iter().map(HeldStatement::from).collect();
-    Ok(axum::Json(GraphPart { items, complete: seen.is_whole }))
+    Ok(axum::Json(GraphPart {
+        items,
+        complete: seen.is_whole,
+    }))
 }
 
 /// What the parameters may be.
 fn draw_bounds(document: &mut Value) {
-    let name = || json!({ "pattern": bounds::WORDS, "minLength": 1, "maxLength": params::WORDS_MAX });
+    let name =
+        || json!({ "pattern": bounds::WORDS, "minLength": 1, "maxLength": params::WORDS_MAX });
     for (path, limit) in [("/recall", HITS_MAX), ("/world-model/graph", EDGES_MAX)] {
         let parameters = document["paths"][path]["get"]["parameters"].as_array_mut();
         for parameter in parameters.into_iter().flatten() {

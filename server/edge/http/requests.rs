@@ -13,17 +13,32 @@ use crate::log::projections::requests::Asked;
 use crate::session::handle::Session;
 
 /// A page of requests in a state, the oldest first.
-pub async fn page(session: &Session, state: RequestState, mut params: Params) -> Result<Response, Problem> {
-    let (limit, at, thread) = (params.limit()?, params.one("cursor")?, params.one("thread")?);
+pub async fn page(
+    session: &Session,
+    state: RequestState,
+    mut params: Params,
+) -> Result<Response, Problem> {
+    let (limit, at, thread) = (
+        params.limit()?,
+        params.one("cursor")?,
+        params.one("thread")?,
+    );
     params.end()?;
-    let thread = thread.map(|thread| ids::thread(Some(&thread))).transpose()?;
+    let thread = thread
+        .map(|thread| ids::thread(Some(&thread)))
+        .transpose()?;
     let bound = format!("{} {} {thread:?}", state.as_str(), session.space());
     let after = at.map(|at| cursor::read(&bound, &at)).transpose()?;
     let after = after.and_then(|after| after.parse().ok()).unwrap_or(0);
-    let mut rows = session.requests(state, thread.as_ref(), after, limit + 1).await?;
+    let mut rows = session
+        .requests(state, thread.as_ref(), after, limit + 1)
+        .await?;
     let more = rows.len() > limit as usize;
     rows.truncate(limit as usize);
-    let next = rows.last().filter(|_| more).map(|row| cursor::write(&bound, &row.seq.to_string()));
+    let next = rows
+        .last()
+        .filter(|_| more)
+        .map(|row| cursor::write(&bound, &row.seq.to_string()));
     let mut body = String::from(r#"{"items":["#);
     for (at, row) in rows.iter().enumerate() {
         body.push_str(if at == 0 { "" } else { "," });
@@ -39,7 +54,10 @@ pub async fn page(session: &Session, state: RequestState, mut params: Params) ->
 pub async fn one(session: &Session, state: RequestState, id: &str) -> Result<Response, Problem> {
     let Some(row) = session.request(state, id).await? else {
         let id: String = id.chars().take(60).collect();
-        let detail = format!("there is no open {} {id:?}; what is settled is in the log", state.as_str());
+        let detail = format!(
+            "there is no open {} {id:?}; what is settled is in the log",
+            state.as_str()
+        );
         return Err(Problem::new(Slug::NotFound, detail));
     };
     let mut body = String::new();
@@ -49,7 +67,11 @@ pub async fn one(session: &Session, state: RequestState, id: &str) -> Result<Res
 
 /// Writes a request: the members of the event that asked, its id among them, and where it stands.
 fn put(row: &Asked, to: &mut String) {
-    let place = format!(r#""thread":{},"seq":{}}}"#, quoted(row.thread.as_str()), row.seq);
+    let place = format!(
+        r#""thread":{},"seq":{}}}"#,
+        quoted(row.thread.as_str()),
+        row.seq
+    );
     match row.json.strip_suffix('}') {
         Some(members) => to.extend([members, ",", &place]),
         None => to.extend(["{", &place]),

@@ -89,10 +89,34 @@ pub struct Schedule {
 
 impl From<ScheduleRow> for Schedule {
     fn from(row: ScheduleRow) -> Self {
-        let schedule::Schedule { thread, event, payload, when, overlap, catch_up_s, note, paused, due, last, .. } =
-            row.schedule;
+        let schedule::Schedule {
+            thread,
+            event,
+            payload,
+            when,
+            overlap,
+            catch_up_s,
+            note,
+            paused,
+            due,
+            last,
+            ..
+        } = row.schedule;
         let (name, next, updated_at) = (row.name, due, row.updated);
-        Self { name, thread, event, payload, when, overlap, catch_up_s, note, paused, next, last, updated_at }
+        Self {
+            name,
+            thread,
+            event,
+            payload,
+            when,
+            overlap,
+            catch_up_s,
+            note,
+            paused,
+            next,
+            last,
+            updated_at,
+        }
     }
 }
 
@@ -162,20 +186,46 @@ struct Common<'a> {
 impl Common<'_> {
     fn check(self, wrongs: &mut Wrongs) {
         ids::check_place(self.thread.as_deref(), None, wrongs);
-        self.event.as_ref().map(|event| wrongs.note("/event", Name::parse(event)));
-        for wrong in self.when.and_then(|when| when.read().err()).into_iter().flatten() {
-            let slug = if wrong.of_form { Slug::InvalidFrame } else { Slug::Unprocessable };
+        self.event
+            .as_ref()
+            .map(|event| wrongs.note("/event", Name::parse(event)));
+        for wrong in self
+            .when
+            .and_then(|when| when.read().err())
+            .into_iter()
+            .flatten()
+        {
+            let slug = if wrong.of_form {
+                Slug::InvalidFrame
+            } else {
+                Slug::Unprocessable
+            };
             wrongs.add(slug, format!("/when/{}", wrong.member), wrong.detail);
         }
         if let Some(payload) = self.payload {
             check_payload(payload, wrongs);
         }
-        if self.catch_up_s.is_some_and(|seconds| !CATCH_UP.contains(&seconds)) {
+        if self
+            .catch_up_s
+            .is_some_and(|seconds| !CATCH_UP.contains(&seconds))
+        {
             let (least, most) = (CATCH_UP.start(), CATCH_UP.end());
-            wrongs.add(Slug::InvalidFrame, "/catch_up_s", format!("a number of seconds from {least} to {most}"));
+            wrongs.add(
+                Slug::InvalidFrame,
+                "/catch_up_s",
+                format!("a number of seconds from {least} to {most}"),
+            );
         }
-        if self.note.as_ref().is_some_and(|note| note.chars().count() > NOTE_MAX) {
-            wrongs.add(Slug::TextTooLarge, "/note", format!("a note has at most {NOTE_MAX} characters"));
+        if self
+            .note
+            .as_ref()
+            .is_some_and(|note| note.chars().count() > NOTE_MAX)
+        {
+            wrongs.add(
+                Slug::TextTooLarge,
+                "/note",
+                format!("a note has at most {NOTE_MAX} characters"),
+            );
         }
     }
 }
@@ -186,12 +236,17 @@ fn check_payload(payload: &Payload, wrongs: &mut Wrongs) {
     }
     if payload.contains_key(schedule::MEMBER) {
         let place = format!("/payload/{}", schedule::MEMBER);
-        wrongs.add(Slug::InvalidFrame, place, "this member is the server's: it says for which due times a run is");
+        wrongs.add(
+            Slug::InvalidFrame,
+            place,
+            "this member is the server's: it says for which due times a run is",
+        );
     }
     let bytes = serde_json::to_string(payload).map_or(0, |text| text.len());
     if bytes > PAYLOAD_MAX {
-        let detail =
-            format!("a payload has at most {PAYLOAD_MAX} bytes, for every run stores it; this one has {bytes}");
+        let detail = format!(
+            "a payload has at most {PAYLOAD_MAX} bytes, for every run stores it; this one has {bytes}"
+        );
         wrongs.add(Slug::TooLarge, "/payload", detail);
     }
 }
@@ -199,22 +254,59 @@ fn check_payload(payload: &Payload, wrongs: &mut Wrongs) {
 impl Body for NewSchedule {
     fn check(&self, wrongs: &mut Wrongs) {
         wrongs.note("/name", Name::parse(&self.name));
-        let Self { thread, event, payload, when, catch_up_s, note, .. } = self;
-        Common { thread, event, payload, when: Some(when), catch_up_s: *catch_up_s, note }.check(wrongs);
+        let Self {
+            thread,
+            event,
+            payload,
+            when,
+            catch_up_s,
+            note,
+            ..
+        } = self;
+        Common {
+            thread,
+            event,
+            payload,
+            when: Some(when),
+            catch_up_s: *catch_up_s,
+            note,
+        }
+        .check(wrongs);
     }
 }
 
 impl Body for ScheduleChange {
     fn check(&self, wrongs: &mut Wrongs) {
-        let Self { thread, event, payload, when, catch_up_s, note, .. } = self;
-        Common { thread, event, payload, when: when.as_ref(), catch_up_s: *catch_up_s, note }.check(wrongs);
+        let Self {
+            thread,
+            event,
+            payload,
+            when,
+            catch_up_s,
+            note,
+            ..
+        } = self;
+        Common {
+            thread,
+            event,
+            payload,
+            when: when.as_ref(),
+            catch_up_s: *catch_up_s,
+            note,
+        }
+        .check(wrongs);
     }
 }
 
 impl NewSchedule {
     fn read(self) -> Result<(Name, schedule::Schedule), Problem> {
         let name = Name::parse(&self.name).map_err(ids::at("/name"))?;
-        let event = self.event.as_deref().map(Name::parse).transpose().map_err(ids::at("/event"))?;
+        let event = self
+            .event
+            .as_deref()
+            .map(Name::parse)
+            .transpose()
+            .map_err(ids::at("/event"))?;
         let schedule = schedule::Schedule {
             thread: ids::thread(self.thread.as_deref())?,
             event: event.unwrap_or_else(|| name.clone()),
@@ -234,10 +326,36 @@ impl NewSchedule {
 
 impl ScheduleChange {
     fn read(self) -> Result<Change, Problem> {
-        let Self { thread, event, payload, when, overlap, catch_up_s, note, paused } = self;
-        let thread = thread.as_deref().map(ThreadId::parse).transpose().map_err(ids::at("/thread"))?;
-        let event = event.as_deref().map(Name::parse).transpose().map_err(ids::at("/event"))?;
-        Ok(Change { thread, event, payload, when, overlap, catch_up_s, note, paused })
+        let Self {
+            thread,
+            event,
+            payload,
+            when,
+            overlap,
+            catch_up_s,
+            note,
+            paused,
+        } = self;
+        let thread = thread
+            .as_deref()
+            .map(ThreadId::parse)
+            .transpose()
+            .map_err(ids::at("/thread"))?;
+        let event = event
+            .as_deref()
+            .map(Name::parse)
+            .transpose()
+            .map_err(ids::at("/event"))?;
+        Ok(Change {
+            thread,
+            event,
+            payload,
+            when,
+            overlap,
+            catch_up_s,
+            note,
+            paused,
+        })
     }
 }
 
@@ -247,39 +365,68 @@ impl ScheduleChange {
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),
         ("thread" = Option<String>, Query, description = "only those of this thread"),),
     responses((status = 200, body = Page<Schedule>)))]
-pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Page<Schedule>>, Problem> {
+pub async fn list(
+    session: Session,
+    mut params: Params,
+) -> Result<axum::Json<Page<Schedule>>, Problem> {
     let (limit, at, thread) = (params.limit()?, params.one("cursor")?, params.thread()?);
     params.end()?;
     let of = thread.as_ref().map_or("", ThreadId::as_str);
     let bound = format!("schedules {} {of}", session.space());
-    let after = at.map(|at| cursor::read(&bound, &at)).transpose()?.map(|name| Name::parse(&name)).transpose()?;
-    let mut rows = session.schedules(thread.as_ref(), after.as_ref(), limit + 1).await?;
+    let after = at
+        .map(|at| cursor::read(&bound, &at))
+        .transpose()?
+        .map(|name| Name::parse(&name))
+        .transpose()?;
+    let mut rows = session
+        .schedules(thread.as_ref(), after.as_ref(), limit + 1)
+        .await?;
     let more = rows.len() > limit as usize;
     rows.truncate(limit as usize);
-    let next = rows.last().filter(|_| more).map(|row| cursor::write(&bound, row.name.as_str()));
-    Ok(axum::Json(Page { items: rows.into_iter().map(Schedule::from).collect(), next }))
+    let next = rows
+        .last()
+        .filter(|_| more)
+        .map(|row| cursor::write(&bound, row.name.as_str()));
+    Ok(axum::Json(Page {
+        items: rows.into_iter().map(Schedule::from).collect(),
+        next,
+    }))
 }
 
 /// Creates a schedule.
 #[utoipa::path(post, path = "/schedules", operation_id = "create_schedule", tag = "schedules",
     request_body = NewSchedule, responses((status = 201, body = Schedule)))]
-pub async fn create(session: Session, params: Params, Json(body): Json<NewSchedule>) -> Result<Response, Problem> {
+pub async fn create(
+    session: Session,
+    params: Params,
+    Json(body): Json<NewSchedule>,
+) -> Result<Response, Problem> {
     params.end()?;
     let (name, schedule) = body.read()?;
     let row = session.create_schedule(&name, schedule).await?;
     let place = format!("/schedules/{name}");
-    Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(Schedule::from(row))).into_response())
+    Ok((
+        StatusCode::CREATED,
+        [(header::LOCATION, place)],
+        axum::Json(Schedule::from(row)),
+    )
+        .into_response())
 }
 
 /// One schedule.
 #[utoipa::path(get, path = "/schedules/{name}", operation_id = "get_schedule", tag = "schedules",
     params(("name" = String, Path, description = "its name")),
     responses((status = 200, body = Schedule)))]
-pub async fn one(session: Session, Path(name): Path<String>, params: Params) -> Result<axum::Json<Schedule>, Problem> {
+pub async fn one(
+    session: Session,
+    Path(name): Path<String>,
+    params: Params,
+) -> Result<axum::Json<Schedule>, Problem> {
     params.end()?;
     let name = Name::parse(&name)?;
     let row = session.schedule(&name).await?;
-    let row = row.ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no schedule {name}")))?;
+    let row =
+        row.ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no schedule {name}")))?;
     Ok(axum::Json(row.into()))
 }
 
@@ -295,14 +442,20 @@ pub async fn change(
 ) -> Result<axum::Json<Schedule>, Problem> {
     params.end()?;
     let name = Name::parse(&name)?;
-    Ok(axum::Json(session.change_schedule(&name, body.read()?).await?.into()))
+    Ok(axum::Json(
+        session.change_schedule(&name, body.read()?).await?.into(),
+    ))
 }
 
 /// Removes a schedule.
 #[utoipa::path(delete, path = "/schedules/{name}", operation_id = "remove_schedule", tag = "schedules",
     params(("name" = String, Path, description = "its name")),
     responses((status = 204, description = "it is gone")))]
-pub async fn remove(session: Session, Path(name): Path<String>, params: Params) -> Result<StatusCode, Problem> {
+pub async fn remove(
+    session: Session,
+    Path(name): Path<String>,
+    params: Params,
+) -> Result<StatusCode, Problem> {
     params.end()?;
     session.remove_schedule(&Name::parse(&name)?).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -312,10 +465,18 @@ pub async fn remove(session: Session, Path(name): Path<String>, params: Params) 
 #[utoipa::path(post, path = "/schedules/{name}/run", operation_id = "run_schedule", tag = "schedules",
     params(("name" = String, Path, description = "its name")),
     responses((status = 202, body = Ack)))]
-pub async fn run(session: Session, Path(name): Path<String>, params: Params) -> Result<Response, Problem> {
+pub async fn run(
+    session: Session,
+    Path(name): Path<String>,
+    params: Params,
+) -> Result<Response, Problem> {
     params.end()?;
     let (received, placed) = session.run_schedule(&Name::parse(&name)?).await?;
-    Ok((StatusCode::ACCEPTED, axum::Json(Ack::stored(None, received, &placed))).into_response())
+    Ok((
+        StatusCode::ACCEPTED,
+        axum::Json(Ack::stored(None, received, &placed)),
+    )
+        .into_response())
 }
 
 /// What the members may be; of `when` each kind has its own.
@@ -324,7 +485,8 @@ fn draw_bounds(document: &mut Value) {
     let common = || {
         let catch_up = json!({ "minimum": CATCH_UP.start(), "maximum": CATCH_UP.end() });
         let note = json!({ "pattern": bounds::TEXT, "maxLength": NOTE_MAX });
-        let payload = json!({ "properties": { "text": { "type": "string" }, schedule::MEMBER: false } });
+        let payload =
+            json!({ "properties": { "text": { "type": "string" }, schedule::MEMBER: false } });
         [
             ("thread", bounds::thread()),
             ("event", bounds::name()),
@@ -338,17 +500,29 @@ fn draw_bounds(document: &mut Value) {
     bounds::of_body(document, "ScheduleChange", common());
     let moment = json!({ "type": "string", "format": "date-time" });
     let seconds = json!({ "type": "number", "minimum": 0.001, "maximum": 3_155_760_000.0_f64 });
-    let time = json!({ "type": "string", "pattern": "^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$" });
+    let time =
+        json!({ "type": "string", "pattern": "^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$" });
     let zone = json!({ "type": "string" });
     let days = json!({ "type": "array", "minItems": 1 });
     let day = json!({ "oneOf": [{ "type": "integer", "minimum": 1, "maximum": 28 }, { "const": "last" }] });
     let form = |kind: &str, members: &[(&str, &Value)], optional: &[&str]| {
-        let mut properties = serde_json::Map::from_iter([("kind".to_owned(), json!({ "const": kind }))]);
-        properties.extend(members.iter().map(|(name, schema)| ((*name).to_owned(), (*schema).clone())));
+        let mut properties =
+            serde_json::Map::from_iter([("kind".to_owned(), json!({ "const": kind }))]);
+        properties.extend(
+            members
+                .iter()
+                .map(|(name, schema)| ((*name).to_owned(), (*schema).clone())),
+        );
         for other in ["at", "seconds", "start", "time", "zone", "days", "day"] {
-            properties.entry(other).or_insert_with(|| json!({ "type": "null" }));
+            properties
+                .entry(other)
+                .or_insert_with(|| json!({ "type": "null" }));
         }
-        let needed: Vec<&str> = members.iter().map(|it| it.0).filter(|name| !optional.contains(name)).collect();
+        let needed: Vec<&str> = members
+            .iter()
+            .map(|it| it.0)
+            .filter(|name| !optional.contains(name))
+            .collect();
         json!({ "properties": properties, "required": needed })
     };
     let forms = json!({ "oneOf": [

@@ -36,7 +36,9 @@ struct Document;
 /// See the module.
 pub const RESOURCE: Resource = Resource {
     routes: || {
-        let router = Router::new().route("/metrics", get(metrics)).route("/metadata", get(metadata));
+        let router = Router::new()
+            .route("/metrics", get(metrics))
+            .route("/metadata", get(metadata));
         router.route("/servers", get(servers))
     },
     document: Document::openapi,
@@ -49,7 +51,11 @@ struct OpenDocument;
 
 /// What anybody may see: whether the server lives, and whether it is ready.
 pub const OPEN: Resource = Resource {
-    routes: || Router::new().route("/livez", get(livez)).route("/readyz", get(readyz)),
+    routes: || {
+        Router::new()
+            .route("/livez", get(livez))
+            .route("/readyz", get(readyz))
+    },
     document: OpenDocument::openapi,
     bounds: |_| {},
 };
@@ -118,8 +124,14 @@ pub async fn readyz(
 ) -> Result<Response, Problem> {
     let full = params.flag("full")?;
     params.end()?;
-    let admin = if full { Some(edge.enter(Shown::in_headers(&headers)).await?) } else { None };
-    admin.as_ref().map_or(Ok(()), |session| session.require(Right::Oversee))?;
+    let admin = if full {
+        Some(edge.enter(Shown::in_headers(&headers)).await?)
+    } else {
+        None
+    };
+    admin
+        .as_ref()
+        .map_or(Ok(()), |session| session.require(Right::Oversee))?;
     edge.stays()?;
     match tokio::time::timeout(READY_WITHIN, edge.ping()).await {
         Ok(Ok(())) => match admin {
@@ -128,21 +140,44 @@ pub async fn readyz(
         },
         Ok(Err(error)) if full => {
             tracing::error!(%error, "the server is not ready");
-            Err(Problem::new(Slug::Unavailable, format!("the log cannot be read or written: {error}")))
+            Err(Problem::new(
+                Slug::Unavailable,
+                format!("the log cannot be read or written: {error}"),
+            ))
         }
         Ok(Err(error)) => Err(error.into()),
-        Err(_) => Err(Problem::new(Slug::Unavailable, "the database does not answer")),
+        Err(_) => Err(Problem::new(
+            Slug::Unavailable,
+            "the database does not answer",
+        )),
     }
 }
 
 fn readiness(session: &Session) -> Result<Readiness, Error> {
-    let of = |Unserved { space, work, reason }| NotServed { space, work, reason };
+    let of = |Unserved {
+                  space,
+                  work,
+                  reason,
+              }| NotServed {
+        space,
+        work,
+        reason,
+    };
     let unserved = session.unserved()?.into_iter().map(of).collect();
     let checked = session.checked()?.map(|mut it| {
         it.faults.truncate(FAULTS_SHOWN);
-        LookedAt { at: it.at, pages: it.pages, events: it.events, faults: it.faults }
+        LookedAt {
+            at: it.at,
+            pages: it.pages,
+            events: it.events,
+            faults: it.faults,
+        }
     });
-    Ok(Readiness { status: "ok", unserved, checked })
+    Ok(Readiness {
+        status: "ok",
+        unserved,
+        checked,
+    })
 }
 
 /// The metrics of all spaces, in Prometheus' text format. For a key with `role = "admin"`.
@@ -151,7 +186,10 @@ fn readiness(session: &Session) -> Result<Readiness, Error> {
 pub async fn metrics(State(edge): State<Arc<Edge>>, session: Session) -> Result<Response, Problem> {
     session.require(Right::Oversee)?;
     edge.metrics.run_upkeep();
-    let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    let kind = [(
+        header::CONTENT_TYPE,
+        "text/plain; version=0.0.4; charset=utf-8",
+    )];
     Ok((kind, edge.metrics.render()).into_response())
 }
 
@@ -186,7 +224,10 @@ pub struct Metadata {
 /// What this server is, and the space the credential opens.
 #[utoipa::path(get, path = "/metadata", operation_id = "metadata", tag = "server",
     responses((status = 200, body = Metadata)))]
-pub async fn metadata(State(edge): State<Arc<Edge>>, session: Session) -> Result<axum::Json<Metadata>, Problem> {
+pub async fn metadata(
+    State(edge): State<Arc<Edge>>,
+    session: Session,
+) -> Result<axum::Json<Metadata>, Problem> {
     let head = session.head().await?;
     let mut about = BTreeMap::new();
     if session.may(Right::Oversee) {
@@ -248,7 +289,17 @@ pub struct ServerView {
     responses((status = 200, body = Servers)))]
 pub async fn servers(session: Session, params: Params) -> Result<axum::Json<Servers>, Problem> {
     params.end()?;
-    let view = |Server { id, name, version, since, seen, state, threads, leases, is_this }| ServerView {
+    let view = |Server {
+                    id,
+                    name,
+                    version,
+                    since,
+                    seen,
+                    state,
+                    threads,
+                    leases,
+                    is_this,
+                }| ServerView {
         id,
         name,
         version,
@@ -259,5 +310,7 @@ pub async fn servers(session: Session, params: Params) -> Result<axum::Json<Serv
         leases,
         this: is_this,
     };
-    Ok(axum::Json(Servers { items: session.servers().await?.into_iter().map(view).collect() }))
+    Ok(axum::Json(Servers {
+        items: session.servers().await?.into_iter().map(view).collect(),
+    }))
 }

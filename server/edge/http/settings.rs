@@ -29,11 +29,22 @@ pub const RESOURCE: Resource = Resource {
     routes: || Router::new().route("/settings", get(read).put(change)),
     document: Document::openapi,
     bounds: |document| {
-        let known: serde_json::Map<String, Value> =
-            Setting::ALL.into_iter().map(|setting| (setting.as_str().to_owned(), setting.schema())).collect();
-        let settings = || ("settings", json!({ "properties": known, "additionalProperties": false }));
+        let known: serde_json::Map<String, Value> = Setting::ALL
+            .into_iter()
+            .map(|setting| (setting.as_str().to_owned(), setting.schema()))
+            .collect();
+        let settings = || {
+            (
+                "settings",
+                json!({ "properties": known, "additionalProperties": false }),
+            )
+        };
         let seq = json!({ "minimum": 0, "maximum": INTEGER_MAX });
-        bounds::of_body(document, "SettingsChange", [settings(), ("expected_seq", seq)]);
+        bounds::of_body(
+            document,
+            "SettingsChange",
+            [settings(), ("expected_seq", seq)],
+        );
         bounds::of_body(document, "SpaceSettings", [settings()]);
     },
 };
@@ -68,16 +79,35 @@ pub struct LastChange {
 impl From<Vec<SettingRow>> for SpaceSettings {
     fn from(rows: Vec<SettingRow>) -> Self {
         let seq = SettingRow::last_change(&rows);
-        let mut settings: BTreeMap<_, _> = Setting::ALL.map(|it| (it.as_str(), it.initial())).into();
+        let mut settings: BTreeMap<_, _> =
+            Setting::ALL.map(|it| (it.as_str(), it.initial())).into();
         let mut changes = BTreeMap::new();
-        for SettingRow { key, value, seq, by, updated } in rows {
+        for SettingRow {
+            key,
+            value,
+            seq,
+            by,
+            updated,
+        } in rows
+        {
             // A newer server may have set others, or to what is no value here.
             if let Some(setting) = Setting::parse(&key).filter(|it| it.refuses(&value).is_none()) {
                 settings.insert(setting.as_str(), value);
-                changes.insert(setting.as_str(), LastChange { seq, by, at: updated });
+                changes.insert(
+                    setting.as_str(),
+                    LastChange {
+                        seq,
+                        by,
+                        at: updated,
+                    },
+                );
             }
         }
-        Self { settings, changes, seq }
+        Self {
+            settings,
+            changes,
+            seq,
+        }
     }
 }
 
@@ -101,11 +131,17 @@ impl Body for SettingsChange {
             match Setting::parse(key) {
                 Some(setting) => {
                     let wrong = setting.refuses(value);
-                    wrong.into_iter().for_each(|why| wrongs.add(Slug::InvalidFrame, pointer.clone(), why));
+                    wrong
+                        .into_iter()
+                        .for_each(|why| wrongs.add(Slug::InvalidFrame, pointer.clone(), why));
                 }
                 None => {
                     let known = Setting::ALL.map(Setting::as_str).join(", ");
-                    wrongs.add(Slug::UnknownMember, pointer, format!("there is no such setting; there are: {known}"));
+                    wrongs.add(
+                        Slug::UnknownMember,
+                        pointer,
+                        format!("there is no such setting; there are: {known}"),
+                    );
                 }
             }
         }
@@ -132,7 +168,15 @@ pub async fn change(
     Json(body): Json<SettingsChange>,
 ) -> Result<axum::Json<SpaceSettings>, Problem> {
     params.end()?;
-    let known = body.settings.into_iter().filter_map(|(key, value)| Some((Setting::parse(&key)?, value)));
+    let known = body
+        .settings
+        .into_iter()
+        .filter_map(|(key, value)| Some((Setting::parse(&key)?, value)));
     let changes: Vec<_> = known.collect();
-    Ok(axum::Json(session.change_settings(&changes, body.expected_seq).await?.into()))
+    Ok(axum::Json(
+        session
+            .change_settings(&changes, body.expected_seq)
+            .await?
+            .into(),
+    ))
 }

@@ -20,7 +20,11 @@ struct Document;
 
 /// See the module.
 pub const RESOURCE: Resource = Resource {
-    routes: || Router::new().route("/state", get(list)).route("/state/{*key}", get(one)),
+    routes: || {
+        Router::new()
+            .route("/state", get(list))
+            .route("/state/{*key}", get(one))
+    },
     document: Document::openapi,
     bounds: |_| {},
 };
@@ -51,8 +55,16 @@ pub struct About {
 
 impl From<EntryRow> for Entry {
     fn from(entry: EntryRow) -> Self {
-        let metadata = About { updated_at: entry.updated, owner: entry.owner };
-        Self { key: entry.key, content: entry.content, related_keys: entry.related_keys, metadata }
+        let metadata = About {
+            updated_at: entry.updated,
+            owner: entry.owner,
+        };
+        Self {
+            key: entry.key,
+            content: entry.content,
+            related_keys: entry.related_keys,
+            metadata,
+        }
     }
 }
 
@@ -61,35 +73,55 @@ impl From<EntryRow> for Entry {
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"), ("q" = Option<String>, Query, max_length = 1024, description = "any of these words; best first, one page")),
     responses((status = 200, body = Page<Entry>)))]
-pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Page<Entry>>, Problem> {
+pub async fn list(
+    session: Session,
+    mut params: Params,
+) -> Result<axum::Json<Page<Entry>>, Problem> {
     let (limit, at, words) = (params.limit()?, params.one("cursor")?, params.words()?);
     params.end()?;
     if let Some(words) = words {
         if at.is_some() {
-            return Err(Problem::parameter("cursor", "a search has one page; ask for more with limit"));
+            return Err(Problem::parameter(
+                "cursor",
+                "a search has one page; ask for more with limit",
+            ));
         }
         let found = session.search_entries(&words, limit).await?;
-        return Ok(axum::Json(Page { items: found.into_iter().map(Entry::from).collect(), next: None }));
+        return Ok(axum::Json(Page {
+            items: found.into_iter().map(Entry::from).collect(),
+            next: None,
+        }));
     }
     let bound = format!("state {}", session.space());
     let after = at.map(|at| cursor::read(&bound, &at)).transpose()?;
     let mut entries = session.entries(after.as_deref(), limit + 1).await?;
     let more = entries.len() > limit as usize;
     entries.truncate(limit as usize);
-    let next = entries.last().filter(|_| more).map(|last| cursor::write(&bound, &last.key));
-    Ok(axum::Json(Page { items: entries.into_iter().map(Entry::from).collect(), next }))
+    let next = entries
+        .last()
+        .filter(|_| more)
+        .map(|last| cursor::write(&bound, &last.key));
+    Ok(axum::Json(Page {
+        items: entries.into_iter().map(Entry::from).collect(),
+        next,
+    }))
 }
 
 /// One note.
 #[utoipa::path(get, path = "/state/{key}", operation_id = "get_state", tag = "state",
     params(("key" = String, Path, description = "its key")),
     responses((status = 200, body = Entry)))]
-pub async fn one(session: Session, Path(key): Path<String>, params: Params) -> Result<axum::Json<Entry>, Problem> {
+pub async fn one(
+    session: Session,
+    Path(key): Path<String>,
+    params: Params,
+) -> Result<axum::Json<Entry>, Problem> {
     params.end()?;
     if key.contains('\0') {
         return Err(Problem::new(Slug::NulNotAllowed, "a key has no NUL in it"));
     }
     let entry = session.entry(&key).await?;
-    let entry = entry.ok_or_else(|| Problem::new(Slug::NotFound, "there is no entry of that key"))?;
+    let entry =
+        entry.ok_or_else(|| Problem::new(Slug::NotFound, "there is no entry of that key"))?;
     Ok(axum::Json(entry.into()))
 }

@@ -41,7 +41,10 @@ pub const RESOURCE: Resource = Resource {
 
 /// A server-sent event of the stream, field by field.
 #[derive(Debug, utoipa::ToSchema)]
-#[allow(dead_code, reason = "said to readers of the document; written by `lines`")]
+#[allow(
+    dead_code,
+    reason = "said to readers of the document; written by `lines`"
+)]
 pub struct Sent {
     /// `<seq>@<epoch>`: where the stream is taken up again, by `Last-Event-ID`.
     #[schema(example = "42@0193b6c2-7c2e-7aaa-8000-0123456789ab")]
@@ -82,8 +85,18 @@ pub async fn stream(
     let (last, last_epoch) = resumed(&headers)?.unzip();
     let after = last.or(filter.after);
     let limits = &edge.stream_limits;
-    let permit = limits.take(session.principal()).map_err(|full| limits.refusal(full))?;
-    let (follow, head) = session.follow(Query { after: None, ..filter }, after).await?;
+    let permit = limits
+        .take(session.principal())
+        .map_err(|full| limits.refusal(full))?;
+    let (follow, head) = session
+        .follow(
+            Query {
+                after: None,
+                ..filter
+            },
+            after,
+        )
+        .await?;
     for given in [epoch, last_epoch.flatten()] {
         query::check_epoch(given, head.epoch)?;
     }
@@ -91,25 +104,33 @@ pub async fn stream(
         super::events::not_ahead(after, head.seq)?;
     }
     let start = (edge.stay(&session), edge, follow, permit);
-    let chunks = futures_util::stream::unfold(start, move |(mut stay, edge, mut follow, permit)| async move {
-        let chunk = tokio::select! {
-            // Who has to go hears nothing more, however much there is.
-            biased;
-            () = edge.drain.cancelled() => return None,
-            notice = stay.next() => match notice {
-                Notice::Expiring(at) => expiring(at),
-                Notice::Expired | Notice::Revoked => return None,
-            },
-            chunk = chunk(&mut follow, head.epoch, edge.limits.sse_comment_ms) => chunk?,
-        };
-        Some((Ok::<_, Infallible>(chunk), (stay, edge, follow, permit)))
-    });
-    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
+    let chunks = futures_util::stream::unfold(
+        start,
+        move |(mut stay, edge, mut follow, permit)| async move {
+            let chunk = tokio::select! {
+                // Who has to go hears nothing more, however much there is.
+                biased;
+                () = edge.drain.cancelled() => return None,
+                notice = stay.next() => match notice {
+                    Notice::Expiring(at) => expiring(at),
+                    Notice::Expired | Notice::Revoked => return None,
+                },
+                chunk = chunk(&mut follow, head.epoch, edge.limits.sse_comment_ms) => chunk?,
+            };
+            Some((Ok::<_, Infallible>(chunk), (stay, edge, follow, permit)))
+        },
+    );
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
     Ok((headers, Body::from_stream(chunks)).into_response())
 }
 
 fn resumed(headers: &HeaderMap) -> Result<Option<(Seq, Option<Uuid>)>, Problem> {
-    let Some(value) = headers.get(LAST_EVENT_ID) else { return Ok(None) };
+    let Some(value) = headers.get(LAST_EVENT_ID) else {
+        return Ok(None);
+    };
     let text = value.to_str().unwrap_or_default().trim();
     last_event(text).map(Some).ok_or_else(|| {
         Problem::new(
@@ -125,7 +146,10 @@ fn last_event(text: &str) -> Option<(Seq, Option<Uuid>)> {
         Some((seq, epoch)) => (seq, Some(ids::uuid(epoch, "").ok()?)),
         None => (text, None),
     };
-    let seq = seq.parse().ok().filter(|seq| (0..=INTEGER_MAX).contains(seq))?;
+    let seq = seq
+        .parse()
+        .ok()
+        .filter(|seq| (0..=INTEGER_MAX).contains(seq))?;
     Some((seq, epoch))
 }
 
@@ -159,9 +183,16 @@ const LINES: usize = 96;
 
 fn lines(events: &[FollowedEvent], epoch: Uuid) -> String {
     let bytes = events.iter().map(|told| told.json().len() + LINES).sum();
-    events.iter().fold(String::with_capacity(bytes), |mut text, told| {
-        // JSON has no raw line breaks: one data line is enough. A string takes whatever is written.
-        let _ = write!(text, "id: {}@{epoch}\ndata: {}\n\n", told.seq(), told.json());
-        text
-    })
+    events
+        .iter()
+        .fold(String::with_capacity(bytes), |mut text, told| {
+            // JSON has no raw line breaks: one data line is enough. A string takes whatever is written.
+            let _ = write!(
+                text,
+                "id: {}@{epoch}\ndata: {}\n\n",
+                told.seq(),
+                told.json()
+            );
+            text
+        })
 }

@@ -34,7 +34,11 @@ pub const RESOURCE: Resource = Resource {
     document: Document::openapi,
     bounds: |document| {
         let prompt = || ("prompt", bounds::text(bounds::WORDS));
-        bounds::of_body(document, "NewSubmodule", [("name", bounds::name()), prompt()]);
+        bounds::of_body(
+            document,
+            "NewSubmodule",
+            [("name", bounds::name()), prompt()],
+        );
         bounds::of_body(document, "SubmoduleChange", [prompt()]);
     },
 };
@@ -69,9 +73,24 @@ pub struct Heard {
 
 impl Submodule {
     fn new(session: &Session, row: SubmoduleRow) -> Result<Self, Problem> {
-        let submodule::Heard { spoke, passed, late, failed } = session.heard(&row.name)?;
-        let heard = Heard { spoke, passed, late, failed };
-        Ok(Self { name: row.name, prompt: row.prompt, updated_at: row.updated, heard })
+        let submodule::Heard {
+            spoke,
+            passed,
+            late,
+            failed,
+        } = session.heard(&row.name)?;
+        let heard = Heard {
+            spoke,
+            passed,
+            late,
+            failed,
+        };
+        Ok(Self {
+            name: row.name,
+            prompt: row.prompt,
+            updated_at: row.updated,
+            heard,
+        })
     }
 }
 
@@ -80,17 +99,32 @@ impl Submodule {
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
     responses((status = 200, body = Page<Submodule>)))]
-pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Page<Submodule>>, Problem> {
+pub async fn list(
+    session: Session,
+    mut params: Params,
+) -> Result<axum::Json<Page<Submodule>>, Problem> {
     let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
     params.end()?;
     let bound = format!("submodules {}", session.space());
-    let after = at.map(|at| cursor::read(&bound, &at)).transpose()?.unwrap_or_default();
+    let after = at
+        .map(|at| cursor::read(&bound, &at))
+        .transpose()?
+        .unwrap_or_default();
     let rows = session.submodules().await?;
-    let mut rows: Vec<_> = rows.into_iter().filter(|row| row.name.as_str() > after.as_str()).collect();
+    let mut rows: Vec<_> = rows
+        .into_iter()
+        .filter(|row| row.name.as_str() > after.as_str())
+        .collect();
     let more = rows.len() > limit;
     rows.truncate(limit);
-    let next = rows.last().filter(|_| more).map(|row| cursor::write(&bound, row.name.as_str()));
-    let items = rows.into_iter().map(|row| Submodule::new(&session, row)).collect::<Result<_, _>>()?;
+    let next = rows
+        .last()
+        .filter(|_| more)
+        .map(|row| cursor::write(&bound, row.name.as_str()));
+    let items = rows
+        .into_iter()
+        .map(|row| Submodule::new(&session, row))
+        .collect::<Result<_, _>>()?;
     Ok(axum::Json(Page { items, next }))
 }
 
@@ -116,7 +150,11 @@ pub struct SubmoduleChange {
 
 fn check(prompt: &str, wrongs: &mut Wrongs) {
     if prompt.trim().is_empty() {
-        wrongs.add(Slug::EmptyInput, "/prompt", "a submodule is its prompt: it cannot be empty");
+        wrongs.add(
+            Slug::EmptyInput,
+            "/prompt",
+            "a submodule is its prompt: it cannot be empty",
+        );
     }
 }
 
@@ -136,12 +174,21 @@ impl Body for SubmoduleChange {
 /// Adds a voice; it is heard from the next turn on.
 #[utoipa::path(post, path = "/submodules", operation_id = "create_submodule", tag = "submodules",
     request_body = NewSubmodule, responses((status = 201, body = Submodule)))]
-pub async fn create(session: Session, params: Params, Json(body): Json<NewSubmodule>) -> Result<Response, Problem> {
+pub async fn create(
+    session: Session,
+    params: Params,
+    Json(body): Json<NewSubmodule>,
+) -> Result<Response, Problem> {
     params.end()?;
     let name = Name::parse(&body.name).map_err(ids::at("/name"))?;
     let row = session.set_submodule(&name, &body.prompt, true).await?;
     let place = format!("/submodules/{name}");
-    Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(Submodule::new(&session, row)?)).into_response())
+    Ok((
+        StatusCode::CREATED,
+        [(header::LOCATION, place)],
+        axum::Json(Submodule::new(&session, row)?),
+    )
+        .into_response())
 }
 
 /// Gives a voice another prompt.
@@ -162,7 +209,11 @@ pub async fn change(
 /// Removes a voice.
 #[utoipa::path(delete, path = "/submodules/{name}", operation_id = "remove_submodule", tag = "submodules", params(("name" = String, Path, description = "its name")),
     responses((status = 204, description = "it is gone")))]
-pub async fn remove(session: Session, Path(name): Path<String>, params: Params) -> Result<StatusCode, Problem> {
+pub async fn remove(
+    session: Session,
+    Path(name): Path<String>,
+    params: Params,
+) -> Result<StatusCode, Problem> {
     params.end()?;
     session.remove_submodule(&Name::parse(&name)?).await?;
     Ok(StatusCode::NO_CONTENT)

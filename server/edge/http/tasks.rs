@@ -110,10 +110,26 @@ pub struct TaskCheck {
 impl From<Check> for TaskCheck {
     fn from(check: Check) -> Self {
         match check {
-            Check::Program { code, rubric } => Self { by: "program", with: Some(code), rubric },
-            Check::Knowledge { query, rubric } => Self { by: "knowledge", with: Some(query), rubric },
-            Check::Agreement { rubric } => Self { by: "agreement", with: None, rubric },
-            Check::Rubric { rubric } => Self { by: "rubric", with: None, rubric },
+            Check::Program { code, rubric } => Self {
+                by: "program",
+                with: Some(code),
+                rubric,
+            },
+            Check::Knowledge { query, rubric } => Self {
+                by: "knowledge",
+                with: Some(query),
+                rubric,
+            },
+            Check::Agreement { rubric } => Self {
+                by: "agreement",
+                with: None,
+                rubric,
+            },
+            Check::Rubric { rubric } => Self {
+                by: "rubric",
+                with: None,
+                rubric,
+            },
         }
     }
 }
@@ -123,14 +139,21 @@ pub(super) fn depending(rows: &[TaskRow]) -> BTreeMap<TaskId, Vec<String>> {
     let mut depending: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
     for row in rows {
         for required in &row.requires {
-            depending.entry(*required).or_default().push(row.task.to_string());
+            depending
+                .entry(*required)
+                .or_default()
+                .push(row.task.to_string());
         }
     }
     depending
 }
 
 impl Task {
-    pub(super) fn new(mission: &ThreadId, row: TaskRow, depending: &BTreeMap<TaskId, Vec<String>>) -> Self {
+    pub(super) fn new(
+        mission: &ThreadId,
+        row: TaskRow,
+        depending: &BTreeMap<TaskId, Vec<String>>,
+    ) -> Self {
         let id = |task: &TaskId| task.to_string();
         let thread = (row.began > 0).then(|| mission.of_task(row.task));
         Self {
@@ -190,11 +213,22 @@ pub async fn list(
     let after = after.as_deref().and_then(TaskId::parse);
     let rows = rows(&session, &mission).await?;
     let depending = depending(&rows);
-    let mut rows = rows.into_iter().skip_while(|row| after.is_some_and(|after| row.task <= after));
+    let mut rows = rows
+        .into_iter()
+        .skip_while(|row| after.is_some_and(|after| row.task <= after));
     let page: Vec<TaskRow> = rows.by_ref().take(limit).collect();
     let more = rows.next().is_some();
-    let next = page.last().filter(|_| more).map(|last| cursor::write(&bound, &last.task.to_string()));
-    Ok(axum::Json(Page { items: page.into_iter().map(|row| Task::new(&mission, row, &depending)).collect(), next }))
+    let next = page
+        .last()
+        .filter(|_| more)
+        .map(|last| cursor::write(&bound, &last.task.to_string()));
+    Ok(axum::Json(Page {
+        items: page
+            .into_iter()
+            .map(|row| Task::new(&mission, row, &depending))
+            .collect(),
+        next,
+    }))
 }
 
 /// One task, with its stream of consciousness.
@@ -207,10 +241,16 @@ pub async fn one(
     params: Params,
 ) -> Result<axum::Json<Task>, Problem> {
     params.end()?;
-    shown(&session, &ThreadId::parse(&thread)?, &task).await.map(axum::Json)
+    shown(&session, &ThreadId::parse(&thread)?, &task)
+        .await
+        .map(axum::Json)
 }
 
-pub(super) async fn shown(session: &Session, mission: &ThreadId, task: &str) -> Result<Task, Problem> {
+pub(super) async fn shown(
+    session: &Session,
+    mission: &ThreadId,
+    task: &str,
+) -> Result<Task, Problem> {
     let rows = rows(session, mission).await?;
     let depending = depending(&rows);
     let id = TaskId::parse(task);
@@ -225,9 +265,17 @@ pub(super) async fn shown(session: &Session, mission: &ThreadId, task: &str) -> 
         ..Query::default()
     };
     let said = session.events(&query).await?;
-    let thoughts = said.iter().filter(|event| matches!(event.fact(), Fact::Task(it) if it.what.is_thought()));
-    let stream = thoughts.map(|event| event.text().to_owned()).collect::<Vec<_>>().join("\n\n");
-    Ok(Task { stream_of_consciousness: Some(stream), ..Task::new(mission, row, &depending) })
+    let thoughts = said
+        .iter()
+        .filter(|event| matches!(event.fact(), Fact::Task(it) if it.what.is_thought()));
+    let stream = thoughts
+        .map(|event| event.text().to_owned())
+        .collect::<Vec<_>>()
+        .join("\n\n");
+    Ok(Task {
+        stream_of_consciousness: Some(stream),
+        ..Task::new(mission, row, &depending)
+    })
 }
 
 pub(super) fn no_such_task(mission: &ThreadId) -> Problem {

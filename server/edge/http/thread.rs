@@ -93,9 +93,32 @@ pub struct Limits {
 }
 
 impl MissionOf {
-    fn new(Wanted { mission, value, budget, plan, .. }: Wanted, rests: Option<&'static str>) -> Self {
-        let MissionBudget { model_calls, tokens, time_ms } = budget;
-        Self { mission, value, plan, budget: Limits { model_calls, tokens, time_ms }, rests }
+    fn new(
+        Wanted {
+            mission,
+            value,
+            budget,
+            plan,
+            ..
+        }: Wanted,
+        rests: Option<&'static str>,
+    ) -> Self {
+        let MissionBudget {
+            model_calls,
+            tokens,
+            time_ms,
+        } = budget;
+        Self {
+            mission,
+            value,
+            plan,
+            budget: Limits {
+                model_calls,
+                tokens,
+                time_ms,
+            },
+            rests,
+        }
     }
 }
 
@@ -178,9 +201,16 @@ impl Thread {
         let (status, kind) = (shown_status(&row), Kind::of_row(&row));
         let Settings { title, wanted, .. } = Settings::of(&row.settings);
         let is_at_a_place = kind == Kind::Pipeline || row.thread.is_of_mission();
-        let rests = (status == Status::Waiting).then_some(if row.state.paused { "paused" } else { "people" });
+        let rests = (status == Status::Waiting).then_some(if row.state.paused {
+            "paused"
+        } else {
+            "people"
+        });
         let worked = row.state.worked.unwrap_or_default().spent().as_millis();
-        let time_ms = row.thread.is_of_mission().then(|| u64::try_from(worked).unwrap_or(u64::MAX));
+        let time_ms = row
+            .thread
+            .is_of_mission()
+            .then(|| u64::try_from(worked).unwrap_or(u64::MAX));
         let parent = row.parent().filter(|_| !is_at_a_place);
         let waiting = row.state.waiting.filter(|_| status == Status::Waiting);
         let reason = row.state.reason.filter(|_| status.is_final());
@@ -193,8 +223,13 @@ impl Thread {
             kind,
             status: status.as_str().to_owned(),
             reason: reason.or_else(|| waiting.as_ref().and_then(|waiting| waiting.reason.clone())),
-            waiting_for: waiting.as_ref().and_then(|waiting| waiting.from.as_ref()).map(ThreadId::to_string),
-            waiting_until: waiting.and_then(|waiting| waiting.until).map(|until| until.to_string()),
+            waiting_for: waiting
+                .as_ref()
+                .and_then(|waiting| waiting.from.as_ref())
+                .map(ThreadId::to_string),
+            waiting_until: waiting
+                .and_then(|waiting| waiting.until)
+                .map(|until| until.to_string()),
             turn: row.turn,
             archived: row.state.archived,
             head: row.head,
@@ -218,7 +253,17 @@ impl Thread {
 }
 
 impl From<ContactRow> for Contact {
-    fn from(ContactRow { name, target, description }: ContactRow) -> Self {
-        Self { name: name.to_string(), thread: target.to_string(), description }
+    fn from(
+        ContactRow {
+            name,
+            target,
+            description,
+        }: ContactRow,
+    ) -> Self {
+        Self {
+            name: name.to_string(),
+            thread: target.to_string(),
+            description,
+        }
     }
 }

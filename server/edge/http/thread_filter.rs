@@ -23,8 +23,16 @@ impl Filter {
     pub fn take(params: &mut Params) -> Result<Self, Problem> {
         let id = |text: Option<String>| text.map(|text| ThreadId::parse(&text)).transpose();
         Ok(Self {
-            status: params.word("status", "idle, thinking, waiting, done, failed, stopped", Status::parse)?,
-            kind: params.word("kind", "conversation, process, pipeline, mission", Kind::parse)?,
+            status: params.word(
+                "status",
+                "idle, thinking, waiting, done, failed, stopped",
+                Status::parse,
+            )?,
+            kind: params.word(
+                "kind",
+                "conversation, process, pipeline, mission",
+                Kind::parse,
+            )?,
             parent: id(params.one("parent")?)?,
             subtree: id(params.one("subtree")?)?,
             stuck: params.word("stuck", "true, false", |word| word.parse().ok())?,
@@ -38,22 +46,36 @@ impl Filter {
 
     /// What a cursor is bound to.
     pub fn bound(&self) -> String {
-        if *self == Self::default() { String::new() } else { format!(" {self:?}") }
+        if *self == Self::default() {
+            String::new()
+        } else {
+            format!(" {self:?}")
+        }
     }
 
     /// Whether no thread from this one on can be among them.
     pub fn is_past(&self, thread: &ThreadId) -> bool {
         // Bytewise, everything that begins with "x." lies between "x." and "x/".
         let past = |root: &ThreadId| thread.as_str() >= format!("{root}/").as_str();
-        self.parent.as_ref().into_iter().chain(&self.subtree).any(past)
+        self.parent
+            .as_ref()
+            .into_iter()
+            .chain(&self.subtree)
+            .any(past)
     }
 
     /// Whether a thread is among them.
     pub fn admits(&self, row: &ThreadRow) -> bool {
         self.status.is_none_or(|status| shown_status(row) == status)
             && self.kind.is_none_or(|kind| Kind::of_row(row) == kind)
-            && self.parent.as_ref().is_none_or(|parent| row.parent().as_ref() == Some(parent))
-            && self.subtree.as_ref().is_none_or(|root| row.thread.is_within(root))
+            && self
+                .parent
+                .as_ref()
+                .is_none_or(|parent| row.parent().as_ref() == Some(parent))
+            && self
+                .subtree
+                .as_ref()
+                .is_none_or(|root| row.thread.is_within(root))
             && self.stuck.is_none_or(|stuck| is_stuck(row) == stuck)
     }
 }
@@ -61,7 +83,12 @@ impl Filter {
 /// It waits because it cannot go on, not because it wants to.
 fn is_stuck(row: &ThreadRow) -> bool {
     let waits = shown_status(row) == Status::Waiting;
-    waits && row.state.waiting.as_ref().is_some_and(|waiting| waiting.reason.is_some())
+    waits
+        && row
+            .state
+            .waiting
+            .as_ref()
+            .is_some_and(|waiting| waiting.reason.is_some())
 }
 
 /// Threads that are asked for, after a position, and the position to go on from, if there may be more. It is not looked at more of
@@ -76,14 +103,24 @@ pub async fn listed(
     const PAGE: u32 = 501;
     const PAGES: u32 = 4;
     let (mut rows, most) = (Vec::new(), limit as usize);
-    let at_once = if *filter == Filter::default() { limit + 1 } else { PAGE };
+    let at_once = if *filter == Filter::default() {
+        limit + 1
+    } else {
+        PAGE
+    };
     if let (None, Some(first)) = (&after, filter.begin()) {
-        rows.extend(session.thread(first).await?.filter(|row| filter.admits(row)));
+        rows.extend(
+            session
+                .thread(first)
+                .await?
+                .filter(|row| filter.admits(row)),
+        );
         after = Some(first.clone());
     }
     for _ in 0..PAGES {
         let page = session.threads(after.as_ref(), at_once).await?;
-        let is_last = page.len() < at_once as usize || page.last().is_some_and(|row| filter.is_past(&row.thread));
+        let is_last = page.len() < at_once as usize
+            || page.last().is_some_and(|row| filter.is_past(&row.thread));
         after = page.last().map(|row| row.thread.clone()).or(after);
         rows.extend(page.into_iter().filter(|row| filter.admits(row)));
         if rows.len() > most {

@@ -52,11 +52,17 @@ pub const RESOURCE: Resource = Resource {
             ("policy", policy),
             ("submodules", submodules),
             ("contacts", bounds::list()),
-            ("mission", json!({ "minLength": 1, "maxLength": MISSION_MAX })),
+            (
+                "mission",
+                json!({ "minLength": 1, "maxLength": MISSION_MAX }),
+            ),
         ];
         bounds::of_body(document, "CreateThread", members);
-        let members =
-            [("name", bounds::name()), ("thread", bounds::thread()), ("description", bounds::text(bounds::TEXT))];
+        let members = [
+            ("name", bounds::name()),
+            ("thread", bounds::thread()),
+            ("description", bounds::text(bounds::TEXT)),
+        ];
         bounds::of_body(document, "CreateContact", members);
     },
 };
@@ -85,31 +91,58 @@ pub enum NewKind {
         ("subtree" = Option<String>, Query, description = "only this thread and all below it"),
         ("stuck" = Option<bool>, Query, description = "only those that wait because they cannot go on, or only others"),),
     responses((status = 200, body = Page<Thread>)))]
-pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Page<Thread>>, Problem> {
-    let (limit, at, filter) = (params.limit()?, params.one("cursor")?, Filter::take(&mut params)?);
+pub async fn list(
+    session: Session,
+    mut params: Params,
+) -> Result<axum::Json<Page<Thread>>, Problem> {
+    let (limit, at, filter) = (
+        params.limit()?,
+        params.one("cursor")?,
+        Filter::take(&mut params)?,
+    );
     params.end()?;
     let bound = format!("threads {}{}", session.space(), filter.bound());
-    let after = at.map(|at| Ok::<_, Problem>(ThreadId::parse(&cursor::read(&bound, &at)?)?)).transpose()?;
+    let after = at
+        .map(|at| Ok::<_, Problem>(ThreadId::parse(&cursor::read(&bound, &at)?)?))
+        .transpose()?;
     let (rows, next) = listed(&session, after, &filter, limit).await?;
     let next = next.map(|last| cursor::write(&bound, last.as_str()));
-    Ok(axum::Json(Page { items: rows.into_iter().map(|row| Thread::new(row, Vec::new(), &[])).collect(), next }))
+    Ok(axum::Json(Page {
+        items: rows
+            .into_iter()
+            .map(|row| Thread::new(row, Vec::new(), &[]))
+            .collect(),
+        next,
+    }))
 }
 
 /// One thread.
 #[utoipa::path(get, path = "/threads/{thread}", operation_id = "get_thread", tag = "threads", params(("thread" = String, Path, description = "its id")),
     responses((status = 200, body = Thread)))]
-pub async fn one(session: Session, Path(thread): Path<String>, params: Params) -> Result<axum::Json<Thread>, Problem> {
+pub async fn one(
+    session: Session,
+    Path(thread): Path<String>,
+    params: Params,
+) -> Result<axum::Json<Thread>, Problem> {
     params.end()?;
     let id = ThreadId::parse(&thread)?;
     let row = session.thread(&id).await?;
-    let row = row.ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no thread {id}")))?;
+    let row =
+        row.ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no thread {id}")))?;
     Ok(axum::Json(with_details(&session, row).await?))
 }
 
 /// A thread with what takes a look of its own.
 async fn with_details(session: &Session, row: ThreadRow) -> Result<Thread, Problem> {
-    let ThreadDetails { contacts, timers, queued } = session.thread_details(&row).await?;
-    Ok(Thread { queued: Some(queued), ..Thread::new(row, contacts, &timers) })
+    let ThreadDetails {
+        contacts,
+        timers,
+        queued,
+    } = session.thread_details(&row).await?;
+    Ok(Thread {
+        queued: Some(queued),
+        ..Thread::new(row, contacts, &timers)
+    })
 }
 
 /// A thread to be.
@@ -181,13 +214,22 @@ pub enum TierWord {
 impl CreateThread {
     /// The thread to be, if nothing is wrong.
     fn parse(&self, wrongs: &mut Wrongs) -> Option<NewThread> {
-        let label = self.label.as_ref().map(|text| wrongs.note("/label", Name::parse(text)));
-        let parent = self.parent.as_ref().map(|text| wrongs.note("/parent", ThreadId::parse(text)));
+        let label = self
+            .label
+            .as_ref()
+            .map(|text| wrongs.note("/label", Name::parse(text)));
+        let parent = self
+            .parent
+            .as_ref()
+            .map(|text| wrongs.note("/parent", ThreadId::parse(text)));
         let names = self.submodules.iter().flatten().enumerate();
-        let submodules: Vec<_> =
-            names.map(|(index, text)| wrongs.note(format!("/submodules/{index}"), Name::parse(text))).collect();
+        let submodules: Vec<_> = names
+            .map(|(index, text)| wrongs.note(format!("/submodules/{index}"), Name::parse(text)))
+            .collect();
         let contacts = self.contacts.iter().flatten().enumerate();
-        let contacts: Vec<_> = contacts.map(|(index, contact)| contact.parse(index, wrongs)).collect();
+        let contacts: Vec<_> = contacts
+            .map(|(index, contact)| contact.parse(index, wrongs))
+            .collect();
         let kind = match self.kind {
             NewKind::Conversation => settings::Kind::Conversation,
             NewKind::Process => settings::Kind::Process,
@@ -213,17 +255,31 @@ impl CreateThread {
         };
         let contacts = contacts.into_iter().collect::<Option<_>>()?;
         // What is given and wrong makes no thread; what is not given need not be.
-        let (label, parent) =
-            (label.map_or(Some(None), |it| it.map(Some))?, parent.map_or(Some(None), |it| it.map(Some))?);
-        Some(NewThread { label, parent, contacts, settings })
+        let (label, parent) = (
+            label.map_or(Some(None), |it| it.map(Some))?,
+            parent.map_or(Some(None), |it| it.map(Some))?,
+        );
+        Some(NewThread {
+            label,
+            parent,
+            contacts,
+            settings,
+        })
     }
 }
 
 impl CreateContact {
     fn parse(&self, index: usize, wrongs: &mut Wrongs) -> Option<NewContact> {
         let name = wrongs.note(format!("/contacts/{index}/name"), Name::parse(&self.name));
-        let thread = wrongs.note(format!("/contacts/{index}/thread"), ThreadId::parse(&self.thread));
-        Some(NewContact { name: name?, thread: thread?, description: self.description.clone() })
+        let thread = wrongs.note(
+            format!("/contacts/{index}/thread"),
+            ThreadId::parse(&self.thread),
+        );
+        Some(NewContact {
+            name: name?,
+            thread: thread?,
+            description: self.description.clone(),
+        })
     }
 }
 
@@ -251,8 +307,14 @@ impl CreateThread {
             ("/substeps", self.substeps.is_some()),
         ];
         let (strange, why) = match is_mission {
-            true => (&others[..], "a mission has no such member: it takes mission, value, plan and budget"),
-            false => (&own[..], "only a mission has this member: set kind to mission"),
+            true => (
+                &others[..],
+                "a mission has no such member: it takes mission, value, plan and budget",
+            ),
+            false => (
+                &own[..],
+                "only a mission has this member: set kind to mission",
+            ),
         };
         let strange = strange.iter().filter(|(_, is_there)| *is_there);
         strange.for_each(|(pointer, _)| wrongs.add(Slug::Unprocessable, *pointer, why));
@@ -274,9 +336,17 @@ fn named_once(contacts: &[NewContact]) -> Result<(), Problem> {
     for (index, NewContact { name, .. }) in contacts.iter().enumerate() {
         let taken = [PARENT, SELF].contains(&name.as_str());
         if taken || contacts[..index].iter().any(|before| before.name == *name) {
-            let why = if taken { "every thread calls somebody so already" } else { "another contact is called so" };
+            let why = if taken {
+                "every thread calls somebody so already"
+            } else {
+                "another contact is called so"
+            };
             let text = format!("{name} names two threads ({why}); choose another name");
-            return Err(Problem::at(Slug::Unprocessable, format!("/contacts/{index}/name"), text));
+            return Err(Problem::at(
+                Slug::Unprocessable,
+                format!("/contacts/{index}/name"),
+                text,
+            ));
         }
     }
     Ok(())
@@ -285,13 +355,26 @@ fn named_once(contacts: &[NewContact]) -> Result<(), Problem> {
 /// Creates a thread.
 #[utoipa::path(post, path = "/threads", operation_id = "create_thread", tag = "threads", request_body = CreateThread,
     responses((status = 201, body = Thread)))]
-pub async fn create(session: Session, params: Params, Json(body): Json<CreateThread>) -> Result<Response, Problem> {
+pub async fn create(
+    session: Session,
+    params: Params,
+    Json(body): Json<CreateThread>,
+) -> Result<Response, Problem> {
     params.end()?;
     let row = match (body.kind, &body.mission) {
         (NewKind::Mission, Some(mission)) => {
-            let CreateBudget { model_calls, tokens, time_ms } = body.budget.unwrap_or_default();
-            let (value, plan) = (body.value.unwrap_or_default(), body.plan.unwrap_or_default());
-            session.start_mission(mission, value, plan, [model_calls, tokens, time_ms]).await?
+            let CreateBudget {
+                model_calls,
+                tokens,
+                time_ms,
+            } = body.budget.unwrap_or_default();
+            let (value, plan) = (
+                body.value.unwrap_or_default(),
+                body.plan.unwrap_or_default(),
+            );
+            session
+                .start_mission(mission, value, plan, [model_calls, tokens, time_ms])
+                .await?
         }
         _ => {
             let mut wrongs = Wrongs::default();
@@ -303,7 +386,12 @@ pub async fn create(session: Session, params: Params, Json(body): Json<CreateThr
     };
     let place = format!("/threads/{}", row.thread);
     let thread = with_details(&session, row).await?;
-    Ok((StatusCode::CREATED, [(header::LOCATION, place)], axum::Json(thread)).into_response())
+    Ok((
+        StatusCode::CREATED,
+        [(header::LOCATION, place)],
+        axum::Json(thread),
+    )
+        .into_response())
 }
 
 /// Whether there was a turn to cancel.
@@ -335,8 +423,12 @@ pub async fn end(
     Path(thread): Path<String>,
     mut params: Params,
 ) -> Result<axum::Json<Thread>, Problem> {
-    let subtree = params.word("subtree", "true, false", |word| word.parse::<bool>().ok())?.unwrap_or(true);
+    let subtree = params
+        .word("subtree", "true, false", |word| word.parse::<bool>().ok())?
+        .unwrap_or(true);
     params.end()?;
-    let row = session.end_thread(&ThreadId::parse(&thread)?, subtree).await?;
+    let row = session
+        .end_thread(&ThreadId::parse(&thread)?, subtree)
+        .await?;
     Ok(axum::Json(with_details(&session, row).await?))
 }

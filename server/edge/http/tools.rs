@@ -22,7 +22,11 @@ struct Document;
 
 /// See the module.
 pub const RESOURCE: Resource = Resource {
-    routes: || Router::new().route("/tools", get(list)).route("/tools/{name}/approve", post(approve)),
+    routes: || {
+        Router::new()
+            .route("/tools", get(list))
+            .route("/tools/{name}/approve", post(approve))
+    },
     document: Document::openapi,
     bounds: |document| bounds::of_body(document, "ToolApproval", [("sha256", bounds::sha256())]),
 };
@@ -137,14 +141,50 @@ impl From<toolbox::State> for ToolState {
 
 impl From<ThreadTools> for Tools {
     fn from(all: ThreadTools) -> Self {
-        let tool = |ThreadTool { shown, calls, failed }: ThreadTool| {
-            let toolbox::Shown { name, server, state, why, diff, sha256, needs_approval, told } = shown;
+        let tool = |ThreadTool {
+                        shown,
+                        calls,
+                        failed,
+                    }: ThreadTool| {
+            let toolbox::Shown {
+                name,
+                server,
+                state,
+                why,
+                diff,
+                sha256,
+                needs_approval,
+                told,
+            } = shown;
             let effect = told.as_ref().map(|(_, effect)| (*effect).into());
-            let (description, schema) = told.map(|(told, _)| (told.description, told.parameters)).unzip();
+            let (description, schema) = told
+                .map(|(told, _)| (told.description, told.parameters))
+                .unzip();
             let state = state.into();
-            Tool { name, server, state, why, diff, sha256, needs_approval, description, schema, effect, calls, failed }
+            Tool {
+                name,
+                server,
+                state,
+                why,
+                diff,
+                sha256,
+                needs_approval,
+                description,
+                schema,
+                effect,
+                calls,
+                failed,
+            }
         };
-        let server = |toolbox::Provider { name, is_connected, why }| ToolServer { name, connected: is_connected, why };
+        let server = |toolbox::Provider {
+                          name,
+                          is_connected,
+                          why,
+                      }| ToolServer {
+            name,
+            connected: is_connected,
+            why,
+        };
         Self {
             items: all.tools.into_iter().map(tool).collect(),
             servers: all.providers.into_iter().map(server).collect(),
@@ -163,7 +203,11 @@ pub struct ToolApproval {
 impl Body for ToolApproval {
     fn check(&self, wrongs: &mut Wrongs) {
         if self.sha256.len() != 64 || !self.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            wrongs.add(Slug::InvalidFrame, "/sha256", "64 hex digits, as GET /tools shows them");
+            wrongs.add(
+                Slug::InvalidFrame,
+                "/sha256",
+                "64 hex digits, as GET /tools shows them",
+            );
         }
     }
 }
@@ -197,6 +241,8 @@ pub async fn approve(
     super::Json(body): super::Json<ToolApproval>,
 ) -> Result<axum::Json<ToolApproved>, Problem> {
     params.end()?;
-    session.approve_tool(&name, &body.sha256.to_ascii_lowercase()).await?;
+    session
+        .approve_tool(&name, &body.sha256.to_ascii_lowercase())
+        .await?;
     Ok(axum::Json(ToolApproved { name }))
 }

@@ -95,15 +95,30 @@ pub struct TokenCounts {
 }
 
 impl From<Tokens> for TokenCounts {
-    fn from(Tokens { input, output, cached }: Tokens) -> Self {
-        Self { input, output, cached }
+    fn from(
+        Tokens {
+            input,
+            output,
+            cached,
+        }: Tokens,
+    ) -> Self {
+        Self {
+            input,
+            output,
+            cached,
+        }
     }
 }
 
 impl TurnVoice {
     fn new((name, voice): (String, Voice)) -> Self {
         let outcome = voice.outcome().map(|outcome| outcome.as_str());
-        Self { name, outcome, ms: voice.ms, followed_up: voice.followed_up }
+        Self {
+            name,
+            outcome,
+            ms: voice.ms,
+            followed_up: voice.followed_up,
+        }
     }
 }
 
@@ -111,7 +126,10 @@ impl Turn {
     /// None: its beginning is not known.
     fn new(turn: u64, summary: TurnSummary) -> Option<Self> {
         let (first, started_at) = summary.started?;
-        let outcome = summary.ended.and_then(|(_, outcome)| outcome).map(|outcome| outcome.as_str());
+        let outcome = summary
+            .ended
+            .and_then(|(_, outcome)| outcome)
+            .map(|outcome| outcome.as_str());
         Some(Self {
             turn,
             first,
@@ -150,18 +168,30 @@ pub async fn list(
     let bound = format!("turns {} {thread}", session.space());
     let at = at.map(|at| read(&cursor::read(&bound, &at)?)).transpose()?;
     if session.thread(&thread).await?.is_none() {
-        return Err(Problem::new(Slug::NotFound, format!("there is no thread {thread}")));
+        return Err(Problem::new(
+            Slug::NotFound,
+            format!("there is no thread {thread}"),
+        ));
     }
     let found = session.turns(&thread, at, limit).await?;
-    let next = found.next.map(|at| cursor::write(&bound, &format!("{} {}", at.turn, at.before)));
-    let items = found.turns.into_iter().filter_map(|(number, summary)| Turn::new(number, summary)).collect();
+    let next = found
+        .next
+        .map(|at| cursor::write(&bound, &format!("{} {}", at.turn, at.before)));
+    let items = found
+        .turns
+        .into_iter()
+        .filter_map(|(number, summary)| Turn::new(number, summary))
+        .collect();
     Ok(axum::Json(Page { items, next }))
 }
 
 /// The place that a cursor of ours names.
 fn read(at: &str) -> Result<TurnsAt, Problem> {
-    let place = at
-        .split_once(' ')
-        .and_then(|(turn, before)| Some(TurnsAt { turn: turn.parse().ok()?, before: before.parse().ok()? }));
+    let place = at.split_once(' ').and_then(|(turn, before)| {
+        Some(TurnsAt {
+            turn: turn.parse().ok()?,
+            before: before.parse().ok()?,
+        })
+    });
     place.ok_or_else(|| Problem::new(Slug::InvalidCursor, "no place among turns"))
 }

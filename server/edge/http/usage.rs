@@ -38,7 +38,9 @@ const ITEMS: usize = 100;
 /// The longest step, in seconds: a day.
 const STEP_MAX: i64 = 86_400;
 /// The upper ends of the bins of a histogram, in milliseconds; the last bin has none.
-const BINS: [u64; 12] = [50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000];
+const BINS: [u64; 12] = [
+    50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000,
+];
 
 /// What some calls of models came to.
 #[derive(Debug, Serialize, ToSchema)]
@@ -54,8 +56,20 @@ pub struct CallSums {
 }
 
 impl From<Calls> for CallSums {
-    fn from(Calls { calls, failed, ms, tokens }: Calls) -> Self {
-        Self { calls, failed, ms, tokens: tokens.into() }
+    fn from(
+        Calls {
+            calls,
+            failed,
+            ms,
+            tokens,
+        }: Calls,
+    ) -> Self {
+        Self {
+            calls,
+            failed,
+            ms,
+            tokens: tokens.into(),
+        }
     }
 }
 
@@ -102,8 +116,14 @@ impl From<Usage> for UsageBody {
         all.sort_by_key(|(_, sums)| std::cmp::Reverse((sums.tokens.all(), sums.calls)));
         let mut rest = Calls::default();
         all.iter().skip(ITEMS).for_each(|(_, sums)| rest.join(sums));
-        let item = |(key, sums): (String, Calls)| UsageItem { key, sums: sums.into() };
-        let step = |(at, sums): (i64, Calls)| UsageStep { at: Timestamp::from_micros(at), sums: sums.into() };
+        let item = |(key, sums): (String, Calls)| UsageItem {
+            key,
+            sums: sums.into(),
+        };
+        let step = |(at, sums): (i64, Calls)| UsageStep {
+            at: Timestamp::from_micros(at),
+            sums: sums.into(),
+        };
         Self {
             items: all.into_iter().take(ITEMS).map(item).collect(),
             rest: rest.into(),
@@ -115,7 +135,10 @@ impl From<Usage> for UsageBody {
 
 /// `since` and `before_ts`.
 fn span(params: &mut Params) -> Result<Span, Problem> {
-    Ok(Span { since: params.moment("since")?, before: params.moment("before_ts")? })
+    Ok(Span {
+        since: params.moment("since")?,
+        before: params.moment("before_ts")?,
+    })
 }
 
 /// What calls of models came to, by who asked, in which thread, which model or why. It is made of the newest 10,000 calls of the span.
@@ -136,7 +159,12 @@ pub async fn usage(session: Session, mut params: Params) -> Result<axum::Json<Us
     let (span, step) = (span(&mut params)?, params.integer("step_s", 1..=STEP_MAX)?);
     params.end()?;
     let step = step.map(|seconds| seconds * 1_000_000);
-    Ok(axum::Json(session.usage(span, by.unwrap_or(By::Module), step).await?.into()))
+    Ok(axum::Json(
+        session
+            .usage(span, by.unwrap_or(By::Module), step)
+            .await?
+            .into(),
+    ))
 }
 
 /// How often the calls of a voice took about so long.
@@ -256,14 +284,19 @@ pub async fn versions(
     params.end()?;
     let versions = known(&session, &Name::parse(&name)?).await?;
     let version = |VoiceVersion { seq, at, prompt }| SubmoduleVersion { seq, at, prompt };
-    Ok(axum::Json(SubmoduleVersions { items: versions.into_iter().map(version).collect() }))
+    Ok(axum::Json(SubmoduleVersions {
+        items: versions.into_iter().map(version).collect(),
+    }))
 }
 
 /// The versions of a voice that there is, or was.
 async fn known(session: &Session, name: &Name) -> Result<Vec<VoiceVersion>, Problem> {
     let versions = session.voice_versions(name).await?;
     match versions.is_empty() {
-        true => Err(Problem::new(Slug::NotFound, format!("there is no submodule {name}, and there was none"))),
+        true => Err(Problem::new(
+            Slug::NotFound,
+            format!("there is no submodule {name}, and there was none"),
+        )),
         false => Ok(versions),
     }
 }

@@ -19,7 +19,8 @@ use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::statement::Said;
 use crate::event::statement::{
-    Instrument, Judged, Outcome, PREMISES_MAX, Prediction, SENTENCE_MAX, STATEMENT_MAX, Status, Triple,
+    Instrument, Judged, Outcome, PREMISES_MAX, Prediction, SENTENCE_MAX, STATEMENT_MAX, Status,
+    Triple,
 };
 use crate::event::trial::News;
 use crate::log::projections::statements::StatementRow;
@@ -105,8 +106,27 @@ pub struct Statement {
 }
 
 impl From<Shown> for Statement {
-    fn from(Shown { row, against, against_count, carried: tested_by }: Shown) -> Self {
-        let StatementRow { id, number, thread, text, triple, valid, status, judged, due, tested, .. } = row;
+    fn from(
+        Shown {
+            row,
+            against,
+            against_count,
+            carried: tested_by,
+        }: Shown,
+    ) -> Self {
+        let StatementRow {
+            id,
+            number,
+            thread,
+            text,
+            triple,
+            valid,
+            status,
+            judged,
+            due,
+            tested,
+            ..
+        } = row;
         let reflection_only = status.is_held() && tested_by == [Instrument::Reflection];
         Self {
             id,
@@ -167,24 +187,45 @@ pub struct Tested {
 
 impl StatementTrial {
     fn of(shown: Shown, events: &[Event]) -> Self {
-        let mut trial =
-            Self { statement: shown.into(), predictions: Vec::new(), rejected: Vec::new(), verdicts: Vec::new() };
+        let mut trial = Self {
+            statement: shown.into(),
+            predictions: Vec::new(),
+            rejected: Vec::new(),
+            verdicts: Vec::new(),
+        };
         for event in events {
-            let Fact::Statement(fact) = event.fact() else { continue };
-            let Said::News(news) = fact.what else { continue };
+            let Fact::Statement(fact) = event.fact() else {
+                continue;
+            };
+            let Said::News(news) = fact.what else {
+                continue;
+            };
             let told = |of: Value| told(event, of);
             match *news {
                 News::Derived(derived) => {
                     let tested = |it: Prediction| {
-                        let Prediction { text, fails_if, instrument, reason, .. } = it;
-                        Tested { text, fails_if, instrument, reason, readings: Vec::new() }
+                        let Prediction {
+                            text,
+                            fails_if,
+                            instrument,
+                            reason,
+                            ..
+                        } = it;
+                        Tested {
+                            text,
+                            fails_if,
+                            instrument,
+                            reason,
+                            readings: Vec::new(),
+                        }
                     };
                     trial.predictions = derived.predictions.into_iter().map(tested).collect();
                     trial.rejected = derived.rejected;
                 }
                 News::Read(reading) => {
                     let of = trial.predictions.get_mut(reading.prediction);
-                    of.into_iter().for_each(|it| it.readings.push(told(json!(reading))));
+                    of.into_iter()
+                        .for_each(|it| it.readings.push(told(json!(reading))));
                 }
                 News::Judged(judged) => trial.verdicts.push(told(json!(judged))),
                 News::Claimed(_) => {}
@@ -224,10 +265,17 @@ impl Body for NewStatement {
             wrongs.add(Slug::EmptyInput, "/statement", "a statement says something");
         }
         too_long("/statement", &self.statement, STATEMENT_MAX, wrongs);
-        too_long("/quote", self.quote.as_deref().unwrap_or_default(), SENTENCE_MAX, wrongs);
+        too_long(
+            "/quote",
+            self.quote.as_deref().unwrap_or_default(),
+            SENTENCE_MAX,
+            wrongs,
+        );
         let count = self.derived_from.as_ref().map_or(0, Vec::len);
         if count > PREMISES_MAX {
-            let detail = format!("a statement is derived from {PREMISES_MAX} others at most; here are {count}");
+            let detail = format!(
+                "a statement is derived from {PREMISES_MAX} others at most; here are {count}"
+            );
             wrongs.add(Slug::InvalidFrame, "/derived_from", detail);
         }
     }
@@ -237,7 +285,11 @@ impl Body for NewStatement {
 pub(super) fn too_long(pointer: &str, text: &str, most: usize, wrongs: &mut Wrongs) {
     let count = text.chars().count();
     if count > most {
-        wrongs.add(Slug::TextTooLarge, pointer, format!("at most {most} characters; here are {count}"));
+        wrongs.add(
+            Slug::TextTooLarge,
+            pointer,
+            format!("at most {most} characters; here are {count}"),
+        );
     }
 }
 
@@ -263,7 +315,11 @@ pub struct Retraction {
 impl Body for Retraction {
     fn check(&self, wrongs: &mut Wrongs) {
         if self.reason.trim().is_empty() {
-            wrongs.add(Slug::EmptyInput, "/reason", "whoever withdraws a statement says why");
+            wrongs.add(
+                Slug::EmptyInput,
+                "/reason",
+                "whoever withdraws a statement says why",
+            );
         }
         too_long("/reason", &self.reason, SENTENCE_MAX, wrongs);
     }
@@ -281,7 +337,10 @@ impl Body for Retraction {
         ("at" = Option<String>, Query, description = "only what is held to have been so at this time"),
         ("as_of" = Option<i64>, Query, minimum = 0, description = "as it was when the event of this seq was the last one"),),
     responses((status = 200, body = Page<Statement>)))]
-pub async fn list(session: Session, mut query: Params) -> Result<axum::Json<Page<Statement>>, Problem> {
+pub async fn list(
+    session: Session,
+    mut query: Params,
+) -> Result<axum::Json<Page<Statement>>, Problem> {
     let (limit, place) = (query.limit()?, query.one("cursor")?);
     let wanted = Wanted {
         status: query.word(
@@ -297,12 +356,17 @@ pub async fn list(session: Session, mut query: Params) -> Result<axum::Json<Page
     };
     query.end()?;
     let bound = format!("world-model {} {wanted:?}", session.space());
-    let after = place.map(|place| cursor::read(&bound, &place)).transpose()?;
+    let after = place
+        .map(|place| cursor::read(&bound, &place))
+        .transpose()?;
     let after = after.and_then(|seq| seq.parse().ok()).unwrap_or(0);
     let (rows, next) = session.statements(&wanted, after, limit as usize).await?;
     let next = next.map(|seq| cursor::write(&bound, &seq.to_string()));
     let rows = session.shown(rows, wanted.as_of).await?;
-    Ok(axum::Json(Page { items: rows.into_iter().map(Statement::from).collect(), next }))
+    Ok(axum::Json(Page {
+        items: rows.into_iter().map(Statement::from).collect(),
+        next,
+    }))
 }
 
 /// A parameter that is a text, not longer than words may be.
@@ -310,9 +374,10 @@ pub(super) fn name(query: &mut Params, key: &str) -> Result<Option<String>, Prob
     let text = query.one(key)?;
     match &text {
         Some(text) if text.trim().is_empty() => Err(Problem::parameter(key, "is empty")),
-        Some(text) if text.chars().count() > params::WORDS_MAX => {
-            Err(Problem::parameter(key, format!("has at most {} characters", params::WORDS_MAX)))
-        }
+        Some(text) if text.chars().count() > params::WORDS_MAX => Err(Problem::parameter(
+            key,
+            format!("has at most {} characters", params::WORDS_MAX),
+        )),
         _ => Ok(text),
     }
 }
@@ -320,14 +385,38 @@ pub(super) fn name(query: &mut Params, key: &str) -> Result<Option<String>, Prob
 /// Claims something. It is tried beside everything else, and held only if it survives.
 #[utoipa::path(post, path = "/world-model", operation_id = "remember_statement", tag = "world-model",
     request_body = NewStatement, responses((status = 202, body = Remembered)))]
-pub async fn remember(session: Session, params: Params, Json(body): Json<NewStatement>) -> Result<Response, Problem> {
+pub async fn remember(
+    session: Session,
+    params: Params,
+    Json(body): Json<NewStatement>,
+) -> Result<Response, Problem> {
     params.end()?;
-    let NewStatement { statement, quote, thread, derived_from } = body;
+    let NewStatement {
+        statement,
+        quote,
+        thread,
+        derived_from,
+    } = body;
     let thread = ids::thread(thread.as_deref())?;
     let premises = derived_from.unwrap_or_default();
-    let id = session.claim(NewClaim { text: statement.trim().to_owned(), thread, quote, premises }).await?;
+    let id = session
+        .claim(NewClaim {
+            text: statement.trim().to_owned(),
+            thread,
+            quote,
+            premises,
+        })
+        .await?;
     let place = [(header::LOCATION, format!("/world-model/{id}"))];
-    Ok((StatusCode::ACCEPTED, place, axum::Json(Remembered { id, status: Status::Proposed })).into_response())
+    Ok((
+        StatusCode::ACCEPTED,
+        place,
+        axum::Json(Remembered {
+            id,
+            status: Status::Proposed,
+        }),
+    )
+        .into_response())
 }
 
 /// One statement with its whole trial.
@@ -343,18 +432,29 @@ pub async fn one(
     let found = session.statement(&id).await?;
     let Some((row, events)) = found else {
         let detail = match session.fate(&id).await? {
-            Some(Judged { outcome: Outcome::Joined, others, .. }) => {
+            Some(Judged {
+                outcome: Outcome::Joined,
+                others,
+                ..
+            }) => {
                 format!(
                     "there is no such statement any more: it says what {} says, and is a source of that one",
                     others.join(", ")
                 )
             }
-            Some(judged) => format!("there is no such statement: the claim was refused. {}", judged.reason),
+            Some(judged) => format!(
+                "there is no such statement: the claim was refused. {}",
+                judged.reason
+            ),
             None => "there is no such statement, and never was".to_owned(),
         };
         return Err(Problem::new(Slug::NotFound, detail));
     };
-    let shown = session.shown(vec![row.clone()], None).await?.pop().unwrap_or_else(|| Shown::alone(row));
+    let shown = session
+        .shown(vec![row.clone()], None)
+        .await?
+        .pop()
+        .unwrap_or_else(|| Shown::alone(row));
     Ok(axum::Json(StatementTrial::of(shown, &events)))
 }
 
@@ -369,7 +469,9 @@ pub async fn retract(
     Json(Retraction { reason }): Json<Retraction>,
 ) -> Result<axum::Json<Statement>, Problem> {
     params.end()?;
-    Ok(axum::Json(Shown::alone(session.retract(&id, reason).await?).into()))
+    Ok(axum::Json(
+        Shown::alone(session.retract(&id, reason).await?).into(),
+    ))
 }
 
 /// What the members may be.
@@ -386,7 +488,8 @@ fn draw_bounds(document: &mut Value) {
     bounds::of_body(document, "NewStatement", members);
     bounds::of_body(document, "Retraction", [("reason", text(SENTENCE_MAX))]);
     let words = Status::ALL.map(Status::as_str);
-    let name = || json!({ "pattern": bounds::WORDS, "minLength": 1, "maxLength": params::WORDS_MAX });
+    let name =
+        || json!({ "pattern": bounds::WORDS, "minLength": 1, "maxLength": params::WORDS_MAX });
     let parameters = document["paths"]["/world-model"]["get"]["parameters"].as_array_mut();
     for parameter in parameters.into_iter().flatten() {
         let bound = match parameter["name"].as_str() {

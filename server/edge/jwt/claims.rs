@@ -38,7 +38,9 @@ pub enum Unfit {
     #[error("the claim {0:?} of the token names no space: a name is [a-z0-9_-]{{1,32}}")]
     Space(String),
     /// The role is none.
-    #[error("the claim {0:?} of the token names no role; there are viewer, member, operator and admin")]
+    #[error(
+        "the claim {0:?} of the token names no role; there are viewer, member, operator and admin"
+    )]
     Role(String),
 }
 
@@ -71,21 +73,42 @@ impl Unfit {
 }
 
 /// Who shows these claims, signed by the key of this number.
-pub fn principal(options: &JwtOptions, claims: &Claims, key: u32, now: Timestamp) -> Result<Principal, Unfit> {
+pub fn principal(
+    options: &JwtOptions,
+    claims: &Claims,
+    key: u32,
+    now: Timestamp,
+) -> Result<Principal, Unfit> {
     let lacks = |name: &str| Unfit::Claim(name.to_owned());
-    let user = claim(claims, &options.user_claim).and_then(Value::as_str).filter(|user| is_user(user));
+    let user = claim(claims, &options.user_claim)
+        .and_then(Value::as_str)
+        .filter(|user| is_user(user));
     let user = user.ok_or_else(|| lacks(&options.user_claim))?;
     let space = match claim(claims, &options.space_claim) {
         Some(value) => space(value).ok_or_else(|| Unfit::Space(options.space_claim.clone()))?,
-        None => options.default_space.clone().ok_or_else(|| lacks(&options.space_claim))?,
+        None => options
+            .default_space
+            .clone()
+            .ok_or_else(|| lacks(&options.space_claim))?,
     };
     let role = match claim(claims, &options.role_claim) {
         Some(value) => role(value).ok_or_else(|| Unfit::Role(options.role_claim.clone()))?,
-        None => options.default_role.ok_or_else(|| lacks(&options.role_claim))?,
+        None => options
+            .default_role
+            .ok_or_else(|| lacks(&options.role_claim))?,
     };
     let ends = ends(claims, options.leeway_s, now).ok_or_else(|| lacks("exp"))?;
-    let credential = Credential::Token { holder: holder(&space, user), key, ends };
-    Ok(Principal { user: Some(user.to_owned()), space, credential, role })
+    let credential = Credential::Token {
+        holder: holder(&space, user),
+        key,
+        ends,
+    };
+    Ok(Principal {
+        user: Some(user.to_owned()),
+        space,
+        credential,
+        role,
+    })
 }
 
 /// A claim by its name, or by its JSON pointer.
@@ -93,8 +116,12 @@ fn claim<'a>(claims: &'a Claims, name: &str) -> Option<&'a Value> {
     let found = match name.strip_prefix('/') {
         None => claims.get(name),
         Some(path) => {
-            let (first, rest) = path.split_once('/').map_or((path, ""), |(first, _)| (first, &path[first.len()..]));
-            claims.get(&first.replace("~1", "/").replace("~0", "~")).and_then(|value| value.pointer(rest))
+            let (first, rest) = path
+                .split_once('/')
+                .map_or((path, ""), |(first, _)| (first, &path[first.len()..]));
+            claims
+                .get(&first.replace("~1", "/").replace("~0", "~"))
+                .and_then(|value| value.pointer(rest))
         }
     };
     found.filter(|value| !value.is_null())
@@ -113,7 +140,11 @@ fn space(value: &Value) -> Option<Space> {
 
 /// A role, or the highest one in a list, which may name what means nothing here, too.
 fn role(value: &Value) -> Option<Role> {
-    let named = |value: &Value| Role::ALL.iter().position(|role| Some(role.as_str()) == value.as_str());
+    let named = |value: &Value| {
+        Role::ALL
+            .iter()
+            .position(|role| Some(role.as_str()) == value.as_str())
+    };
     let at = match value {
         Value::Array(all) => all.iter().filter_map(named).max(),
         one => named(one),
@@ -125,11 +156,22 @@ fn role(value: &Value) -> Option<Role> {
 fn ends(claims: &Claims, leeway_s: u64, now: Timestamp) -> Option<Timestamp> {
     let at = |seconds: f64| Timestamp::from_micros((seconds.clamp(0.0, LAST_SECOND) * 1e6) as i64);
     let exp = claims.get("exp")?.as_f64()?;
-    Some(if at(exp) > now { at(exp) } else { at(exp + leeway_s as f64) })
+    Some(if at(exp) > now {
+        at(exp)
+    } else {
+        at(exp + leeway_s as f64)
+    })
 }
 
 /// A number for a user of a space.
 fn holder(space: &Space, user: &str) -> u64 {
-    let digest = Sha256::new().chain_update(space.as_str()).chain_update([0]).chain_update(user).finalize();
-    digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+    let digest = Sha256::new()
+        .chain_update(space.as_str())
+        .chain_update([0])
+        .chain_update(user)
+        .finalize();
+    digest
+        .iter()
+        .take(8)
+        .fold(0, |number, byte| number << 8 | u64::from(*byte))
 }

@@ -79,9 +79,17 @@ impl KeySet {
         if count > KEYS_MAX {
             return Err(format!("it has {count} keys; {KEYS_MAX} is most"));
         }
-        let mut set = Self { keys: Vec::new(), next: self.next };
-        for jwk in keys.into_iter().filter_map(|key| serde_json::from_value::<Jwk>(key).ok()) {
-            let Some(material) = jwk.material() else { continue };
+        let mut set = Self {
+            keys: Vec::new(),
+            next: self.next,
+        };
+        for jwk in keys
+            .into_iter()
+            .filter_map(|key| serde_json::from_value::<Jwk>(key).ok())
+        {
+            let Some(material) = jwk.material() else {
+                continue;
+            };
             // Of two with one name the first one counts.
             if !set.keys.iter().any(|key| key.kid == jwk.kid) {
                 set.add(self, jwk.kid, material, validation);
@@ -89,13 +97,24 @@ impl KeySet {
         }
         if set.keys.is_empty() {
             let usable = "signatures by RSA (2048 to 8192 bits), P-256, P-384 or Ed25519";
-            return Err(format!("none of its {count} keys is a public one for {usable}"));
+            return Err(format!(
+                "none of its {count} keys is a public one for {usable}"
+            ));
         }
         Ok(set)
     }
 
-    fn add(&mut self, before: &Self, kid: Option<String>, material: Material, validation: &Validation) {
-        let kept = before.keys.iter().find(|key| key.kid == kid && key.material == material);
+    fn add(
+        &mut self,
+        before: &Self,
+        kid: Option<String>,
+        material: Material,
+        validation: &Validation,
+    ) {
+        let kept = before
+            .keys
+            .iter()
+            .find(|key| key.kid == kid && key.material == material);
         let key = kept.cloned().unwrap_or_else(|| {
             self.next += 1;
             Arc::new(Key::new(self.next - 1, kid, material, validation))
@@ -118,7 +137,10 @@ impl KeySet {
 
     /// Tells those who came in by keys that the later set does not have.
     pub fn yields_to(&self, later: &Self) {
-        self.keys.iter().filter(|key| later.numbered(key.number).is_none()).for_each(|key| key.gone.cancel());
+        self.keys
+            .iter()
+            .filter(|key| later.numbered(key.number).is_none())
+            .for_each(|key| key.gone.cancel());
     }
 
     /// How many keys there are.
@@ -130,8 +152,14 @@ impl KeySet {
 impl Jwk {
     /// The key itself; none: of no use here.
     fn material(&self) -> Option<Material> {
-        let signs = self.purpose.as_deref().is_none_or(|purpose| purpose == "sig");
-        let verifies = self.key_ops.as_ref().is_none_or(|all| all.iter().any(|op| op == "verify"));
+        let signs = self
+            .purpose
+            .as_deref()
+            .is_none_or(|purpose| purpose == "sig");
+        let verifies = self
+            .key_ops
+            .as_ref()
+            .is_none_or(|all| all.iter().any(|op| op == "verify"));
         let named = self.kid.as_ref().is_none_or(|kid| kid.len() <= KID_MAX);
         if !(signs && verifies && named) {
             return None;
@@ -149,12 +177,22 @@ impl Jwk {
                     _ => return None,
                 };
                 let (n, e) = (unsigned(self.n.as_deref())?, unsigned(self.e.as_deref())?);
-                MODULUS.contains(&n.len()).then_some(Material::Rsa(algorithm, n, e))
+                MODULUS
+                    .contains(&n.len())
+                    .then_some(Material::Rsa(algorithm, n, e))
             }
-            ("EC", Some("P-256")) if alg.is_none_or(|alg| alg == "ES256") => self.point(Algorithm::ES256, 32),
-            ("EC", Some("P-384")) if alg.is_none_or(|alg| alg == "ES384") => self.point(Algorithm::ES384, 48),
-            ("OKP", Some("Ed25519")) if alg.is_none_or(|alg| matches!(alg, "EdDSA" | "Ed25519")) => {
-                bytes(self.x.as_deref()).filter(|x| x.len() == 32).map(Material::Ed)
+            ("EC", Some("P-256")) if alg.is_none_or(|alg| alg == "ES256") => {
+                self.point(Algorithm::ES256, 32)
+            }
+            ("EC", Some("P-384")) if alg.is_none_or(|alg| alg == "ES384") => {
+                self.point(Algorithm::ES384, 48)
+            }
+            ("OKP", Some("Ed25519"))
+                if alg.is_none_or(|alg| matches!(alg, "EdDSA" | "Ed25519")) =>
+            {
+                bytes(self.x.as_deref())
+                    .filter(|x| x.len() == 32)
+                    .map(Material::Ed)
             }
             _ => None,
         }
@@ -180,13 +218,26 @@ fn unsigned(text: Option<&str>) -> Option<Vec<u8>> {
 impl Key {
     fn new(number: u32, kid: Option<String>, material: Material, validation: &Validation) -> Self {
         let (algorithm, decoding) = match &material {
-            Material::Rsa(algorithm, n, e) => (*algorithm, DecodingKey::from_rsa_raw_components(n, e)),
-            Material::Ec(algorithm, x, y) => {
-                (*algorithm, DecodingKey::from_ec_der(&[&[4], x.as_slice(), y.as_slice()].concat()))
+            Material::Rsa(algorithm, n, e) => {
+                (*algorithm, DecodingKey::from_rsa_raw_components(n, e))
             }
+            Material::Ec(algorithm, x, y) => (
+                *algorithm,
+                DecodingKey::from_ec_der(&[&[4], x.as_slice(), y.as_slice()].concat()),
+            ),
             Material::Ed(x) => (Algorithm::EdDSA, DecodingKey::from_ed_der(x)),
         };
-        let validation = Validation { algorithms: vec![algorithm], ..validation.clone() };
-        Self { number, kid, material, decoding, validation, gone: CancellationToken::new() }
+        let validation = Validation {
+            algorithms: vec![algorithm],
+            ..validation.clone()
+        };
+        Self {
+            number,
+            kid,
+            material,
+            decoding,
+            validation,
+            gone: CancellationToken::new(),
+        }
     }
 }

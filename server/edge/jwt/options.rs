@@ -20,7 +20,10 @@ pub struct JwtOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audience: Option<String>,
     /// Where the issuer publishes its keys (a JWKS document): `https://…`, or `http://…` on this machine.
-    #[serde(serialize_with = "address_shown", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        serialize_with = "address_shown",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub jwks_url: Option<String>,
     /// The claim that names the space: a claim's name, or its JSON pointer (`/app/space`).
     pub space_claim: String,
@@ -84,7 +87,11 @@ impl JwtOptions {
         if !self.is_on() {
             return Ok(());
         }
-        for (key, value) in [("issuer", &self.issuer), ("audience", &self.audience), ("jwks_url", &self.jwks_url)] {
+        for (key, value) in [
+            ("issuer", &self.issuer),
+            ("audience", &self.audience),
+            ("jwks_url", &self.jwks_url),
+        ] {
             if value.as_deref().is_none_or(|value| value.trim().is_empty()) {
                 return Err(format!(
                     "jwt.{key} is missing: tokens are taken with issuer, audience and jwks_url, or not at all"
@@ -92,8 +99,11 @@ impl JwtOptions {
             }
         }
         check_url(self.jwks_url.as_deref().unwrap_or_default())?;
-        let claims =
-            [("space_claim", &self.space_claim), ("role_claim", &self.role_claim), ("user_claim", &self.user_claim)];
+        let claims = [
+            ("space_claim", &self.space_claim),
+            ("role_claim", &self.role_claim),
+            ("user_claim", &self.user_claim),
+        ];
         if let Some((key, _)) = claims.iter().find(|(_, name)| name.is_empty()) {
             return Err(format!("jwt.{key} is empty: name a claim"));
         }
@@ -107,7 +117,9 @@ impl JwtOptions {
             return Err(format!("jwt.{key} has to be at least 1"));
         }
         if self.leeway_s > LEEWAY_MAX {
-            return Err(format!("jwt.leeway_s has to be {LEEWAY_MAX} or less: it is for clocks that differ"));
+            return Err(format!(
+                "jwt.leeway_s has to be {LEEWAY_MAX} or less: it is for clocks that differ"
+            ));
         }
         if self.stale_ms <= self.refresh_ms {
             return Err(
@@ -125,11 +137,19 @@ const LEEWAY_MAX: u64 = 300;
 /// Keys come over TLS, or from this machine.
 fn check_url(url: &str) -> Result<(), String> {
     let uri = url.parse::<Uri>().unwrap_or_default();
-    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-        return Err("jwt.jwks_url must not hold credentials: the keys of an issuer are public".into());
+    if uri
+        .authority()
+        .is_some_and(|authority| authority.as_str().contains('@'))
+    {
+        return Err(
+            "jwt.jwks_url must not hold credentials: the keys of an issuer are public".into(),
+        );
     }
     let host = uri.host().unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    let address = host
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse::<IpAddr>();
     let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
     match uri.scheme_str() {
         Some("https") if !host.is_empty() => Ok(()),

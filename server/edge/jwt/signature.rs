@@ -4,7 +4,9 @@ use ::signature::Verifier;
 use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{Error, ErrorKind};
 use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind};
-use ring::signature::{self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm};
+use ring::signature::{
+    self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
+};
 
 /// Only verifies, and only with public keys.
 static PROVIDER: CryptoProvider = CryptoProvider {
@@ -48,8 +50,14 @@ struct Verifying {
 }
 
 fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
-    let way = way(*algorithm).filter(|_| key.family() == algorithm.family()).ok_or(ErrorKind::InvalidAlgorithm)?;
-    Ok(Box::new(Verifying { algorithm: *algorithm, way, key: key.kind().clone() }))
+    let way = way(*algorithm)
+        .filter(|_| key.family() == algorithm.family())
+        .ok_or(ErrorKind::InvalidAlgorithm)?;
+    Ok(Box::new(Verifying {
+        algorithm: *algorithm,
+        way,
+        key: key.kind().clone(),
+    }))
 }
 
 impl Verifier<Vec<u8>> for Verifying {

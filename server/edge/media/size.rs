@@ -17,12 +17,21 @@ pub fn size(mime: &str, bytes: &[u8]) -> Option<Size> {
 
 fn big(bytes: &[u8], at: usize, count: usize) -> Option<u32> {
     let bytes = bytes.get(at..at.checked_add(count)?)?;
-    Some(bytes.iter().fold(0, |all, byte| all << 8 | u32::from(*byte)))
+    Some(
+        bytes
+            .iter()
+            .fold(0, |all, byte| all << 8 | u32::from(*byte)),
+    )
 }
 
 fn little(bytes: &[u8], at: usize, count: usize) -> Option<u32> {
     let bytes = bytes.get(at..at.checked_add(count)?)?;
-    Some(bytes.iter().rev().fold(0, |all, byte| all << 8 | u32::from(*byte)))
+    Some(
+        bytes
+            .iter()
+            .rev()
+            .fold(0, |all, byte| all << 8 | u32::from(*byte)),
+    )
 }
 
 /// So far behind what is there.
@@ -65,7 +74,9 @@ fn jpeg(bytes: &[u8]) -> Option<Size> {
             }
             Some(_) => {}
         }
-        let Some(length) = big(bytes, at, 2) else { return size };
+        let Some(length) = big(bytes, at, 2) else {
+            return size;
+        };
         at += length.max(2) as usize;
     }
 }
@@ -80,7 +91,13 @@ fn marker(bytes: &[u8], at: &mut usize) -> Option<u8> {
 
 /// The screen, and every frame on it, for some make it as large as its frames.
 fn gif(bytes: &[u8]) -> Option<Size> {
-    let colours = |flags: u8| if flags & 0x80 == 0 { 0 } else { 3 << ((flags & 7) + 1) };
+    let colours = |flags: u8| {
+        if flags & 0x80 == 0 {
+            0
+        } else {
+            3 << ((flags & 7) + 1)
+        }
+    };
     let number = |at: usize| little(bytes, at, 2);
     let mut size = number(6).zip(number(8));
     let mut at = 13 + colours(*bytes.get(10)?);
@@ -90,7 +107,9 @@ fn gif(bytes: &[u8]) -> Option<Size> {
             Some(0x2c) => {
                 let frame = |corner: usize, side: usize| Some(number(corner)? + number(side)?);
                 size = larger(size, frame(at + 1, at + 5).zip(frame(at + 3, at + 7)));
-                let Some(flags) = bytes.get(at + 9) else { return size };
+                let Some(flags) = bytes.get(at + 9) else {
+                    return size;
+                };
                 at = past_blocks(bytes, at + 11 + colours(*flags));
             }
             Some(0x21) => at = past_blocks(bytes, at + 2),
@@ -117,9 +136,8 @@ fn webp(bytes: &[u8]) -> Option<Size> {
         let body = at + 8;
         let one = match kind {
             b"VP8X" => more(body + 4).zip(more(body + 7)),
-            b"VP8L" if bytes.get(body) == Some(&0x2f) => {
-                little(bytes, body + 1, 4).map(|bits| ((bits & 0x3fff) + 1, (bits >> 14 & 0x3fff) + 1))
-            }
+            b"VP8L" if bytes.get(body) == Some(&0x2f) => little(bytes, body + 1, 4)
+                .map(|bits| ((bits & 0x3fff) + 1, (bits >> 14 & 0x3fff) + 1)),
             b"VP8 " if bytes.get(body + 3..body + 6) == Some(b"\x9d\x01\x2a") => {
                 let side = |at: usize| Some(little(bytes, at, 2)? & 0x3fff);
                 side(body + 6).zip(side(body + 8))
@@ -129,7 +147,11 @@ fn webp(bytes: &[u8]) -> Option<Size> {
         };
         size = larger(size, one);
         // What is in a frame comes after the frame's head. Chunks begin at even places.
-        at = if kind == b"ANMF" { body + 16 } else { behind(body, length)?.checked_add((length & 1) as usize)? };
+        at = if kind == b"ANMF" {
+            body + 16
+        } else {
+            behind(body, length)?.checked_add((length & 1) as usize)?
+        };
     }
     size
 }

@@ -2,7 +2,11 @@
 //! Its examples are read by the same code that reads clients' frames (`tests/it/contracts.rs`).
 #![cfg_attr(
     not(debug_assertions),
-    allow(dead_code, unused_imports, reason = "what users get has the document, not what writes it")
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "what users get has the document, not what writes it"
+    )
 )]
 
 use serde_json::{Map, Value, json};
@@ -34,7 +38,12 @@ fn kind<T: ToSchema + PartialSchema>(
     examples: Vec<Value>,
 ) -> FrameKind {
     T::schemas(schemas);
-    FrameKind { kind, schema: to_value(&T::schema()), examples, answers }
+    FrameKind {
+        kind,
+        schema: to_value(&T::schema()),
+        examples,
+        answers,
+    }
 }
 
 fn to_value(schema: &RefOr<Schema>) -> Value {
@@ -47,9 +56,15 @@ const EPOCH: &str = "6f6f2c8a-3c1e-4a9f-9d3f-2b1a0c9d8e7f";
 
 fn of_clients(s: &mut Schemas) -> Vec<FrameKind> {
     let png = json!({ "data": "iVBORw0KGgo=", "mimeType": "image/png" });
-    let blob = json!({ "blob": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" });
+    let blob =
+        json!({ "blob": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" });
     vec![
-        kind::<frame::Authenticate>(s, "auth", &["ack", "hello"], vec![json!({ "type": "auth", "token": "…" })]),
+        kind::<frame::Authenticate>(
+            s,
+            "auth",
+            &["ack", "hello"],
+            vec![json!({ "type": "auth", "token": "…" })],
+        ),
         kind::<frame::Said>(
             s,
             "message",
@@ -63,13 +78,18 @@ fn of_clients(s: &mut Schemas) -> Vec<FrameKind> {
             s,
             "sensory",
             TAKEN,
-            vec![json!({ "type": "sensory", "text": "it rains" }), json!({ "type": "sensory", "audio": [blob] })],
+            vec![
+                json!({ "type": "sensory", "text": "it rains" }),
+                json!({ "type": "sensory", "audio": [blob] }),
+            ],
         ),
         kind::<frame::Trigger>(
             s,
             "trigger",
             TAKEN,
-            vec![json!({ "type": "trigger", "event": "daily_review", "payload": {}, "thread": "main" })],
+            vec![
+                json!({ "type": "trigger", "event": "daily_review", "payload": {}, "thread": "main" }),
+            ],
         ),
         kind::<frame::Subscribe>(
             s,
@@ -81,14 +101,26 @@ fn of_clients(s: &mut Schemas) -> Vec<FrameKind> {
                         "tags": ["input", "response"], "after": 41, "epoch": EPOCH }),
             ],
         ),
-        kind::<frame::Unsubscribe>(s, "unsubscribe", TAKEN, vec![json!({ "type": "unsubscribe" })]),
+        kind::<frame::Unsubscribe>(
+            s,
+            "unsubscribe",
+            TAKEN,
+            vec![json!({ "type": "unsubscribe" })],
+        ),
         kind::<frame::Approve>(
             s,
             "approve",
             TAKEN,
-            vec![json!({ "type": "approve", "approval": UUID, "arguments": {}, "reason": "looks right" })],
+            vec![
+                json!({ "type": "approve", "approval": UUID, "arguments": {}, "reason": "looks right" }),
+            ],
         ),
-        kind::<frame::Deny>(s, "deny", TAKEN, vec![json!({ "type": "deny", "approval": UUID, "reason": "not now" })]),
+        kind::<frame::Deny>(
+            s,
+            "deny",
+            TAKEN,
+            vec![json!({ "type": "deny", "approval": UUID, "reason": "not now" })],
+        ),
         kind::<frame::Respond>(
             s,
             "respond",
@@ -101,7 +133,12 @@ fn of_clients(s: &mut Schemas) -> Vec<FrameKind> {
             TAKEN,
             vec![json!({ "type": "answer", "question": UUID, "text": "the blue one" })],
         ),
-        kind::<frame::Cancel>(s, "cancel", TAKEN, vec![json!({ "type": "cancel", "thread": "main" })]),
+        kind::<frame::Cancel>(
+            s,
+            "cancel",
+            TAKEN,
+            vec![json!({ "type": "cancel", "thread": "main" })],
+        ),
         kind::<frame::Ping>(s, "ping", &["ack", "pong"], vec![json!({ "type": "ping" })]),
     ]
 }
@@ -120,8 +157,10 @@ fn of_server(s: &mut Schemas) -> Vec<FrameKind> {
             s,
             "hello",
             &[],
-            vec![json!({ "type": "hello", "protocol": frame::PROTOCOL, "version": "0.1.0", "space": "default",
-                         "role": "member", "epoch": EPOCH, "head": 120, "limits": { "frame_bytes": 8_388_608 } })],
+            vec![
+                json!({ "type": "hello", "protocol": frame::PROTOCOL, "version": "0.1.0", "space": "default",
+                         "role": "member", "epoch": EPOCH, "head": 120, "limits": { "frame_bytes": 8_388_608 } }),
+            ],
         ),
         kind::<outgoing::EventFrame>(
             s,
@@ -132,7 +171,12 @@ fn of_server(s: &mut Schemas) -> Vec<FrameKind> {
                 json!({ "type": "event", "event": event, "replay": true }),
             ],
         ),
-        kind::<outgoing::CaughtUp>(s, "caught_up", &[], vec![json!({ "type": "caught_up", "id": "2", "after": 120 })]),
+        kind::<outgoing::CaughtUp>(
+            s,
+            "caught_up",
+            &[],
+            vec![json!({ "type": "caught_up", "id": "2", "after": 120 })],
+        ),
         kind::<ack::Ack>(
             s,
             "ack",
@@ -144,13 +188,17 @@ fn of_server(s: &mut Schemas) -> Vec<FrameKind> {
             s,
             "delta",
             &[],
-            vec![json!({ "type": "delta", "thread": "main", "event_id": UUID, "at": 0, "text": "Hel" })],
+            vec![
+                json!({ "type": "delta", "thread": "main", "event_id": UUID, "at": 0, "text": "Hel" }),
+            ],
         ),
         kind::<outgoing::DeltaEnd>(
             s,
             "delta_end",
             &[],
-            vec![json!({ "type": "delta_end", "thread": "main", "event_id": UUID, "outcome": "stored" })],
+            vec![
+                json!({ "type": "delta_end", "thread": "main", "event_id": UUID, "outcome": "stored" }),
+            ],
         ),
         kind::<outgoing::StatusFrame>(
             s,
@@ -175,7 +223,12 @@ fn of_server(s: &mut Schemas) -> Vec<FrameKind> {
             &[],
             vec![json!({ "type": "problem", "id": "1", "problem": problem })],
         ),
-        kind::<outgoing::Pong>(s, "pong", &[], vec![json!({ "type": "pong", "after": 131 })]),
+        kind::<outgoing::Pong>(
+            s,
+            "pong",
+            &[],
+            vec![json!({ "type": "pong", "after": 131 })],
+        ),
         kind::<outgoing::Expiring>(
             s,
             "expiring",
@@ -196,15 +249,21 @@ fn of_server(s: &mut Schemas) -> Vec<FrameKind> {
 /// The schema of a whole frame: its members, its `type`, and for clients its `id`.
 fn payload(frame: &FrameKind, of_client: bool) -> Value {
     let mut schema = frame.schema.clone();
-    let Some(members) = schema.as_object_mut() else { return schema };
+    let Some(members) = schema.as_object_mut() else {
+        return schema;
+    };
     let properties = members.entry("properties").or_insert_with(|| json!({}));
     properties["type"] = json!({ "type": "string", "const": frame.kind });
     if of_client {
-        properties["id"] = json!({ "type": "string", "maxLength": 255, "description": "echoed in the answer" });
+        properties["id"] =
+            json!({ "type": "string", "maxLength": 255, "description": "echoed in the answer" });
     }
     // A client's frame without a type is a message.
     if frame.kind != "message"
-        && let Some(required) = members.entry("required").or_insert_with(|| json!([])).as_array_mut()
+        && let Some(required) = members
+            .entry("required")
+            .or_insert_with(|| json!([]))
+            .as_array_mut()
     {
         required.insert(0, "type".into());
     }
@@ -212,7 +271,11 @@ fn payload(frame: &FrameKind, of_client: bool) -> Value {
 }
 
 fn message(frame: &FrameKind, of_client: bool) -> Value {
-    let examples: Vec<Value> = frame.examples.iter().map(|example| json!({ "payload": example })).collect();
+    let examples: Vec<Value> = frame
+        .examples
+        .iter()
+        .map(|example| json!({ "payload": example }))
+        .collect();
     let summary = frame.schema["description"].clone();
     json!({
         "name": frame.kind, "title": frame.kind, "summary": summary, "contentType": "application/json",
@@ -234,9 +297,14 @@ fn operation(frame: &FrameKind) -> (String, Value) {
         let operation = json!({ "action": "send", "channel": channel, "messages": messages });
         return (format!("send_{}", frame.kind), operation);
     }
-    let answers: Vec<Value> = frame.answers.iter().map(|answer| reference(ON_SOCKET, answer)).collect();
+    let answers: Vec<Value> = frame
+        .answers
+        .iter()
+        .map(|answer| reference(ON_SOCKET, answer))
+        .collect();
     let reply = json!({ "channel": channel, "messages": answers });
-    let operation = json!({ "action": "receive", "channel": channel, "messages": messages, "reply": reply });
+    let operation =
+        json!({ "action": "receive", "channel": channel, "messages": messages, "reply": reply });
     (format!("receive_{}", frame.kind), operation)
 }
 
@@ -256,7 +324,8 @@ before the refusal; at once after that pong where the refused frame had no `even
 #[cfg(not(debug_assertions))]
 pub fn value() -> Value {
     // It is what the same code wrote, and the tests hold it to be so.
-    serde_json::from_str(&unpacked(include_bytes!("../docs/asyncapi.min.json.z"))).unwrap_or_default()
+    serde_json::from_str(&unpacked(include_bytes!("../docs/asyncapi.min.json.z")))
+        .unwrap_or_default()
 }
 
 /// The document, from the types.
@@ -264,12 +333,24 @@ pub fn value() -> Value {
 pub fn value() -> Value {
     let mut schemas = Schemas::new();
     let (clients, server) = (of_clients(&mut schemas), of_server(&mut schemas));
-    let frames = || clients.iter().map(|frame| (frame, true)).chain(server.iter().map(|frame| (frame, false)));
-    let messages: Map<_, _> = frames().map(|(frame, client)| (frame.kind.to_owned(), message(frame, client))).collect();
-    let on_socket: Map<_, _> =
-        messages.keys().map(|name| (name.clone(), reference("components/messages", name))).collect();
+    let frames = || {
+        clients
+            .iter()
+            .map(|frame| (frame, true))
+            .chain(server.iter().map(|frame| (frame, false)))
+    };
+    let messages: Map<_, _> = frames()
+        .map(|(frame, client)| (frame.kind.to_owned(), message(frame, client)))
+        .collect();
+    let on_socket: Map<_, _> = messages
+        .keys()
+        .map(|name| (name.clone(), reference("components/messages", name)))
+        .collect();
     let operations: Map<_, _> = frames().map(|(frame, _)| operation(frame)).collect();
-    let schemas: Map<_, _> = schemas.iter().map(|(name, schema)| (name.clone(), to_value(schema))).collect();
+    let schemas: Map<_, _> = schemas
+        .iter()
+        .map(|(name, schema)| (name.clone(), to_value(schema)))
+        .collect();
     json!({
         "asyncapi": "3.1.0",
         "info": {

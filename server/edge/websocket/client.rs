@@ -137,7 +137,9 @@ impl Client {
     async fn converse(&mut self) -> Result<std::convert::Infallible, End> {
         self.greet().await?;
         loop {
-            let read = self.work.is_none() && self.socket.answers() < ANSWERS_WAITING && self.rate.allows();
+            let read = self.work.is_none()
+                && self.socket.answers() < ANSWERS_WAITING
+                && self.rate.allows();
             let show = self.socket.unflushed().is_none();
             let wake = self.wake();
             tokio::select! {
@@ -155,23 +157,41 @@ impl Client {
     /// What becomes of a socket whose credential is worth less than before.
     fn learn(&mut self, notice: Notice) -> Result<(), End> {
         match notice {
-            Notice::Expiring(at) => self.socket.put(ServerFrame::Expiring(Expiring { at }).to_text()),
-            Notice::Expired => Err(End::Close(4401, "unauthenticated: the token of this socket has ended")),
-            Notice::Revoked => Err(End::Close(4401, "unauthenticated: the key of this socket was removed or changed")),
+            Notice::Expiring(at) => self
+                .socket
+                .put(ServerFrame::Expiring(Expiring { at }).to_text()),
+            Notice::Expired => Err(End::Close(
+                4401,
+                "unauthenticated: the token of this socket has ended",
+            )),
+            Notice::Revoked => Err(End::Close(
+                4401,
+                "unauthenticated: the key of this socket was removed or changed",
+            )),
         }
     }
 
     /// When to wake up without anything happening.
     fn wake(&self) -> Instant {
-        let stalled = self.socket.unflushed().map(|since| since + ms(self.edge.limits.stall_ms));
+        let stalled = self
+            .socket
+            .unflushed()
+            .map(|since| since + ms(self.edge.limits.stall_ms));
         let paced = self.rate.again();
-        [stalled, paced].into_iter().flatten().fold(self.next_ping, Instant::min)
+        [stalled, paced]
+            .into_iter()
+            .flatten()
+            .fold(self.next_ping, Instant::min)
     }
 
     fn tick(&mut self) -> Result<(), End> {
         let now = Instant::now();
         let limits = &self.edge.limits;
-        if self.socket.unflushed().is_some_and(|since| since + ms(limits.stall_ms) <= now) {
+        if self
+            .socket
+            .unflushed()
+            .is_some_and(|since| since + ms(limits.stall_ms) <= now)
+        {
             return Err(End::Lost("it took nothing of what was sent to it"));
         }
         if self.next_ping <= now {
@@ -218,15 +238,17 @@ impl Client {
         let may_name_itself = std::mem::take(&mut self.may_name_itself);
         match frame {
             Ok(frame) => self.act(id, frame),
-            Err(problem) if may_name_itself && problem.slug() == Slug::MalformedJson => match named(text) {
-                Some(user) => {
-                    self.session.set_user(user);
-                    // Whoever begins like this speaks the older protocol, with or without a token to check.
-                    self.older = true;
-                    Ok(())
+            Err(problem) if may_name_itself && problem.slug() == Slug::MalformedJson => {
+                match named(text) {
+                    Some(user) => {
+                        self.session.set_user(user);
+                        // Whoever begins like this speaks the older protocol, with or without a token to check.
+                        self.older = true;
+                        Ok(())
+                    }
+                    None => self.refuse(id, problem),
                 }
-                None => self.refuse(id, problem),
-            },
+            }
             Err(problem) => self.refuse(id, problem),
         }
     }
@@ -239,7 +261,9 @@ impl Client {
                 }
                 let (edge, session) = (self.edge.clone(), self.session.clone());
                 self.start(id, async move |id| {
-                    input::submit_said(&session, &edge.limits, id, kind, said).await.map(Done::Ack)
+                    input::submit_said(&session, &edge.limits, id, kind, said)
+                        .await
+                        .map(Done::Ack)
                 })
             }
             ClientFrame::Trigger(trigger) => {
@@ -247,11 +271,17 @@ impl Client {
                     return self.refuse(id, behind());
                 }
                 let session = self.session.clone();
-                self.start(id, async move |id| input::submit_trigger(&session, id, trigger).await.map(Done::Ack))
+                self.start(id, async move |id| {
+                    input::submit_trigger(&session, id, trigger)
+                        .await
+                        .map(Done::Ack)
+                })
             }
             ClientFrame::Subscribe(frame) => {
                 let (edge, session) = (self.edge.clone(), self.session.clone());
-                self.start(id, async move |id| subscribe(&session, &edge.limits, id, frame).await)
+                self.start(id, async move |id| {
+                    subscribe(&session, &edge.limits, id, frame).await
+                })
             }
             ClientFrame::Cancel(cancel) => {
                 let session = self.session.clone();
@@ -278,14 +308,25 @@ impl Client {
                     Ok(Done::Shown(id, Box::new(session)))
                 })
             }
-            ClientFrame::Approve(frame::Approve { approval, arguments, reason }) => {
-                self.decide(id, approval, Said::Approve(arguments.map(Value::Object)), reason)
+            ClientFrame::Approve(frame::Approve {
+                approval,
+                arguments,
+                reason,
+            }) => self.decide(
+                id,
+                approval,
+                Said::Approve(arguments.map(Value::Object)),
+                reason,
+            ),
+            ClientFrame::Deny(frame::Deny { approval, reason }) => {
+                self.decide(id, approval, Said::Reject, reason)
             }
-            ClientFrame::Deny(frame::Deny { approval, reason }) => self.decide(id, approval, Said::Reject, reason),
             ClientFrame::Respond(frame::Respond { approval, text }) => {
                 self.decide(id, approval, Said::Respond(text), None)
             }
-            ClientFrame::Answer(frame::Answer { question, text }) => self.answer(id, question, text),
+            ClientFrame::Answer(frame::Answer { question, text }) => {
+                self.answer(id, question, text)
+            }
         }
     }
 
@@ -298,12 +339,19 @@ impl Client {
     }
 
     /// Begins what takes time; its outcome is told before the next frame is read.
-    fn start<F>(&mut self, id: Option<String>, work: impl FnOnce(Option<String>) -> F) -> Result<(), End>
+    fn start<F>(
+        &mut self,
+        id: Option<String>,
+        work: impl FnOnce(Option<String>) -> F,
+    ) -> Result<(), End>
     where
         F: Future<Output = Result<Done, Problem>> + Send + 'static,
     {
         let work = work(id.clone());
-        self.work = Some(Box::pin(async move { work.await.unwrap_or_else(|problem| Done::Refused(id, problem)) }));
+        self.work = Some(Box::pin(async move {
+            work.await
+                .unwrap_or_else(|problem| Done::Refused(id, problem))
+        }));
         Ok(())
     }
 
@@ -315,7 +363,11 @@ impl Client {
             Done::Shown(id, session) => self.shown(id, *session),
             Done::Ack(ack) => {
                 // Inputs are always acknowledged; what has no events only when it asked to be.
-                if ack.id.is_some() || !ack.events.is_empty() { self.say(&ServerFrame::Ack(ack)) } else { Ok(()) }
+                if ack.id.is_some() || !ack.events.is_empty() {
+                    self.say(&ServerFrame::Ack(ack))
+                } else {
+                    Ok(())
+                }
             }
             Done::Refused(id, problem) => {
                 if let Some(event_id) = input.filter(|_| problem.slug() == Slug::Unavailable) {
@@ -331,7 +383,10 @@ impl Client {
                 self.replaying = id.clone();
                 self.acknowledge(id)?;
                 if begins {
-                    self.say(&ServerFrame::CaughtUp(CaughtUp { id: None, after: self.reached() }))
+                    self.say(&ServerFrame::CaughtUp(CaughtUp {
+                        id: None,
+                        after: self.reached(),
+                    }))
                 } else {
                     Ok(())
                 }
@@ -353,7 +408,9 @@ impl Client {
     }
 
     fn reached(&self) -> Seq {
-        self.follow.as_ref().map_or(self.cursor, |follow| follow.cursor())
+        self.follow
+            .as_ref()
+            .map_or(self.cursor, |follow| follow.cursor())
     }
 }
 
@@ -361,7 +418,9 @@ impl Client {
 fn named(text: &str) -> Option<String> {
     let is_json = text.trim_start().starts_with(['{', '[', '"']);
     let text = if is_json { "" } else { text };
-    text.split_once(':').and_then(|(user, _)| user_name(user)).map(str::to_owned)
+    text.split_once(':')
+        .and_then(|(user, _)| user_name(user))
+        .map(str::to_owned)
 }
 
 /// What an input is told that stands behind a refused one.
@@ -390,7 +449,12 @@ async fn follow(follow: &mut Option<Box<Follow>>) -> Result<Seen, End> {
     }
 }
 
-async fn subscribe(session: &Session, limits: &Limits, id: Option<String>, frame: Subscribe) -> Result<Done, Problem> {
+async fn subscribe(
+    session: &Session,
+    limits: &Limits,
+    id: Option<String>,
+    frame: Subscribe,
+) -> Result<Done, Problem> {
     let (filter, epoch) = subscription(&frame, limits)?;
     let (follow, head) = session.follow(filter, frame.after).await?;
     let pointed = |problem: Problem| Problem::at(problem.slug(), "/epoch", problem.detail);
@@ -406,11 +470,26 @@ async fn subscribe(session: &Session, limits: &Limits, id: Option<String>, frame
 
 /// What a subscription asks for: the filter, and the epoch its cursor belongs to.
 fn subscription(frame: &Subscribe, limits: &Limits) -> Result<(Query, Option<Uuid>), Problem> {
-    let thread = frame.thread.as_deref().map(ThreadId::parse).transpose().map_err(ids::at("/thread"))?;
-    let epoch = frame.epoch.as_deref().map(|text| ids::uuid(text, "/epoch")).transpose()?;
+    let thread = frame
+        .thread
+        .as_deref()
+        .map(ThreadId::parse)
+        .transpose()
+        .map_err(ids::at("/thread"))?;
+    let epoch = frame
+        .epoch
+        .as_deref()
+        .map(|text| ids::uuid(text, "/epoch"))
+        .transpose()?;
     let show = if frame.debug { Show::All } else { Show::Public };
-    let query = Query { thread, subtree: frame.subtree, tags: frame.tags.clone(), show, ..Query::default() };
-    let query =
-        query::within_tags(query, limits).map_err(|detail| Problem::at(Slug::InvalidParameter, "/tags", detail))?;
+    let query = Query {
+        thread,
+        subtree: frame.subtree,
+        tags: frame.tags.clone(),
+        show,
+        ..Query::default()
+    };
+    let query = query::within_tags(query, limits)
+        .map_err(|detail| Problem::at(Slug::InvalidParameter, "/tags", detail))?;
     Ok((query, epoch))
 }

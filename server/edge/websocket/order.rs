@@ -32,7 +32,11 @@ impl Order {
     pub fn refused(&mut self, event_id: Option<Uuid>) -> Bytes {
         self.times += 1;
         let mark = Bytes::copy_from_slice(&self.times.to_be_bytes());
-        self.refused = Some(Refused { event_id, mark: mark.clone(), told: None });
+        self.refused = Some(Refused {
+            event_id,
+            mark: mark.clone(),
+            told: None,
+        });
         mark
     }
 
@@ -45,13 +49,16 @@ impl Order {
 
     /// Whether an input is taken in now; from the first that is, all are.
     pub fn takes(&mut self, event_id: Option<Uuid>, now: Instant) -> bool {
-        let takes = self.refused.as_ref().is_none_or(|refused| match (refused.event_id, refused.told) {
-            (Some(first), _) if event_id == Some(first) => true,
-            (Some(_), Some(told)) => told + CHANCE <= now,
-            // Nobody could know it again.
-            (None, Some(_)) => true,
-            (_, None) => false,
-        });
+        let takes =
+            self.refused
+                .as_ref()
+                .is_none_or(|refused| match (refused.event_id, refused.told) {
+                    (Some(first), _) if event_id == Some(first) => true,
+                    (Some(_), Some(told)) => told + CHANCE <= now,
+                    // Nobody could know it again.
+                    (None, Some(_)) => true,
+                    (_, None) => false,
+                });
         if takes {
             self.refused = None;
         }

@@ -225,16 +225,38 @@ impl ServerFrame {
     /// The frame of a hint.
     pub fn hint(hint: &Hint) -> Self {
         match hint.clone() {
-            Hint::Delta { thread, event_id, at, text } => Self::Delta(Delta { thread, event_id, at, text }),
-            Hint::DeltaEnd { thread, event_id, outcome } => {
+            Hint::Delta {
+                thread,
+                event_id,
+                at,
+                text,
+            } => Self::Delta(Delta {
+                thread,
+                event_id,
+                at,
+                text,
+            }),
+            Hint::DeltaEnd {
+                thread,
+                event_id,
+                outcome,
+            } => {
                 let outcome = match outcome {
                     DeltaOutcome::Stored => DeltaFate::Stored,
                     DeltaOutcome::Partial => DeltaFate::Partial,
                     DeltaOutcome::Discarded => DeltaFate::Discarded,
                 };
-                Self::DeltaEnd(DeltaEnd { thread, event_id, outcome })
+                Self::DeltaEnd(DeltaEnd {
+                    thread,
+                    event_id,
+                    outcome,
+                })
             }
-            Hint::Status { thread, status, queued } => Self::status(thread, status, queued),
+            Hint::Status {
+                thread,
+                status,
+                queued,
+            } => Self::status(thread, status, queued),
             Hint::Work(work) => Self::Work(work.into()),
             Hint::Trouble { thread, text } => {
                 let problem = Problem::new(Slug::Unavailable, format!("thread {thread}: {text}"));
@@ -244,7 +266,11 @@ impl ServerFrame {
     }
 
     fn status(thread: ThreadId, status: Status, queued: u32) -> Self {
-        Self::Status(StatusFrame { thread, status: status.as_str().to_owned(), queued })
+        Self::Status(StatusFrame {
+            thread,
+            status: status.as_str().to_owned(),
+            queued,
+        })
     }
 
     /// A problem in the older shape.
@@ -272,13 +298,29 @@ impl ServerFrame {
 
 impl From<Work> for WorkFrame {
     fn from(work: Work) -> Self {
-        let Work { thread, turn, call, limit_ms, ended, at } = work;
+        let Work {
+            thread,
+            turn,
+            call,
+            limit_ms,
+            ended,
+            at,
+        } = work;
         let phase = if ended { "ended" } else { "started" }.to_owned();
         let (module, purpose, round) = match call {
             Some((module, purpose, round)) => (Some(module), Some(purpose), Some(round)),
             None => (None, None, None),
         };
-        Self { thread, turn, phase, at, module, purpose, round, limit_ms }
+        Self {
+            thread,
+            turn,
+            phase,
+            at,
+            module,
+            purpose,
+            round,
+            limit_ms,
+        }
     }
 }
 

@@ -35,19 +35,29 @@ struct Metered {
 }
 
 impl AsyncRead for Metered {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         if self.left == Some(0) {
             return Poll::Ready(Err(io::ErrorKind::FileTooLarge.into()));
         }
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
-        self.left = self.left.map(|left| left.saturating_sub(buf.filled().len() - before));
+        self.left = self
+            .left
+            .map(|left| left.saturating_sub(buf.filled().len() - before));
         polled
     }
 }
 
 impl AsyncWrite for Metered {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -96,7 +106,10 @@ impl From<Error> for End {
 }
 
 fn is_gone(kind: &tokio_tungstenite::tungstenite::error::ProtocolError) -> bool {
-    matches!(kind, tokio_tungstenite::tungstenite::error::ProtocolError::ResetWithoutClosingHandshake)
+    matches!(
+        kind,
+        tokio_tungstenite::tungstenite::error::ProtocolError::ResetWithoutClosingHandshake
+    )
 }
 
 /// A WebSocket after its handshake.
@@ -110,7 +123,11 @@ pub struct Socket {
 
 impl Socket {
     /// The socket on an upgraded connection. Before `authenticated`, it reads at most `before` bytes (`None`: it is already).
-    pub async fn new(upgraded: Upgraded, frame_bytes: usize, before: Option<usize>) -> Option<Self> {
+    pub async fn new(
+        upgraded: Upgraded,
+        frame_bytes: usize,
+        before: Option<usize>,
+    ) -> Option<Self> {
         let parts = upgraded.downcast::<TokioIo<WriteTimeout>>().ok()?;
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BUFFER)
@@ -119,10 +136,22 @@ impl Socket {
             .max_message_size(Some(frame_bytes))
             .max_frame_size(Some(frame_bytes));
         let left = before.map(|before| before.saturating_sub(parts.read_buf.len()));
-        let stream = Metered { stream: parts.io.into_inner().into_inner(), left };
-        let stream =
-            WebSocketStream::from_partially_read(stream, parts.read_buf.to_vec(), Role::Server, Some(config)).await;
-        Some(Self { stream, unflushed: None, answers: 0 })
+        let stream = Metered {
+            stream: parts.io.into_inner().into_inner(),
+            left,
+        };
+        let stream = WebSocketStream::from_partially_read(
+            stream,
+            parts.read_buf.to_vec(),
+            Role::Server,
+            Some(config),
+        )
+        .await;
+        Some(Self {
+            stream,
+            unflushed: None,
+            answers: 0,
+        })
     }
 
     /// From now on the client may send as much as any.
@@ -186,11 +215,13 @@ impl Socket {
         if !read {
             return Poll::Pending;
         }
-        self.stream.poll_next_unpin(cx).map(|message| match message {
-            Some(Ok(message)) => Came::Message(message),
-            Some(Err(error)) => Came::Over(error.into()),
-            None => Came::Over(End::Closed),
-        })
+        self.stream
+            .poll_next_unpin(cx)
+            .map(|message| match message {
+                Some(Ok(message)) => Came::Message(message),
+                Some(Err(error)) => Came::Over(error.into()),
+                None => Came::Over(End::Closed),
+            })
     }
 
     /// Ends the socket: says why if it is for us to say, and waits a little for the other side to hear it.
@@ -199,10 +230,16 @@ impl Socket {
             End::Lost(_) => {}
             End::Closed => {
                 // The answer to the client's close frame leaves while the stream is read to its end.
-                let _ = timeout(CLOSE_ANSWERED, async { while let Some(Ok(_)) = self.stream.next().await {} }).await;
+                let _ = timeout(CLOSE_ANSWERED, async {
+                    while let Some(Ok(_)) = self.stream.next().await {}
+                })
+                .await;
             }
             End::Close(code, reason) => {
-                let frame = CloseFrame { code: code.into(), reason: reason.into() };
+                let frame = CloseFrame {
+                    code: code.into(),
+                    reason: reason.into(),
+                };
                 let sent = timeout(CLOSE_SENT, self.stream.send(Message::Close(Some(frame)))).await;
                 if matches!(sent, Ok(Ok(()))) {
                     let _ = timeout(CLOSE_ANSWERED, self.drain()).await;

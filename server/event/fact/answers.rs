@@ -103,7 +103,11 @@ impl<'a> Fact<'a> {
             return None;
         }
         let by = family.by().and_then(|from| ThreadId::parse(from).ok());
-        Some(Waking { by, outside: family.is_root(), ends_any_wait: family.ends_any_wait() })
+        Some(Waking {
+            by,
+            outside: family.is_root(),
+            ends_any_wait: family.ends_any_wait(),
+        })
     }
 }
 
@@ -116,12 +120,23 @@ impl Event {
     /// The event from outside that it goes back to, as far as it says: itself, if it is one. What a client writes into a payload says
     /// nothing about it.
     pub fn root(&self) -> Option<Seq> {
-        if self.fact().is_root() { Some(self.seq) } else { Raw::from(self).seq("root") }
+        if self.fact().is_root() {
+            Some(self.seq)
+        } else {
+            Raw::from(self).seq("root")
+        }
     }
 
     /// What people are to notice about it, as its tags say it: of what a newer build wrote, too.
     pub fn marks(&self) -> Vec<&str> {
-        let marks = [tag::THOUGHT, tag::NO_ACTION, tag::LATE, tag::FOLLOW_UP, tag::PARTIAL, tag::FAILURE];
+        let marks = [
+            tag::THOUGHT,
+            tag::NO_ACTION,
+            tag::LATE,
+            tag::FOLLOW_UP,
+            tag::PARTIAL,
+            tag::FAILURE,
+        ];
         marks.into_iter().filter(|mark| self.has(mark)).collect()
     }
 
@@ -141,7 +156,10 @@ impl Event {
     /// The status with which it ends its thread, if it does.
     pub fn ended_as(&self) -> Option<&str> {
         match self.fact() {
-            Fact::Set(Set { change: Change::Thread(thread), .. }) => thread.status,
+            Fact::Set(Set {
+                change: Change::Thread(thread),
+                ..
+            }) => thread.status,
             _ => None,
         }
     }
@@ -164,7 +182,10 @@ impl Event {
     /// The subthread of a gathering whose end it tells, or that it cannot go on.
     pub fn part(&self) -> Option<GatherPart> {
         match self.fact() {
-            Fact::Told(Told { news: News::Ended { counted, .. } | News::Stuck { counted, .. }, .. }) => counted.part,
+            Fact::Told(Told {
+                news: News::Ended { counted, .. } | News::Stuck { counted, .. },
+                ..
+            }) => counted.part,
             _ => None,
         }
     }
@@ -182,9 +203,17 @@ impl Event {
     /// The run that begins with this event.
     pub fn begins_run(&self) -> Option<RunKey> {
         match self.fact() {
-            Fact::Run(RunFact { pipeline, what: RunNews::Started { .. }, .. }) => {
+            Fact::Run(RunFact {
+                pipeline,
+                what: RunNews::Started { .. },
+                ..
+            }) => {
                 let (id, thread) = (self.event_id, self.thread.clone());
-                Some(RunKey { id, pipeline: Name::parse(pipeline).ok()?, thread })
+                Some(RunKey {
+                    id,
+                    pipeline: Name::parse(pipeline).ok()?,
+                    thread,
+                })
             }
             _ => None,
         }
@@ -205,7 +234,8 @@ impl Draft {
     /// The same, with the event from outside that it goes back to (its root), where others go by that. One that says so already keeps it.
     #[must_use]
     pub fn rooted(self, root: Option<Seq>) -> Self {
-        let root = root.filter(|_| !self.payload.contains_key("root") && self.fact().family().has_root());
+        let root =
+            root.filter(|_| !self.payload.contains_key("root") && self.fact().family().has_root());
         self.payload_some("root", root)
     }
 }

@@ -124,7 +124,11 @@ pub struct Started<'a> {
     pub verdict: Seq,
 }
 
-const ID: Member = ("approval_id", "string", "the approval: the id of the event that asked for it");
+const ID: Member = (
+    "approval_id",
+    "string",
+    "the approval: the id of the event that asked for it",
+);
 const CALL: Member = ("call_id", "string", "the call's id within the thread");
 const TOOL: Member = ("tool", "string", "the tool");
 const SHA: &str = "SHA-256 of the arguments as canonical JSON";
@@ -144,7 +148,11 @@ pub(super) const PENDING: Spec = Spec {
         ("arguments", "unknown", "what it is to be called with"),
         ("arguments_sha256", "string", SHA),
         ("tool_version", "string", VERSION),
-        ("diff?", "string", "what the call would change, as a unified diff"),
+        (
+            "diff?",
+            "string",
+            "what the call would change, as a unified diff",
+        ),
         ("expires_at", "string", "when it counts as rejected"),
     ],
     open: false,
@@ -153,7 +161,12 @@ pub(super) const PENDING: Spec = Spec {
 pub(super) const VERDICT: Spec = Spec {
     name: "approval-verdict",
     about: "What was said of a tool call that waited. Of a granted one the result is still to come; of all others it stands behind this.",
-    tags: &["approval", "granted|answered|denied|expired|withdrawn", "tool:<name>", "overrules?"],
+    tags: &[
+        "approval",
+        "granted|answered|denied|expired|withdrawn",
+        "tool:<name>",
+        "overrules?",
+    ],
     members: &[
         TEXT,
         ID,
@@ -161,7 +174,11 @@ pub(super) const VERDICT: Spec = Spec {
         TOOL,
         ("by?", "string", "who said it, when known"),
         ("reason", "string", "why; of `answered` the answer"),
-        ("arguments?", "unknown", "of `granted`: what the call runs with"),
+        (
+            "arguments?",
+            "unknown",
+            "of `granted`: what the call runs with",
+        ),
         ("arguments_sha256?", "string", SHA),
         ("tool_version?", "string", VERSION),
         (
@@ -177,7 +194,14 @@ pub(super) const STARTED: Spec = Spec {
     name: "approval-started",
     about: "A granted call with an effect outside starts: from here on it is not run again, whatever becomes of the server.",
     tags: &["approval", "started", "tool:<name>"],
-    members: &[TEXT, TURN, ID, CALL, TOOL, ("verdict", "number", "the seq of the verdict")],
+    members: &[
+        TEXT,
+        TURN,
+        ID,
+        CALL,
+        TOOL,
+        ("verdict", "number", "the seq of the verdict"),
+    ],
     open: false,
 };
 
@@ -202,7 +226,17 @@ impl<'a> Pending<'a> {
 
     /// The event to be.
     pub fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { approval, turn, call_id, tool, arguments, arguments_sha256, tool_version, diff, expires } = self;
+        let Self {
+            approval,
+            turn,
+            call_id,
+            tool,
+            arguments,
+            arguments_sha256,
+            tool_version,
+            diff,
+            expires,
+        } = self;
         let payload = json!({
             "text": format!("{tool} waits for a person"),
             "turn": turn,
@@ -214,7 +248,14 @@ impl<'a> Pending<'a> {
             "tool_version": tool_version,
             "expires_at": expires,
         });
-        Draft::new(thread, Source::System, Modality::Text, marked("pending", tool), payload).payload_some("diff", diff)
+        Draft::new(
+            thread,
+            Source::System,
+            Modality::Text,
+            marked("pending", tool),
+            payload,
+        )
+        .payload_some("diff", diff)
     }
 }
 
@@ -246,8 +287,12 @@ impl<'a> Verdict<'a> {
     /// What people and models read.
     fn text(&self) -> String {
         let what = match self.ruling {
-            Ruling::Granted(Granted { is_edited: false, .. }) => "may run",
-            Ruling::Granted(Granted { is_edited: true, .. }) => "may run with other arguments",
+            Ruling::Granted(Granted {
+                is_edited: false, ..
+            }) => "may run",
+            Ruling::Granted(Granted {
+                is_edited: true, ..
+            }) => "may run with other arguments",
             Ruling::Answered => "does not run, and is answered",
             Ruling::Denied => "may not run",
             Ruling::Expired => "does not run: nobody said anything in time",
@@ -259,15 +304,38 @@ impl<'a> Verdict<'a> {
 
     /// The event to be.
     pub fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { approval, call_id, tool, ruling, by, reason } = self;
-        let source = if ruling.is_of_a_person() { Source::User } else { Source::System };
+        let Self {
+            approval,
+            call_id,
+            tool,
+            ruling,
+            by,
+            reason,
+        } = self;
+        let source = if ruling.is_of_a_person() {
+            Source::User
+        } else {
+            Source::System
+        };
         let payload = json!({
             "text": self.text(), "approval_id": approval, "call_id": call_id, "tool": tool, "reason": reason,
         });
-        let draft = Draft::new(thread, source, Modality::Text, marked(ruling.as_str(), tool), payload)
-            .payload_some("by", by)
-            .tagged(ruling.wakes().then_some(tag::OVERRULES));
-        let Ruling::Granted(Granted { arguments, arguments_sha256, tool_version, is_edited }) = ruling else {
+        let draft = Draft::new(
+            thread,
+            source,
+            Modality::Text,
+            marked(ruling.as_str(), tool),
+            payload,
+        )
+        .payload_some("by", by)
+        .tagged(ruling.wakes().then_some(tag::OVERRULES));
+        let Ruling::Granted(Granted {
+            arguments,
+            arguments_sha256,
+            tool_version,
+            is_edited,
+        }) = ruling
+        else {
             return draft;
         };
         draft
@@ -291,7 +359,13 @@ impl<'a> Started<'a> {
 
     /// The event to be.
     pub fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { approval, turn, call_id, tool, verdict } = self;
+        let Self {
+            approval,
+            turn,
+            call_id,
+            tool,
+            verdict,
+        } = self;
         let payload = json!({
             "text": format!("{tool} starts"),
             "turn": turn,
@@ -300,13 +374,24 @@ impl<'a> Started<'a> {
             "tool": tool,
             "verdict": verdict,
         });
-        Draft::new(thread, Source::System, Modality::Text, marked(tag::STARTED, tool), payload)
+        Draft::new(
+            thread,
+            Source::System,
+            Modality::Text,
+            marked(tag::STARTED, tool),
+            payload,
+        )
     }
 }
 
 /// `approval pending send c7.0.0`.
 fn byline<'a>(words: &'static str, tool: &'a str, call_id: &'a str) -> Byline<'a> {
-    vec![Piece::Word(words), Piece::Name(tool.into()), Piece::Word(" "), Piece::Name(call_id.into())]
+    vec![
+        Piece::Word(words),
+        Piece::Name(tool.into()),
+        Piece::Word(" "),
+        Piece::Name(call_id.into()),
+    ]
 }
 
 impl<'a> Family<'a> for Pending<'a> {
@@ -340,7 +425,10 @@ impl<'a> Family<'a> for Pending<'a> {
 
     // The arguments stand in the entry of the call.
     fn content(&self) -> Option<String> {
-        Some(format!("waits for a person until {}; the result comes with their verdict", self.expires))
+        Some(format!(
+            "waits for a person until {}; the result comes with their verdict",
+            self.expires
+        ))
     }
 
     fn label(&self) -> Option<String> {
@@ -387,7 +475,10 @@ impl<'a> Family<'a> for Verdict<'a> {
     }
 
     fn label(&self) -> Option<String> {
-        Some(self.by.map_or_else(|| "approval".to_owned(), |by| format!("approval ({by})")))
+        Some(
+            self.by
+                .map_or_else(|| "approval".to_owned(), |by| format!("approval ({by})")),
+        )
     }
 }
 
@@ -424,9 +515,15 @@ impl<'a> Family<'a> for Started<'a> {
 
 /// One of each, for the documents and the tests.
 pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
-    let (arguments, edited) = (json!({ "to": ["bob"], "text": "pay 12" }), json!({ "to": ["bob"], "text": "pay 10" }));
+    let (arguments, edited) = (
+        json!({ "to": ["bob"], "text": "pay 12" }),
+        json!({ "to": ["bob"], "text": "pay 10" }),
+    );
     let (approval, call_id, tool) = ("0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b", "c7.0.0", "send");
-    let (sha, version) = ("44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a", "9f86d081884c7d65");
+    let (sha, version) = (
+        "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
+        "9f86d081884c7d65",
+    );
     let pending = Pending {
         approval,
         turn: 7,
@@ -438,17 +535,51 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         diff: None,
         expires: "2026-11-28T04:25:00.123456Z",
     };
-    let granted = Granted { arguments: &arguments, arguments_sha256: sha, tool_version: version, is_edited: false };
-    let verdict = |ruling, by, reason| Verdict { approval, call_id, tool, ruling, by, reason }.encode(thread);
+    let granted = Granted {
+        arguments: &arguments,
+        arguments_sha256: sha,
+        tool_version: version,
+        is_edited: false,
+    };
+    let verdict = |ruling, by, reason| {
+        Verdict {
+            approval,
+            call_id,
+            tool,
+            ruling,
+            by,
+            reason,
+        }
+        .encode(thread)
+    };
     vec![
         pending.encode(thread),
-        Pending { diff: Some("-Doubt it.\n+Doubt it twice.\n"), ..pending }.encode(thread),
+        Pending {
+            diff: Some("-Doubt it.\n+Doubt it twice.\n"),
+            ..pending
+        }
+        .encode(thread),
         verdict(Ruling::Granted(granted), Some("ada"), ""),
-        verdict(Ruling::Granted(Granted { arguments: &edited, is_edited: true, ..granted }), Some("ada"), "less"),
+        verdict(
+            Ruling::Granted(Granted {
+                arguments: &edited,
+                is_edited: true,
+                ..granted
+            }),
+            Some("ada"),
+            "less",
+        ),
         verdict(Ruling::Answered, Some("ada"), "Bob has left."),
         verdict(Ruling::Denied, None, "not today"),
         verdict(Ruling::Expired, None, ""),
         verdict(Ruling::Withdrawn, None, "the thread has ended"),
-        Started { approval, turn: 9, call_id, tool, verdict: 61 }.encode(thread),
+        Started {
+            approval,
+            turn: 9,
+            call_id,
+            tool,
+            verdict: 61,
+        }
+        .encode(thread),
     ]
 }

@@ -112,19 +112,39 @@ pub(super) const RECORD: Spec = Spec {
     members: &[
         TEXT,
         TURN,
-        ("module", "string", "who asked: decision, submodule:<name>, pipeline:<name>, mission:<step>, trial, summary"),
+        (
+            "module",
+            "string",
+            "who asked: decision, submodule:<name>, pipeline:<name>, mission:<step>, trial, summary",
+        ),
         (
             "purpose?",
             "string",
             "turn, follow-up, answer, decide, repair; node; derive, reflect, weigh; sum-up, join; a mission's step; trial: a call of before, made again with another prompt",
         ),
-        ("round?", "number", "which call of its kind in the turn, from 0"),
-        ("outcome?", "\"answered\" | \"failed\" | \"refused\" | \"stopped\"", "how it came out"),
+        (
+            "round?",
+            "number",
+            "which call of its kind in the turn, from 0",
+        ),
+        (
+            "outcome?",
+            "\"answered\" | \"failed\" | \"refused\" | \"stopped\"",
+            "how it came out",
+        ),
         ("failure?", "string", "why it failed"),
         ("finish?", "string", "why the model ended its answer"),
-        ("usage?", "object", "input_tokens, output_tokens, cached_tokens, as far as the provider said"),
+        (
+            "usage?",
+            "object",
+            "input_tokens, output_tokens, cached_tokens, as far as the provider said",
+        ),
         ("duration_ms?", "number", "how long it took"),
-        ("first_piece_ms?", "number", "when the first piece of its answer came, from the same beginning"),
+        (
+            "first_piece_ms?",
+            "number",
+            "when the first piece of its answer came, from the same beginning",
+        ),
         ("model?", "string", "the model"),
         ("parameters?", "object", "how it was asked"),
         ("request_sha256?", "string", "SHA-256 of the request"),
@@ -133,8 +153,16 @@ pub(super) const RECORD: Spec = Spec {
             "object",
             "which events and texts the request was made of; as, thread: where a call of before was made again, whose it was and which thread that saw",
         ),
-        ("calls?", "unknown", "of a decision: the tool calls of its answer; of a submodule: how many"),
-        ("calls_made?", "number", "how many tool calls the answer had, where some were left out"),
+        (
+            "calls?",
+            "unknown",
+            "of a decision: the tool calls of its answer; of a submodule: how many",
+        ),
+        (
+            "calls_made?",
+            "number",
+            "how many tool calls the answer had, where some were left out",
+        ),
         ("last?", "boolean", "a submodule is done with this"),
         ROOT,
     ],
@@ -149,32 +177,59 @@ pub(super) const ACTION: Spec = Spec {
         TURN,
         ("tool", "string", "the tool"),
         ("call_id", "string", "the call's id within the thread"),
-        ("arguments", "unknown", "its arguments; a text: what should have been JSON"),
-        ("written?", "string", "what stood where the tool's name should be"),
+        (
+            "arguments",
+            "unknown",
+            "its arguments; a text: what should have been JSON",
+        ),
+        (
+            "written?",
+            "string",
+            "what stood where the tool's name should be",
+        ),
     ],
     open: false,
 };
 pub(super) const RESULT: Spec = Spec {
     name: "result",
     about: "What a tool call came back with.",
-    tags: &["result", "tool:<name>", "submodule:<name>?", "recalled:<statement>*"],
+    tags: &[
+        "result",
+        "tool:<name>",
+        "submodule:<name>?",
+        "recalled:<statement>*",
+    ],
     members: &[
         TEXT,
         TURN,
         ("tool", "string", "the tool"),
         ("call_id", "string", "the call's id within the thread"),
-        ("output", "unknown", "what it came back with; a large one is cut, with the blob that has it all"),
+        (
+            "output",
+            "unknown",
+            "what it came back with; a large one is cut, with the blob that has it all",
+        ),
         ("duration_ms", "number", "how long it ran"),
         ("intent?", "object", "what the turn will do when it ends"),
         ("sent?", "number", "how many messages it sent"),
-        ("approval_id?", "string", "the approval without which it would not have run"),
+        (
+            "approval_id?",
+            "string",
+            "the approval without which it would not have run",
+        ),
     ],
     open: false,
 };
 pub(super) const RESULT_FAILED: Spec = Spec {
     name: "result-failed",
     about: "A tool call that failed.",
-    tags: &["result", "tool:<name>", "submodule:<name>?", "failure", "<kind>"],
+    tags: &[
+        "result",
+        "tool:<name>",
+        "submodule:<name>?",
+        "failure",
+        "<kind>",
+    ],
     members: &[
         TEXT,
         TURN,
@@ -185,7 +240,11 @@ pub(super) const RESULT_FAILED: Spec = Spec {
         ("duration_ms", "number", "how long it ran"),
         ("intent?", "object", "what the turn will do when it ends"),
         ("sent?", "number", "how many messages it sent"),
-        ("approval_id?", "string", "the approval without which it would not have run"),
+        (
+            "approval_id?",
+            "string",
+            "the approval without which it would not have run",
+        ),
     ],
     open: false,
 };
@@ -193,18 +252,32 @@ pub(super) const REPLY: Spec = Spec {
     name: "reply",
     about: "An answer to the user, the result of the tool `reply`.",
     tags: &["response", "result", "tool:reply", "partial?"],
-    members: &[TEXT, TURN, ("tool", "string", "`reply`"), ("call_id", "string", "the call's id within the thread")],
+    members: &[
+        TEXT,
+        TURN,
+        ("tool", "string", "`reply`"),
+        ("call_id", "string", "the call's id within the thread"),
+    ],
     open: false,
 };
 
 impl<'a> Record<'a> {
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        Some(Self { module: raw.value("call:")?, record: raw.payload })
+        Some(Self {
+            module: raw.value("call:")?,
+            record: raw.payload,
+        })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
         let tags = tags([tag::DEBUG, &format!("call:{}", self.module)]);
-        Draft::new(thread, Source::Internal, Modality::State, tags, self.record.clone().into())
+        Draft::new(
+            thread,
+            Source::Internal,
+            Modality::State,
+            tags,
+            self.record.clone().into(),
+        )
     }
 
     fn text(&self, key: &str) -> Option<&'a str> {
@@ -249,13 +322,22 @@ impl<'a> Record<'a> {
 
     /// Whether a submodule is done with it: a call that was stopped with its turn may be made again.
     pub fn is_last(&self) -> bool {
-        let last = self.record.get("last").and_then(Value::as_bool).unwrap_or(false);
+        let last = self
+            .record
+            .get("last")
+            .and_then(Value::as_bool)
+            .unwrap_or(false);
         last && self.outcome() != Some(CallOutcome::Stopped)
     }
 
     /// The tool calls of a decision's answer.
     pub fn calls(&self) -> impl Iterator<Item = RecordedCall<'a>> {
-        let calls = self.record.get("calls").and_then(Value::as_array).into_iter().flatten();
+        let calls = self
+            .record
+            .get("calls")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         calls.map(|call| {
             let text = |key: &str| call.get(key).and_then(Value::as_str);
             RecordedCall {
@@ -275,7 +357,12 @@ impl<'a> Record<'a> {
 
     /// The tokens it used, in and out, as far as the provider said.
     pub fn tokens(&self) -> u64 {
-        let usage = |key| self.record.get("usage").and_then(|usage| usage.get(key)).and_then(Value::as_u64);
+        let usage = |key| {
+            self.record
+                .get("usage")
+                .and_then(|usage| usage.get(key))
+                .and_then(Value::as_u64)
+        };
         usage("input_tokens").unwrap_or(0) + usage("output_tokens").unwrap_or(0)
     }
 }
@@ -308,11 +395,19 @@ impl<'a> Action<'a> {
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { by, turn, tool, call_id, arguments, written } = self;
+        let Self {
+            by,
+            turn,
+            tool,
+            call_id,
+            arguments,
+            written,
+        } = self;
         let text = format!("{tool} {arguments}");
         let payload = json!({ "text": text, "turn": turn, "tool": tool, "call_id": call_id, "arguments": arguments });
         let tags = tags([&by.to_string(), tag::ACTION, &format!("tool:{tool}")]);
-        Draft::new(thread, Source::Internal, Modality::Text, tags, payload).payload_some("written", written)
+        Draft::new(thread, Source::Internal, Modality::Text, tags, payload)
+            .payload_some("written", written)
     }
 }
 
@@ -320,7 +415,10 @@ impl<'a> Outcome<'a> {
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
         let came = match raw.has(tag::FAILURE) {
             true => Came::Failed(Problem::of_result(raw)),
-            false => Came::Output(raw.get("output").map_or(Cow::Owned(Value::Null), Cow::Borrowed)),
+            false => Came::Output(
+                raw.get("output")
+                    .map_or(Cow::Owned(Value::Null), Cow::Borrowed),
+            ),
         };
         Some(Self {
             submodule: raw.value("submodule:"),
@@ -337,8 +435,20 @@ impl<'a> Outcome<'a> {
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { submodule, turn, tool, call_id, duration_ms, came, intent, sent, approval, recalled } = self;
-        let payload = json!({ "turn": turn, "tool": tool, "call_id": call_id, "duration_ms": duration_ms });
+        let Self {
+            submodule,
+            turn,
+            tool,
+            call_id,
+            duration_ms,
+            came,
+            intent,
+            sent,
+            approval,
+            recalled,
+        } = self;
+        let payload =
+            json!({ "turn": turn, "tool": tool, "call_id": call_id, "duration_ms": duration_ms });
         let tags = tags([tag::RESULT, &format!("tool:{tool}")]);
         let draft = Draft::new(thread, Source::Tool, Modality::Text, tags, payload)
             .tagged(submodule.map(|submodule| format!("submodule:{submodule}")));
@@ -368,21 +478,38 @@ impl<'a> Outcome<'a> {
 impl<'a> Reply<'a> {
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
         let (call_id, text) = (raw.said("call_id"), raw.said("text"));
-        Some(Self { turn: raw.turn()?, call_id, text, is_partial: raw.has(tag::PARTIAL) })
+        Some(Self {
+            turn: raw.turn()?,
+            call_id,
+            text,
+            is_partial: raw.has(tag::PARTIAL),
+        })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { turn, call_id, text, is_partial } = self;
+        let Self {
+            turn,
+            call_id,
+            text,
+            is_partial,
+        } = self;
         let payload = json!({ "text": text, "turn": turn, "call_id": call_id, "tool": "reply" });
         let tags = tags([tag::RESPONSE, tag::RESULT, "tool:reply"]);
-        Draft::new(thread, Source::Tool, Modality::Text, tags, payload).tagged(is_partial.then_some(tag::PARTIAL))
+        Draft::new(thread, Source::Tool, Modality::Text, tags, payload)
+            .tagged(is_partial.then_some(tag::PARTIAL))
     }
 }
 
 impl Draft {
     /// The answer of a mission, which no tool call gave: its thread's only turn says it.
     pub fn answered(thread: &ThreadId, text: &str) -> Self {
-        Reply { turn: 1, call_id: "answer", text, is_partial: false }.encode(thread)
+        Reply {
+            turn: 1,
+            call_id: "answer",
+            text,
+            is_partial: false,
+        }
+        .encode(thread)
     }
 }
 
@@ -446,18 +573,30 @@ impl<'a> Family<'a> for Action<'a> {
     }
 
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
-        let call =
-            [Piece::Word("call "), Piece::Name(self.tool.into()), Piece::Word(" "), Piece::Name(self.call_id.into())];
+        let call = [
+            Piece::Word("call "),
+            Piece::Name(self.tool.into()),
+            Piece::Word(" "),
+            Piece::Name(self.call_id.into()),
+        ];
         call.into_iter().chain(made_by(self.submodule())).collect()
     }
 
     // What a reply says stands in the reply's own entry.
     fn content(&self) -> Option<String> {
-        Some(if self.tool == "reply" { String::new() } else { self.arguments.to_string() })
+        Some(if self.tool == "reply" {
+            String::new()
+        } else {
+            self.arguments.to_string()
+        })
     }
 
     fn label(&self) -> Option<String> {
-        Some(format!("{} → {}", self.submodule().unwrap_or("decision"), self.tool))
+        Some(format!(
+            "{} → {}",
+            self.submodule().unwrap_or("decision"),
+            self.tool
+        ))
     }
 }
 
@@ -502,10 +641,17 @@ impl<'a> Family<'a> for Outcome<'a> {
     }
 
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
-        let call =
-            [Piece::Word("result "), Piece::Name(self.tool.into()), Piece::Word(" "), Piece::Name(self.call_id.into())];
+        let call = [
+            Piece::Word("result "),
+            Piece::Name(self.tool.into()),
+            Piece::Word(" "),
+            Piece::Name(self.call_id.into()),
+        ];
         let failed = self.is_failure().then_some(Piece::Word(" failed"));
-        call.into_iter().chain(failed).chain(made_by(self.submodule)).collect()
+        call.into_iter()
+            .chain(failed)
+            .chain(made_by(self.submodule))
+            .collect()
     }
 
     fn label(&self) -> Option<String> {
@@ -542,7 +688,11 @@ impl<'a> Family<'a> for Reply<'a> {
     }
 
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
-        vec![Piece::Word(if self.is_partial { "reply (cut off)" } else { "reply" })]
+        vec![Piece::Word(if self.is_partial {
+            "reply (cut off)"
+        } else {
+            "reply"
+        })]
     }
 
     fn label(&self) -> Option<String> {
@@ -552,15 +702,29 @@ impl<'a> Family<'a> for Reply<'a> {
 
 /// Who sees what a submodule, or the decision, does.
 fn seen_of(submodule: Option<&str>) -> Visibility {
-    if submodule.is_some() { Visibility::Submodule } else { Visibility::Heard }
+    if submodule.is_some() {
+        Visibility::Submodule
+    } else {
+        Visibility::Heard
+    }
 }
 
 fn role_of(submodule: Option<&str>) -> Role {
-    if submodule.is_some() { Role::Submodule } else { Role::Decision }
+    if submodule.is_some() {
+        Role::Submodule
+    } else {
+        Role::Decision
+    }
 }
 
 fn made_by(submodule: Option<&str>) -> impl Iterator<Item = Piece<'_>> {
-    let pieces = submodule.map(|name| [Piece::Word(" (voice "), Piece::Name(name.into()), Piece::Word(")")]);
+    let pieces = submodule.map(|name| {
+        [
+            Piece::Word(" (voice "),
+            Piece::Name(name.into()),
+            Piece::Word(")"),
+        ]
+    });
     pieces.into_iter().flatten()
 }
 
@@ -583,7 +747,12 @@ impl<'a> Call<'a> {
             Who::Submodule(name) => Some(name.as_str()),
             _ => None,
         };
-        let Self { turn, tool, call_id, .. } = *self;
+        let Self {
+            turn,
+            tool,
+            call_id,
+            ..
+        } = *self;
         Outcome {
             submodule,
             turn,
@@ -601,18 +770,40 @@ impl<'a> Call<'a> {
 
 impl Draft {
     /// A tool call of the decision or a submodule, as it is about to run.
-    pub fn action(thread: &ThreadId, turn: u64, by: &Who, tool: &str, call_id: &str, arguments: &Value) -> Self {
-        Action { by: by.by(), turn, tool, call_id, arguments, written: None }.encode(thread)
+    pub fn action(
+        thread: &ThreadId,
+        turn: u64,
+        by: &Who,
+        tool: &str,
+        call_id: &str,
+        arguments: &Value,
+    ) -> Self {
+        Action {
+            by: by.by(),
+            turn,
+            tool,
+            call_id,
+            arguments,
+            written: None,
+        }
+        .encode(thread)
     }
 
     /// What a tool call came back with.
     pub fn result(thread: &ThreadId, call: &Call<'_>, output: Value, duration_ms: u64) -> Self {
-        call.came(Came::Output(Cow::Owned(output)), duration_ms).encode(thread)
+        call.came(Came::Output(Cow::Owned(output)), duration_ms)
+            .encode(thread)
     }
 
     /// What a tool call failed with: its result, tagged as a failure.
-    pub fn result_failed(thread: &ThreadId, call: &Call<'_>, failure: &Failure, duration_ms: u64) -> Self {
-        call.came(Came::Failed(failure.into()), duration_ms).encode(thread)
+    pub fn result_failed(
+        thread: &ThreadId,
+        call: &Call<'_>,
+        failure: &Failure,
+        duration_ms: u64,
+    ) -> Self {
+        call.came(Came::Failed(failure.into()), duration_ms)
+            .encode(thread)
     }
 
     /// The same result, of a call that ran by this approval.
@@ -623,7 +814,13 @@ impl Draft {
 
     /// A reply to the user: the result of the tool `reply`. `partial` when it was cut off.
     pub fn reply(thread: &ThreadId, turn: u64, call_id: &str, text: &str, partial: bool) -> Self {
-        Reply { turn, call_id, text, is_partial: partial }.encode(thread)
+        Reply {
+            turn,
+            call_id,
+            text,
+            is_partial: partial,
+        }
+        .encode(thread)
     }
 
     /// The record of one model call: from it, the call can be rebuilt.
@@ -638,9 +835,24 @@ impl Draft {
 
 /// One of each, for the documents and the tests.
 pub(super) fn examples(thread: &ThreadId, submodule: &Who, failure: &Failure) -> Vec<Draft> {
-    let call = Call { turn: 7, by: &Who::Decision, tool: "send", call_id: "c7.0.0" };
-    let own = Call { turn: 7, by: submodule, tool: "state_search", call_id: "critic-7.0.0" };
-    let found = Call { turn: 7, by: &Who::Decision, tool: "recall", call_id: "c7.0.2" };
+    let call = Call {
+        turn: 7,
+        by: &Who::Decision,
+        tool: "send",
+        call_id: "c7.0.0",
+    };
+    let own = Call {
+        turn: 7,
+        by: submodule,
+        tool: "state_search",
+        call_id: "critic-7.0.0",
+    };
+    let found = Call {
+        turn: 7,
+        by: &Who::Decision,
+        tool: "recall",
+        call_id: "c7.0.2",
+    };
     let arguments = json!({ "to": "bob", "text": "hi" });
     let record = json!({
         "purpose": "decide", "round": 0, "outcome": "answered", "model": "offline", "last": true, "root": 41,
@@ -648,7 +860,11 @@ pub(super) fn examples(thread: &ThreadId, submodule: &Who, failure: &Failure) ->
         "calls": [{ "id": "c7.0.0", "tool": "send", "back": true }],
     });
     let intent = json!({ "act": "go_on" });
-    let intending = Outcome { intent: Some(&intent), sent: 1, ..call.came(Came::Output(Cow::Owned("sent".into())), 3) };
+    let intending = Outcome {
+        intent: Some(&intent),
+        sent: 1,
+        ..call.came(Came::Output(Cow::Owned("sent".into())), 3)
+    };
     let written = Action {
         by: By::Decision,
         turn: 7,
@@ -660,7 +876,14 @@ pub(super) fn examples(thread: &ThreadId, submodule: &Who, failure: &Failure) ->
     vec![
         Draft::call_record(thread, 7, &Who::Decision, record),
         Draft::action(thread, 7, &Who::Decision, "send", "c7.0.0", &arguments),
-        Draft::action(thread, 7, submodule, "state_search", "critic-7.0.0", &json!({ "query": "price" })),
+        Draft::action(
+            thread,
+            7,
+            submodule,
+            "state_search",
+            "critic-7.0.0",
+            &json!({ "query": "price" }),
+        ),
         written.encode(thread),
         Draft::result(thread, &call, json!({ "sent": ["main.bob"] }), 3),
         Draft::result(thread, &own, json!([]), 1),
@@ -668,7 +891,8 @@ pub(super) fn examples(thread: &ThreadId, submodule: &Who, failure: &Failure) ->
             .returning(&["0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b".to_owned()]),
         intending.encode(thread),
         Draft::result_failed(thread, &call, failure, 3),
-        Draft::result_failed(thread, &call, failure, 3).of_approval("0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b"),
+        Draft::result_failed(thread, &call, failure, 3)
+            .of_approval("0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b"),
         Draft::reply(thread, 7, "c7.0.1", "It costs 12.", false),
         Draft::reply(thread, 7, "c7.0.1", "It costs", true),
     ]

@@ -39,12 +39,21 @@ pub(super) const CORRECTED: Spec = Spec {
 
 impl Corrected {
     pub(super) fn decode(raw: Raw<'_>) -> Option<Self> {
-        Correction::deserialize(raw.get("correction")?).ok().map(Self)
+        Correction::deserialize(raw.get("correction")?)
+            .ok()
+            .map(Self)
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
         let Self(correction) = self;
-        let Correction { statement, says, status, since, was_held, .. } = &correction;
+        let Correction {
+            statement,
+            says,
+            status,
+            since,
+            was_held,
+            ..
+        } = &correction;
         let (word, says) = (status.as_str(), Value::from(says.as_str()));
         let text = match (status.has_fallen(), was_held) {
             (true, true) => format!("no longer held since #{since} ({word}): {says}"),
@@ -86,15 +95,24 @@ impl<'a> Family<'a> for Corrected {
 impl Draft {
     /// Tells a thread what became of a statement; stored once, by its id.
     pub fn corrected(thread: &ThreadId, correction: Correction) -> Self {
-        let Correction { statement, since, .. } = &correction;
+        let Correction {
+            statement, since, ..
+        } = &correction;
         let id = id::about(&format!("{statement} since {since} told in {thread}"));
         Corrected(correction).encode(thread).with_id(id)
     }
 
     /// The same once more, as it came from further events, or these returned it: stored once for the same events.
     pub fn corrected_further(thread: &ThreadId, correction: Correction) -> Self {
-        let Correction { statement, since, of, .. } = &correction;
-        let id = id::about(&format!("{statement} since {since} told in {thread} of {of:?}"));
+        let Correction {
+            statement,
+            since,
+            of,
+            ..
+        } = &correction;
+        let id = id::about(&format!(
+            "{statement} since {since} told in {thread} of {of:?}"
+        ));
         Corrected(correction).encode(thread).with_id(id)
     }
 }
@@ -109,7 +127,17 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         was_held: true,
         of: vec![42, 61],
     };
-    let never = Correction { status: Status::Falsified, was_held: false, ..fallen.clone() };
-    let again = Correction { status: Status::Surviving, since: 120, ..fallen.clone() };
-    [fallen, never, again].map(|correction| Corrected(correction).encode(thread)).into()
+    let never = Correction {
+        status: Status::Falsified,
+        was_held: false,
+        ..fallen.clone()
+    };
+    let again = Correction {
+        status: Status::Surviving,
+        since: 120,
+        ..fallen.clone()
+    };
+    [fallen, never, again]
+        .map(|correction| Corrected(correction).encode(thread))
+        .into()
 }

@@ -38,7 +38,11 @@ pub(super) const MERGED: Spec = Spec {
         NAMES,
         REASON,
         BY,
-        ("statement", "string | null", "the statement that says so; when it falls, the merge is undone"),
+        (
+            "statement",
+            "string | null",
+            "the statement that says so; when it falls, the merge is undone",
+        ),
     ],
     open: false,
 };
@@ -46,7 +50,13 @@ pub(super) const UNMERGED: Spec = Spec {
     name: "entity-unmerged",
     about: "A merge does not stand any more: its names are one only where another one says so.",
     tags: &["entity", "unmerged"],
-    members: &[TEXT, ("merge", "string", "the event that made it"), NAMES, REASON, BY],
+    members: &[
+        TEXT,
+        ("merge", "string", "the event that made it"),
+        NAMES,
+        REASON,
+        BY,
+    ],
     open: false,
 };
 
@@ -61,21 +71,54 @@ impl EntityFact {
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let source = |by: &Option<String>| if by.is_some() { From::User } else { From::Internal };
-        match self {
-            Self::Merged(Merge { names, reason, by, statement }) => {
-                let text = format!("{} are one: {reason}", names.join(" and "));
-                let tagged = statement.as_ref().map(|id| format!("{}:{id}", super::statement::TAG));
-                let from = source(&by);
-                let payload =
-                    json!({ "text": text, "names": names, "reason": reason, "by": by, "statement": statement });
-                Draft::new(thread, from, Modality::State, tags([TAG, "merged"]), payload).tagged(tagged)
+        let source = |by: &Option<String>| {
+            if by.is_some() {
+                From::User
+            } else {
+                From::Internal
             }
-            Self::Unmerged(Unmerge { merge, names, reason, by }) => {
-                let text = format!("{} are not one by this any more: {reason}", names.join(" and "));
+        };
+        match self {
+            Self::Merged(Merge {
+                names,
+                reason,
+                by,
+                statement,
+            }) => {
+                let text = format!("{} are one: {reason}", names.join(" and "));
+                let tagged = statement
+                    .as_ref()
+                    .map(|id| format!("{}:{id}", super::statement::TAG));
+                let from = source(&by);
+                let payload = json!({ "text": text, "names": names, "reason": reason, "by": by, "statement": statement });
+                Draft::new(
+                    thread,
+                    from,
+                    Modality::State,
+                    tags([TAG, "merged"]),
+                    payload,
+                )
+                .tagged(tagged)
+            }
+            Self::Unmerged(Unmerge {
+                merge,
+                names,
+                reason,
+                by,
+            }) => {
+                let text = format!(
+                    "{} are not one by this any more: {reason}",
+                    names.join(" and ")
+                );
                 let from = source(&by);
                 let payload = json!({ "text": text, "merge": merge, "names": names, "reason": reason, "by": by });
-                Draft::new(thread, from, Modality::State, tags([TAG, "unmerged"]), payload)
+                Draft::new(
+                    thread,
+                    from,
+                    Modality::State,
+                    tags([TAG, "unmerged"]),
+                    payload,
+                )
             }
         }
     }
@@ -128,11 +171,25 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
     let by = Some("ann".to_owned());
     let statement = Some("0193b6c2-7c2e-7aaa-8000-0123456789ab".to_owned());
     let reason = "Alma Reyes is also called Alma Reyes Soto".to_owned();
-    let of_rule = Merge { names: names(), reason, by: None, statement };
-    let of_operator =
-        Merge { names: names(), reason: "one person, says the register".into(), by: by.clone(), statement: None };
+    let of_rule = Merge {
+        names: names(),
+        reason,
+        by: None,
+        statement,
+    };
+    let of_operator = Merge {
+        names: names(),
+        reason: "one person, says the register".into(),
+        by: by.clone(),
+        statement: None,
+    };
     let merge = "0193b6c2-7c2e-7aaa-8000-0123456789ac".to_owned();
-    let undone = Unmerge { merge, names: names(), reason: "two people, says the register".into(), by };
+    let undone = Unmerge {
+        merge,
+        names: names(),
+        reason: "two people, says the register".into(),
+        by,
+    };
     [of_rule, of_operator]
         .map(EntityFact::Merged)
         .into_iter()

@@ -56,10 +56,17 @@ pub struct ClientFailed<'a> {
     pub detail: &'a Value,
 }
 
-const KIND: (&str, &str, &str) =
-    ("kind", "string", "timeout, model, tool, interpreter, budget, outcome_unknown, node, store, internal or client");
+const KIND: (&str, &str, &str) = (
+    "kind",
+    "string",
+    "timeout, model, tool, interpreter, budget, outcome_unknown, node, store, internal or client",
+);
 const RETRYABLE: (&str, &str, &str) = ("retryable", "boolean", "the same thing may succeed later");
-const DETAIL: (&str, &str, &str) = ("detail", "unknown", "further facts, such as `key`: the setting that limits it");
+const DETAIL: (&str, &str, &str) = (
+    "detail",
+    "unknown",
+    "further facts, such as `key`: the setting that limits it",
+);
 
 pub(super) const FAILURE: Spec = Spec {
     name: "failure",
@@ -72,7 +79,14 @@ pub(super) const FAILURE: Spec = Spec {
         "follow-up?",
         "late?",
     ],
-    members: &[TEXT, KIND, RETRYABLE, DETAIL, TURN_MAYBE, ("run?", "string", "the run of a pipeline that it ends")],
+    members: &[
+        TEXT,
+        KIND,
+        RETRYABLE,
+        DETAIL,
+        TURN_MAYBE,
+        ("run?", "string", "the run of a pipeline that it ends"),
+    ],
     open: false,
 };
 pub(super) const NODE_FAILED: Spec = Spec {
@@ -100,8 +114,18 @@ pub(super) const CLIENT: Spec = Spec {
 
 impl<'a> From<&'a Failure> for Problem<'a> {
     fn from(failure: &'a Failure) -> Self {
-        let Failure { kind, text, retryable, detail } = failure;
-        Self { kind: kind.as_str(), text, retryable: *retryable, detail: Cow::Borrowed(detail) }
+        let Failure {
+            kind,
+            text,
+            retryable,
+            detail,
+        } = failure;
+        Self {
+            kind: kind.as_str(),
+            text,
+            retryable: *retryable,
+            detail: Cow::Borrowed(detail),
+        }
     }
 }
 
@@ -113,7 +137,9 @@ impl<'a> Problem<'a> {
         Self {
             kind: raw.said("kind"),
             text: raw.said("text"),
-            retryable: member("retryable").and_then(Value::as_bool).unwrap_or(false),
+            retryable: member("retryable")
+                .and_then(Value::as_bool)
+                .unwrap_or(false),
             detail: member("detail").map_or(Cow::Owned(Value::Null), Cow::Borrowed),
         }
     }
@@ -129,7 +155,16 @@ impl<'a> Failed<'a> {
     pub(super) fn of(who: By<'a>, failure: &'a Failure) -> Self {
         let problem = failure.into();
         let (turn, run, node) = (None, None, None);
-        Self { who, problem, turn, is_unreadable: false, is_late: false, is_follow_up: false, run, node }
+        Self {
+            who,
+            problem,
+            turn,
+            is_unreadable: false,
+            is_late: false,
+            is_follow_up: false,
+            run,
+            node,
+        }
     }
 
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
@@ -141,7 +176,9 @@ impl<'a> Failed<'a> {
                 kind: raw.text("kind")?,
                 text: raw.said("text"),
                 retryable: raw.is("retryable"),
-                detail: raw.get("detail").map_or(Cow::Owned(Value::Null), Cow::Borrowed),
+                detail: raw
+                    .get("detail")
+                    .map_or(Cow::Owned(Value::Null), Cow::Borrowed),
             },
             turn: raw.turn(),
             is_unreadable: raw.has(tag::UNREADABLE),
@@ -153,23 +190,45 @@ impl<'a> Failed<'a> {
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { who, problem, turn, is_unreadable, is_late, is_follow_up, run, node } = self;
+        let Self {
+            who,
+            problem,
+            turn,
+            is_unreadable,
+            is_late,
+            is_follow_up,
+            run,
+            node,
+        } = self;
         let tags = tags([tag::FAILURE, problem.kind, &who.to_string()]);
-        Draft::new(thread, Source::System, Modality::Text, tags, problem.to_value())
-            .tagged(is_unreadable.then_some(tag::UNREADABLE))
-            .tagged(is_follow_up.then_some(tag::FOLLOW_UP))
-            .tagged(is_late.then_some(tag::LATE))
-            .tagged(node.map_or(&[][..], |_| &[tag::NODE, tag::FAILED]).iter().copied())
-            .payload_some("turn", turn)
-            .payload_some("run", run)
-            .payload_some("node", node.map(|(node, _)| node))
-            .payload_some("place", node.map(|(_, place)| place))
+        Draft::new(
+            thread,
+            Source::System,
+            Modality::Text,
+            tags,
+            problem.to_value(),
+        )
+        .tagged(is_unreadable.then_some(tag::UNREADABLE))
+        .tagged(is_follow_up.then_some(tag::FOLLOW_UP))
+        .tagged(is_late.then_some(tag::LATE))
+        .tagged(
+            node.map_or(&[][..], |_| &[tag::NODE, tag::FAILED])
+                .iter()
+                .copied(),
+        )
+        .payload_some("turn", turn)
+        .payload_some("run", run)
+        .payload_some("node", node.map(|(node, _)| node))
+        .payload_some("place", node.map(|(_, place)| place))
     }
 }
 
 impl<'a> ClientFailed<'a> {
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        Some(Self { text: raw.said("text"), detail: raw.get("detail").unwrap_or(&Value::Null) })
+        Some(Self {
+            text: raw.said("text"),
+            detail: raw.get("detail").unwrap_or(&Value::Null),
+        })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
@@ -181,11 +240,19 @@ impl<'a> ClientFailed<'a> {
 
 impl<'a> Family<'a> for Failed<'a> {
     fn kind(&self) -> Option<Kind> {
-        Some(if self.node.is_some() { Kind::NodeFailed } else { Kind::Failure })
+        Some(if self.node.is_some() {
+            Kind::NodeFailed
+        } else {
+            Kind::Failure
+        })
     }
 
     fn visibility(&self) -> Visibility {
-        if self.submodule().is_some() { Visibility::Submodule } else { Visibility::Heard }
+        if self.submodule().is_some() {
+            Visibility::Submodule
+        } else {
+            Visibility::Heard
+        }
     }
 
     fn wakes(&self) -> bool {
@@ -258,12 +325,20 @@ fn named_by_tags(raw: Raw<'_>) -> Byline<'_> {
 impl Draft {
     /// A failure, in the thread it concerns.
     pub fn failure(thread: &ThreadId, turn: Option<u64>, who: &Who, failure: &Failure) -> Self {
-        Failed { turn, ..Failed::of(who.by(), failure) }.encode(thread)
+        Failed {
+            turn,
+            ..Failed::of(who.by(), failure)
+        }
+        .encode(thread)
     }
 
     /// A client frame that was refused, or a client that was lost: for readers who look for it.
     pub fn client_failure(thread: &ThreadId, what: &str, detail: Value) -> Self {
-        ClientFailed { text: what, detail: &detail }.encode(thread)
+        ClientFailed {
+            text: what,
+            detail: &detail,
+        }
+        .encode(thread)
     }
 }
 
@@ -276,10 +351,15 @@ pub(super) fn examples(thread: &ThreadId, submodule: &Who, failure: &Failure) ->
     };
     vec![
         Draft::failure(thread, Some(7), &Who::Decision, failure),
-        Draft::failure(thread, Some(7), submodule, failure).when(crate::event::draft::When::FollowUp),
+        Draft::failure(thread, Some(7), submodule, failure)
+            .when(crate::event::draft::When::FollowUp),
         Draft::failure(thread, Some(7), submodule, failure).when(crate::event::draft::When::Late),
         Draft::failure(thread, None, &Who::Core, failure).unreadable(),
         node.encode(thread),
-        Draft::client_failure(thread, "a frame was refused", json!({ "reason": "invalid" })),
+        Draft::client_failure(
+            thread,
+            "a frame was refused",
+            json!({ "reason": "invalid" }),
+        ),
     ]
 }

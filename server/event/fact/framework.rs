@@ -78,10 +78,15 @@ pub(super) const CAME: Spec = Spec {
 impl<'a> FrameworkFact<'a> {
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
         let what = match raw.tags.get(1)?.as_str() {
-            "chosen" => Said::Chosen { reason: raw.text("reason")? },
+            "chosen" => Said::Chosen {
+                reason: raw.text("reason")?,
+            },
             "outcome" => {
                 let tally = serde_json::from_value(raw.get("tally")?.clone()).ok()?;
-                Said::Came { worked: raw.get("worked")?.as_bool()?, tally }
+                Said::Came {
+                    worked: raw.get("worked")?.as_bool()?,
+                    tally,
+                }
             }
             _ => return None,
         };
@@ -94,22 +99,37 @@ impl<'a> FrameworkFact<'a> {
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { framework, with, task, what } = self;
+        let Self {
+            framework,
+            with,
+            task,
+            what,
+        } = self;
         let way = if with { "with" } else { "without" };
         let (word, mut payload) = match what {
-            Said::Chosen { reason } => {
-                ("chosen", json!({ "text": format!("{way} the framework {framework}: {reason}"), "reason": reason }))
-            }
+            Said::Chosen { reason } => (
+                "chosen",
+                json!({ "text": format!("{way} the framework {framework}: {reason}"), "reason": reason }),
+            ),
             Said::Came { worked, tally } => {
                 let came = if worked { "worked" } else { "did not work" };
                 let text = format!("{way} the framework {framework} a task {came}");
-                ("outcome", json!({ "text": text, "worked": worked, "tally": tally }))
+                (
+                    "outcome",
+                    json!({ "text": text, "worked": worked, "tally": tally }),
+                )
             }
         };
         payload["framework"] = framework.into();
         payload["with"] = with.into();
         payload["task"] = task.into();
-        let draft = Draft::new(thread, Source::Internal, Modality::State, tags([TAG, word]), payload);
+        let draft = Draft::new(
+            thread,
+            Source::Internal,
+            Modality::State,
+            tags([TAG, word]),
+            payload,
+        );
         draft.tagged([format!("{TAG}:{framework}")])
     }
 }
@@ -145,8 +165,20 @@ impl<'a> Family<'a> for FrameworkFact<'a> {
 
 impl Draft {
     /// A framework was chosen for a task of this thread, or was not to compare, for this reason.
-    pub fn framework_chosen(thread: &ThreadId, framework: &str, with: bool, task: &str, reason: &str) -> Self {
-        FrameworkFact { framework, with, task, what: Said::Chosen { reason } }.encode(thread)
+    pub fn framework_chosen(
+        thread: &ThreadId,
+        framework: &str,
+        with: bool,
+        task: &str,
+        reason: &str,
+    ) -> Self {
+        FrameworkFact {
+            framework,
+            with,
+            task,
+            what: Said::Chosen { reason },
+        }
+        .encode(thread)
     }
 
     /// What came of a task of this thread, with a framework or without it; `tally` with this one.
@@ -157,13 +189,22 @@ impl Draft {
         task: &str,
         tally: Tally,
     ) -> Self {
-        FrameworkFact { framework, with, task, what: Said::Came { worked, tally } }.encode(thread)
+        FrameworkFact {
+            framework,
+            with,
+            task,
+            what: Said::Came { worked, tally },
+        }
+        .encode(thread)
     }
 }
 
 /// One of each, for the documents and the tests.
 pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
-    let (id, task) = ("0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b", "put the appointments of a week in order");
+    let (id, task) = (
+        "0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b",
+        "put the appointments of a week in order",
+    );
     let tally = Tally::default().and(false, false).and(true, true);
     vec![
         Draft::framework_chosen(thread, id, true, task, "it is the better way"),

@@ -61,10 +61,20 @@ pub struct Trigger<'a> {
 pub(super) const INPUT: Spec = Spec {
     name: "input",
     about: "A client said something, or perceived something: one event a part, and the last part wakes the thread.",
-    tags: &["input", "type:message|type:sensory", "part?", "answer?", "overrules?"],
+    tags: &[
+        "input",
+        "type:message|type:sensory",
+        "part?",
+        "answer?",
+        "overrules?",
+    ],
     members: &[
         ("text?", "string", "the words, if it has words"),
-        ("blob?", "string", "SHA-256 of an image's or sound's bytes: GET /blobs/{blob}"),
+        (
+            "blob?",
+            "string",
+            "SHA-256 of an image's or sound's bytes: GET /blobs/{blob}",
+        ),
         ("mime?", "string", "its media type"),
         ("bytes?", "number", "its size"),
         ("user?", "string", "who sent it, when known"),
@@ -76,7 +86,12 @@ pub(super) const INPUT: Spec = Spec {
 pub(super) const TRIGGER: Spec = Spec {
     name: "trigger",
     about: "Something outside has happened that has a name. The payload is the caller's.",
-    tags: &["input", "type:trigger", "trigger:<name>", "schedule:<name>?"],
+    tags: &[
+        "input",
+        "type:trigger",
+        "trigger:<name>",
+        "schedule:<name>?",
+    ],
     members: &[
         TEXT,
         ("user?", "string", "who sent it, when known"),
@@ -101,12 +116,23 @@ impl<'a> Input<'a> {
             Modality::Text => Content::Text(raw.said("text")),
             Modality::Image | Modality::Audio => {
                 let (blob, mime) = (raw.text("blob")?, raw.text("mime")?);
-                Content::Media { modality, blob, mime, bytes: raw.count("bytes").unwrap_or(0) }
+                Content::Media {
+                    modality,
+                    blob,
+                    mime,
+                    bytes: raw.count("bytes").unwrap_or(0),
+                }
             }
             Modality::State => return None,
         };
         let answers = raw.text("question_id").filter(|_| raw.has(tag::ANSWER));
-        Some(Self { kind, is_part: raw.has(tag::PART), user: raw.text("user"), answers, content })
+        Some(Self {
+            kind,
+            is_part: raw.has(tag::PART),
+            user: raw.text("user"),
+            answers,
+            content,
+        })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
@@ -116,27 +142,55 @@ impl<'a> Input<'a> {
         };
         let (modality, payload) = match self.content {
             Content::Text(text) => (Modality::Text, json!({ "text": text })),
-            Content::Media { modality, blob, mime, bytes } => {
-                (modality, json!({ "blob": blob, "mime": mime, "bytes": bytes }))
-            }
+            Content::Media {
+                modality,
+                blob,
+                mime,
+                bytes,
+            } => (
+                modality,
+                json!({ "blob": blob, "mime": mime, "bytes": bytes }),
+            ),
         };
-        let draft = Draft::new(thread, Source::User, modality, tags([tag::INPUT, kind]), payload);
+        let draft = Draft::new(
+            thread,
+            Source::User,
+            modality,
+            tags([tag::INPUT, kind]),
+            payload,
+        );
         let answers = self.answers.is_some();
-        let draft = draft.payload_some("user", self.user).tagged(self.is_part.then_some(tag::PART));
+        let draft = draft
+            .payload_some("user", self.user)
+            .tagged(self.is_part.then_some(tag::PART));
         let draft = draft.payload_some("question_id", self.answers);
-        if answers { draft.tagged([tag::ANSWER, tag::OVERRULES]) } else { draft }
+        if answers {
+            draft.tagged([tag::ANSWER, tag::OVERRULES])
+        } else {
+            draft
+        }
     }
 }
 
 impl<'a> Trigger<'a> {
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
         let schedule = raw.value("schedule:");
-        Some(Self { name: raw.value("trigger:")?, payload: raw.payload, schedule })
+        Some(Self {
+            name: raw.value("trigger:")?,
+            payload: raw.payload,
+            schedule,
+        })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
         let payload = self.payload.clone().into();
-        let draft = Draft::new(thread, Source::System, Modality::Text, trigger_tags(self.name), payload);
+        let draft = Draft::new(
+            thread,
+            Source::System,
+            Modality::Text,
+            trigger_tags(self.name),
+            payload,
+        );
         draft.tagged(self.schedule.map(|name| format!("schedule:{name}")))
     }
 
@@ -212,7 +266,10 @@ pub(super) fn byline(kind: InputKind, user: Option<&str>) -> Byline<'_> {
         Some("senses") => Piece::Quoted(user),
         _ => Piece::Name(user.into()),
     });
-    let name = name.map(|name| [Piece::Word(" "), name]).into_iter().flatten();
+    let name = name
+        .map(|name| [Piece::Word(" "), name])
+        .into_iter()
+        .flatten();
     std::iter::once(Piece::Word(word)).chain(name).collect()
 }
 
@@ -247,8 +304,14 @@ impl<'a> Family<'a> for Trigger<'a> {
 
     fn content(&self) -> Option<String> {
         let rest = self.payload.iter().filter(|(key, _)| *key != "text");
-        let rest: Map<_, _> = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
-        let text = self.payload.get("text").and_then(Value::as_str).unwrap_or_default();
+        let rest: Map<_, _> = rest
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        let text = self
+            .payload
+            .get("text")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         (!rest.is_empty()).then(|| format!("{text} {}", Value::Object(rest)))
     }
 
@@ -260,18 +323,44 @@ impl<'a> Family<'a> for Trigger<'a> {
 impl Draft {
     /// A client's input as events: one a part, in order; the last one carries the given id and wakes the thread,
     /// earlier ones are tagged `part` and have ids derived from it, so that a retry is recognised as a whole.
-    pub fn input(thread: &ThreadId, kind: InputKind, parts: Vec<Part>, user: Option<&str>, last_id: Uuid) -> Vec<Self> {
+    pub fn input(
+        thread: &ThreadId,
+        kind: InputKind,
+        parts: Vec<Part>,
+        user: Option<&str>,
+        last_id: Uuid,
+    ) -> Vec<Self> {
         let last = parts.len().saturating_sub(1);
         let part = |(index, part): (usize, &Part)| {
             let content = match part {
                 Part::Text(text) => Content::Text(text),
-                Part::Media { modality, blob, mime, bytes } => {
-                    Content::Media { modality: *modality, blob, mime, bytes: *bytes }
-                }
+                Part::Media {
+                    modality,
+                    blob,
+                    mime,
+                    bytes,
+                } => Content::Media {
+                    modality: *modality,
+                    blob,
+                    mime,
+                    bytes: *bytes,
+                },
             };
             let is_part = index != last;
-            let id = if is_part { crate::words::id::part_of(last_id, index) } else { last_id };
-            Input { kind, is_part, user, answers: None, content }.encode(thread).with_id(id)
+            let id = if is_part {
+                crate::words::id::part_of(last_id, index)
+            } else {
+                last_id
+            };
+            Input {
+                kind,
+                is_part,
+                user,
+                answers: None,
+                content,
+            }
+            .encode(thread)
+            .with_id(id)
         };
         parts.iter().enumerate().map(part).collect()
     }
@@ -279,18 +368,38 @@ impl Draft {
     /// The same input, whose last part answers this question.
     #[must_use]
     pub fn answering(self, question: &str) -> Self {
-        self.payload("question_id", question).tagged([tag::ANSWER, tag::OVERRULES])
+        self.payload("question_id", question)
+            .tagged([tag::ANSWER, tag::OVERRULES])
     }
 
     /// A named trigger. `payload` is the caller's; a `text` is added where it has none.
-    pub fn trigger(thread: &ThreadId, name: &Name, mut payload: Payload, user: Option<&str>) -> Self {
-        payload.entry("text").or_insert_with(|| format!("trigger {name}").into());
-        let draft = Self::new(thread, Source::System, Modality::Text, trigger_tags(name.as_str()), payload.into());
+    pub fn trigger(
+        thread: &ThreadId,
+        name: &Name,
+        mut payload: Payload,
+        user: Option<&str>,
+    ) -> Self {
+        payload
+            .entry("text")
+            .or_insert_with(|| format!("trigger {name}").into());
+        let draft = Self::new(
+            thread,
+            Source::System,
+            Modality::Text,
+            trigger_tags(name.as_str()),
+            payload.into(),
+        );
         draft.payload_some("user", user)
     }
 
     /// The trigger of a schedule. `why` says for which due times it is.
-    pub fn scheduled(thread: &ThreadId, schedule: &Name, name: &Name, payload: Payload, why: Value) -> Self {
+    pub fn scheduled(
+        thread: &ThreadId,
+        schedule: &Name,
+        name: &Name,
+        payload: Payload,
+        why: Value,
+    ) -> Self {
         let draft = Self::trigger(thread, name, payload, None).payload(MEMBER, why);
         draft.tagged([format!("schedule:{schedule}")])
     }
@@ -299,16 +408,37 @@ impl Draft {
 /// One of each, for the documents and the tests.
 pub(super) fn examples(thread: &ThreadId, name: &Name) -> Vec<Draft> {
     let blob = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".to_owned();
-    let image = Part::Media { modality: Modality::Image, blob, mime: "image/png".into(), bytes: 68 };
+    let image = Part::Media {
+        modality: Modality::Image,
+        blob,
+        mime: "image/png".into(),
+        bytes: 68,
+    };
     let parts = vec![Part::Text("What is this?".into()), image];
     let mut drafts = Draft::input(thread, InputKind::Message, parts, Some("ada"), Uuid::nil());
     let heard = vec![Part::Text("The door opened.".into())];
-    drafts.extend(Draft::input(thread, InputKind::Sensory, heard, None, Uuid::nil()));
+    drafts.extend(Draft::input(
+        thread,
+        InputKind::Sensory,
+        heard,
+        None,
+        Uuid::nil(),
+    ));
     let answer = vec![Part::Text("Blue.".into())];
     let answer = Draft::input(thread, InputKind::Message, answer, Some("ada"), Uuid::nil());
-    drafts.extend(answer.into_iter().map(|draft| draft.answering("0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5c")));
+    drafts.extend(
+        answer
+            .into_iter()
+            .map(|draft| draft.answering("0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5c")),
+    );
     let payload = Payload::from_iter([("day".to_owned(), "Monday".into())]);
     drafts.push(Draft::trigger(thread, name, payload.clone(), Some("ada")));
-    drafts.push(Draft::scheduled(thread, name, name, payload, set::firing(name).to_value()));
+    drafts.push(Draft::scheduled(
+        thread,
+        name,
+        name,
+        payload,
+        set::firing(name).to_value(),
+    ));
     drafts
 }

@@ -18,7 +18,10 @@ impl Fact<'_> {
                 OfFramework::Came { worked: false, .. } => -2,
                 OfFramework::Chosen { .. } => 0,
             },
-            Self::Statement(StatementFact { what: Said::News(news), .. }) => match &**news {
+            Self::Statement(StatementFact {
+                what: Said::News(news),
+                ..
+            }) => match &**news {
                 News::Judged(judged) => match judged.outcome {
                     Outcome::Is(Status::Surviving) => 2,
                     Outcome::Is(Status::Falsified) => -2,

@@ -86,12 +86,23 @@ impl Answered<'_> {
     }
 }
 
-const STATEMENT: Member = ("statement?", "string", "the statement whose trial asks: the answer is a reading of it");
+const STATEMENT: Member = (
+    "statement?",
+    "string",
+    "the statement whose trial asks: the answer is a reading of it",
+);
 const PREDICTION: Member = ("prediction?", "number", "its prediction, from 0");
-const ID: Member = ("question_id", "string", "the question: the id of the event that asked it");
+const ID: Member = (
+    "question_id",
+    "string",
+    "the question: the id of the event that asked it",
+);
 const CALL: Member = ("call_id", "string", "the call that asked");
-const SERVER: Member =
-    ("server?", "string", "the server of tools that asks while it works on the call: the answer goes there");
+const SERVER: Member = (
+    "server?",
+    "string",
+    "the server of tools that asks while it works on the call: the answer goes there",
+);
 
 pub(super) const QUESTION: Spec = Spec {
     name: "user-question",
@@ -104,8 +115,16 @@ pub(super) const QUESTION: Spec = Spec {
         ID,
         CALL,
         ("choices?", "string[]", "answers to choose from"),
-        ("schema?", "object", "the JSON schema that an answer must have"),
-        ("who?", "string[]", "the names of those who may answer; without it everybody who may speak"),
+        (
+            "schema?",
+            "object",
+            "the JSON schema that an answer must have",
+        ),
+        (
+            "who?",
+            "string[]",
+            "the names of those who may answer; without it everybody who may speak",
+        ),
         ("expires_at", "string", "until when an answer is waited for"),
         SERVER,
         STATEMENT,
@@ -123,7 +142,11 @@ pub(super) const ANSWER: Spec = Spec {
         ID,
         CALL,
         ("by?", "string", "who answered, when known"),
-        ("value?", "unknown", "the answer as JSON, of a question with a schema"),
+        (
+            "value?",
+            "unknown",
+            "the answer as JSON, of a question with a schema",
+        ),
         SERVER,
         STATEMENT,
         PREDICTION,
@@ -154,24 +177,47 @@ impl<'a> Question<'a> {
     /// The event to be.
     pub fn encode(self, thread: &ThreadId) -> Draft {
         let modality = modality_of(self.trial.as_ref());
-        let Self { question, turn, call_id, text, choices, schema, who, expires, server, trial } = self;
+        let Self {
+            question,
+            turn,
+            call_id,
+            text,
+            choices,
+            schema,
+            who,
+            expires,
+            server,
+            trial,
+        } = self;
         let payload = json!({
             "text": text, "turn": turn, "question_id": question, "call_id": call_id, "expires_at": expires,
         });
-        Draft::new(thread, Source::System, modality, tags([tag::QUESTION, "user"]), payload)
-            .payload_some("choices", (!choices.is_empty()).then_some(choices))
-            .payload_some("schema", schema.cloned())
-            .payload_some("who", (!who.is_empty()).then_some(who))
-            .payload_some("server", server)
-            .payload_some("statement", trial.as_ref().map(|trial| trial.statement.clone()))
-            .payload_some("prediction", trial.map(|trial| trial.prediction))
+        Draft::new(
+            thread,
+            Source::System,
+            modality,
+            tags([tag::QUESTION, "user"]),
+            payload,
+        )
+        .payload_some("choices", (!choices.is_empty()).then_some(choices))
+        .payload_some("schema", schema.cloned())
+        .payload_some("who", (!who.is_empty()).then_some(who))
+        .payload_some("server", server)
+        .payload_some(
+            "statement",
+            trial.as_ref().map(|trial| trial.statement.clone()),
+        )
+        .payload_some("prediction", trial.map(|trial| trial.prediction))
     }
 }
 
 impl<'a> Answer<'a> {
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
         let what = match raw.tags.get(1).map(String::as_str) {
-            None | Some(tag::OVERRULES) => Answered::Given { by: raw.text("by"), value: raw.get("value") },
+            None | Some(tag::OVERRULES) => Answered::Given {
+                by: raw.text("by"),
+                value: raw.get("value"),
+            },
             Some("away") => Answered::Away,
             Some("expired") => Answered::Expired,
             Some("withdrawn") => Answered::Withdrawn,
@@ -179,23 +225,42 @@ impl<'a> Answer<'a> {
         };
         let (question, call_id) = (raw.text("question_id")?, raw.text("call_id")?);
         let (server, trial) = (raw.text("server"), trial_of(raw));
-        Some(Self { question, call_id, what, text: raw.said("text"), server, trial })
+        Some(Self {
+            question,
+            call_id,
+            what,
+            text: raw.said("text"),
+            server,
+            trial,
+        })
     }
 
     /// The event to be.
     pub fn encode(self, thread: &ThreadId) -> Draft {
         let (wakes, modality) = (self.wakes(), modality_of(self.trial.as_ref()));
-        let Self { question, call_id, what, text, server, trial } = self;
+        let Self {
+            question,
+            call_id,
+            what,
+            text,
+            server,
+            trial,
+        } = self;
         let payload = json!({ "text": text, "question_id": question, "call_id": call_id });
         let (source, by, value) = match what {
             Answered::Given { by, value } => (Source::User, by, value),
-            Answered::Away | Answered::Expired | Answered::Withdrawn => (Source::System, None, None),
+            Answered::Away | Answered::Expired | Answered::Withdrawn => {
+                (Source::System, None, None)
+            }
         };
         Draft::new(thread, source, modality, tags([tag::ANSWER]), payload)
             .payload_some("by", by)
             .payload_some("value", value.cloned())
             .payload_some("server", server)
-            .payload_some("statement", trial.as_ref().map(|trial| trial.statement.clone()))
+            .payload_some(
+                "statement",
+                trial.as_ref().map(|trial| trial.statement.clone()),
+            )
             .payload_some("prediction", trial.map(|trial| trial.prediction))
             .tagged(what.tag())
             .tagged(wakes.then_some(tag::OVERRULES))
@@ -211,17 +276,31 @@ impl Question<'_> {
 
 fn trial_of(raw: Raw<'_>) -> Option<OfTrial> {
     let statement = raw.text("statement")?.to_owned();
-    let prediction = raw.get("prediction").and_then(Value::as_u64).and_then(|at| usize::try_from(at).ok())?;
-    Some(OfTrial { statement, prediction })
+    let prediction = raw
+        .get("prediction")
+        .and_then(Value::as_u64)
+        .and_then(|at| usize::try_from(at).ok())?;
+    Some(OfTrial {
+        statement,
+        prediction,
+    })
 }
 
 /// What trials ask, models are not shown.
 fn modality_of(trial: Option<&OfTrial>) -> Modality {
-    if trial.is_some() { Modality::State } else { Modality::Text }
+    if trial.is_some() {
+        Modality::State
+    } else {
+        Modality::Text
+    }
 }
 
 fn visibility_of(trial: Option<&OfTrial>) -> Visibility {
-    if trial.is_some() { Visibility::State } else { Visibility::Heard }
+    if trial.is_some() {
+        Visibility::State
+    } else {
+        Visibility::Heard
+    }
 }
 
 impl<'a> Family<'a> for Question<'a> {
@@ -239,7 +318,11 @@ impl<'a> Family<'a> for Question<'a> {
 
     fn role(&self) -> Role {
         // What a server asks is nothing that its call came to.
-        if self.is_of_the_mind() { Role::Decision } else { Role::Aside }
+        if self.is_of_the_mind() {
+            Role::Decision
+        } else {
+            Role::Aside
+        }
     }
 
     // A message may answer the only open one.
@@ -252,11 +335,18 @@ impl<'a> Family<'a> for Question<'a> {
     }
 
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
-        vec![Piece::Word("question to the user "), Piece::Name(self.call_id.into())]
+        vec![
+            Piece::Word("question to the user "),
+            Piece::Name(self.call_id.into()),
+        ]
     }
 
     fn content(&self) -> Option<String> {
-        let choices = if self.choices.is_empty() { String::new() } else { format!(" ({})", self.choices.join(" | ")) };
+        let choices = if self.choices.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", self.choices.join(" | "))
+        };
         Some(format!("{}{choices}", self.text))
     }
 
@@ -300,10 +390,15 @@ impl<'a> Family<'a> for Answer<'a> {
 
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
         let by = match self.what {
-            Answered::Given { by: Some(by), .. } => vec![Piece::Word(" of "), Piece::Name(by.into())],
+            Answered::Given { by: Some(by), .. } => {
+                vec![Piece::Word(" of "), Piece::Name(by.into())]
+            }
             _ => Vec::new(),
         };
-        [Piece::Word("answer "), Piece::Name(self.call_id.into())].into_iter().chain(by).collect()
+        [Piece::Word("answer "), Piece::Name(self.call_id.into())]
+            .into_iter()
+            .chain(by)
+            .collect()
     }
 
     fn label(&self) -> Option<String> {
@@ -330,20 +425,71 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         server: None,
         trial: None,
     };
-    let answer = |what, text| Answer { question, call_id, what, text, server: None, trial: None }.encode(thread);
-    let trial = Some(OfTrial { statement: "0193b6c2-7c2e-7aaa-8000-0123456789ab".into(), prediction: 0 });
+    let answer = |what, text| {
+        Answer {
+            question,
+            call_id,
+            what,
+            text,
+            server: None,
+            trial: None,
+        }
+        .encode(thread)
+    };
+    let trial = Some(OfTrial {
+        statement: "0193b6c2-7c2e-7aaa-8000-0123456789ab".into(),
+        prediction: 0,
+    });
     let (what, text) = (Answered::Expired, "nobody answered in time");
-    let expired = Answer { what, text, server: None, question, call_id, trial: None };
-    let choice =
-        Question { text: "Which?", choices: vec!["red", "blue"], schema: None, who: Vec::new(), ..asked.clone() };
+    let expired = Answer {
+        what,
+        text,
+        server: None,
+        question,
+        call_id,
+        trial: None,
+    };
+    let choice = Question {
+        text: "Which?",
+        choices: vec!["red", "blue"],
+        schema: None,
+        who: Vec::new(),
+        ..asked.clone()
+    };
     vec![
         asked.clone().encode(thread),
         choice.encode(thread),
-        Question { server: Some("files"), ..asked.clone() }.encode(thread),
-        Question { trial: trial.clone(), schema: None, who: Vec::new(), ..asked.clone() }.encode(thread),
-        answer(Answered::Given { by: Some("ada"), value: Some(&value) }, "12"),
-        answer(Answered::Given { by: None, value: None }, "blue"),
-        Answer { server: Some("files"), ..expired.clone() }.encode(thread),
+        Question {
+            server: Some("files"),
+            ..asked.clone()
+        }
+        .encode(thread),
+        Question {
+            trial: trial.clone(),
+            schema: None,
+            who: Vec::new(),
+            ..asked.clone()
+        }
+        .encode(thread),
+        answer(
+            Answered::Given {
+                by: Some("ada"),
+                value: Some(&value),
+            },
+            "12",
+        ),
+        answer(
+            Answered::Given {
+                by: None,
+                value: None,
+            },
+            "blue",
+        ),
+        Answer {
+            server: Some("files"),
+            ..expired.clone()
+        }
+        .encode(thread),
         Answer { trial, ..expired }.encode(thread),
         answer(Answered::Away, "away"),
         answer(Answered::Expired, "nobody answered in time"),

@@ -36,7 +36,10 @@ pub(super) const RECALLED: Spec = Spec {
 
 /// The statements that tags say were returned.
 pub(super) fn statements(raw: Raw<'_>) -> Vec<&str> {
-    raw.tags.iter().filter_map(|tag| tag.strip_prefix(OF)).collect()
+    raw.tags
+        .iter()
+        .filter_map(|tag| tag.strip_prefix(OF))
+        .collect()
 }
 
 /// The statements that an event returned, of a recall of a turn or by the tool.
@@ -49,20 +52,37 @@ pub fn returned<'a>(fact: &Fact<'a>) -> Vec<&'a str> {
 }
 
 /// The tags that say which statements were returned.
-pub(super) fn tags_of<'a>(statements: impl IntoIterator<Item = &'a str>) -> impl Iterator<Item = String> {
-    statements.into_iter().map(|statement| format!("{OF}{statement}"))
+pub(super) fn tags_of<'a>(
+    statements: impl IntoIterator<Item = &'a str>,
+) -> impl Iterator<Item = String> {
+    statements
+        .into_iter()
+        .map(|statement| format!("{OF}{statement}"))
 }
 
 impl<'a> Recalled<'a> {
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        Some(Self { turn: raw.turn()?, text: raw.said("text"), statements: statements(raw) })
+        Some(Self {
+            turn: raw.turn()?,
+            text: raw.said("text"),
+            statements: statements(raw),
+        })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { turn, text, statements } = self;
-        let modality = if statements.is_empty() { Modality::State } else { Modality::Text };
+        let Self {
+            turn,
+            text,
+            statements,
+        } = self;
+        let modality = if statements.is_empty() {
+            Modality::State
+        } else {
+            Modality::Text
+        };
         let payload = json!({ "text": text, "turn": turn });
-        Draft::new(thread, Source::Internal, modality, tags([TAG]), payload).tagged(tags_of(statements))
+        Draft::new(thread, Source::Internal, modality, tags([TAG]), payload)
+            .tagged(tags_of(statements))
     }
 }
 
@@ -72,7 +92,11 @@ impl<'a> Family<'a> for Recalled<'a> {
     }
 
     fn visibility(&self) -> Visibility {
-        if self.statements.is_empty() { Visibility::State } else { Visibility::Heard }
+        if self.statements.is_empty() {
+            Visibility::State
+        } else {
+            Visibility::Heard
+        }
     }
 
     fn wakes(&self) -> bool {
@@ -101,8 +125,18 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
     let statements = vec!["0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b"];
     let text = "Held so far, and no news:\n- The library opens at nine.";
     vec![
-        Recalled { turn: 7, text, statements }.encode(thread),
-        Recalled { turn: 7, text: "nothing that is held is relevant", statements: Vec::new() }.encode(thread),
+        Recalled {
+            turn: 7,
+            text,
+            statements,
+        }
+        .encode(thread),
+        Recalled {
+            turn: 7,
+            text: "nothing that is held is relevant",
+            statements: Vec::new(),
+        }
+        .encode(thread),
     ]
 }
 

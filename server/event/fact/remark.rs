@@ -99,11 +99,23 @@ impl<'a> Remark<'a> {
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { submodule, turn, is_late, is_follow_up, text } = self;
+        let Self {
+            submodule,
+            turn,
+            is_late,
+            is_follow_up,
+            text,
+        } = self;
         let payload = json!({ "text": text, "turn": turn });
-        Draft::new(thread, Source::Internal, Modality::Text, tags([&format!("submodule:{submodule}")]), payload)
-            .tagged(is_follow_up.then_some(tag::FOLLOW_UP))
-            .tagged(is_late.then_some(tag::LATE))
+        Draft::new(
+            thread,
+            Source::Internal,
+            Modality::Text,
+            tags([&format!("submodule:{submodule}")]),
+            payload,
+        )
+        .tagged(is_follow_up.then_some(tag::FOLLOW_UP))
+        .tagged(is_late.then_some(tag::LATE))
     }
 }
 
@@ -116,17 +128,30 @@ impl<'a> Decided<'a> {
             Some(tag::QUESTION) => Decision::Question(raw.value("submodule:")?),
             Some(_) => return None,
         };
-        Some(Self { turn: raw.turn()?, text: raw.said("text"), what, call_id: raw.text("call_id") })
+        Some(Self {
+            turn: raw.turn()?,
+            text: raw.said("text"),
+            what,
+            call_id: raw.text("call_id"),
+        })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
         let payload = json!({ "text": self.text, "turn": self.turn });
-        let draft = Draft::new(thread, Source::Internal, Modality::Text, tags([tag::DECISION]), payload);
+        let draft = Draft::new(
+            thread,
+            Source::Internal,
+            Modality::Text,
+            tags([tag::DECISION]),
+            payload,
+        );
         let draft = match self.what {
             Decision::Said => draft,
             Decision::Thought => draft.tagged([tag::THOUGHT]),
             Decision::NoAction => draft.tagged([tag::NO_ACTION]),
-            Decision::Question(submodule) => draft.tagged([tag::QUESTION, &format!("submodule:{submodule}")]),
+            Decision::Question(submodule) => {
+                draft.tagged([tag::QUESTION, &format!("submodule:{submodule}")])
+            }
         };
         draft.payload_some("call_id", self.call_id)
     }
@@ -208,7 +233,9 @@ impl<'a> Family<'a> for Decided<'a> {
             Decision::Said => vec![Piece::Word("decision")],
             Decision::Thought => vec![Piece::Word("thought")],
             Decision::NoAction => vec![Piece::Word("no action")],
-            Decision::Question(submodule) => vec![Piece::Word("question to "), Piece::Name(submodule.into())],
+            Decision::Question(submodule) => {
+                vec![Piece::Word("question to "), Piece::Name(submodule.into())]
+            }
         }
     }
 
@@ -222,13 +249,32 @@ impl<'a> Family<'a> for Decided<'a> {
 
 impl Draft {
     /// A submodule said something.
-    pub fn submodule_said(thread: &ThreadId, turn: u64, name: &Name, when: When, text: &str) -> Self {
+    pub fn submodule_said(
+        thread: &ThreadId,
+        turn: u64,
+        name: &Name,
+        when: When,
+        text: &str,
+    ) -> Self {
         let (is_late, is_follow_up) = (when == When::Late, when == When::FollowUp);
-        Remark { submodule: name.as_str(), turn, is_late, is_follow_up, text }.encode(thread)
+        Remark {
+            submodule: name.as_str(),
+            turn,
+            is_late,
+            is_follow_up,
+            text,
+        }
+        .encode(thread)
     }
 
     fn decided(thread: &ThreadId, turn: u64, text: &str, what: Decision<'_>) -> Self {
-        Decided { turn, text, what, call_id: None }.encode(thread)
+        Decided {
+            turn,
+            text,
+            what,
+            call_id: None,
+        }
+        .encode(thread)
     }
 
     /// The decision's own words beside (or instead of) its tool calls.
@@ -248,13 +294,19 @@ impl Draft {
 
     /// A question of the decision to one submodule.
     pub fn question(thread: &ThreadId, turn: u64, submodule: &Name, question: &str) -> Self {
-        Self::decided(thread, turn, question, Decision::Question(submodule.as_str()))
+        Self::decided(
+            thread,
+            turn,
+            question,
+            Decision::Question(submodule.as_str()),
+        )
     }
 }
 
 /// One of each, for the documents and the tests.
 pub(super) fn examples(thread: &ThreadId, name: &Name) -> Vec<Draft> {
-    let late = Draft::submodule_said(thread, 7, name, When::FollowUp, "Said, and removed.").when(When::Late);
+    let late = Draft::submodule_said(thread, 7, name, When::FollowUp, "Said, and removed.")
+        .when(When::Late);
     vec![
         Draft::submodule_said(thread, 7, name, When::InTime, "The price is missing."),
         late,

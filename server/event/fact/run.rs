@@ -184,8 +184,12 @@ pub enum Slot<'a> {
 impl<'a> Slot<'a> {
     fn of(raw: Raw<'a>, member: &str) -> Option<Self> {
         let blob = raw.get(&format!("{member}_blob"));
-        let sha256 = blob.and_then(|blob| blob.get("blob")).and_then(Value::as_str);
-        let bytes = blob.and_then(|blob| blob.get("bytes")).and_then(Value::as_u64);
+        let sha256 = blob
+            .and_then(|blob| blob.get("blob"))
+            .and_then(Value::as_str);
+        let bytes = blob
+            .and_then(|blob| blob.get("bytes"))
+            .and_then(Value::as_u64);
         match sha256.zip(bytes) {
             Some((sha256, bytes)) => Some(Self::Blob { sha256, bytes }),
             None => raw.get(member).map(Self::Here),
@@ -196,7 +200,10 @@ impl<'a> Slot<'a> {
     pub fn to_held(self) -> Held {
         match self {
             Self::Here(value) => Held::Here(value.clone()),
-            Self::Blob { sha256, bytes } => Held::Blob { sha256: sha256.to_owned(), bytes },
+            Self::Blob { sha256, bytes } => Held::Blob {
+                sha256: sha256.to_owned(),
+                bytes,
+            },
         }
     }
 }
@@ -205,7 +212,10 @@ impl<'a> From<&'a Held> for Slot<'a> {
     fn from(held: &'a Held) -> Self {
         match held {
             Held::Here(value) => Self::Here(value),
-            Held::Blob { sha256, bytes } => Self::Blob { sha256, bytes: *bytes },
+            Held::Blob { sha256, bytes } => Self::Blob {
+                sha256,
+                bytes: *bytes,
+            },
         }
     }
 }
@@ -283,7 +293,11 @@ pub(super) const ENDED: Spec = Spec {
         ("outcome", "\"done\" | \"failed\" | \"cancelled\"", "how"),
         ("output?", "unknown", "what came of it"),
         ("output_blob?", "object", "the blob that has a large output"),
-        ("failure?", "object", "why it failed: kind, text, retryable, detail"),
+        (
+            "failure?",
+            "object",
+            "why it failed: kind, text, retryable, detail",
+        ),
     ],
     open: false,
 };
@@ -297,7 +311,11 @@ pub(super) const NODE_STARTED: Spec = Spec {
         PIPELINE,
         NODE_NAME,
         PLACE,
-        ("needs?", "string[]", "the places of the nodes whose values flow into it; without it none is known"),
+        (
+            "needs?",
+            "string[]",
+            "the places of the nodes whose values flow into it; without it none is known",
+        ),
         ("needs_more?", "number", "how many more there are"),
     ],
     open: false,
@@ -331,12 +349,23 @@ pub(super) const NODE_ABANDONED: Spec = Spec {
 impl<'a> RunFact<'a> {
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
         let what = match raw.tags.get(1)?.as_str() {
-            tag::STARTED => RunNews::Started { input: Slot::of(raw, "input"), user: raw.text("user") },
-            tag::RESUMED => RunNews::Resumed { time: time_in(raw.said("text")) },
-            tag::CANCEL => RunNews::Cancel { user: raw.text("user") },
-            PAUSE => RunNews::Paused { user: raw.text("user") },
+            tag::STARTED => RunNews::Started {
+                input: Slot::of(raw, "input"),
+                user: raw.text("user"),
+            },
+            tag::RESUMED => RunNews::Resumed {
+                time: time_in(raw.said("text")),
+            },
+            tag::CANCEL => RunNews::Cancel {
+                user: raw.text("user"),
+            },
+            PAUSE => RunNews::Paused {
+                user: raw.text("user"),
+            },
             PARK => RunNews::Parked,
-            CONTINUE => RunNews::Continued { user: raw.text("user") },
+            CONTINUE => RunNews::Continued {
+                user: raw.text("user"),
+            },
             tag::ENDED => RunNews::Ended {
                 outcome: raw.said("outcome"),
                 output: Slot::of(raw, "output"),
@@ -344,12 +373,21 @@ impl<'a> RunFact<'a> {
             },
             _ => return None,
         };
-        Some(Self { run: raw.said("run"), pipeline: raw.value("pipeline:")?, what })
+        Some(Self {
+            run: raw.said("run"),
+            pipeline: raw.value("pipeline:")?,
+            what,
+        })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { run, pipeline, what } = self;
-        let of_run = |source, word, text| draft(thread, source, [tag::RUN, word], (run, pipeline), text);
+        let Self {
+            run,
+            pipeline,
+            what,
+        } = self;
+        let of_run =
+            |source, word, text| draft(thread, source, [tag::RUN, word], (run, pipeline), text);
         match what {
             RunNews::Started { input, user } => {
                 let draft = of_run(Source::User, tag::STARTED, format!("{pipeline} started"));
@@ -358,22 +396,46 @@ impl<'a> RunFact<'a> {
             RunNews::Resumed { time } => of_run(
                 Source::Internal,
                 tag::RESUMED,
-                format!("{pipeline} goes on where it was (taken up again {})", counted(time, "time")),
+                format!(
+                    "{pipeline} goes on where it was (taken up again {})",
+                    counted(time, "time")
+                ),
             ),
             RunNews::Cancel { user } => {
-                let draft = of_run(Source::User, tag::CANCEL, format!("{pipeline} is to be cancelled"));
+                let draft = of_run(
+                    Source::User,
+                    tag::CANCEL,
+                    format!("{pipeline} is to be cancelled"),
+                );
                 draft.payload_some("user", user)
             }
             RunNews::Paused { user } => {
-                of_run(Source::User, PAUSE, format!("{pipeline} is to rest")).payload_some("user", user)
+                of_run(Source::User, PAUSE, format!("{pipeline} is to rest"))
+                    .payload_some("user", user)
             }
-            RunNews::Parked => of_run(Source::Internal, PARK, format!("{pipeline} waits for people")),
+            RunNews::Parked => of_run(
+                Source::Internal,
+                PARK,
+                format!("{pipeline} waits for people"),
+            ),
             RunNews::Continued { user } => {
-                of_run(Source::User, CONTINUE, format!("{pipeline} is to go on")).payload_some("user", user)
+                of_run(Source::User, CONTINUE, format!("{pipeline} is to go on"))
+                    .payload_some("user", user)
             }
-            RunNews::Ended { outcome, output, failure } => {
-                let draft = of_run(Source::Internal, tag::ENDED, format!("{pipeline} ended: {outcome}"));
-                let draft = draft.tagged([outcome]).payload("outcome", outcome).slot("output", output);
+            RunNews::Ended {
+                outcome,
+                output,
+                failure,
+            } => {
+                let draft = of_run(
+                    Source::Internal,
+                    tag::ENDED,
+                    format!("{pipeline} ended: {outcome}"),
+                );
+                let draft = draft
+                    .tagged([outcome])
+                    .payload("outcome", outcome)
+                    .slot("output", output);
                 draft.payload_some("failure", failure.cloned())
             }
         }
@@ -381,7 +443,10 @@ impl<'a> RunFact<'a> {
 
     /// Which run it is, if its names can be read.
     pub fn key(&self) -> Option<RunKey> {
-        Some(RunKey::new(Uuid::parse_str(self.run).ok()?, Name::parse(self.pipeline).ok()?))
+        Some(RunKey::new(
+            Uuid::parse_str(self.run).ok()?,
+            Name::parse(self.pipeline).ok()?,
+        ))
     }
 }
 
@@ -395,39 +460,74 @@ fn time_in(text: &str) -> u64 {
 
 impl<'a> NodeFact<'a> {
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        let call = NodeCall { arguments: raw.get("arguments"), version: raw.count("version") };
+        let call = NodeCall {
+            arguments: raw.get("arguments"),
+            version: raw.count("version"),
+        };
         let what = match raw.tags.get(1)?.as_str() {
-            tag::STARTED => {
-                NodeNews::Started { needs: raw.get("needs"), more: raw.count("needs_more").unwrap_or_default() }
-            }
+            tag::STARTED => NodeNews::Started {
+                needs: raw.get("needs"),
+                more: raw.count("needs_more").unwrap_or_default(),
+            },
             tag::FINISHED if raw.get("transient").is_some() => NodeNews::Passed,
-            tag::FINISHED => NodeNews::Recorded { call, value: Slot::of(raw, "value") },
+            tag::FINISHED => NodeNews::Recorded {
+                call,
+                value: Slot::of(raw, "value"),
+            },
             tag::ABANDONED => NodeNews::Abandoned { call },
             _ => return None,
         };
         let (run, pipeline) = (raw.said("run"), raw.value("pipeline:")?);
-        Some(Self { run, pipeline, node: raw.said("node"), place: raw.said("place"), what })
+        Some(Self {
+            run,
+            pipeline,
+            node: raw.said("node"),
+            place: raw.said("place"),
+            what,
+        })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { run, pipeline, node, place, what } = self;
+        let Self {
+            run,
+            pipeline,
+            node,
+            place,
+            what,
+        } = self;
         let of_node = |word: &'static str| {
-            let draft = draft(thread, Source::Internal, [tag::NODE, word], (run, pipeline), format!("{node} {word}"));
+            let draft = draft(
+                thread,
+                Source::Internal,
+                [tag::NODE, word],
+                (run, pipeline),
+                format!("{node} {word}"),
+            );
             draft.payload("node", node).payload("place", place)
         };
         match what {
             NodeNews::Started { needs, more } => {
                 let more = (more > 0).then_some(more);
-                of_node(tag::STARTED).payload_some("needs", needs.cloned()).payload_some("needs_more", more)
+                of_node(tag::STARTED)
+                    .payload_some("needs", needs.cloned())
+                    .payload_some("needs_more", more)
             }
-            NodeNews::Recorded { call, value } => of_node(tag::FINISHED).call(call).slot("value", value),
+            NodeNews::Recorded { call, value } => {
+                of_node(tag::FINISHED).call(call).slot("value", value)
+            }
             NodeNews::Passed => of_node(tag::FINISHED).payload("transient", true),
             NodeNews::Abandoned { call } => of_node(tag::ABANDONED).call(call),
         }
     }
 }
 
-fn draft(thread: &ThreadId, source: Source, what: [&str; 2], of: (&str, &str), text: String) -> Draft {
+fn draft(
+    thread: &ThreadId,
+    source: Source,
+    what: [&str; 2],
+    of: (&str, &str),
+    text: String,
+) -> Draft {
     let (run, pipeline) = of;
     let tags = tags([what[0], what[1], &format!("pipeline:{pipeline}")]);
     let payload = json!({ "text": text, "run": run, "pipeline": pipeline });
@@ -501,12 +601,20 @@ impl<'a> Family<'a> for NodeFact<'a> {
 impl RunKey {
     /// A run of a registered pipeline, which has a thread of its own.
     pub fn new(id: Uuid, pipeline: Name) -> Self {
-        Self { id, pipeline, thread: ThreadId::of_run(id) }
+        Self {
+            id,
+            pipeline,
+            thread: ThreadId::of_run(id),
+        }
     }
 
     /// The run that a mission is: its steps are told of as those of a pipeline of this name.
     pub fn of_mission(id: Uuid) -> Self {
-        Self { id, pipeline: Name::of_mission(), thread: ThreadId::of_mission(id) }
+        Self {
+            id,
+            pipeline: Name::of_mission(),
+            thread: ThreadId::of_mission(id),
+        }
     }
 
     /// The run's own thread.
@@ -521,17 +629,33 @@ impl RunKey {
 
     fn fact(&self, what: RunNews<'_>) -> Draft {
         let run = self.id.to_string();
-        RunFact { run: &run, pipeline: self.pipeline.as_str(), what }.encode(&self.thread())
+        RunFact {
+            run: &run,
+            pipeline: self.pipeline.as_str(),
+            what,
+        }
+        .encode(&self.thread())
     }
 
     fn node(&self, node: &str, place: &str, what: NodeNews<'_>) -> Draft {
         let run = self.id.to_string();
-        NodeFact { run: &run, pipeline: self.pipeline.as_str(), node, place, what }.encode(&self.thread())
+        NodeFact {
+            run: &run,
+            pipeline: self.pipeline.as_str(),
+            node,
+            place,
+            what,
+        }
+        .encode(&self.thread())
     }
 
     /// It begins. The event has the run's id.
     pub fn started(&self, input: &Held, user: Option<&str>) -> Draft {
-        self.fact(RunNews::Started { input: Some(input.into()), user }).with_id(self.id)
+        self.fact(RunNews::Started {
+            input: Some(input.into()),
+            user,
+        })
+        .with_id(self.id)
     }
 
     /// It is taken up again, for the so-manieth time.
@@ -562,13 +686,22 @@ impl RunKey {
     /// It ends; a failure is an event of its own before that.
     pub fn ended(&self, outcome: &RunOutcome) -> Vec<Draft> {
         let word = outcome.as_str();
-        let ended = |output, failure| self.fact(RunNews::Ended { outcome: word, output, failure });
+        let ended = |output, failure| {
+            self.fact(RunNews::Ended {
+                outcome: word,
+                output,
+                failure,
+            })
+        };
         match outcome {
             RunOutcome::Done(output) => vec![ended(Some(output.into()), None)],
             RunOutcome::Cancelled => vec![ended(None, None)],
             RunOutcome::Failed(failure) => {
                 let (who, run) = (self.who(), self.id.to_string());
-                let failed = Failed { run: Some(&run), ..Failed::of(who.by(), failure) };
+                let failed = Failed {
+                    run: Some(&run),
+                    ..Failed::of(who.by(), failure)
+                };
                 let value = failed.problem.to_value();
                 vec![failed.encode(&self.thread()), ended(None, Some(&value))]
             }
@@ -578,13 +711,37 @@ impl RunKey {
     /// A node's body begins; the values of the places `needs`, and of so many `more`, flow into it.
     pub fn node_started(&self, node: &str, place: &str, needs: &[String], more: u64) -> Draft {
         let needs = (!needs.is_empty()).then(|| json!(needs));
-        self.node(node, place, NodeNews::Started { needs: needs.as_ref(), more })
+        self.node(
+            node,
+            place,
+            NodeNews::Started {
+                needs: needs.as_ref(),
+                more,
+            },
+        )
     }
 
     /// A node has its value; `arguments` and `version` are what a record is compared by.
-    pub fn node_recorded(&self, node: &str, place: &str, arguments: &Value, version: u32, value: &Held) -> Draft {
-        let call = NodeCall { arguments: Some(arguments), version: Some(version.into()) };
-        self.node(node, place, NodeNews::Recorded { call, value: Some(value.into()) })
+    pub fn node_recorded(
+        &self,
+        node: &str,
+        place: &str,
+        arguments: &Value,
+        version: u32,
+        value: &Held,
+    ) -> Draft {
+        let call = NodeCall {
+            arguments: Some(arguments),
+            version: Some(version.into()),
+        };
+        self.node(
+            node,
+            place,
+            NodeNews::Recorded {
+                call,
+                value: Some(value.into()),
+            },
+        )
     }
 
     /// A node that asked not to be recorded has its value.
@@ -593,15 +750,29 @@ impl RunKey {
     }
 
     /// A node came to no value, and the run went on: which call had the place.
-    pub fn node_abandoned(&self, node: &str, place: &str, arguments: &Value, version: u32) -> Draft {
-        let call = NodeCall { arguments: Some(arguments), version: Some(version.into()) };
+    pub fn node_abandoned(
+        &self,
+        node: &str,
+        place: &str,
+        arguments: &Value,
+        version: u32,
+    ) -> Draft {
+        let call = NodeCall {
+            arguments: Some(arguments),
+            version: Some(version.into()),
+        };
         self.node(node, place, NodeNews::Abandoned { call })
     }
 
     /// A node failed.
     pub fn node_failed(&self, node: &str, place: &str, failure: &Failure) -> Draft {
         let (who, run) = (self.who(), self.id.to_string());
-        Failed { run: Some(&run), node: Some((node, place)), ..Failed::of(who.by(), failure) }.encode(&self.thread())
+        Failed {
+            run: Some(&run),
+            node: Some((node, place)),
+            ..Failed::of(who.by(), failure)
+        }
+        .encode(&self.thread())
     }
 }
 
@@ -618,18 +789,30 @@ impl Draft {
     }
 
     fn call(self, call: NodeCall<'_>) -> Self {
-        self.payload_some("arguments", call.arguments.cloned()).payload_some("version", call.version)
+        self.payload_some("arguments", call.arguments.cloned())
+            .payload_some("version", call.version)
     }
 }
 
 /// One of each, for the documents and the tests.
 pub(super) fn examples(failure: &Failure) -> Vec<Draft> {
-    let Ok(pipeline) = Name::parse("summary") else { return Vec::new() };
-    let run = RunKey::new(Uuid::from_u128(0x0193_b6c2_7c2e_7aaa_8000_0123_4567_89ab), pipeline);
+    let Ok(pipeline) = Name::parse("summary") else {
+        return Vec::new();
+    };
+    let run = RunKey::new(
+        Uuid::from_u128(0x0193_b6c2_7c2e_7aaa_8000_0123_4567_89ab),
+        pipeline,
+    );
     let (held, arguments) = (Held::Here(json!({ "thread": "main" })), json!(["2c26b46b"]));
-    let blob =
-        Held::Blob { sha256: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae".into(), bytes: 90_000 };
-    let mut drafts = vec![run.started(&held, Some("ada")), run.resumed(2), run.cancel(None)];
+    let blob = Held::Blob {
+        sha256: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae".into(),
+        bytes: 90_000,
+    };
+    let mut drafts = vec![
+        run.started(&held, Some("ada")),
+        run.resumed(2),
+        run.cancel(None),
+    ];
     drafts.extend([run.paused(Some("ada")), run.continued(None), run.parked()]);
     drafts.extend(run.ended(&RunOutcome::Done(held.clone())));
     drafts.extend(run.ended(&RunOutcome::Failed(failure.clone())));

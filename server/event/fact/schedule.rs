@@ -26,8 +26,11 @@ pub struct Unrun<'a> {
     pub reason: Option<&'a str>,
 }
 
-const FIRING: (&str, &str, &str) =
-    (MEMBER, "object", "name; first, last, count: the due times; next: when it is due again");
+const FIRING: (&str, &str, &str) = (
+    MEMBER,
+    "object",
+    "name; first, last, count: the due times; next: when it is due again",
+);
 
 pub(super) const MISSED_SPEC: Spec = Spec {
     name: "schedule-missed",
@@ -60,18 +63,29 @@ impl<'a> Unrun<'a> {
         let Self { firing, reason } = self;
         let (name, times) = (&firing.name, firing.times());
         let (word, text) = match reason {
-            None => (MISSED, format!("the schedule {name} missed {times}: nobody was there to fire it in time")),
-            Some(reason) => (SKIPPED, format!("the schedule {name} did not run for {times}: {reason}")),
+            None => (
+                MISSED,
+                format!("the schedule {name} missed {times}: nobody was there to fire it in time"),
+            ),
+            Some(reason) => (
+                SKIPPED,
+                format!("the schedule {name} did not run for {times}: {reason}"),
+            ),
         };
         let tags = tags([TAG, word, &format!("schedule:{name}")]);
         let payload = json!({ "text": text, MEMBER: firing.to_value() });
-        Draft::new(thread, Source::System, Modality::State, tags, payload).payload_some("reason", reason)
+        Draft::new(thread, Source::System, Modality::State, tags, payload)
+            .payload_some("reason", reason)
     }
 }
 
 impl<'a> Family<'a> for Unrun<'a> {
     fn kind(&self) -> Option<Kind> {
-        Some(if self.reason.is_some() { Kind::ScheduleSkipped } else { Kind::ScheduleMissed })
+        Some(if self.reason.is_some() {
+            Kind::ScheduleSkipped
+        } else {
+            Kind::ScheduleMissed
+        })
     }
 
     fn visibility(&self) -> Visibility {
@@ -99,12 +113,23 @@ impl Draft {
     /// Due times of a schedule are too old to be caught up with.
     pub fn schedule_missed(thread: &ThreadId, firing: Firing) -> Self {
         // They are said by their first and last.
-        Unrun { firing: Firing { due: Vec::new(), ..firing }, reason: None }.encode(thread)
+        Unrun {
+            firing: Firing {
+                due: Vec::new(),
+                ..firing
+            },
+            reason: None,
+        }
+        .encode(thread)
     }
 
     /// A schedule was due and did not run.
     pub fn schedule_skipped(thread: &ThreadId, firing: Firing, reason: &str) -> Self {
-        Unrun { firing, reason: Some(reason) }.encode(thread)
+        Unrun {
+            firing,
+            reason: Some(reason),
+        }
+        .encode(thread)
     }
 }
 

@@ -204,7 +204,14 @@ macro_rules! spec {
             name: concat!("set-", $kind),
             about: $about,
             tags: &["state", concat!("set:", $kind)],
-            members: &[SET_TEXT, SET_KIND, KEY, ("change", $change, $means), TURN_MAYBE, ROOT],
+            members: &[
+                SET_TEXT,
+                SET_KIND,
+                KEY,
+                ("change", $change, $means),
+                TURN_MAYBE,
+                ROOT,
+            ],
             open: false,
         };
     };
@@ -216,9 +223,27 @@ spec!(
     "object",
     "settings; status, reason, watches_removed; archived; parent"
 );
-spec!(WAIT_SPEC, "wait", "A thread sleeps on: what came is not what it waits for.", "object", "waiting, seen");
-spec!(PLAN, "plan", "A thread's plan.", "unknown", "condition, steps, complete");
-spec!(WATCH, "watch", "What a thread watches for.", "object | null", "kind, from, note, raised; null: closed");
+spec!(
+    WAIT_SPEC,
+    "wait",
+    "A thread sleeps on: what came is not what it waits for.",
+    "object",
+    "waiting, seen"
+);
+spec!(
+    PLAN,
+    "plan",
+    "A thread's plan.",
+    "unknown",
+    "condition, steps, complete"
+);
+spec!(
+    WATCH,
+    "watch",
+    "What a thread watches for.",
+    "object | null",
+    "kind, from, note, raised; null: closed"
+);
 spec!(
     GATHER_SPEC,
     "gather",
@@ -226,11 +251,41 @@ spec!(
     "object | null",
     "total, steps, prompt, results; null: all is told"
 );
-spec!(TOOLS, "tools", "Rare tools are open to the thread from now on.", "object", "open: their names");
-spec!(CONTACT, "contact", "Whom a thread can send to.", "object | null", "thread, description; null: no more");
-spec!(TIMER, "timer", "A timer of a thread.", "object | null", "due, note; null: taken back");
-spec!(SUBMODULE, "submodule", "A submodule of the space.", "object | null", "prompt; null: removed");
-spec!(ENTRY, "entry", "A note of the space.", "object | null", "content, related_keys, owner; null: deleted");
+spec!(
+    TOOLS,
+    "tools",
+    "Rare tools are open to the thread from now on.",
+    "object",
+    "open: their names"
+);
+spec!(
+    CONTACT,
+    "contact",
+    "Whom a thread can send to.",
+    "object | null",
+    "thread, description; null: no more"
+);
+spec!(
+    TIMER,
+    "timer",
+    "A timer of a thread.",
+    "object | null",
+    "due, note; null: taken back"
+);
+spec!(
+    SUBMODULE,
+    "submodule",
+    "A submodule of the space.",
+    "object | null",
+    "prompt; null: removed"
+);
+spec!(
+    ENTRY,
+    "entry",
+    "A note of the space.",
+    "object | null",
+    "content, related_keys, owner; null: deleted"
+);
 spec!(
     SETTING,
     "setting",
@@ -259,8 +314,20 @@ spec!(
     "object",
     "server, tool, description, schema, sha256; by: the name of who approved it, or null"
 );
-spec!(STEP, "step", "The state of a turn's step, in sub-steps.", "object", "what is decided so far");
-spec!(DOCTOR, "doctor", "`thinkd doctor` tried to write.", "unknown", "what it tried");
+spec!(
+    STEP,
+    "step",
+    "The state of a turn's step, in sub-steps.",
+    "object",
+    "what is decided so far"
+);
+spec!(
+    DOCTOR,
+    "doctor",
+    "`thinkd doctor` tried to write.",
+    "unknown",
+    "what it tried"
+);
 
 impl Kind {
     /// Every one of them.
@@ -333,7 +400,11 @@ impl Kind {
 
 /// What a change says: null is gone. None: it has a form that this build does not know, which is never "gone".
 fn said<T: DeserializeOwned>(change: &Value) -> Option<Option<T>> {
-    if change.is_null() { Some(None) } else { T::deserialize(change).ok().map(Some) }
+    if change.is_null() {
+        Some(None)
+    } else {
+        T::deserialize(change).ok().map(Some)
+    }
 }
 
 impl<'a> Change<'a> {
@@ -341,13 +412,20 @@ impl<'a> Change<'a> {
         let read = match kind {
             Kind::Thread => Some(Self::Thread(Thread::decode(change))),
             Kind::Wait => change.as_object().map(|change| {
-                let waiting = change.get("waiting").and_then(|waiting| Waiting::deserialize(waiting).ok());
-                Self::Wait(Wait { waiting, seen: change.get("seen").and_then(Value::as_i64) })
+                let waiting = change
+                    .get("waiting")
+                    .and_then(|waiting| Waiting::deserialize(waiting).ok());
+                Self::Wait(Wait {
+                    waiting,
+                    seen: change.get("seen").and_then(Value::as_i64),
+                })
             }),
             Kind::Plan => Some(Self::Plan(change)),
             Kind::Watch => said(change).map(Self::Watch),
             Kind::Gather => said(change).map(Self::Gather),
-            Kind::Tools => Opened::deserialize(change).ok().map(|opened| Self::Tools(opened.open)),
+            Kind::Tools => Opened::deserialize(change)
+                .ok()
+                .map(|opened| Self::Tools(opened.open)),
             Kind::Contact => said(change).map(Self::Contact),
             Kind::Timer => said(change).map(Self::Timer),
             Kind::Submodule => said(change).map(Self::Submodule),
@@ -355,7 +433,9 @@ impl<'a> Change<'a> {
             Kind::Setting => SettingValue::deserialize(change).ok().map(Self::Setting),
             Kind::Schedule => said(change).map(Self::Schedule),
             Kind::Framework => said(change).map(Self::Framework),
-            Kind::Pin => Pin::deserialize(change).ok().map(|pin| Self::Pin(Box::new(pin))),
+            Kind::Pin => Pin::deserialize(change)
+                .ok()
+                .map(|pin| Self::Pin(Box::new(pin))),
             Kind::Step => Some(Self::Step(change)),
             Kind::Doctor => Some(Self::Doctor(change)),
         };
@@ -392,9 +472,10 @@ impl<'a> Change<'a> {
         match self {
             Self::Thread(thread) => thread.to_value(),
             Self::Wait(wait) => json!({ "waiting": wait.waiting, "seen": wait.seen }),
-            Self::Plan(change) | Self::Step(change) | Self::Doctor(change) | Self::Unreadable { change, .. } => {
-                (*change).clone()
-            }
+            Self::Plan(change)
+            | Self::Step(change)
+            | Self::Doctor(change)
+            | Self::Unreadable { change, .. } => (*change).clone(),
             Self::Watch(watch) => value(watch),
             Self::Gather(gather) => value(gather),
             Self::Tools(open) => json!({ "open": open }),
@@ -424,7 +505,14 @@ impl<'a> Thread<'a> {
     }
 
     fn to_value(&self) -> Value {
-        let Self { status, reason, settings, archived, parent, watches_removed } = self;
+        let Self {
+            status,
+            reason,
+            settings,
+            archived,
+            parent,
+            watches_removed,
+        } = self;
         let members = [
             ("status", status.map(Value::from)),
             ("reason", reason.map(Value::from)),
@@ -433,7 +521,10 @@ impl<'a> Thread<'a> {
             ("parent", parent.map(Value::from)),
             ("watches_removed", watches_removed.map(Value::from)),
         ];
-        members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+        members
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect()
     }
 }
 
@@ -441,11 +532,21 @@ impl<'a> Set<'a> {
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
         let kind = Kind::parse(raw.value("set:")?)?;
         let change = Change::decode(kind, raw.get("change")?);
-        Some(Self { key: raw.text("key")?, change, turn: raw.turn(), root: raw.seq("root") })
+        Some(Self {
+            key: raw.text("key")?,
+            change,
+            turn: raw.turn(),
+            root: raw.seq("root"),
+        })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { key, change, turn, root } = self;
+        let Self {
+            key,
+            change,
+            turn,
+            root,
+        } = self;
         let draft = Draft::changed(thread, change.kind().as_str(), key, change.to_value());
         draft.payload_some("turn", turn).payload_some("root", root)
     }
@@ -499,7 +600,13 @@ impl Draft {
 
     /// A change.
     pub fn set(thread: &ThreadId, key: &str, change: Change<'_>) -> Self {
-        Set { key, change, turn: None, root: None }.encode(thread)
+        Set {
+            key,
+            change,
+            turn: None,
+            root: None,
+        }
+        .encode(thread)
     }
 
     /// A change of a thread.
@@ -509,37 +616,67 @@ impl Draft {
 
     /// From now on the thread is told of these tools.
     pub fn tools_opened(thread: &ThreadId, names: &[&str]) -> Self {
-        Self::set(thread, "open", Change::Tools(names.iter().map(|name| (*name).to_owned()).collect()))
+        Self::set(
+            thread,
+            "open",
+            Change::Tools(names.iter().map(|name| (*name).to_owned()).collect()),
+        )
     }
 
     /// A thread is created. Of two who create the same one at once, one is refused.
     pub fn created(thread: &ThreadId, settings: &Value) -> Self {
-        let draft = Self::set_thread(thread, Thread { settings: Some(settings), ..Thread::default() });
+        let draft = Self::set_thread(
+            thread,
+            Thread {
+                settings: Some(settings),
+                ..Thread::default()
+            },
+        );
         draft.only_if(Condition::NewThread)
     }
 
     /// A thread has a contact from now on, or knows something else of it. What is said of it has its length by this.
     pub fn contact(thread: &ThreadId, name: &Name, target: &ThreadId, description: &str) -> Self {
-        let contact = Contact { thread: target.clone(), description: described(description) };
+        let contact = Contact {
+            thread: target.clone(),
+            description: described(description),
+        };
         Self::set(thread, name.as_str(), Change::Contact(Some(contact)))
     }
 
     /// A subthread that has nothing to do is put aside, and its parent is told, whose turn does it.
     pub fn archived(thread: &ThreadId, parent: &ThreadId, turn: u64) -> [Self; 2] {
-        let changed = Self::set_thread(thread, Thread { archived: Some(true), ..Thread::default() });
+        let changed = Self::set_thread(
+            thread,
+            Thread {
+                archived: Some(true),
+                ..Thread::default()
+            },
+        );
         [changed, Self::told_archived(parent, turn, thread)]
     }
 
     /// A subthread that was put aside is at work again: it is aside no more, and its parent is told.
     pub fn resumed(thread: &ThreadId, parent: Option<&ThreadId>) -> Vec<Self> {
-        let changed = Self::set_thread(thread, Thread { archived: Some(false), ..Thread::default() });
-        std::iter::once(changed).chain(parent.map(|parent| Self::told_resumed(parent, thread))).collect()
+        let changed = Self::set_thread(
+            thread,
+            Thread {
+                archived: Some(false),
+                ..Thread::default()
+            },
+        );
+        std::iter::once(changed)
+            .chain(parent.map(|parent| Self::told_resumed(parent, thread)))
+            .collect()
     }
 
     /// The timer that ends a wait, if it has a limit.
     pub fn wait_limit(thread: &ThreadId, waiting: &Waiting) -> Option<Self> {
         let whom = waiting.name.as_deref().unwrap_or("anybody");
-        let timer = Timer { due: waiting.until?, note: format!("nothing came from {whom} in time") };
+        let timer = Timer {
+            due: waiting.until?,
+            note: format!("nothing came from {whom} in time"),
+        };
         Some(Self::set(thread, WAIT, Change::Timer(Some(timer))))
     }
 }
@@ -547,15 +684,27 @@ impl Draft {
 /// For the examples: two due times.
 pub(super) fn firing(name: &Name) -> Firing {
     let at = |hour: i64| Timestamp::from_micros(1_763_698_300_000_000 + hour * 3_600_000_000);
-    Firing { name: name.clone(), first: at(0), last: at(1), count: 2, due: vec![at(0), at(1)], next: Some(at(2)) }
+    Firing {
+        name: name.clone(),
+        first: at(0),
+        last: at(1),
+        count: 2,
+        due: vec![at(0), at(1)],
+        next: Some(at(2)),
+    }
 }
 
 fn schedule(thread: &ThreadId, name: &Name) -> Schedule {
-    let when = When { seconds: Some(3600.0), ..When::of(RecurrenceKind::Every) };
+    let when = When {
+        seconds: Some(3600.0),
+        ..When::of(RecurrenceKind::Every)
+    };
     Schedule {
         thread: thread.clone(),
         event: name.clone(),
-        payload: [("text".to_owned(), "Look around.".into())].into_iter().collect(),
+        payload: [("text".to_owned(), "Look around.".into())]
+            .into_iter()
+            .collect(),
         when: when.starting(firing(name).first),
         overlap: Overlap::Skip,
         catch_up_s: CATCH_UP_S,
@@ -592,21 +741,58 @@ fn pin() -> Pin {
 /// One of each, for the documents and the tests.
 pub(super) fn examples(thread: &ThreadId, name: &Name, child: &ThreadId) -> Vec<Draft> {
     let due = Timestamp::from_micros(1_763_698_300_000_000);
-    let watch = Watch { kind: "type:message".into(), from: None, note: "answer at once".into(), raised: false };
-    let gather = Gather { total: 2, steps: vec!["look".into(), "tell".into()], ..Gather::default() };
-    let note = Note { content: "It costs 12.".into(), related_keys: vec!["shop".into()], owner: "decision".into() };
-    let away = SettingValue { value: Value::Bool(true), by: Some("ann".into()) };
+    let watch = Watch {
+        kind: "type:message".into(),
+        from: None,
+        note: "answer at once".into(),
+        raised: false,
+    };
+    let gather = Gather {
+        total: 2,
+        steps: vec!["look".into(), "tell".into()],
+        ..Gather::default()
+    };
+    let note = Note {
+        content: "It costs 12.".into(),
+        related_keys: vec!["shop".into()],
+        owner: "decision".into(),
+    };
+    let away = SettingValue {
+        value: Value::Bool(true),
+        by: Some("ann".into()),
+    };
     let plan = json!({ "condition": "the price is known", "steps": [], "complete": false });
     let step = json!({ "sends": [] });
-    let waiting = Waiting { from: Some(child.clone()), until: Some(due), ..Waiting::for_anybody() };
-    let ended =
-        Thread { status: Some("done"), reason: Some("answered"), watches_removed: Some(1), ..Thread::default() };
+    let waiting = Waiting {
+        from: Some(child.clone()),
+        until: Some(due),
+        ..Waiting::for_anybody()
+    };
+    let ended = Thread {
+        status: Some("done"),
+        reason: Some("answered"),
+        watches_removed: Some(1),
+        ..Thread::default()
+    };
     let changed = |key: &str, change| Draft::set(thread, key, change);
     let mut drafts = vec![
-        Draft::created(child, &json!({ "kind": "process", "spawned_by": thread })).payload("root", 41),
+        Draft::created(child, &json!({ "kind": "process", "spawned_by": thread }))
+            .payload("root", 41),
         Draft::set_thread(child, ended),
-        Draft::set_thread(child, Thread { parent: Some(None), ..Thread::default() }),
-        changed("main", Change::Wait(Wait { waiting: Some(waiting.clone()), seen: Some(51) })),
+        Draft::set_thread(
+            child,
+            Thread {
+                parent: Some(None),
+                ..Thread::default()
+            },
+        ),
+        changed(
+            "main",
+            Change::Wait(Wait {
+                waiting: Some(waiting.clone()),
+                seen: Some(51),
+            }),
+        ),
         changed("plan", Change::Plan(&plan)),
         changed("w7-c7.0.0", Change::Watch(Some(watch))),
         changed("w7-c7.0.0", Change::Watch(None)),
@@ -614,13 +800,30 @@ pub(super) fn examples(thread: &ThreadId, name: &Name, child: &ThreadId) -> Vec<
         Draft::tools_opened(thread, &["fan_out"]),
         Draft::contact(thread, name, child, "knows prices"),
         changed(name.as_str(), Change::Contact(None)),
-        changed(name.as_str(), Change::Submodule(Some(Submodule { prompt: "Doubt it.".into() }))),
+        changed(
+            name.as_str(),
+            Change::Submodule(Some(Submodule {
+                prompt: "Doubt it.".into(),
+            })),
+        ),
         changed("price", Change::Entry(Some(note))),
         changed("user_away", Change::Setting(away)),
-        changed(name.as_str(), Change::Schedule(Some(Box::new(schedule(child, name))))),
-        changed("0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b", Change::Framework(Some(Box::new(framework())))),
+        changed(
+            name.as_str(),
+            Change::Schedule(Some(Box::new(schedule(child, name)))),
+        ),
+        changed(
+            "0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b",
+            Change::Framework(Some(Box::new(framework()))),
+        ),
         changed("mcp__files__read", Change::Pin(Box::new(pin()))),
-        Set { key: "7", change: Change::Step(&step), turn: Some(7), root: None }.encode(thread),
+        Set {
+            key: "7",
+            change: Change::Step(&step),
+            turn: Some(7),
+            root: None,
+        }
+        .encode(thread),
         changed("write", Change::Doctor(&json!({ "was": "tried" }))),
     ];
     drafts.extend(Draft::wait_limit(thread, &waiting).map(|draft| draft.payload("root", 41)));

@@ -64,7 +64,11 @@ pub enum Trials {
     },
 }
 
-const ID: Member = ("statement", "string", "the statement: the id of the event that claimed it");
+const ID: Member = (
+    "statement",
+    "string",
+    "the statement: the id of the event that claimed it",
+);
 const TAGGED: &str = "statement:<id>";
 
 pub(super) const CLAIMED: Spec = Spec {
@@ -74,7 +78,11 @@ pub(super) const CLAIMED: Spec = Spec {
     members: &[
         TEXT,
         ID,
-        ("claim", "object", "text; source: by, seqs, quote; premises: the statements it is derived from"),
+        (
+            "claim",
+            "object",
+            "text; source: by, seqs, quote; premises: the statements it is derived from",
+        ),
     ],
     open: false,
 };
@@ -85,7 +93,11 @@ pub(super) const DERIVED: Spec = Spec {
     members: &[
         TEXT,
         ID,
-        ("derived", "object", "triple, valid, predictions, rejected: those that were not taken, and why"),
+        (
+            "derived",
+            "object",
+            "triple, valid, predictions, rejected: those that were not taken, and why",
+        ),
     ],
     open: false,
 };
@@ -129,14 +141,26 @@ pub(super) const SOURCED: Spec = Spec {
     name: "statement-sourced",
     about: "A statement was claimed again: no new one comes of it, and it has one source more.",
     tags: &["statement", "sourced", TAGGED],
-    members: &[TEXT, ID, ("sources", "object[]", "all its sources: by, seqs, quote")],
+    members: &[
+        TEXT,
+        ID,
+        ("sources", "object[]", "all its sources: by, seqs, quote"),
+    ],
     open: false,
 };
 pub(super) const GROUNDED: Spec = Spec {
     name: "statement-grounded",
     about: "A statement is derived from these now: one of those that it named is part of another one, or somebody claimed it on other ground.",
     tags: &["statement", "grounded", TAGGED],
-    members: &[TEXT, ID, ("premises", "string[]", "the statements that it is derived from: all of them")],
+    members: &[
+        TEXT,
+        ID,
+        (
+            "premises",
+            "string[]",
+            "the statements that it is derived from: all of them",
+        ),
+    ],
     open: false,
 };
 pub(super) const DUE: Spec = Spec {
@@ -153,7 +177,11 @@ pub(super) const RESTED: Spec = Spec {
     members: &[
         TEXT,
         ("handled", "number", "up to this event"),
-        ("told?", "number", "up to this event threads are told what became of statements"),
+        (
+            "told?",
+            "number",
+            "up to this event threads are told what became of statements",
+        ),
     ],
     open: false,
 };
@@ -162,7 +190,10 @@ pub(super) const SPENT: Spec = Spec {
     name: "trials-spent",
     about: "The trials of the space have made as many calls to models in an hour as they may (`memory.calls_per_hour`): what is left waits. At most once an hour.",
     tags: &["trials", "spent"],
-    members: &[TEXT, ("until", "string", "when there is a call again (RFC 3339)")],
+    members: &[
+        TEXT,
+        ("until", "string", "when there is a call again (RFC 3339)"),
+    ],
     open: false,
 };
 
@@ -187,7 +218,10 @@ impl<'a> StatementFact<'a> {
             "grounded" => Some(Said::Grounded(member(raw, "premises")?)),
             _ => None,
         }?;
-        Some(Self { statement: raw.text("statement")?, what })
+        Some(Self {
+            statement: raw.text("statement")?,
+            what,
+        })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
@@ -200,15 +234,37 @@ impl<'a> StatementFact<'a> {
         let news = match what {
             Said::News(news) => *news,
             Said::Sourced(sources) => {
-                return draft(From::Internal, "sourced", "claimed again", "sources", value(&sources));
+                return draft(
+                    From::Internal,
+                    "sourced",
+                    "claimed again",
+                    "sources",
+                    value(&sources),
+                );
             }
             Said::Grounded(premises) => {
-                let text = if premises.is_empty() { "derived from nothing now" } else { "derived from others now" };
-                return draft(From::Internal, "grounded", text, "premises", value(&premises));
+                let text = if premises.is_empty() {
+                    "derived from nothing now"
+                } else {
+                    "derived from others now"
+                };
+                return draft(
+                    From::Internal,
+                    "grounded",
+                    text,
+                    "premises",
+                    value(&premises),
+                );
             }
         };
         match news {
-            News::Claimed(claim) => draft(From::Internal, "claimed", &claim.text, "claim", value(&claim)),
+            News::Claimed(claim) => draft(
+                From::Internal,
+                "claimed",
+                &claim.text,
+                "claim",
+                value(&claim),
+            ),
             News::Derived(derived) => {
                 let text = match derived.predictions.len() {
                     1 => "1 prediction follows from it".to_owned(),
@@ -217,18 +273,38 @@ impl<'a> StatementFact<'a> {
                 draft(From::Internal, "derived", &text, "derived", value(&derived))
             }
             News::Read(reading) => {
-                let Reading { prediction, instrument, answer, note, .. } = &reading;
-                let said = if *answer == Answer::None { "no answer" } else { answer.as_str() };
-                let text = format!("prediction {}: {} says {said}: {note}", prediction + 1, instrument.as_str());
+                let Reading {
+                    prediction,
+                    instrument,
+                    answer,
+                    note,
+                    ..
+                } = &reading;
+                let said = if *answer == Answer::None {
+                    "no answer"
+                } else {
+                    answer.as_str()
+                };
+                let text = format!(
+                    "prediction {}: {} says {said}: {note}",
+                    prediction + 1,
+                    instrument.as_str()
+                );
                 let answer = answer.as_str();
                 draft(From::Internal, "read", &text, "reading", value(&reading)).tagged([answer])
             }
             News::Judged(judged) => {
                 let word = judged.outcome.as_str();
                 let text = format!("{word}: {}", judged.reason);
-                let source = if judged.by.is_some() { From::User } else { From::Internal };
+                let source = if judged.by.is_some() {
+                    From::User
+                } else {
+                    From::Internal
+                };
                 let retest = (judged.retest > 0).then_some(RETEST);
-                draft(source, "judged", &text, "judged", value(&judged)).tagged([word]).tagged(retest)
+                draft(source, "judged", &text, "judged", value(&judged))
+                    .tagged([word])
+                    .tagged(retest)
             }
         }
     }
@@ -239,7 +315,10 @@ impl Trials {
         match raw.tags.get(1)?.as_str() {
             "due" => Some(Self::Due),
             "spent" => Some(Self::Spent(Timestamp::parse(raw.text("until")?)?)),
-            "rested" => Some(Self::Rested { handled: raw.seq("handled")?, told: raw.seq("told") }),
+            "rested" => Some(Self::Rested {
+                handled: raw.seq("handled")?,
+                told: raw.seq("told"),
+            }),
             _ => None,
         }
     }
@@ -247,7 +326,13 @@ impl Trials {
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
         let draft = |word: &str, text: &str| {
             let payload = json!({ "text": text });
-            Draft::new(thread, From::Internal, Modality::State, tags([TRIALS, word]), payload)
+            Draft::new(
+                thread,
+                From::Internal,
+                Modality::State,
+                tags([TRIALS, word]),
+                payload,
+            )
         };
         match self {
             Self::Due => draft("due", "there is something to try"),
@@ -258,7 +343,8 @@ impl Trials {
                 draft("spent", &text).payload("until", until.to_string())
             }
             Self::Rested { handled, told } => {
-                let draft = draft("rested", "what was due is done, or waits").payload("handled", handled);
+                let draft =
+                    draft("rested", "what was due is done, or waits").payload("handled", handled);
                 draft.payload_some("told", told)
             }
         }
@@ -334,7 +420,11 @@ impl<'a> Family<'a> for Trials {
 impl Draft {
     /// Something was said of a statement.
     pub fn statement(thread: &ThreadId, statement: &str, news: News) -> Self {
-        StatementFact { statement, what: Said::News(Box::new(news)) }.encode(thread)
+        StatementFact {
+            statement,
+            what: Said::News(Box::new(news)),
+        }
+        .encode(thread)
     }
 
     /// Something is claimed in a thread, and is to be tried.
@@ -345,12 +435,20 @@ impl Draft {
 
     /// A statement was claimed again.
     pub fn statement_sourced(thread: &ThreadId, statement: &str, sources: Vec<Source>) -> Self {
-        StatementFact { statement, what: Said::Sourced(sources) }.encode(thread)
+        StatementFact {
+            statement,
+            what: Said::Sourced(sources),
+        }
+        .encode(thread)
     }
 
     /// A statement is derived from these now.
     pub fn statement_grounded(thread: &ThreadId, statement: &str, premises: Vec<String>) -> Self {
-        StatementFact { statement, what: Said::Grounded(premises) }.encode(thread)
+        StatementFact {
+            statement,
+            what: Said::Grounded(premises),
+        }
+        .encode(thread)
     }
 
     /// What the trials of a space say of themselves.

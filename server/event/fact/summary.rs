@@ -55,12 +55,32 @@ pub(super) const SUMMARY: Spec = Spec {
         TEXT,
         FROM,
         ("to", "number", "the last event that it stands for"),
-        ("skip?", "number", "so many characters of the first event's entry are another summary's"),
-        ("upto?", "number", "it goes up to this character of the last event's entry; absent: to its end"),
-        ("position", "number", "how many events that a decision may see stand before the first in the thread"),
+        (
+            "skip?",
+            "number",
+            "so many characters of the first event's entry are another summary's",
+        ),
+        (
+            "upto?",
+            "number",
+            "it goes up to this character of the last event's entry; absent: to its end",
+        ),
+        (
+            "position",
+            "number",
+            "how many events that a decision may see stand before the first in the thread",
+        ),
         ("events", "number", "how many events it is about"),
-        ("level", "number", "0: made from events; otherwise from summaries of the level below"),
-        ("joins?", "number[]", "the summaries that it was made from, and takes the place of"),
+        (
+            "level",
+            "number",
+            "0: made from events; otherwise from summaries of the level below",
+        ),
+        (
+            "joins?",
+            "number[]",
+            "the summaries that it was made from, and takes the place of",
+        ),
         ("call", "string", "the record of the call that made it"),
     ],
     open: false,
@@ -72,7 +92,11 @@ pub(super) const DUE: Spec = Spec {
     members: &[
         TEXT,
         ("of", "string", "the thread"),
-        ("target", "number", "so many of its first events that a decision may see"),
+        (
+            "target",
+            "number",
+            "so many of its first events that a decision may see",
+        ),
     ],
     open: false,
 };
@@ -96,17 +120,34 @@ impl<'a> Summary<'a> {
             level: u32::try_from(raw.count("level")?).ok()?,
         };
         let joins = raw.list("joins").filter_map(Value::as_i64).collect();
-        Some(Self { text: raw.text("text")?, covers, joins, call: Uuid::parse_str(raw.text("call")?).ok()? })
+        Some(Self {
+            text: raw.text("text")?,
+            covers,
+            joins,
+            call: Uuid::parse_str(raw.text("call")?).ok()?,
+        })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { text, covers, joins, call } = self;
+        let Self {
+            text,
+            covers,
+            joins,
+            call,
+        } = self;
         // Made of maps with string keys: this cannot fail.
         let mut payload = serde_json::to_value(covers).unwrap_or_default();
         payload["text"] = text.into();
         payload["call"] = call.to_string().into();
         let joins = (!joins.is_empty()).then_some(joins);
-        Draft::new(thread, Source::Internal, Modality::State, tags([TAG]), payload).payload_some("joins", joins)
+        Draft::new(
+            thread,
+            Source::Internal,
+            Modality::State,
+            tags([TAG]),
+            payload,
+        )
+        .payload_some("joins", joins)
     }
 }
 
@@ -115,7 +156,10 @@ impl Summaries {
         match raw.tags.get(1)?.as_str() {
             "due" => {
                 let thread = ThreadId::parse(raw.text("of")?).ok()?;
-                Some(Self::Due { thread, target: raw.count("target")? })
+                Some(Self::Due {
+                    thread,
+                    target: raw.count("target")?,
+                })
             }
             "rested" => Some(Self::Rested(raw.seq("handled")?)),
             _ => None,
@@ -125,13 +169,21 @@ impl Summaries {
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
         let draft = |word: &str, text: &str| {
             let payload = json!({ "text": text });
-            Draft::new(thread, Source::Internal, Modality::State, tags([SUMMARIES, word]), payload)
+            Draft::new(
+                thread,
+                Source::Internal,
+                Modality::State,
+                tags([SUMMARIES, word]),
+                payload,
+            )
         };
         match self {
-            Self::Due { thread, target } => {
-                draft("due", "there is something to sum up").payload("of", thread.as_str()).payload("target", target)
+            Self::Due { thread, target } => draft("due", "there is something to sum up")
+                .payload("of", thread.as_str())
+                .payload("target", target),
+            Self::Rested(handled) => {
+                draft("rested", "what was due is done, or given up").payload("handled", handled)
             }
-            Self::Rested(handled) => draft("rested", "what was due is done, or given up").payload("handled", handled),
         }
     }
 }
@@ -206,18 +258,49 @@ impl Draft {
 
 /// One of each, for the documents and the tests.
 pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
-    let covers = |from, to, position, events, level| Covers { from, to, skip: 0, upto: None, position, events, level };
-    let summary = |text, covers, joins| Summary { text, covers, joins, call: Uuid::from_u128(7) }.encode(thread);
-    let part = Covers { skip: 24_000, upto: Some(48_000), ..covers(913, 913, 300, 1, 0) };
+    let covers = |from, to, position, events, level| Covers {
+        from,
+        to,
+        skip: 0,
+        upto: None,
+        position,
+        events,
+        level,
+    };
+    let summary = |text, covers, joins| {
+        Summary {
+            text,
+            covers,
+            joins,
+            call: Uuid::from_u128(7),
+        }
+        .encode(thread)
+    };
+    let part = Covers {
+        skip: 24_000,
+        upto: Some(48_000),
+        ..covers(913, 913, 300, 1, 0)
+    };
     vec![
         summary(
             "Ada asked what an owl costs: 12. She has not said how many she wants.",
             covers(3, 912, 0, 300, 0),
             vec![],
         ),
-        summary("The middle of a long letter: it lists prices.", part, vec![]),
-        summary("Ada bought eight owls, one at a time.", covers(3, 9012, 0, 2400, 1), vec![914, 1840]),
-        Draft::summaries(Summaries::Due { thread: thread.clone(), target: 300 }),
+        summary(
+            "The middle of a long letter: it lists prices.",
+            part,
+            vec![],
+        ),
+        summary(
+            "Ada bought eight owls, one at a time.",
+            covers(3, 9012, 0, 2400, 1),
+            vec![914, 1840],
+        ),
+        Draft::summaries(Summaries::Due {
+            thread: thread.clone(),
+            target: 300,
+        }),
         Draft::summaries(Summaries::Rested(915)),
     ]
 }

@@ -159,7 +159,10 @@ impl TaskFact {
         let mut payload = raw.payload.clone();
         payload.insert("what".to_owned(), raw.tags.get(1)?.as_str().into());
         let what = serde_json::from_value(Json::Object(payload)).ok()?;
-        Some(Self { task: TaskId(raw.count("task")?), what })
+        Some(Self {
+            task: TaskId(raw.count("task")?),
+            what,
+        })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
@@ -171,7 +174,11 @@ impl TaskFact {
             members.remove("what");
             members.insert("task".to_owned(), task.0.into());
             let (name, content) = what.words(task);
-            let text = if content.is_empty() { name } else { format!("{name}: {content}") };
+            let text = if content.is_empty() {
+                name
+            } else {
+                format!("{name}: {content}")
+            };
             members.insert("text".to_owned(), text.into());
         }
         Draft::new(thread, Source::Internal, Modality::State, named, payload)
@@ -213,7 +220,9 @@ impl Draft {
 
 /// One of each, for the documents and the tests.
 pub(super) fn examples() -> Vec<Draft> {
-    let mission = ThreadId::of_mission(uuid::Uuid::from_u128(0x0193_b6c2_7c2e_7aaa_8000_0123_4567_89ab));
+    let mission = ThreadId::of_mission(uuid::Uuid::from_u128(
+        0x0193_b6c2_7c2e_7aaa_8000_0123_4567_89ab,
+    ));
     let own = mission.of_task(TaskId(2));
     let made = TaskNews::Made(NewTask {
         task: TaskId(2),
@@ -237,8 +246,14 @@ pub(super) fn examples() -> Vec<Draft> {
         route("by hand", "Try the longest talk first.", 0.6, false),
         route("day by day", "Split by day.", 0.4, true),
     ];
-    let check = Check::Program { code: "input.answer.includes('09:00')".into(), rubric: "No two talks clash.".into() };
-    let figures = Figures { calls_left: 480, tasks_left: 2 };
+    let check = Check::Program {
+        code: "input.answer.includes('09:00')".into(),
+        rubric: "No two talks clash.".into(),
+    };
+    let figures = Figures {
+        calls_left: 480,
+        tasks_left: 2,
+    };
     let tuning = |parameters: &str, score| Tuning {
         parameters: parameters.into(),
         answer: Some("09:00 owls, 10:00 mice".into()),
@@ -247,7 +262,10 @@ pub(super) fn examples() -> Vec<Draft> {
     };
     let news = [
         TaskNews::Began { behind: None },
-        TaskNews::Split { needed: false, why: "Five talks are few.".into() },
+        TaskNews::Split {
+            needed: false,
+            why: "Five talks are few.".into(),
+        },
         TaskNews::Asked { question: None },
         TaskNews::Routes { routes },
         TaskNews::Checked { check },
@@ -267,17 +285,33 @@ pub(super) fn examples() -> Vec<Draft> {
             by: "program".into(),
             passes: true,
             why: "the value of the program is true".into(),
-            expected: Some(Expected { kind: "whole".into(), said: 0.6, learned: 0.55 }),
+            expected: Some(Expected {
+                kind: "whole".into(),
+                said: 0.6,
+                learned: 0.55,
+            }),
         },
-        TaskNews::Retry { made: true, figures },
-        TaskNews::Framework { made: true, figures },
-        TaskNews::Tuned { runs: vec![tuning("{\"step\":15}", 2.0), tuning("{\"step\":30}", 3.0)], best: 1 },
+        TaskNews::Retry {
+            made: true,
+            figures,
+        },
+        TaskNews::Framework {
+            made: true,
+            figures,
+        },
+        TaskNews::Tuned {
+            runs: vec![tuning("{\"step\":15}", 2.0), tuning("{\"step\":30}", 3.0)],
+            best: 1,
+        },
         TaskNews::Built {
             framework: "0193a1b2-5c3d-7e4f-8a9b-0c1d2e3f4a5b".into(),
             name: "orders without a clash".into(),
             kind: "program".into(),
         },
-        TaskNews::Refused { of: "a question to the user".into(), why: "its value is medium: it may not ask".into() },
+        TaskNews::Refused {
+            of: "a question to the user".into(),
+            why: "its value is medium: it may not ask".into(),
+        },
         TaskNews::Changed {
             name: "order the talks".into(),
             description: "Put the talks that are known into an order.".into(),
@@ -286,15 +320,23 @@ pub(super) fn examples() -> Vec<Draft> {
             why: "t1 failed".into(),
             by: None,
         },
-        TaskNews::Over { status: TaskStatus::Closed, answer: Some("09:00 owls, 10:00 mice".into()), reason: None },
+        TaskNews::Over {
+            status: TaskStatus::Closed,
+            answer: Some("09:00 owls, 10:00 mice".into()),
+            reason: None,
+        },
         TaskNews::Over {
             status: TaskStatus::FailedWithCurrentAvailableInstruments,
             answer: None,
             reason: Some("no answer passed its check".into()),
         },
     ];
-    let of_task = news.into_iter().map(|what| Draft::task(&own, TaskId(2), what));
-    std::iter::once(Draft::task(&mission, TaskId(2), made)).chain(of_task).collect()
+    let of_task = news
+        .into_iter()
+        .map(|what| Draft::task(&own, TaskId(2), what));
+    std::iter::once(Draft::task(&mission, TaskId(2), made))
+        .chain(of_task)
+        .collect()
 }
 
 #[cfg(test)]
@@ -305,7 +347,9 @@ mod tests {
     fn what_is_written_is_read_back() {
         for draft in examples() {
             let event = draft.preview();
-            let super::super::Fact::Task(fact) = event.fact() else { panic!("{draft:?}") };
+            let super::super::Fact::Task(fact) = event.fact() else {
+                panic!("{draft:?}")
+            };
             assert_eq!(fact.encode(&draft.thread), draft);
         }
     }

@@ -63,12 +63,20 @@ pub(super) const STARTED: Spec = Spec {
     members: &[
         TEXT,
         TURN,
-        ("batch", "number[]", "the seqs of all that woke the thread and waited"),
+        (
+            "batch",
+            "number[]",
+            "the seqs of all that woke the thread and waited",
+        ),
         ("submodules", "string[]", "the submodules it listens to"),
         ("step?", "object", "in sub-steps: the state of the step"),
         ("waited?", "string", "the timer of the wait that it ends"),
         ROOT,
-        ("deadline_ms?", "number", "how many milliseconds the decision waits for the submodules"),
+        (
+            "deadline_ms?",
+            "number",
+            "how many milliseconds the decision waits for the submodules",
+        ),
     ],
     open: false,
 };
@@ -80,9 +88,17 @@ pub(super) const ENDED: Spec = Spec {
     members: &[
         TEXT,
         TURN,
-        ("outcome", "\"done\" | \"cancelled\" | \"interrupted\" | \"failed\"", "how"),
+        (
+            "outcome",
+            "\"done\" | \"cancelled\" | \"interrupted\" | \"failed\"",
+            "how",
+        ),
         ("handled", "number", "where the thread's mailbox now begins"),
-        ("wait?", "object", "for whom the thread waits: from, name, outside, until, reason"),
+        (
+            "wait?",
+            "object",
+            "for whom the thread waits: from, name, outside, until, reason",
+        ),
         ("seen?", "number", "the log's end as the thread knew it"),
         (
             "mood?",
@@ -115,12 +131,24 @@ impl<'a> Started<'a> {
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { turn, batch, submodules, step, waited, root, deadline_ms } = self;
+        let Self {
+            turn,
+            batch,
+            submodules,
+            step,
+            waited,
+            root,
+            deadline_ms,
+        } = self;
         let text = format!("turn {turn} started");
-        let payload = json!({ "text": text, "turn": turn, "batch": batch, "submodules": submodules });
+        let payload =
+            json!({ "text": text, "turn": turn, "batch": batch, "submodules": submodules });
         let tags = tags([tag::TURN, tag::STARTED, &format!("turn:{turn}")]);
         let draft = Draft::new(thread, Source::Internal, Modality::State, tags, payload);
-        let draft = draft.payload_some("step", step.cloned()).payload_some("waited", waited).payload_some("root", root);
+        let draft = draft
+            .payload_some("step", step.cloned())
+            .payload_some("waited", waited)
+            .payload_some("root", root);
         draft.payload_some("deadline_ms", deadline_ms)
     }
 }
@@ -131,14 +159,25 @@ impl Ended {
             turn: raw.turn()?,
             outcome: raw.text("outcome").and_then(TurnOutcome::parse),
             handled: raw.seq("handled"),
-            wait: raw.get("wait").and_then(|wait| Waiting::deserialize(wait).ok()),
+            wait: raw
+                .get("wait")
+                .and_then(|wait| Waiting::deserialize(wait).ok()),
             seen: raw.seq("seen"),
-            mood: raw.get("mood").and_then(|mood| Mood::deserialize(mood).ok()),
+            mood: raw
+                .get("mood")
+                .and_then(|mood| Mood::deserialize(mood).ok()),
         })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { turn, outcome, handled, wait, seen, mood } = self;
+        let Self {
+            turn,
+            outcome,
+            handled,
+            wait,
+            seen,
+            mood,
+        } = self;
         let outcome = outcome.map_or("unknown", TurnOutcome::as_str);
         let text = format!("turn {turn} ended: {outcome}");
         let payload = json!({ "text": text, "turn": turn, "outcome": outcome, "handled": handled });
@@ -146,7 +185,10 @@ impl Ended {
         let draft = Draft::new(thread, Source::Internal, Modality::State, tags, payload);
         let wait = wait.map(|wait| serde_json::to_value(wait).unwrap_or_default());
         let mood = mood.map(|mood| serde_json::to_value(mood).unwrap_or_default());
-        draft.payload_some("wait", wait).payload_some("seen", seen).payload_some("mood", mood)
+        draft
+            .payload_some("wait", wait)
+            .payload_some("seen", seen)
+            .payload_some("mood", mood)
     }
 }
 
@@ -158,7 +200,13 @@ impl Cancel {
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
         let Self { turn } = self;
         let payload = json!({ "text": format!("turn {turn} is to be cancelled"), "turn": turn });
-        Draft::new(thread, Source::User, Modality::State, tags([tag::CANCEL, &format!("turn:{turn}")]), payload)
+        Draft::new(
+            thread,
+            Source::User,
+            Modality::State,
+            tags([tag::CANCEL, &format!("turn:{turn}")]),
+            payload,
+        )
     }
 }
 
@@ -250,13 +298,29 @@ impl Draft {
     pub fn turn_started(thread: &ThreadId, turn: u64, batch: &[Seq], submodules: &[Name]) -> Self {
         let submodules = submodules.iter().map(Name::as_str).collect();
         let (batch, deadline_ms) = (batch.to_vec(), None);
-        Started { turn, batch, submodules, step: None, waited: None, root: None, deadline_ms }.encode(thread)
+        Started {
+            turn,
+            batch,
+            submodules,
+            step: None,
+            waited: None,
+            root: None,
+            deadline_ms,
+        }
+        .encode(thread)
     }
 
     /// A turn ends. `handled` is where the thread's mailbox now begins.
     pub fn turn_ended(thread: &ThreadId, turn: u64, outcome: TurnOutcome, handled: Seq) -> Self {
-        Ended { turn, outcome: Some(outcome), handled: Some(handled), wait: None, seen: None, mood: None }
-            .encode(thread)
+        Ended {
+            turn,
+            outcome: Some(outcome),
+            handled: Some(handled),
+            wait: None,
+            seen: None,
+            mood: None,
+        }
+        .encode(thread)
     }
 
     /// Somebody wants a turn to end that another server runs.
@@ -278,7 +342,12 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         deadline_ms: Some(20_000),
     };
     let wait = Waiting::for_anybody();
-    let mood = Mood { sum: 80, walk: -20, facts: 100, seen: 3 };
+    let mood = Mood {
+        sum: 80,
+        walk: -20,
+        facts: 100,
+        seen: 3,
+    };
     let ended = Ended {
         turn: 7,
         outcome: Some(TurnOutcome::Done),

@@ -22,7 +22,11 @@ impl<'a> Family<'a> for Raw<'a> {
     }
 
     fn role(&self) -> Role {
-        if self.submodule().is_some() { Role::Aside } else { Role::Decision }
+        if self.submodule().is_some() {
+            Role::Aside
+        } else {
+            Role::Decision
+        }
     }
 
     fn changes_thread(&self) -> bool {
@@ -41,7 +45,8 @@ impl<'a> Family<'a> for Raw<'a> {
     }
 
     fn submodule(&self) -> Option<&'a str> {
-        self.value("submodule:").filter(|_| !self.has(tag::DECISION))
+        self.value("submodule:")
+            .filter(|_| !self.has(tag::DECISION))
     }
 
     fn call_id(&self) -> Option<&'a str> {

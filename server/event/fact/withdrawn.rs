@@ -32,7 +32,11 @@ pub(super) const WITHDRAWN: Spec = Spec {
     members: &[
         TEXT,
         ("input", "number", "the seq of the input: of its last part"),
-        ("from?", "number", "the seq of its first part, if it has several"),
+        (
+            "from?",
+            "number",
+            "the seq of its first part, if it has several",
+        ),
         ("user?", "string", "who took it back, when known"),
     ],
     open: false,
@@ -41,14 +45,20 @@ pub(super) const WITHDRAWN: Spec = Spec {
 impl<'a> Withdrawn<'a> {
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
         let input = raw.seq("input")?;
-        Some(Self { from: raw.seq("from").unwrap_or(input), input, user: raw.text("user") })
+        Some(Self {
+            from: raw.seq("from").unwrap_or(input),
+            input,
+            user: raw.text("user"),
+        })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
         let Self { from, input, user } = self;
         let payload = json!({ "text": format!("#{input} was taken back before it was read"), "input": input });
         let draft = Draft::new(thread, Source::User, Modality::Text, tags([TAG]), payload);
-        draft.payload_some("from", (from < input).then_some(from)).payload_some("user", user)
+        draft
+            .payload_some("from", (from < input).then_some(from))
+            .payload_some("user", user)
     }
 }
 
@@ -84,7 +94,15 @@ impl<'a> Family<'a> for Withdrawn<'a> {
 
 /// One of each, for the documents and the tests.
 pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
-    let whole = Withdrawn { from: 42, input: 42, user: None };
-    let parts = Withdrawn { from: 41, input: 42, user: Some("ada") };
+    let whole = Withdrawn {
+        from: 42,
+        input: 42,
+        user: None,
+    };
+    let parts = Withdrawn {
+        from: 41,
+        input: 42,
+        user: Some("ada"),
+    };
     [whole, parts].map(|it| it.encode(thread)).into()
 }

@@ -26,30 +26,57 @@ impl Trial {
             // What is held and nothing could read was not tested.
             tried: !self.status().is_held() || !self.readings.is_empty(),
             available: self.had(rules),
-            testable: self.derived.as_ref().map(|derived| testable(&derived.predictions)),
+            testable: self
+                .derived
+                .as_ref()
+                .map(|derived| testable(&derived.predictions)),
             retest: 0,
         };
         let is = |status| Outcome::Is(status);
         match found {
             Found::Survives => self.survived(base, rules),
-            Found::Falsified(at) => Judged { outcome: is(Status::Falsified), reason: self.because(*at, None), ..base },
+            Found::Falsified(at) => Judged {
+                outcome: is(Status::Falsified),
+                reason: self.because(*at, None),
+                ..base
+            },
             Found::Ended(at, later) => {
                 // What it said itself of its end stands: no later value moves that on.
                 let to = later.from.unwrap_or(now);
-                let valid = Valid { to: Some(base.valid.to.map_or(to, |said| said.min(to))), ..base.valid };
-                let reason = format!("{} (since: {})", self.because(*at, Some(later)), later.object);
-                Judged { outcome: is(Status::Ended), reason, valid, ..base }
+                let valid = Valid {
+                    to: Some(base.valid.to.map_or(to, |said| said.min(to))),
+                    ..base.valid
+                };
+                let reason = format!(
+                    "{} (since: {})",
+                    self.because(*at, Some(later)),
+                    later.object
+                );
+                Judged {
+                    outcome: is(Status::Ended),
+                    reason,
+                    valid,
+                    ..base
+                }
             }
             Found::Undecided => {
                 let tries = before.map_or(0, |judged| judged.tries) + 1;
-                let due = (tries < rules.tries && !self.is_retest).then(|| now.after(rules.pause(tries)));
+                let due =
+                    (tries < rules.tries && !self.is_retest).then(|| now.after(rules.pause(tries)));
                 self.left_open(Judged { tries, due, ..base })
             }
             Found::Broken => {
                 let (tries, breaks) = before.map_or((0, 0), |judged| (judged.tries, judged.breaks));
-                let pause = rules.pause(breaks + 1).min(rules.retry_micros.max(BROKEN_MAX));
+                let pause = rules
+                    .pause(breaks + 1)
+                    .min(rules.retry_micros.max(BROKEN_MAX));
                 let due = (!self.is_retest).then(|| now.after(pause));
-                self.left_open(Judged { tries, breaks: breaks + 1, due, ..base })
+                self.left_open(Judged {
+                    tries,
+                    breaks: breaks + 1,
+                    due,
+                    ..base
+                })
             }
         }
     }
@@ -58,25 +85,50 @@ impl Trial {
     fn had(&self, rules: &Rules) -> Vec<Instrument> {
         let read = self.readings.iter().map(|it| it.instrument);
         let unknowing = (!self.unknown.is_empty()).then_some(Instrument::User);
-        let had: BTreeSet<Instrument> = rules.available.iter().copied().chain(read).chain(unknowing).collect();
-        had.into_iter().filter(|it| *it != Instrument::Reflection).collect()
+        let had: BTreeSet<Instrument> = rules
+            .available
+            .iter()
+            .copied()
+            .chain(read)
+            .chain(unknowing)
+            .collect();
+        had.into_iter()
+            .filter(|it| *it != Instrument::Reflection)
+            .collect()
     }
 
     /// A trial without an outcome leaves a statement what it was.
     fn left_open(&self, base: Judged) -> Judged {
-        Judged { reason: self.undecided(), carried: self.carried().to_vec(), ..base }
+        Judged {
+            reason: self.undecided(),
+            carried: self.carried().to_vec(),
+            ..base
+        }
     }
 
     fn survived(&self, base: Judged, rules: &Rules) -> Judged {
-        let count = self.derived.as_ref().map_or(0, |derived| derived.predictions.len());
+        let count = self
+            .derived
+            .as_ref()
+            .map_or(0, |derived| derived.predictions.len());
         let standing = (0..count).filter(|at| self.stands(*at)).count();
         let said = (0..count).flat_map(|at| self.said(at));
-        let yes = said.filter(|it| it.answer == Answer::Yes).map(|it| it.instrument);
+        let yes = said
+            .filter(|it| it.answer == Answer::Yes)
+            .map(|it| it.instrument);
         let before = self.carried().iter().copied().filter(|_| standing > 0);
-        let carried: Vec<Instrument> = yes.chain(before).collect::<BTreeSet<_>>().into_iter().collect();
+        let carried: Vec<Instrument> = yes
+            .chain(before)
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect();
         if rules.require_experiment && carried == [Instrument::Reflection] {
             let reason = "it survived on reflection alone, and an experiment is required".into();
-            return Judged { outcome: Outcome::Is(Status::Proposed), reason, ..base };
+            return Judged {
+                outcome: Outcome::Is(Status::Proposed),
+                reason,
+                ..base
+            };
         }
         let reason = match (count, standing) {
             (1, _) => "its prediction was not refuted".to_owned(),
@@ -85,23 +137,48 @@ impl Trial {
                 "none of its {count} predictions was refuted; {standing} could be tested by nothing that has not carried it, and stands"
             ),
         };
-        Judged { outcome: Outcome::Is(Status::Surviving), reason, carried, survived: base.survived + 1, ..base }
+        Judged {
+            outcome: Outcome::Is(Status::Surviving),
+            reason,
+            carried,
+            survived: base.survived + 1,
+            ..base
+        }
     }
 
     fn because(&self, prediction: usize, later: Option<&Later>) -> String {
-        let text = self.derived.as_ref().and_then(|derived| derived.predictions.get(prediction));
+        let text = self
+            .derived
+            .as_ref()
+            .and_then(|derived| derived.predictions.get(prediction));
         let text = text.map(|it| it.text.as_str()).unwrap_or_default();
-        let is_it = |it: &&Reading| it.answer == Answer::No && (later.is_none() || it.later.as_ref() == later);
+        let is_it = |it: &&Reading| {
+            it.answer == Answer::No && (later.is_none() || it.later.as_ref() == later)
+        };
         let reading = self.said(prediction).filter(is_it).last();
-        let (by, note) = reading.map_or(("nobody", ""), |it| (it.instrument.as_str(), it.note.as_str()));
-        format!("prediction {}, \"{text}\", was refuted by {by}: {note}", prediction + 1)
+        let (by, note) = reading.map_or(("nobody", ""), |it| {
+            (it.instrument.as_str(), it.note.as_str())
+        });
+        format!(
+            "prediction {}, \"{text}\", was refuted by {by}: {note}",
+            prediction + 1
+        )
     }
 
     fn undecided(&self) -> String {
-        let reading = self.readings.iter().rfind(|it| matches!(it.answer, Answer::None | Answer::No));
+        let reading = self
+            .readings
+            .iter()
+            .rfind(|it| matches!(it.answer, Answer::None | Answer::No));
         match reading {
-            Some(it) => format!("prediction {} has no answer: {}", it.prediction + 1, it.note),
-            None if self.status().is_held() => "nothing is there now that can test it and has not carried it".into(),
+            Some(it) => format!(
+                "prediction {} has no answer: {}",
+                it.prediction + 1,
+                it.note
+            ),
+            None if self.status().is_held() => {
+                "nothing is there now that can test it and has not carried it".into()
+            }
             None if !self.unknown.is_empty() => {
                 "people do not know, and no other experiment can say anything of it".into()
             }

@@ -43,28 +43,36 @@ impl Asked {
         let mut to_come: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         let (mut with_schedules, mut schedules_due, mut schedules) =
             (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
-        let conditions = drafts.flat_map(|(space, draft)| draft.conditions.iter().map(move |it| (space, it)));
+        let conditions =
+            drafts.flat_map(|(space, draft)| draft.conditions.iter().map(move |it| (space, it)));
         for (space, condition) in conditions {
             match condition {
                 Condition::TimerStands { due: when, .. } => {
                     let last = due.entry(space).or_insert(*when);
                     *last = (*last).max(*when);
                 }
-                Condition::ScheduleStands { due: Some(when), .. } => {
+                Condition::ScheduleStands {
+                    due: Some(when), ..
+                } => {
                     let last = schedules_due.entry(space).or_insert(*when);
                     *last = (*last).max(*when);
                 }
-                Condition::ScheduleStands { name, due: None, .. } => {
+                Condition::ScheduleStands {
+                    name, due: None, ..
+                } => {
                     schedules.insert((space, name));
                 }
                 Condition::NewSchedule { .. } => {
                     with_schedules.insert(space);
                 }
-                Condition::NewSubmodule { .. } | Condition::HasSubmodule(_) | Condition::PromptIs { .. } => {
+                Condition::NewSubmodule { .. }
+                | Condition::HasSubmodule(_)
+                | Condition::PromptIs { .. } => {
                     with_submodules.insert(space);
                 }
                 Condition::Request { id, .. } => asked.rows.push(requests::of_id(space, id)),
-                Condition::TaskToCome { mission, task, .. } | Condition::TaskAt { mission, task, .. } => {
+                Condition::TaskToCome { mission, task, .. }
+                | Condition::TaskAt { mission, task, .. } => {
                     to_come.entry((space, mission)).or_default().insert(*task);
                 }
                 Condition::StatementAt { id, .. } => asked.rows.push(statements::of_id(space, id)),
@@ -76,10 +84,12 @@ impl Asked {
                     let known = waiting.entry(space).or_insert(*most);
                     *known = (*known).max(*most);
                 }
-                Condition::NoneHeldSince { seq, .. } => {
-                    asked.rows.push(statements::grounds::changed_behind(space, *seq))
+                Condition::NoneHeldSince { seq, .. } => asked
+                    .rows
+                    .push(statements::grounds::changed_behind(space, *seq)),
+                Condition::NoneMergedSince(seq) => {
+                    asked.rows.push(merges::changed_behind(space, *seq))
                 }
-                Condition::NoneMergedSince(seq) => asked.rows.push(merges::changed_behind(space, *seq)),
                 Condition::PinAt { tool, .. } => asked.rows.push(pins::of_tool(space, tool)),
                 Condition::SettingsAt(_) => {
                     with_settings.insert(space);
@@ -94,19 +104,41 @@ impl Asked {
                 | Condition::FewerSubthreads(_) => {}
             }
         }
-        let due = due.into_iter().map(|(space, due)| timers::due_until(space, due));
+        let due = due
+            .into_iter()
+            .map(|(space, due)| timers::due_until(space, due));
         // The names first: what is read of the same rows behind them is more.
         let named = with_schedules.into_iter().map(schedules::names);
-        let schedules_due = schedules_due.into_iter().map(|(space, due)| schedules::due_until(space, due));
-        let schedules = schedules.into_iter().map(|(space, name)| schedules::named(space, name));
+        let schedules_due = schedules_due
+            .into_iter()
+            .map(|(space, due)| schedules::due_until(space, due));
+        let schedules = schedules
+            .into_iter()
+            .map(|(space, name)| schedules::named(space, name));
         let submodules = with_submodules.into_iter().map(submodules::all);
-        let to_come = to_come.into_iter().map(|((space, mission), ids)| tasks::of_ids(space, mission, &ids));
+        let to_come = to_come
+            .into_iter()
+            .map(|((space, mission), ids)| tasks::of_ids(space, mission, &ids));
         asked.rows.extend(to_come);
-        asked.rows.extend(due.chain(named).chain(schedules_due).chain(schedules).chain(submodules));
-        asked.rows.extend(with_settings.into_iter().map(settings::all));
-        asked.rows.extend(with_frameworks.into_iter().map(frameworks::ids));
+        asked.rows.extend(
+            due.chain(named)
+                .chain(schedules_due)
+                .chain(schedules)
+                .chain(submodules),
+        );
+        asked
+            .rows
+            .extend(with_settings.into_iter().map(settings::all));
+        asked
+            .rows
+            .extend(with_frameworks.into_iter().map(frameworks::ids));
         // First, as the names are.
-        asked.rows.splice(0..0, waiting.into_iter().map(|(space, most)| statements::waiting(space, most)));
+        asked.rows.splice(
+            0..0,
+            waiting
+                .into_iter()
+                .map(|(space, most)| statements::waiting(space, most)),
+        );
         asked
     }
 
@@ -118,40 +150,67 @@ impl Asked {
 impl Before {
     /// The first of the draft's conditions that is not met.
     pub(super) fn unmet(&self, rows: &Rows, space: &Space, draft: &Draft) -> Option<Condition> {
-        draft.conditions.iter().find(|condition| !self.is_met(rows, space, draft, condition)).cloned()
+        draft
+            .conditions
+            .iter()
+            .find(|condition| !self.is_met(rows, space, draft, condition))
+            .cloned()
     }
 
     fn is_met(&self, rows: &Rows, space: &Space, draft: &Draft, condition: &Condition) -> bool {
-        let seen = Seen { before: &self.rows, now: &rows.single };
+        let seen = Seen {
+            before: &self.rows,
+            now: &rows.single,
+        };
         let row = || rows.threads.get(&(space.clone(), draft.thread.clone()));
         match condition {
             Condition::NewThread => row().is_none(),
             Condition::NotEnded => row().is_none_or(|row| !row.status.is_final()),
             Condition::EndsWith(seq) => row().is_some_and(|row| row.head == *seq),
-            Condition::Wait(seqs) => row().is_some_and(|row| seqs.iter().all(|seq| row.waits(*seq))),
-            Condition::FewerSubthreads(most) => row().is_none_or(|row| u64::from(row.state.subthreads) < *most),
+            Condition::Wait(seqs) => {
+                row().is_some_and(|row| seqs.iter().all(|seq| row.waits(*seq)))
+            }
+            Condition::FewerSubthreads(most) => {
+                row().is_none_or(|row| u64::from(row.state.subthreads) < *most)
+            }
             Condition::FewerThreads(most) => {
                 let before = self.threads.get(space).copied().unwrap_or_default();
                 row().is_some() || before + rows.begun(space) < *most + rows.ended(space)
             }
-            Condition::TimerStands { name, due } => timers::stands(seen, space, &draft.thread, name, *due),
-            Condition::ScheduleStands { name, changed, .. } => schedules::stands(seen, space, name, *changed),
+            Condition::TimerStands { name, due } => {
+                timers::stands(seen, space, &draft.thread, name, *due)
+            }
+            Condition::ScheduleStands { name, changed, .. } => {
+                schedules::stands(seen, space, name, *changed)
+            }
             Condition::NewSchedule { name, most } => schedules::has_room(seen, space, name, *most),
             Condition::NewSubmodule { name, most } => {
                 let names = submodules::names(seen, space);
                 !names.contains(name.as_str()) && names.len() < *most
             }
-            Condition::PromptIs { name, prompt } => submodules::prompt(seen, space, name).as_ref() == Some(prompt),
+            Condition::PromptIs { name, prompt } => {
+                submodules::prompt(seen, space, name).as_ref() == Some(prompt)
+            }
             Condition::Request { id, state } => requests::is_in(seen, space, id, *state),
             Condition::HasSubmodule(name) => submodules::names(seen, space).contains(name.as_str()),
             Condition::PinAt { tool, seq } => pins::last(seen, space, tool) == *seq,
-            Condition::TaskToCome { mission, task, open } => tasks::is_to_come(seen, space, mission, *task, *open),
-            Condition::TaskAt { mission, task, updated } => tasks::is_at(seen, space, mission, *task, *updated),
+            Condition::TaskToCome {
+                mission,
+                task,
+                open,
+            } => tasks::is_to_come(seen, space, mission, *task, *open),
+            Condition::TaskAt {
+                mission,
+                task,
+                updated,
+            } => tasks::is_at(seen, space, mission, *task, *updated),
             Condition::StatementAt { id, changed } => statements::is_at(seen, space, id, *changed),
             Condition::FrameworkAt { id, changed } => frameworks::is_at(seen, space, id, *changed),
             Condition::FewerFrameworks(most) => frameworks::has_room(seen, space, *most),
             Condition::FewerWaiting(most) => statements::has_room(seen, space, *most),
-            Condition::NoneHeldSince { seq, about } => statements::grounds::is_quiet(seen, space, *seq, about.as_ref()),
+            Condition::NoneHeldSince { seq, about } => {
+                statements::grounds::is_quiet(seen, space, *seq, about.as_ref())
+            }
             Condition::NoneMergedSince(seq) => merges::is_quiet(seen, space, *seq),
             Condition::SettingsAt(seq) => settings::last_change(seen, space) == *seq,
         }

@@ -46,7 +46,10 @@ pub(super) struct Item {
 }
 
 impl Item {
-    pub fn new(append: Append, answer: oneshot::Sender<Result<Appended, StoreError>>) -> Result<Self, StoreError> {
+    pub fn new(
+        append: Append,
+        answer: oneshot::Sender<Result<Appended, StoreError>>,
+    ) -> Result<Self, StoreError> {
         let mut bytes = 0;
         let mut drafts = Vec::with_capacity(append.drafts.len());
         for draft in append.drafts {
@@ -55,9 +58,22 @@ impl Item {
             // Every draft gets its id before the first try, so that a second one finds what the first one may have stored.
             let given = draft.event_id.is_some();
             let id = draft.event_id.unwrap_or_else(crate::words::id::fresh);
-            drafts.push(Ready { id, given, tried: AtomicBool::new(false), payload, draft });
+            drafts.push(Ready {
+                id,
+                given,
+                tried: AtomicBool::new(false),
+                payload,
+                draft,
+            });
         }
-        Ok(Self { space: append.space, drafts, bytes, fence: append.fence, release: append.release, answer })
+        Ok(Self {
+            space: append.space,
+            drafts,
+            bytes,
+            fence: append.fence,
+            release: append.release,
+            answer,
+        })
     }
 }
 
@@ -73,7 +89,9 @@ fn storable(draft: Draft) -> Result<(Draft, Box<RawValue>), StoreError> {
 }
 
 pub(super) fn drafts(group: &[Item]) -> impl Iterator<Item = (&Space, &Ready)> {
-    group.iter().flat_map(|item| item.drafts.iter().map(move |ready| (&item.space, ready)))
+    group
+        .iter()
+        .flat_map(|item| item.drafts.iter().map(move |ready| (&item.space, ready)))
 }
 
 /// An event to be written.
@@ -106,13 +124,26 @@ pub(in crate::log) struct Plan {
 
 impl Plan {
     pub(super) fn new(found: Found, before: Before, now: Timestamp) -> Result<Self, StoreError> {
-        let Found { held, heads, events, threads } = found;
-        let known = events.into_iter().map(|(space, event)| Ok(((space, event.event_id), shown(event)?)));
-        let threads = threads.into_iter().map(|(space, row)| ((space, row.thread.clone()), row)).collect();
+        let Found {
+            held,
+            heads,
+            events,
+            threads,
+        } = found;
+        let known = events
+            .into_iter()
+            .map(|(space, event)| Ok(((space, event.event_id), shown(event)?)));
+        let threads = threads
+            .into_iter()
+            .map(|(space, row)| ((space, row.thread.clone()), row))
+            .collect();
         Ok(Self {
             events: Vec::new(),
             found: Vec::new(),
-            rows: Rows { threads, ..Rows::default() },
+            rows: Rows {
+                threads,
+                ..Rows::default()
+            },
             heads,
             released: Vec::new(),
             held,
@@ -126,10 +157,28 @@ impl Plan {
     /// The rows of all that has bulk: everything but the rows of projections.
     pub fn writes(&self) -> Result<Writes<'_>, StoreError> {
         let mut writes = Writes {
-            heads: self.heads.iter().map(|(space, head)| (space, *head)).collect(),
-            events: self.events.iter().map(Written::row).collect::<Result<_, _>>()?,
-            threads: self.rows.threads.iter().map(|((space, _), row)| (space, row)).collect(),
-            roots: self.rows.roots.iter().map(|((space, root), spent)| (space, *root, *spent)).collect(),
+            heads: self
+                .heads
+                .iter()
+                .map(|(space, head)| (space, *head))
+                .collect(),
+            events: self
+                .events
+                .iter()
+                .map(Written::row)
+                .collect::<Result<_, _>>()?,
+            threads: self
+                .rows
+                .threads
+                .iter()
+                .map(|((space, _), row)| (space, row))
+                .collect(),
+            roots: self
+                .rows
+                .roots
+                .iter()
+                .map(|((space, root), spent)| (space, *root, *spent))
+                .collect(),
             ..Writes::default()
         };
         writes.post(self.events.iter().map(|it| (&it.space, &it.shown.event)));
@@ -138,12 +187,17 @@ impl Plan {
 
     /// The events, each with its space, in the order of their seqs.
     pub fn shown(&self) -> impl Iterator<Item = (&Space, &Arc<Shown>)> {
-        self.events.iter().map(|written| (&written.space, &written.shown))
+        self.events
+            .iter()
+            .map(|written| (&written.space, &written.shown))
     }
 
     /// Everything that is to be told, each with its space, in the order of their seqs.
     pub(super) fn news(&self) -> impl Iterator<Item = (&Space, &Arc<Shown>)> {
-        self.found.iter().map(|(space, shown)| (space, shown)).chain(self.shown())
+        self.found
+            .iter()
+            .map(|(space, shown)| (space, shown))
+            .chain(self.shown())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -151,7 +205,9 @@ impl Plan {
     }
 
     pub(super) fn refuses_nothing(&self) -> bool {
-        self.outcomes.iter().all(|outcome| matches!(outcome, Ok(Appended::Stored(_))))
+        self.outcomes
+            .iter()
+            .all(|outcome| matches!(outcome, Ok(Appended::Stored(_))))
     }
 
     pub(super) fn add(&mut self, item: &Item, project: Project) -> Result<(), StoreError> {
@@ -161,7 +217,10 @@ impl Plan {
                 if item.release {
                     self.released.extend(item.fence.clone());
                 }
-                let placed = item.drafts.iter().map(|ready| self.place(&item.space, ready, project));
+                let placed = item
+                    .drafts
+                    .iter()
+                    .map(|ready| self.place(&item.space, ready, project));
                 Ok(Appended::Stored(placed.collect::<Result<_, _>>()?))
             }
         };
@@ -184,20 +243,30 @@ impl Plan {
                     unmet = unmet.or(self.before.unmet(&self.rows, &item.space, &ready.draft));
                 }
             }
-            if own.insert(ready.id, &ready.draft).is_some_and(|first| !is_like(first, &ready.draft)) {
+            if own
+                .insert(ready.id, &ready.draft)
+                .is_some_and(|first| !is_like(first, &ready.draft))
+            {
                 return Some(Err(StoreError::Conflict(ready.id)));
             }
         }
         // An append that is stored as a whole already is answered as such, even when its lease went with it.
-        let stale =
-            item.fence.as_ref().is_some_and(|fence| !self.held.contains(fence) || self.released.contains(fence));
+        let stale = item
+            .fence
+            .as_ref()
+            .is_some_and(|fence| !self.held.contains(fence) || self.released.contains(fence));
         if stale && (fresh || item.drafts.is_empty()) {
             return Some(Ok(Appended::Stale));
         }
         unmet.map(|condition| Err(StoreError::Unmet(condition)))
     }
 
-    fn place(&mut self, space: &Space, ready: &Ready, project: Project) -> Result<Placed, StoreError> {
+    fn place(
+        &mut self,
+        space: &Space,
+        ready: &Ready,
+        project: Project,
+    ) -> Result<Placed, StoreError> {
         if let Some(first) = self.known.get(&(space.clone(), ready.id)) {
             let shown = first.clone();
             // Who appends it hears of one try: that it was stored.
@@ -205,17 +274,33 @@ impl Plan {
             if ours {
                 self.found.push((space.clone(), shown.clone()));
             }
-            return Ok(Placed { shown, duplicate: !ours });
+            return Ok(Placed {
+                shown,
+                duplicate: !ours,
+            });
         }
         ready.tried.store(true, Ordering::Relaxed);
-        let head = self.heads.entry(space.clone()).or_insert(Position { seq: 0, ts: self.now });
-        *head = Position { seq: head.seq + 1, ts: head.ts.max(self.now) };
+        let head = self.heads.entry(space.clone()).or_insert(Position {
+            seq: 0,
+            ts: self.now,
+        });
+        *head = Position {
+            seq: head.seq + 1,
+            ts: head.ts.max(self.now),
+        };
         let event = ready.stamped(*head);
         self.rows.apply(space, &event, project);
         let shown = shown_with(event, &ready.payload)?;
         self.known.insert((space.clone(), ready.id), shown.clone());
-        self.events.push(Written { space: space.clone(), shown: shown.clone(), payload: ready.payload.clone() });
-        Ok(Placed { shown, duplicate: false })
+        self.events.push(Written {
+            space: space.clone(),
+            shown: shown.clone(),
+            payload: ready.payload.clone(),
+        });
+        Ok(Placed {
+            shown,
+            duplicate: false,
+        })
     }
 }
 
@@ -226,7 +311,14 @@ impl Ready {
     }
 
     fn stamped(&self, at: Position) -> Event {
-        let Draft { thread, source, modality, payload, tags, .. } = &self.draft;
+        let Draft {
+            thread,
+            source,
+            modality,
+            payload,
+            tags,
+            ..
+        } = &self.draft;
         Event {
             event_id: self.id,
             ts: at.ts,

@@ -45,7 +45,11 @@ struct State {
 
 impl Queue {
     pub fn new(share: f64) -> Self {
-        Self { places: Places::new("appends", APPENDS, share), state: Mutex::default(), filled: Notify::new() }
+        Self {
+            places: Places::new("appends", APPENDS, share),
+            state: Mutex::default(),
+            filled: Notify::new(),
+        }
     }
 
     /// Waits for a place. False: nobody takes out any more.
@@ -56,7 +60,9 @@ impl Queue {
                 queue.push_back((item, place));
             } else {
                 state.round.push_back(item.space.clone());
-                state.spaces.insert(item.space.clone(), VecDeque::from([(item, place)]));
+                state
+                    .spaces
+                    .insert(item.space.clone(), VecDeque::from([(item, place)]));
             }
         })
     }
@@ -91,7 +97,11 @@ impl Queue {
 
     /// Whoever waits for something in here waits no longer: nobody takes out any more.
     pub fn end(&self) {
-        *self.lock() = State { closed: true, ended: true, ..State::default() };
+        *self.lock() = State {
+            closed: true,
+            ended: true,
+            ..State::default()
+        };
     }
 
     fn change(&self, put: impl FnOnce(&mut State)) -> bool {

@@ -34,7 +34,12 @@ impl Soundness {
 
     /// How many bytes a probe is to write, which begins.
     pub fn probe(&self) -> usize {
-        let bytes = self.lock().refused.unwrap_or_default().saturating_add(PROBE).min(PROBE_MAX);
+        let bytes = self
+            .lock()
+            .refused
+            .unwrap_or_default()
+            .saturating_add(PROBE)
+            .min(PROBE_MAX);
         self.begins(bytes);
         bytes
     }
@@ -54,9 +59,9 @@ impl Soundness {
     pub fn check(&self) -> Result<bool, StoreError> {
         let state = self.lock();
         match state.writing {
-            Some((since, _)) if since.elapsed() > SLOW => {
-                Err(StoreError::Unavailable("the database has not taken a write for some seconds".into()))
-            }
+            Some((since, _)) if since.elapsed() > SLOW => Err(StoreError::Unavailable(
+                "the database has not taken a write for some seconds".into(),
+            )),
             _ => Ok(state.refused.is_none()),
         }
     }

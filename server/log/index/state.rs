@@ -60,7 +60,12 @@ pub(super) struct Behind {
 
 impl Behind {
     fn new(gap: Gap, found: i64) -> Self {
-        Self { gap, began: 0, found, failing: false }
+        Self {
+            gap,
+            began: 0,
+            found,
+            failing: false,
+        }
     }
 
     fn missing(&self) -> i64 {
@@ -91,16 +96,28 @@ impl State {
         }
         let missing = gap.head - gap.indexed;
         self.without += missing;
-        self.behind.insert(space.clone(), Behind::new(gap, if found { missing } else { 0 }));
+        self.behind.insert(
+            space.clone(),
+            Behind::new(gap, if found { missing } else { 0 }),
+        );
     }
 
     /// What is in the index of a space after a transaction.
     pub fn added(&mut self, space: &Space, Added { reached, more }: Added) {
-        let Some(mut behind) = self.behind.remove(space) else { return };
+        let Some(mut behind) = self.behind.remove(space) else {
+            return;
+        };
         self.without -= behind.counted();
         // What was not there, although it was stored before, is not there any more: a database may have lost it.
-        let known = if behind.gap.head == behind.began && !more { reached } else { behind.gap.head };
-        behind.gap = Gap { indexed: reached, head: known.max(reached + i64::from(more)) };
+        let known = if behind.gap.head == behind.began && !more {
+            reached
+        } else {
+            behind.gap.head
+        };
+        behind.gap = Gap {
+            indexed: reached,
+            head: known.max(reached + i64::from(more)),
+        };
         (behind.failing, behind.found) = (false, behind.found.min(behind.missing()));
         if behind.missing() > 0 {
             self.without += behind.counted();
@@ -110,7 +127,9 @@ impl State {
 
     /// It failed: whether that is news.
     pub fn failed(&mut self, space: &Space) -> bool {
-        let Some(mut behind) = self.behind.remove(space) else { return false };
+        let Some(mut behind) = self.behind.remove(space) else {
+            return false;
+        };
         self.without -= behind.counted();
         let is_news = !std::mem::replace(&mut behind.failing, true);
         self.resting.insert(space.clone(), behind);
@@ -142,7 +161,10 @@ impl State {
     /// All who wait for any space.
     pub fn all_waiting(&mut self) -> Vec<Waiter> {
         self.round.clear();
-        std::mem::take(&mut self.waiting).into_values().flatten().collect()
+        std::mem::take(&mut self.waiting)
+            .into_values()
+            .flatten()
+            .collect()
     }
 
     /// All who wait for a space: they wait no more.
@@ -171,15 +193,24 @@ impl State {
     pub fn in_turn(&self, after: Option<&Space>) -> impl Iterator<Item = &Space> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let later = self.behind.range((from, Bound::Unbounded));
-        let earlier = after.into_iter().flat_map(|last| self.behind.range(..=last));
+        let earlier = after
+            .into_iter()
+            .flat_map(|last| self.behind.range(..=last));
         later.chain(earlier).map(|(space, _)| space)
     }
 
     /// A transaction begins: it has what is stored now.
     pub fn begin(&mut self, spaces: &[Space]) {
         for space in spaces {
-            self.behind.get_mut(space).into_iter().for_each(|behind| behind.began = behind.gap.head);
-            self.waiting.get_mut(space).into_iter().flatten().for_each(|waiter| waiter.promised = true);
+            self.behind
+                .get_mut(space)
+                .into_iter()
+                .for_each(|behind| behind.began = behind.gap.head);
+            self.waiting
+                .get_mut(space)
+                .into_iter()
+                .flatten()
+                .for_each(|waiter| waiter.promised = true);
         }
     }
 }
@@ -202,7 +233,8 @@ mod tests {
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
-            (0usize..4, 1i64..9, any::<bool>()).prop_map(|(space, events, here)| Step::Grows(space, events, here)),
+            (0usize..4, 1i64..9, any::<bool>())
+                .prop_map(|(space, events, here)| Step::Grows(space, events, here)),
             (0usize..4).prop_map(Step::Asks),
             (0usize..4, 1i64..9).prop_map(|(space, events)| Step::Elsewhere(space, events)),
             (1i64..9).prop_map(Step::Adds),

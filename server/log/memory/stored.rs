@@ -51,15 +51,25 @@ impl Stored {
     }
 
     pub fn head(&self, space: &Space) -> Option<Position> {
-        self.log(space).last().map(|last| Position { seq: last.event.seq, ts: last.event.ts })
+        self.log(space).last().map(|last| Position {
+            seq: last.event.seq,
+            ts: last.event.ts,
+        })
     }
 
     pub fn event(&self, space: &Space, id: Uuid) -> Option<&Event> {
-        self.log(space).iter().map(|shown| &shown.event).find(|event| event.event_id == id)
+        self.log(space)
+            .iter()
+            .map(|shown| &shown.event)
+            .find(|event| event.event_id == id)
     }
 
     pub fn page(&self, space: &Space, query: &Query) -> Vec<Arc<Shown>> {
-        let asked = self.log(space).iter().filter(|shown| query.matches(&shown.event)).cloned();
+        let asked = self
+            .log(space)
+            .iter()
+            .filter(|shown| query.matches(&shown.event))
+            .cloned();
         let limit = query.limit.max(1) as usize;
         match query.order {
             Order::Ascending => asked.take(limit).collect(),
@@ -72,28 +82,45 @@ impl Stored {
     }
 
     pub fn threads<'a>(&'a self, space: &'a Space) -> impl Iterator<Item = &'a ThreadRow> {
-        self.threads.iter().filter(move |((of, _), _)| of == space).map(|(_, row)| row)
+        self.threads
+            .iter()
+            .filter(move |((of, _), _)| of == space)
+            .map(|(_, row)| row)
     }
 
     pub fn living(&self, space: &Space) -> u64 {
-        let threads = |root| self.roots.get(&(space.clone(), root)).map_or(0, |sum| sum.threads);
+        let threads = |root| {
+            self.roots
+                .get(&(space.clone(), root))
+                .map_or(0, |sum| sum.threads)
+        };
         threads(SPACE) - threads(ENDED)
     }
 
     pub fn rows(&self, table: &'static Table) -> impl Iterator<Item = &Row> {
-        self.rows.iter().filter(move |((of, _), _)| *of == table).map(|(_, row)| row)
+        self.rows
+            .iter()
+            .filter(move |((of, _), _)| *of == table)
+            .map(|(_, row)| row)
     }
 
     /// What an append writes, in one step.
     pub fn write(&mut self, plan: &Plan) {
         for (space, shown) in plan.shown() {
-            self.logs.entry(space.clone()).or_default().push(shown.clone());
+            self.logs
+                .entry(space.clone())
+                .or_default()
+                .push(shown.clone());
         }
         self.threads.extend(plan.rows.threads.clone());
         for (key, row) in plan.rows.single.clone() {
             match row {
                 Some(row) if key.0.is_whole(&row) => drop(self.rows.insert(key, row)),
-                Some(row) => self.rows.get_mut(&key).into_iter().for_each(|known| known.alter(row.clone())),
+                Some(row) => self
+                    .rows
+                    .get_mut(&key)
+                    .into_iter()
+                    .for_each(|known| known.alter(row.clone())),
                 None => drop(self.rows.remove(&key)),
             }
         }
@@ -112,15 +139,30 @@ impl Stored {
                     Some(project) => derived.take(space, event, project),
                     None => {
                         derived.mail += i64::from(event.wakes());
-                        derived.heads.insert(space.clone(), Position { seq: event.seq, ts: event.ts });
+                        derived.heads.insert(
+                            space.clone(),
+                            Position {
+                                seq: event.seq,
+                                ts: event.ts,
+                            },
+                        );
                     }
                 }
             }
         }
         if of_log.is_none() {
-            let single = self.rows.iter().map(|(key, row)| (key.clone(), Some(row.clone()))).collect();
+            let single = self
+                .rows
+                .iter()
+                .map(|(key, row)| (key.clone(), Some(row.clone())))
+                .collect();
             let (threads, roots) = (self.threads.clone(), self.roots.clone());
-            derived.rows = Rows { threads, single, roots, unreadable: Vec::new() };
+            derived.rows = Rows {
+                threads,
+                single,
+                roots,
+                unreadable: Vec::new(),
+            };
         }
         derived
     }

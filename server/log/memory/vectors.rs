@@ -11,7 +11,11 @@ impl VectorIndex for Memory {}
 
 #[async_trait]
 impl VectorStore for Memory {
-    async fn vectors(&self, of: &Maker, hashes: &[Hash]) -> Result<Vec<(Hash, Vec<u8>)>, StoreError> {
+    async fn vectors(
+        &self,
+        of: &Maker,
+        hashes: &[Hash],
+    ) -> Result<Vec<(Hash, Vec<u8>)>, StoreError> {
         let stored = self.stored()?;
         let known = |hash: &Hash| Some((*hash, stored.vectors.get(&(of.clone(), *hash))?.clone()));
         Ok(hashes.iter().filter_map(known).collect())
@@ -19,7 +23,11 @@ impl VectorStore for Memory {
 
     async fn other_dimensions(&self, of: &Maker) -> Result<Option<u32>, StoreError> {
         let stored = self.stored()?;
-        let other = stored.vectors.keys().map(|(maker, _)| maker).find(|it| it.model == of.model && *it != of);
+        let other = stored
+            .vectors
+            .keys()
+            .map(|(maker, _)| maker)
+            .find(|it| it.model == of.model && *it != of);
         Ok(other.map(|maker| maker.dimensions))
     }
 

@@ -23,8 +23,11 @@ impl Backend for Log {
     async fn read(&mut self, wanted: &Wanted) -> Result<Found, StoreError> {
         let stored = self.disk.lock();
         let head = |space: &Space| Some((space.clone(), stored.head(space)?));
-        let event = |(space, id): &(Space, Uuid)| Some((space.clone(), stored.event(space, *id)?.clone()));
-        let thread = |(space, id): &(Space, ThreadId)| Some((space.clone(), stored.thread(space, id)?.clone()));
+        let event =
+            |(space, id): &(Space, Uuid)| Some((space.clone(), stored.event(space, *id)?.clone()));
+        let thread = |(space, id): &(Space, ThreadId)| {
+            Some((space.clone(), stored.thread(space, id)?.clone()))
+        };
         Ok(Found {
             held: self.leases.begin(&wanted.fences),
             heads: wanted.spaces.iter().filter_map(head).collect(),
@@ -37,10 +40,18 @@ impl Backend for Log {
         let stored = self.disk.lock();
         let rows = asked.rows.iter().flat_map(|select| {
             let found = select.among(stored.rows(select.table()));
-            found.into_iter().map(|row| (select.table().key_of(&row), row))
+            found
+                .into_iter()
+                .map(|row| (select.table().key_of(&row), row))
         });
-        let threads = asked.threads.iter().map(|space| (space.clone(), stored.living(space)));
-        Ok(Before { rows: rows.collect(), threads: threads.collect() })
+        let threads = asked
+            .threads
+            .iter()
+            .map(|space| (space.clone(), stored.living(space)));
+        Ok(Before {
+            rows: rows.collect(),
+            threads: threads.collect(),
+        })
     }
 
     async fn write(&mut self, plan: &Plan) -> Result<(), StoreError> {
@@ -84,7 +95,10 @@ impl Indexing for NoIndex {
 
     async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
         let stored = self.0.lock();
-        let added = |space| Added { reached: stored.head(space).map_or(0, |head| head.seq), more: false };
+        let added = |space| Added {
+            reached: stored.head(space).map_or(0, |head| head.seq),
+            more: false,
+        };
         Ok(spaces.iter().map(added).collect())
     }
 

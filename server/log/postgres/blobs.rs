@@ -27,7 +27,10 @@ impl Blobs {
     /// At most so many connections.
     pub fn new(options: &PgConnectOptions, life: &Life, connections: u32, share: f64) -> Self {
         let pool = Pool::new(options.clone(), life, connections as usize);
-        Self { pool, places: Places::new("blobs", connections, share) }
+        Self {
+            pool,
+            places: Places::new("blobs", connections, share),
+        }
     }
 
     /// Whether one can be written.
@@ -50,7 +53,12 @@ impl Blobs {
 
     async fn try_put(&self, space: &Space, sha256: &str, blob: &Blob) -> Result<(), StoreError> {
         let mut connection = self.pool.take().await?;
-        match timeout(LIMIT, put_blob(connection.connection(), space, sha256, blob)).await {
+        match timeout(
+            LIMIT,
+            put_blob(connection.connection(), space, sha256, blob),
+        )
+        .await
+        {
             Ok(put) => put,
             Err(_) => {
                 // The pool would wait for it, too.
@@ -74,8 +82,20 @@ pub(in crate::log) async fn read_blob(
 ) -> Result<Option<(Space, String, Blob)>, StoreError> {
     let text = "select space, sha256, mime, bytes from blobs where (space, sha256) > ($1, $2) \
          order by space, sha256 limit 1";
-    let row: Result<Option<Row>, _> =
-        sqlx::query_as(text).bind(&after.0).bind(&after.1).fetch_optional(connection).await;
-    let Some((space, sha256, mime, bytes)) = row.map_err(sql::error)? else { return Ok(None) };
-    Ok(Some((sql::space(space)?, sha256, Blob { mime, bytes: bytes.into() })))
+    let row: Result<Option<Row>, _> = sqlx::query_as(text)
+        .bind(&after.0)
+        .bind(&after.1)
+        .fetch_optional(connection)
+        .await;
+    let Some((space, sha256, mime, bytes)) = row.map_err(sql::error)? else {
+        return Ok(None);
+    };
+    Ok(Some((
+        sql::space(space)?,
+        sha256,
+        Blob {
+            mime,
+            bytes: bytes.into(),
+        },
+    )))
 }

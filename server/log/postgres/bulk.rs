@@ -79,7 +79,10 @@ const PUT_IF: &str = put_text!(
 /// Rows of projections that are made anew in one statement.
 const REST: usize = 100;
 
-pub(in crate::log) async fn put(connection: &mut PgConnection, writes: &Writes<'_>) -> Result<(), StoreError> {
+pub(in crate::log) async fn put(
+    connection: &mut PgConnection,
+    writes: &Writes<'_>,
+) -> Result<(), StoreError> {
     put_all(connection, writes, &[], &[]).await
 }
 
@@ -92,7 +95,11 @@ pub(super) async fn put_all(
 ) -> Result<(), StoreError> {
     let mut arguments = arguments(writes, released).map_err(unwritable)?;
     let text = with_parts(PUT, "true", parts, "", &mut arguments).map_err(unwritable)?;
-    sqlx::query_with(text, arguments).execute(connection).await.map(|_| ()).map_err(sql::error)
+    sqlx::query_with(text, arguments)
+        .execute(connection)
+        .await
+        .map(|_| ())
+        .map_err(sql::error)
 }
 
 fn unwritable(error: BoxDynError) -> StoreError {
@@ -109,7 +116,10 @@ fn with_parts(
 ) -> Result<AssertSqlSafe<String>, BoxDynError> {
     let mut text = text.to_owned();
     for (number, part) in parts.iter().enumerate() {
-        text += &format!(", p{number} as ({})", part.text(arguments.len() + 1, only_if));
+        text += &format!(
+            ", p{number} as ({})",
+            part.text(arguments.len() + 1, only_if)
+        );
         part.add(arguments)?;
     }
     Ok(AssertSqlSafe(text + " select " + selects))
@@ -139,14 +149,27 @@ pub(super) async fn put_if(
         arguments.add(spaces)?;
         arguments.add(threads)?;
         arguments.add(numbers)?;
-        let head = |(space, _): &(&Space, Position)| unchanged.heads.get(*space).map(|head| head.seq);
+        let head =
+            |(space, _): &(&Space, Position)| unchanged.heads.get(*space).map(|head| head.seq);
         arguments.add(writes.heads.iter().map(head).collect::<Vec<_>>())?;
         arguments.add(unchanged.incarnation)?;
         arguments.add(unchanged.until)?;
-        Ok((with_parts(PUT_IF, "same.is from same", parts, only_if!(), &mut arguments)?, arguments))
+        Ok((
+            with_parts(
+                PUT_IF,
+                "same.is from same",
+                parts,
+                only_if!(),
+                &mut arguments,
+            )?,
+            arguments,
+        ))
     };
     let (text, arguments) = text_and_arguments().map_err(unwritable)?;
-    match sqlx::query_scalar_with(text, arguments).fetch_one(connection).await {
+    match sqlx::query_scalar_with(text, arguments)
+        .fetch_one(connection)
+        .await
+    {
         // An event with one of these ids is there.
         Err(sqlx::Error::Database(cause)) if cause.is_unique_violation() => Ok(false),
         written => written.map_err(sql::error),
@@ -156,20 +179,70 @@ pub(super) async fn put_if(
 fn arguments(writes: &Writes<'_>, released: &[Fence]) -> Result<PgArguments, BoxDynError> {
     let mut arguments = PgArguments::default();
     let heads = &writes.heads;
-    arguments.add(heads.iter().map(|(space, _)| space.as_str()).collect::<Vec<_>>())?;
+    arguments.add(
+        heads
+            .iter()
+            .map(|(space, _)| space.as_str())
+            .collect::<Vec<_>>(),
+    )?;
     arguments.add(heads.iter().map(|(_, head)| head.seq).collect::<Vec<_>>())?;
-    arguments.add(heads.iter().map(|(_, head)| head.ts.micros()).collect::<Vec<_>>())?;
+    arguments.add(
+        heads
+            .iter()
+            .map(|(_, head)| head.ts.micros())
+            .collect::<Vec<_>>(),
+    )?;
     let events = &writes.events;
-    arguments.add(events.iter().map(|row| row.space.as_str()).collect::<Vec<_>>())?;
+    arguments.add(
+        events
+            .iter()
+            .map(|row| row.space.as_str())
+            .collect::<Vec<_>>(),
+    )?;
     arguments.add(events.iter().map(|row| row.event.seq).collect::<Vec<_>>())?;
-    arguments.add(events.iter().map(|row| row.event.event_id).collect::<Vec<_>>())?;
-    arguments.add(events.iter().map(|row| row.event.ts.micros()).collect::<Vec<_>>())?;
-    arguments.add(events.iter().map(|row| row.event.thread.as_str()).collect::<Vec<_>>())?;
-    arguments.add(events.iter().map(|row| row.event.source.as_str()).collect::<Vec<_>>())?;
-    arguments.add(events.iter().map(|row| row.event.modality.as_str()).collect::<Vec<_>>())?;
+    arguments.add(
+        events
+            .iter()
+            .map(|row| row.event.event_id)
+            .collect::<Vec<_>>(),
+    )?;
+    arguments.add(
+        events
+            .iter()
+            .map(|row| row.event.ts.micros())
+            .collect::<Vec<_>>(),
+    )?;
+    arguments.add(
+        events
+            .iter()
+            .map(|row| row.event.thread.as_str())
+            .collect::<Vec<_>>(),
+    )?;
+    arguments.add(
+        events
+            .iter()
+            .map(|row| row.event.source.as_str())
+            .collect::<Vec<_>>(),
+    )?;
+    arguments.add(
+        events
+            .iter()
+            .map(|row| row.event.modality.as_str())
+            .collect::<Vec<_>>(),
+    )?;
     arguments.add(events.iter().map(|row| row.payload).collect::<Vec<_>>())?;
-    arguments.add(events.iter().map(|row| row.tags.as_str()).collect::<Vec<_>>())?;
-    arguments.add(events.iter().map(|row| row.event.visibility() as i16).collect::<Vec<_>>())?;
+    arguments.add(
+        events
+            .iter()
+            .map(|row| row.tags.as_str())
+            .collect::<Vec<_>>(),
+    )?;
+    arguments.add(
+        events
+            .iter()
+            .map(|row| row.event.visibility() as i16)
+            .collect::<Vec<_>>(),
+    )?;
     let mail = &writes.mail;
     arguments.add(mail.iter().map(|row| row.0.as_str()).collect::<Vec<_>>())?;
     arguments.add(mail.iter().map(|row| row.1.as_str()).collect::<Vec<_>>())?;
@@ -182,17 +255,51 @@ fn arguments(writes: &Writes<'_>, released: &[Fence]) -> Result<PgArguments, Box
     let roots = &writes.roots;
     arguments.add(roots.iter().map(|row| row.0.as_str()).collect::<Vec<_>>())?;
     arguments.add(roots.iter().map(|row| row.1).collect::<Vec<_>>())?;
-    arguments.add(roots.iter().map(|row| stored(row.2.calls)).collect::<Vec<_>>())?;
-    arguments.add(roots.iter().map(|row| stored(row.2.tokens)).collect::<Vec<_>>())?;
-    arguments.add(roots.iter().map(|row| stored(row.2.threads)).collect::<Vec<_>>())?;
+    arguments.add(
+        roots
+            .iter()
+            .map(|row| stored(row.2.calls))
+            .collect::<Vec<_>>(),
+    )?;
+    arguments.add(
+        roots
+            .iter()
+            .map(|row| stored(row.2.tokens))
+            .collect::<Vec<_>>(),
+    )?;
+    arguments.add(
+        roots
+            .iter()
+            .map(|row| stored(row.2.threads))
+            .collect::<Vec<_>>(),
+    )?;
     Ok(arguments)
 }
 
-fn add_threads(arguments: &mut PgArguments, rows: &[(&Space, &ThreadRow)]) -> Result<(), BoxDynError> {
-    arguments.add(rows.iter().map(|(space, _)| space.as_str()).collect::<Vec<_>>())?;
-    arguments.add(rows.iter().map(|(_, row)| row.thread.as_str()).collect::<Vec<_>>())?;
-    arguments.add(rows.iter().map(|(_, row)| row.settings.to_string()).collect::<Vec<_>>())?;
-    arguments.add(rows.iter().map(|(_, row)| row.status.as_str()).collect::<Vec<_>>())?;
+fn add_threads(
+    arguments: &mut PgArguments,
+    rows: &[(&Space, &ThreadRow)],
+) -> Result<(), BoxDynError> {
+    arguments.add(
+        rows.iter()
+            .map(|(space, _)| space.as_str())
+            .collect::<Vec<_>>(),
+    )?;
+    arguments.add(
+        rows.iter()
+            .map(|(_, row)| row.thread.as_str())
+            .collect::<Vec<_>>(),
+    )?;
+    arguments.add(
+        rows.iter()
+            .map(|(_, row)| row.settings.to_string())
+            .collect::<Vec<_>>(),
+    )?;
+    arguments.add(
+        rows.iter()
+            .map(|(_, row)| row.status.as_str())
+            .collect::<Vec<_>>(),
+    )?;
     let numbers: [fn(&ThreadRow) -> i64; 9] = [
         |row| row.head,
         |row| row.woken,
@@ -207,10 +314,26 @@ fn add_threads(arguments: &mut PgArguments, rows: &[(&Space, &ThreadRow)]) -> Re
     for number in numbers {
         arguments.add(rows.iter().map(|(_, row)| number(row)).collect::<Vec<_>>())?;
     }
-    arguments.add(rows.iter().map(|(_, row)| row.state.to_column()).collect::<Vec<_>>())?;
-    arguments.add(rows.iter().map(|(_, row)| row.created.micros()).collect::<Vec<_>>())?;
-    arguments.add(rows.iter().map(|(_, row)| row.updated.micros()).collect::<Vec<_>>())?;
-    arguments.add(rows.iter().map(|(_, row)| row.awaits().map(ThreadId::as_str)).collect::<Vec<_>>())?;
+    arguments.add(
+        rows.iter()
+            .map(|(_, row)| row.state.to_column())
+            .collect::<Vec<_>>(),
+    )?;
+    arguments.add(
+        rows.iter()
+            .map(|(_, row)| row.created.micros())
+            .collect::<Vec<_>>(),
+    )?;
+    arguments.add(
+        rows.iter()
+            .map(|(_, row)| row.updated.micros())
+            .collect::<Vec<_>>(),
+    )?;
+    arguments.add(
+        rows.iter()
+            .map(|(_, row)| row.awaits().map(ThreadId::as_str))
+            .collect::<Vec<_>>(),
+    )?;
     Ok(())
 }
 
@@ -228,13 +351,19 @@ pub(in crate::log) async fn put_index(
     space: &Space,
     events: &[Indexed],
 ) -> Result<(), StoreError> {
-    let Some(last) = events.last() else { return Ok(()) };
+    let Some(last) = events.last() else {
+        return Ok(());
+    };
     let with_words = || events.iter().filter(|event| !event.words.is_empty());
     let terms = term_rows(events);
     sqlx::query(PUT_INDEX)
         .bind(space.as_str())
         .bind(with_words().map(|event| event.seq).collect::<Vec<_>>())
-        .bind(with_words().map(|event| vector(&event.words)).collect::<Vec<_>>())
+        .bind(
+            with_words()
+                .map(|event| vector(&event.words))
+                .collect::<Vec<_>>(),
+        )
         .bind(terms.iter().map(|row| row.0).collect::<Vec<_>>())
         .bind(terms.iter().map(|row| row.1).collect::<Vec<_>>())
         .bind(terms.iter().map(|row| row.2).collect::<Vec<_>>())
@@ -246,7 +375,10 @@ pub(in crate::log) async fn put_index(
 }
 
 /// Writes the rows of projections, or removes them.
-pub(in crate::log) async fn put_rest(connection: &mut PgConnection, rows: &Rows) -> Result<(), StoreError> {
+pub(in crate::log) async fn put_rest(
+    connection: &mut PgConnection,
+    rows: &Rows,
+) -> Result<(), StoreError> {
     let all = Vec::from_iter(&rows.single);
     for some in all.chunks(REST) {
         for part in Part::of(some.iter().copied()) {
@@ -263,6 +395,9 @@ pub(in crate::log) async fn put_rest(connection: &mut PgConnection, rows: &Rows)
 pub(in crate::log) async fn clear(connection: &mut PgConnection) -> Result<(), StoreError> {
     // `indexed` first, as whoever indexes takes them: both wait for each other otherwise.
     let projected: Vec<&str> = sql::projected().collect();
-    let text = format!("truncate indexed, event_words, marks, mailboxes, threads, {}, roots", projected.join(", "));
+    let text = format!(
+        "truncate indexed, event_words, marks, mailboxes, threads, {}, roots",
+        projected.join(", ")
+    );
     execute(connection, text, Vec::new()).await
 }

@@ -15,8 +15,8 @@ use crate::log::sql;
 /// from the few to their keys, pages are read in the order of an index. What Postgres would plan otherwise depends on statistics,
 /// which a log that grows quickly does not have yet; a plan made while it was short stays when it is long.
 pub(in crate::log) fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
-    let options =
-        PgConnectOptions::from_str(url).map_err(|error| StoreError::Broken(format!("the database URL: {error}")))?;
+    let options = PgConnectOptions::from_str(url)
+        .map_err(|error| StoreError::Broken(format!("the database URL: {error}")))?;
     let limits = [
         ("statement_timeout", "30s"),
         ("lock_timeout", "10s"),
@@ -33,7 +33,11 @@ pub(in crate::log) fn options(url: &str) -> Result<PgConnectOptions, StoreError>
         // Whatever the database has as its own: a commit looks at rows again that others have changed meanwhile.
         ("default_transaction_isolation", "read committed"),
     ];
-    Ok(options.application_name("thinkd").options(limits).statement_cache_capacity(256).disable_statement_logging())
+    Ok(options
+        .application_name("thinkd")
+        .options(limits)
+        .statement_cache_capacity(256)
+        .disable_statement_logging())
 }
 
 /// Why there is no connection.
@@ -48,12 +52,18 @@ pub struct Refused {
 
 impl From<StoreError> for Refused {
     fn from(error: StoreError) -> Self {
-        Self { error, is_full: false, is_passing: false }
+        Self {
+            error,
+            is_full: false,
+            is_passing: false,
+        }
     }
 }
 
 /// Connects, or says what to do.
-pub(in crate::log) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, StoreError> {
+pub(in crate::log) async fn connect(
+    options: &PgConnectOptions,
+) -> Result<PgConnection, StoreError> {
     try_connect(options).await.map_err(|refused| refused.error)
 }
 
@@ -64,16 +74,24 @@ pub async fn try_connect(options: &PgConnectOptions) -> Result<PgConnection, Ref
         Ok(Ok(connection)) => Ok(connection),
         Ok(Err(error)) => {
             let code = error.as_database_error().and_then(|cause| cause.code());
-            let (is_full, is_starting) = (code.as_deref() == Some("53300"), code.as_deref() == Some("57P03"));
-            let is_away =
-                matches!(&error, sqlx::Error::Io(cause) if cause.kind() == std::io::ErrorKind::ConnectionRefused);
+            let (is_full, is_starting) = (
+                code.as_deref() == Some("53300"),
+                code.as_deref() == Some("57P03"),
+            );
+            let is_away = matches!(&error, sqlx::Error::Io(cause) if cause.kind() == std::io::ErrorKind::ConnectionRefused);
             let advice = match error {
                 sqlx::Error::Io(_) => REACH,
-                sqlx::Error::Tls(_) => "; see whether it speaks TLS, and what sslmode in DATABASE_URL asks for",
+                sqlx::Error::Tls(_) => {
+                    "; see whether it speaks TLS, and what sslmode in DATABASE_URL asks for"
+                }
                 _ => "",
             };
             let error = placed(options, &sql::error(error), advice);
-            Err(Refused { error, is_full, is_passing: is_starting || is_away })
+            Err(Refused {
+                error,
+                is_full,
+                is_passing: is_starting || is_away,
+            })
         }
         Err(_) => {
             let late = StoreError::Unavailable(format!("no answer within {} s", ACQUIRE.as_secs()));
@@ -91,12 +109,25 @@ pub fn placed(options: &PgConnectOptions, error: &StoreError, advice: &str) -> S
         Some(socket) => format!("{}, port {}", socket.display(), options.get_port()),
         None => format!("{}:{}", options.get_host(), options.get_port()),
     };
-    let is_name = |name: &str| name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
-    let hidden: Vec<&str> = [database, role].into_iter().filter(|name| !is_name(name)).collect();
-    let hidden = || hidden.iter().copied().chain(server.contains('@').then_some(server.as_str()));
+    let is_name = |name: &str| {
+        name.chars()
+            .all(|c| c.is_alphanumeric() || "_-.".contains(c))
+    };
+    let hidden: Vec<&str> = [database, role]
+        .into_iter()
+        .filter(|name| !is_name(name))
+        .collect();
+    let hidden = || {
+        hidden
+            .iter()
+            .copied()
+            .chain(server.contains('@').then_some(server.as_str()))
+    };
     let placed = |why: &str| {
         let text = format!("Postgres at {server}, database {database}, role {role}: {why}{advice}");
-        hidden().fold(text, |text, name| text.replace(name, "(no plain name, so not shown)"))
+        hidden().fold(text, |text, name| {
+            text.replace(name, "(no plain name, so not shown)")
+        })
     };
     match error {
         StoreError::Unavailable(why) => StoreError::Unavailable(placed(why)),
@@ -108,9 +139,18 @@ pub fn placed(options: &PgConnectOptions, error: &StoreError, advice: &str) -> S
 /// Brings the tables up to date. Of several servers that start together, one does; the others wait.
 pub(in crate::log) async fn migrate(connection: &mut PgConnection) -> Result<(), StoreError> {
     // Indexes of a long log take their time.
-    sqlx::query("set statement_timeout = 0").execute(&mut *connection).await.map_err(sql::error)?;
-    sqlx::query("set lock_timeout = 0").execute(&mut *connection).await.map_err(sql::error)?;
-    migrations().run(connection).await.map_err(sql::migration_error)
+    sqlx::query("set statement_timeout = 0")
+        .execute(&mut *connection)
+        .await
+        .map_err(sql::error)?;
+    sqlx::query("set lock_timeout = 0")
+        .execute(&mut *connection)
+        .await
+        .map_err(sql::error)?;
+    migrations()
+        .run(connection)
+        .await
+        .map_err(sql::migration_error)
 }
 
 fn migrations() -> Migrator {

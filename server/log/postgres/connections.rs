@@ -57,8 +57,19 @@ pub(super) struct Taken {
 impl Connections {
     /// None is open yet, and at most so many will be.
     pub fn new(most: usize) -> Self {
-        let state = State { idle: Vec::new(), open: 0, places: most, owed: 0, refused: None };
-        Self { most, places: Arc::new(Semaphore::new(most)), came_back: Notify::new(), state: Mutex::new(state) }
+        let state = State {
+            idle: Vec::new(),
+            open: 0,
+            places: most,
+            owed: 0,
+            refused: None,
+        };
+        Self {
+            most,
+            places: Arc::new(Semaphore::new(most)),
+            came_back: Notify::new(),
+            state: Mutex::new(state),
+        }
     }
 
     /// Waits for a place. Fails when they are closed.
@@ -68,9 +79,16 @@ impl Connections {
     }
 
     /// One that is open, not in use, and alive, for this place; else the place is given back.
-    pub async fn idle(self: &Arc<Self>, place: OwnedSemaphorePermit) -> Result<Taken, OwnedSemaphorePermit> {
+    pub async fn idle(
+        self: &Arc<Self>,
+        place: OwnedSemaphorePermit,
+    ) -> Result<Taken, OwnedSemaphorePermit> {
         match self.alive().await {
-            Some(kept) => Ok(Taken { kept: Some(kept), place: Some(place), pool: self.clone() }),
+            Some(kept) => Ok(Taken {
+                kept: Some(kept),
+                place: Some(place),
+                pool: self.clone(),
+            }),
             None => Err(place),
         }
     }
@@ -91,7 +109,11 @@ impl Connections {
         if state.open < state.places && !self.places.is_closed() {
             let now = Instant::now();
             state.open += 1;
-            state.idle.push(Kept { connection, born: now, used: now });
+            state.idle.push(Kept {
+                connection,
+                born: now,
+                used: now,
+            });
             self.came_back.notify_one();
         }
     }
@@ -110,13 +132,19 @@ impl Connections {
     /// Those that are not in use, to be closed; the others are closed when they come back.
     pub fn end(&self) -> Vec<PgConnection> {
         self.places.close();
-        std::mem::take(&mut self.state().idle).into_iter().map(|kept| kept.connection).collect()
+        std::mem::take(&mut self.state().idle)
+            .into_iter()
+            .map(|kept| kept.connection)
+            .collect()
     }
 
     /// One that is open, not in use, and alive.
     async fn alive(&self) -> Option<Kept> {
         loop {
-            let mut kept = Leaving { kept: Some(self.state().idle.pop()?), pool: self };
+            let mut kept = Leaving {
+                kept: Some(self.state().idle.pop()?),
+                pool: self,
+            };
             if let Some(Kept { connection, .. }) = &mut kept.kept
                 && connection.ping().await.is_ok()
             {
@@ -192,7 +220,11 @@ impl Drop for Leaving<'_> {
 
 impl Taken {
     pub fn connection(&mut self) -> &mut PgConnection {
-        &mut self.kept.as_mut().expect("it is taken out when this is dropped, not before").connection
+        &mut self
+            .kept
+            .as_mut()
+            .expect("it is taken out when this is dropped, not before")
+            .connection
     }
 
     /// It is of no use any more: closed at once.
@@ -204,13 +236,18 @@ impl Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        let Some(mut kept) = self.kept.take() else { return };
+        let Some(mut kept) = self.kept.take() else {
+            return;
+        };
         let mut state = self.pool.state();
         if state.owed > 0 {
             state.owed -= 1;
             state.places -= 1;
             state.open -= 1;
-            self.place.take().into_iter().for_each(OwnedSemaphorePermit::forget);
+            self.place
+                .take()
+                .into_iter()
+                .for_each(OwnedSemaphorePermit::forget);
         } else if self.pool.places.is_closed() || kept.born.elapsed() > OLD {
             state.open -= 1;
         } else {
@@ -237,7 +274,11 @@ impl Pools {
             sleep(IDLE / 2).await;
             for pool in self.all() {
                 let mut state = pool.state();
-                let stale = state.idle.iter().take_while(|kept| kept.used.elapsed() > IDLE).count();
+                let stale = state
+                    .idle
+                    .iter()
+                    .take_while(|kept| kept.used.elapsed() > IDLE)
+                    .count();
                 let stale = stale.min(state.open.saturating_sub(1));
                 // Dropped, they are closed.
                 state.idle.drain(..stale);

@@ -33,7 +33,12 @@ pub(super) struct Tables {
 
 impl Tables {
     pub fn new(options: PgConnectOptions, life: Life) -> Self {
-        Self { options, life, connection: None, used: Instant::now() }
+        Self {
+            options,
+            life,
+            connection: None,
+            used: Instant::now(),
+        }
     }
 
     async fn connected(&mut self) -> Result<&mut PgConnection, StoreError> {
@@ -54,8 +59,10 @@ impl Tables {
     async fn spaces(&mut self) -> Result<Vec<(Space, Gap)>, StoreError> {
         let text = "select s.space, coalesce(i.seq, 0), s.head from spaces s left join indexed i on i.space = s.space \
              where s.head > coalesce(i.seq, 0)";
-        let rows: Vec<(String, i64, i64)> =
-            sqlx::query_as(text).fetch_all(self.connected().await?).await.map_err(sql::error)?;
+        let rows: Vec<(String, i64, i64)> = sqlx::query_as(text)
+            .fetch_all(self.connected().await?)
+            .await
+            .map_err(sql::error)?;
         Ok(gaps(rows))
     }
 
@@ -66,10 +73,17 @@ impl Tables {
         // The rows are the locks: of several servers one indexes a space at a time. All take them in the same order.
         let text = "insert into indexed (space, seq) select space, 0 from unnest($1::text[]) space order by space \
              on conflict do nothing";
-        sqlx::query(text).bind(&names).execute(&mut *connection).await.map_err(sql::error)?;
+        sqlx::query(text)
+            .bind(&names)
+            .execute(&mut *connection)
+            .await
+            .map_err(sql::error)?;
         let text = "select space, seq from indexed where space = any($1) order by space for update";
-        let done: Vec<(String, i64)> =
-            sqlx::query_as(text).bind(&names).fetch_all(&mut *connection).await.map_err(sql::error)?;
+        let done: Vec<(String, i64)> = sqlx::query_as(text)
+            .bind(&names)
+            .fetch_all(&mut *connection)
+            .await
+            .map_err(sql::error)?;
         let done: HashMap<String, i64> = done.into_iter().collect();
         let (mut left, mut added) = (Left::new(), Vec::new());
         for space in spaces {
@@ -85,16 +99,28 @@ impl Tables {
 }
 
 /// Adds the next events of a space, as many as there is room for.
-async fn add(connection: &mut PgConnection, space: &Space, done: Seq, left: &mut Left) -> Result<Added, StoreError> {
+async fn add(
+    connection: &mut PgConnection,
+    space: &Space,
+    done: Seq,
+    left: &mut Left,
+) -> Result<Added, StoreError> {
     let text = concat!(
         "select ",
         index_columns!(),
         " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3"
     );
-    let rows = sqlx::query_as(text).bind(space.as_str()).bind(done).bind(left.events).fetch(&mut *connection);
+    let rows = sqlx::query_as(text)
+        .bind(space.as_str())
+        .bind(done)
+        .bind(left.events)
+        .fetch(&mut *connection);
     let (events, more) = read_batch(rows.map_err(sql::error), left).await?;
     bulk::put_index(connection, space, &events).await?;
-    Ok(Added { reached: events.last().map_or(done, |event| event.seq), more })
+    Ok(Added {
+        reached: events.last().map_or(done, |event| event.seq),
+        more,
+    })
 }
 
 impl Indexing for Tables {
@@ -119,7 +145,9 @@ impl Indexing for Tables {
     }
 
     async fn close(self) {
-        let Some(connection) = self.connection else { return };
+        let Some(connection) = self.connection else {
+            return;
+        };
         // Every commit is one already: how the connection ends changes nothing.
         let _ = timeout(ROLLBACK, connection.close()).await;
     }
@@ -129,6 +157,8 @@ impl Indexing for Tables {
 async fn within<T>(asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
     match timeout(LIMIT, asked).await {
         Ok(answer) => answer,
-        Err(_) => Err(StoreError::Unavailable("the database does not answer".into())),
+        Err(_) => Err(StoreError::Unavailable(
+            "the database does not answer".into(),
+        )),
     }
 }

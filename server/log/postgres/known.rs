@@ -15,29 +15,45 @@ use crate::log::thread_row::ThreadRow;
 use crate::words::id::{Space, ThreadId};
 
 impl Postgres {
-    pub async fn known_thread(&self, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, StoreError> {
+    pub async fn known_thread(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+    ) -> Result<Option<ThreadRow>, StoreError> {
         let read = async |keys: Vec<(Space, ThreadId)>| {
             // Of many spaces at once, each by its key: nobody's search stands in the way.
             let mut reader = self.reader(None).await?;
             let rows = read_threads(reader.connection(), &keys).await;
             reader.done();
-            let mut found: HashMap<(String, String), Result<ThreadRow, StoreError>> = HashMap::new();
+            let mut found: HashMap<(String, String), Result<ThreadRow, StoreError>> =
+                HashMap::new();
             for row in rows? {
                 let key = (row.space.clone(), row.thread.clone());
                 let row = sql::placed_thread(row);
-                row.iter().for_each(|(space, row)| self.cache.met_thread(space, row));
+                row.iter()
+                    .for_each(|(space, row)| self.cache.met_thread(space, row));
                 found.insert(key, row.map(|(_, row)| row));
             }
             let key = |(space, thread): &(Space, ThreadId)| (space.to_string(), thread.to_string());
-            Ok(keys.iter().map(|it| found.get(&key(it)).cloned().transpose()).collect())
+            Ok(keys
+                .iter()
+                .map(|it| found.get(&key(it)).cloned().transpose())
+                .collect())
         };
-        self.threads.load((space.clone(), thread.clone()), read).await
+        self.threads
+            .load((space.clone(), thread.clone()), read)
+            .await
     }
 
     /// What this server has written of a thread is all there is as long as the thread ends where it did, and of what lies
     /// before that end it is all there will ever be.
-    pub async fn known_events(&self, space: &Space, query: &Query) -> Result<Option<Vec<Event>>, StoreError> {
-        let (Some(thread), Some((events, head))) = (&query.thread, self.cache.events(space, query)) else {
+    pub async fn known_events(
+        &self,
+        space: &Space,
+        query: &Query,
+    ) -> Result<Option<Vec<Event>>, StoreError> {
+        let (Some(thread), Some((events, head))) = (&query.thread, self.cache.events(space, query))
+        else {
             return Ok(None);
         };
         if query.before.is_some_and(|before| before <= head + 1) {
@@ -47,7 +63,11 @@ impl Postgres {
         Ok(row.filter(|row| row.head == head).map(|_| events))
     }
 
-    pub async fn known_rows(&self, table: &'static Table, space: &Space) -> Result<Arc<[Row]>, StoreError> {
+    pub async fn known_rows(
+        &self,
+        table: &'static Table,
+        space: &Space,
+    ) -> Result<Arc<[Row]>, StoreError> {
         let read = async |keys: Vec<(&'static Table, Space)>| {
             let mut found: HashMap<(&str, String), Vec<Row>> = HashMap::new();
             let tables: BTreeSet<&'static Table> = keys.iter().map(|(table, _)| *table).collect();
@@ -55,15 +75,26 @@ impl Postgres {
                 let its = keys.iter().filter(|(of, _)| *of == table);
                 let spaces: BTreeSet<&str> = its.map(|(_, space)| space.as_str()).collect();
                 let (columns, order) = (table.list(""), table.key_list());
-                let text = format!("select {columns} from {} where space = any($1) order by {order}", table.name);
+                let text = format!(
+                    "select {columns} from {} where space = any($1) order by {order}",
+                    table.name
+                );
                 let query = sqlx::query(sqlx::AssertSqlSafe(text)).bind(Vec::from_iter(spaces));
                 let rows = sql::read!(self, None, query, fetch_all)?;
                 for row in read_rows(&rows, &table.columns().collect::<Vec<_>>())? {
-                    found.entry((table.name, row.text("space")?.to_owned())).or_default().push(row);
+                    found
+                        .entry((table.name, row.text("space")?.to_owned()))
+                        .or_default()
+                        .push(row);
                 }
             }
-            let of = |(table, space): &(&'static Table, Space)| found.get(&(table.name, space.to_string())).cloned();
-            Ok(keys.iter().map(|key| Ok(of(key).unwrap_or_default().into())).collect())
+            let of = |(table, space): &(&'static Table, Space)| {
+                found.get(&(table.name, space.to_string())).cloned()
+            };
+            Ok(keys
+                .iter()
+                .map(|key| Ok(of(key).unwrap_or_default().into()))
+                .collect())
         };
         self.rows.load((table, space.clone()), read).await
     }
@@ -82,5 +113,10 @@ pub async fn read_threads(
         " from unnest($1::text[], $2::text[]) k (space_key, thread_key)",
         " join threads t on t.space = k.space_key and t.thread = k.thread_key"
     );
-    sqlx::query_as(text).bind(spaces).bind(threads).fetch_all(connection).await.map_err(sql::error)
+    sqlx::query_as(text)
+        .bind(spaces)
+        .bind(threads)
+        .fetch_all(connection)
+        .await
+        .map_err(sql::error)
 }

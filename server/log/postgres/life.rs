@@ -43,7 +43,9 @@ impl Life {
         loop {
             match self.try_connect(options).await {
                 Ok(connection) => return Ok(connection),
-                Err(refused) if refused.is_full && begun.elapsed() < ACQUIRE && self.pools.make_room() => {
+                Err(refused)
+                    if refused.is_full && begun.elapsed() < ACQUIRE && self.pools.make_room() =>
+                {
                     sleep(REST).await
                 }
                 Err(refused) => return Err(refused.error),
@@ -56,17 +58,21 @@ impl Life {
         let life = self.clone();
         pool.after_connect(move |connection, _| {
             let life = life.clone();
-            Box::pin(
-                async move { life.join(connection).await.map_err(|error| sqlx::Error::Configuration(error.into())) },
-            )
+            Box::pin(async move {
+                life.join(connection)
+                    .await
+                    .map_err(|error| sqlx::Error::Configuration(error.into()))
+            })
         })
     }
 
     async fn join(&self, connection: &mut PgConnection) -> Result<(), StoreError> {
         share(connection).await?;
         // A statement of its own: it sees what was committed before the lock was had.
-        let epoch: Uuid =
-            sqlx::query_scalar("select epoch from log").fetch_one(connection).await.map_err(sql::error)?;
+        let epoch: Uuid = sqlx::query_scalar("select epoch from log")
+            .fetch_one(connection)
+            .await
+            .map_err(sql::error)?;
         if epoch == self.epoch {
             return Ok(());
         }
@@ -78,7 +84,11 @@ impl Life {
 }
 
 async fn lock(connection: &mut PgConnection, text: &'static str) -> Result<bool, StoreError> {
-    sqlx::query_scalar(text).bind(KEY).fetch_one(connection).await.map_err(sql::error)
+    sqlx::query_scalar(text)
+        .bind(KEY)
+        .fetch_one(connection)
+        .await
+        .map_err(sql::error)
 }
 
 /// A server uses the database as long as this connection lives.
@@ -105,7 +115,11 @@ pub(in crate::log) async fn alone(connection: &mut PgConnection) -> Result<(), N
 /// Others may use the database from now on. Said rather than left to the end of the connection, of which Postgres takes note a moment later.
 pub(in crate::log) async fn release(connection: &mut PgConnection) -> Result<(), StoreError> {
     let text = "rollback; select pg_advisory_unlock_all()";
-    sqlx::raw_sql(text).execute(connection).await.map(drop).map_err(sql::error)
+    sqlx::raw_sql(text)
+        .execute(connection)
+        .await
+        .map(drop)
+        .map_err(sql::error)
 }
 
 /// Takes the database into use; the epoch of its log.
@@ -114,9 +128,15 @@ pub async fn begin(connection: &mut PgConnection, wanted: u32) -> Result<Uuid, S
     count(connection, wanted).await?;
     migrate(connection).await?;
     let text = "update log set incarnation = incarnation + 1 returning epoch";
-    let epoch = sqlx::query_scalar(text).fetch_one(&mut *connection).await.map_err(sql::error)?;
+    let epoch = sqlx::query_scalar(text)
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(sql::error)?;
     // What the migrations had set: from here on it has the limits that it was opened with.
-    sqlx::raw_sql("reset statement_timeout; reset lock_timeout").execute(connection).await.map_err(sql::error)?;
+    sqlx::raw_sql("reset statement_timeout; reset lock_timeout")
+        .execute(connection)
+        .await
+        .map_err(sql::error)?;
     Ok(epoch)
 }
 
@@ -130,7 +150,11 @@ async fn count(connection: &mut PgConnection, wanted: u32) -> Result<(), StoreEr
          case when r.rolsuper or d.datconnlimit < 0 then null else d.datconnlimit \
          - (select count(*) from pg_stat_activity where datid = d.oid) end) + 1 \
          from pg_roles r, pg_database d where r.rolname = session_user and d.datname = current_database()";
-    let left: Option<i64> = sqlx::query_scalar(text).fetch_optional(connection).await.map_err(sql::error)?.flatten();
+    let left: Option<i64> = sqlx::query_scalar(text)
+        .fetch_optional(connection)
+        .await
+        .map_err(sql::error)?
+        .flatten();
     let left = left.unwrap_or(i64::MAX).max(1);
     if left >= i64::from(wanted) {
         tracing::info!(

@@ -53,25 +53,56 @@ impl Log {
     }
 
     async fn run(&mut self, text: &'static str) -> Result<(), StoreError> {
-        sqlx::query(text).execute(self.connection()?).await.map(|_| ()).map_err(sql::error)
+        sqlx::query(text)
+            .execute(self.connection()?)
+            .await
+            .map(|_| ())
+            .map_err(sql::error)
     }
 
     /// Locks what an append needs, and reads it, in one trip.
     async fn lock(&mut self, wanted: &Wanted) -> Result<Locked, StoreError> {
         let text = "select held, logs::text, incarnation, clock, events::text, changed::text \
              from lock_logs($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-        let known: Vec<Option<ThreadRow>> = wanted.threads.iter().map(|key| self.cache.thread(key)).collect();
+        let known: Vec<Option<ThreadRow>> = wanted
+            .threads
+            .iter()
+            .map(|key| self.cache.thread(key))
+            .collect();
         let (spaces, threads, numbers) = columns(&wanted.fences);
         let (held, logs, incarnation, clock, events, changed): LockedColumns = sqlx::query_as(text)
             .bind(spaces)
             .bind(threads)
             .bind(numbers)
             .bind(wanted.spaces.iter().map(Space::as_str).collect::<Vec<_>>())
-            .bind(wanted.ids.iter().map(|(space, _)| space.as_str()).collect::<Vec<_>>())
+            .bind(
+                wanted
+                    .ids
+                    .iter()
+                    .map(|(space, _)| space.as_str())
+                    .collect::<Vec<_>>(),
+            )
             .bind(wanted.ids.iter().map(|(_, id)| *id).collect::<Vec<_>>())
-            .bind(wanted.threads.iter().map(|(space, _)| space.as_str()).collect::<Vec<_>>())
-            .bind(wanted.threads.iter().map(|(_, thread)| thread.as_str()).collect::<Vec<_>>())
-            .bind(known.iter().map(|row| row.as_ref().map_or(0, |row| row.head)).collect::<Vec<_>>())
+            .bind(
+                wanted
+                    .threads
+                    .iter()
+                    .map(|(space, _)| space.as_str())
+                    .collect::<Vec<_>>(),
+            )
+            .bind(
+                wanted
+                    .threads
+                    .iter()
+                    .map(|(_, thread)| thread.as_str())
+                    .collect::<Vec<_>>(),
+            )
+            .bind(
+                known
+                    .iter()
+                    .map(|row| row.as_ref().map_or(0, |row| row.head))
+                    .collect::<Vec<_>>(),
+            )
             .fetch_one(self.connection()?)
             .await
             .map_err(sql::error)?;
@@ -90,9 +121,19 @@ impl Log {
     fn found(&self, wanted: &Wanted, locked: Locked) -> Result<Found, StoreError> {
         let is_held = |fence: &&Fence| locked.held.contains(&fence.number);
         let position = |(space, seq, ts): (String, i64, i64)| {
-            Ok((sql::space(space)?, Position { seq, ts: Timestamp::from_micros(ts) }))
+            Ok((
+                sql::space(space)?,
+                Position {
+                    seq,
+                    ts: Timestamp::from_micros(ts),
+                },
+            ))
         };
-        let heads = locked.logs.into_iter().map(position).collect::<Result<_, StoreError>>()?;
+        let heads = locked
+            .logs
+            .into_iter()
+            .map(position)
+            .collect::<Result<_, StoreError>>()?;
         self.cache.met(&heads);
         let mut threads = BTreeMap::new();
         for row in locked.changed {
@@ -108,14 +149,28 @@ impl Log {
         Ok(Found {
             held: wanted.fences.iter().filter(is_held).cloned().collect(),
             heads,
-            events: locked.events.into_iter().map(sql::placed_event).collect::<Result<_, _>>()?,
-            threads: threads.into_iter().map(|((space, _), row)| (space, row)).collect(),
+            events: locked
+                .events
+                .into_iter()
+                .map(sql::placed_event)
+                .collect::<Result<_, _>>()?,
+            threads: threads
+                .into_iter()
+                .map(|((space, _), row)| (space, row))
+                .collect(),
         })
     }
 }
 
 /// What `lock_logs` returns.
-type LockedColumns = (Option<Vec<i64>>, Option<String>, i64, i64, Option<String>, Option<String>);
+type LockedColumns = (
+    Option<Vec<i64>>,
+    Option<String>,
+    i64,
+    i64,
+    Option<String>,
+    Option<String>,
+);
 
 /// The same, read.
 struct Locked {
@@ -134,15 +189,26 @@ struct Locked {
 impl Backend for Log {
     async fn begin(&mut self, spaces: &BTreeSet<Space>) -> Result<(), StoreError> {
         let connection = self.connected().await?;
-        sqlx::query("begin").execute(&mut *connection).await.map_err(sql::error)?;
+        sqlx::query("begin")
+            .execute(&mut *connection)
+            .await
+            .map_err(sql::error)?;
         let text = "select 1 from spaces where space = any($1) order by space for update";
         let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
-        sqlx::query(text).bind(names).execute(connection).await.map(|_| ()).map_err(sql::error)
+        sqlx::query(text)
+            .bind(names)
+            .execute(connection)
+            .await
+            .map(|_| ())
+            .map_err(sql::error)
     }
 
     async fn read(&mut self, wanted: &Wanted) -> Result<Found, StoreError> {
         let mut locked = self.lock(wanted).await?;
-        let (is_anew, is_new) = (locked.incarnation != self.incarnation, locked.logs.len() < wanted.spaces.len());
+        let (is_anew, is_new) = (
+            locked.incarnation != self.incarnation,
+            locked.logs.len() < wanted.spaces.len(),
+        );
         if is_anew {
             // Perhaps the rows were made anew.
             self.cache.forget();
@@ -152,7 +218,11 @@ impl Backend for Log {
             let text = "insert into spaces (space, head, ts) select space, 0, 0 from unnest($1::text[]) space \
                  order by space on conflict do nothing";
             let names: Vec<&str> = wanted.spaces.iter().map(Space::as_str).collect();
-            sqlx::query(text).bind(names).execute(self.connection()?).await.map_err(sql::error)?;
+            sqlx::query(text)
+                .bind(names)
+                .execute(self.connection()?)
+                .await
+                .map_err(sql::error)?;
         }
         if is_anew || is_new {
             locked = self.lock(wanted).await?;
@@ -161,7 +231,10 @@ impl Backend for Log {
     }
 
     async fn known(&mut self, wanted: &Wanted) -> Result<Option<Found>, StoreError> {
-        let heads = self.connection.as_ref().and_then(|_| self.cache.heads(&wanted.spaces));
+        let heads = self
+            .connection
+            .as_ref()
+            .and_then(|_| self.cache.heads(&wanted.spaces));
         let Some(heads) = heads else { return Ok(None) };
         let (mut threads, mut unknown) = (Vec::new(), Vec::new());
         for key in &wanted.threads {
@@ -177,7 +250,12 @@ impl Backend for Log {
                 threads.push((space, row));
             }
         }
-        Ok(Some(Found { held: wanted.fences.iter().cloned().collect(), heads, events: Vec::new(), threads }))
+        Ok(Some(Found {
+            held: wanted.fences.iter().cloned().collect(),
+            heads,
+            events: Vec::new(),
+            threads,
+        }))
     }
 
     async fn asked(&mut self, asked: &Asked) -> Result<Before, StoreError> {
@@ -186,7 +264,13 @@ impl Backend for Log {
 
     async fn write(&mut self, plan: &Plan) -> Result<(), StoreError> {
         let connection = self.connection()?;
-        bulk::put_all(connection, &plan.writes()?, &plan.released, &Part::of(&plan.rows.single)).await
+        bulk::put_all(
+            connection,
+            &plan.writes()?,
+            &plan.released,
+            &Part::of(&plan.rows.single),
+        )
+        .await
     }
 
     async fn write_if(
@@ -195,11 +279,25 @@ impl Backend for Log {
         heads: &BTreeMap<Space, Position>,
         fences: &[Fence],
     ) -> Result<bool, StoreError> {
-        let Some((clock, at)) = self.clock else { return Ok(false) };
+        let Some((clock, at)) = self.clock else {
+            return Ok(false);
+        };
         let until = clock.saturating_add(micros(at.elapsed() + self.limit));
-        let unchanged = bulk::Unchanged { fences, heads, incarnation: self.incarnation, until };
+        let unchanged = bulk::Unchanged {
+            fences,
+            heads,
+            incarnation: self.incarnation,
+            until,
+        };
         let (writes, parts) = (plan.writes()?, Part::of(&plan.rows.single));
-        let written = bulk::put_if(self.connection()?, &writes, &plan.released, &parts, &unchanged).await?;
+        let written = bulk::put_if(
+            self.connection()?,
+            &writes,
+            &plan.released,
+            &parts,
+            &unchanged,
+        )
+        .await?;
         if written {
             self.cache.take(plan);
         }
@@ -245,14 +343,23 @@ impl Backend for Log {
         // As an append does it: where a log ends is locked first.
         let connection = self.connected().await?;
         let text = "select 1 from spaces order by space limit 1 for update";
-        sqlx::query(text).execute(&mut *connection).await.map_err(sql::error)?;
+        sqlx::query(text)
+            .execute(&mut *connection)
+            .await
+            .map_err(sql::error)?;
         let text = "update log set incarnation = incarnation + 1, probe = $1";
-        sqlx::query(text).bind(vec![b'x'; bytes]).execute(connection).await.map_err(sql::error)?;
+        sqlx::query(text)
+            .bind(vec![b'x'; bytes])
+            .execute(connection)
+            .await
+            .map_err(sql::error)?;
         self.run("update log set probe = null").await
     }
 
     async fn close(self) {
-        let Some(connection) = self.connection else { return };
+        let Some(connection) = self.connection else {
+            return;
+        };
         if let Err(error) = connection.close().await {
             tracing::warn!(%error, "the database was not closed in order; nothing is lost");
         }

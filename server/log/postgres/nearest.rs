@@ -11,7 +11,10 @@ use crate::log::vectors::{Entry, Hash, IndexOf, Maker, Search};
 
 /// For connections that search: how many neighbours are looked at for each search, and that it goes on where rows of statements leave too few.
 /// To a Postgres without pgvector these are names that mean nothing.
-pub(super) const SETTINGS: [(&str, &str); 2] = [("hnsw.ef_search", "400"), ("hnsw.iterative_scan", "relaxed_order")];
+pub(super) const SETTINGS: [(&str, &str); 2] = [
+    ("hnsw.ef_search", "400"),
+    ("hnsw.iterative_scan", "relaxed_order"),
+];
 /// The oldest version that goes on searching.
 const OLDEST: (u32, u32) = (0, 8);
 /// Most numbers of a vector that it indexes.
@@ -24,8 +27,7 @@ const LOCK: i64 = 0x6e65_6172;
 /// What helps a role that may not make the extension.
 const LET_IT: &str = "let a superuser run `create extension vector` in this database once";
 /// What helps where there is none to make.
-const INSTALL_IT: &str =
-    "install it beside Postgres (Debian: postgresql-VERSION-pgvector; the image pgvector/pgvector has it)";
+const INSTALL_IT: &str = "install it beside Postgres (Debian: postgresql-VERSION-pgvector; the image pgvector/pgvector has it)";
 /// The version that is there, the one that can be made, and whether this role may make it.
 const LOOK: &str = "select (select extversion from pg_extension where extname = 'vector'), \
      (select default_version::text from pg_available_extensions where name = 'vector'), \
@@ -61,23 +63,30 @@ impl VectorIndex for Postgres {
             sql::read!(self, None, sqlx::query_as(LOOK), fetch_one)?;
         Ok(match (installed, at_hand) {
             (Some(version), _) => new_enough(version).map(|version| format!("pgvector {version}")),
-            (None, Some(version)) if may => {
-                new_enough(version).map(|version| format!("pgvector {version}, which is made when it is needed"))
-            }
+            (None, Some(version)) if may => new_enough(version)
+                .map(|version| format!("pgvector {version}, which is made when it is needed")),
             (None, Some(_)) => Err(format!("this role may not make pgvector; {LET_IT}")),
             (None, None) => Err(format!("this Postgres has no pgvector; {INSTALL_IT}")),
         })
     }
 
-    async fn indexed(&self, of: &IndexOf, statements: &[(String, Hash)]) -> Result<Vec<String>, StoreError> {
-        let (statements, hashes): (Vec<&str>, Vec<&[u8]>) =
-            statements.iter().map(|(id, hash)| (id.as_str(), hash.as_slice())).unzip();
+    async fn indexed(
+        &self,
+        of: &IndexOf,
+        statements: &[(String, Hash)],
+    ) -> Result<Vec<String>, StoreError> {
+        let (statements, hashes): (Vec<&str>, Vec<&[u8]>) = statements
+            .iter()
+            .map(|(id, hash)| (id.as_str(), hash.as_slice()))
+            .unzip();
         let text = format!(
             "select n.statement from unnest($1::text[], $2::bytea[]) a (statement, sha256) \
              join {} n on n.statement = a.statement and n.sha256 = a.sha256",
             of.table()
         );
-        let query = sqlx::query_scalar(AssertSqlSafe(text)).bind(statements).bind(hashes);
+        let query = sqlx::query_scalar(AssertSqlSafe(text))
+            .bind(statements)
+            .bind(hashes);
         sql::read!(self, Some(&of.space), query, fetch_all)
     }
 
@@ -85,8 +94,10 @@ impl VectorIndex for Postgres {
         // Of two servers that index the same, both lock in the same order.
         entries.sort_unstable_by(|one, other| one.statement.cmp(&other.statement));
         let parts: Vec<String> = entries.iter().map(|entry| literal(&entry.parts)).collect();
-        let (statements, hashes): (Vec<String>, Vec<Vec<u8>>) =
-            entries.into_iter().map(|entry| (entry.statement, entry.hash.to_vec())).unzip();
+        let (statements, hashes): (Vec<String>, Vec<Vec<u8>>) = entries
+            .into_iter()
+            .map(|entry| (entry.statement, entry.hash.to_vec()))
+            .unzip();
         let text = format!(
             "insert into {table} as n (statement, sha256, parts) \
              select v.statement, v.sha256, v.parts::halfvec({dimensions}) \
@@ -96,7 +107,10 @@ impl VectorIndex for Postgres {
             table = of.table(),
             dimensions = of.maker.dimensions
         );
-        let query = sqlx::query(AssertSqlSafe(text)).bind(statements).bind(hashes).bind(parts);
+        let query = sqlx::query(AssertSqlSafe(text))
+            .bind(statements)
+            .bind(hashes)
+            .bind(parts);
         sql::read!(self, Some(&of.space), query, execute).map(|_| ())
     }
 
@@ -118,7 +132,10 @@ impl VectorIndex for Postgres {
             dimensions = of.maker.dimensions
         );
         let query = sqlx::query_as(AssertSqlSafe(text));
-        let query = query.bind(of.space.as_str()).bind(literal(parts)).bind(i64::from(most));
+        let query = query
+            .bind(of.space.as_str())
+            .bind(literal(parts))
+            .bind(i64::from(most));
         sql::read!(self, Some(&of.space), query, fetch_all)
     }
 
@@ -134,10 +151,15 @@ impl VectorIndex for Postgres {
         );
         let mut after = String::new();
         loop {
-            let query = sqlx::query_scalar(AssertSqlSafe(last.clone())).bind(&after).bind(TIDIED);
+            let query = sqlx::query_scalar(AssertSqlSafe(last.clone()))
+                .bind(&after)
+                .bind(TIDIED);
             let last: Option<String> = sql::read!(self, None, query, fetch_one)?;
             let Some(last) = last else { return Ok(()) };
-            let query = sqlx::query(AssertSqlSafe(delete.clone())).bind(&after).bind(&last).bind(of.space.as_str());
+            let query = sqlx::query(AssertSqlSafe(delete.clone()))
+                .bind(&after)
+                .bind(&last)
+                .bind(of.space.as_str());
             sql::read!(self, None, query, execute)?;
             after = last;
         }
@@ -148,10 +170,13 @@ impl Postgres {
     /// The version of pgvector, made ready where it may be; inside: why it is not there.
     async fn pgvector(&self) -> Result<Result<String, String>, StoreError> {
         const VERSION: &str = "select extversion from pg_extension where extname = 'vector'";
-        let version = || async { sql::read!(self, None, sqlx::query_scalar(VERSION), fetch_optional) };
+        let version =
+            || async { sql::read!(self, None, sqlx::query_scalar(VERSION), fetch_optional) };
         let mut known: Option<String> = version().await?;
         if known.is_none() {
-            let text = format!("select pg_advisory_xact_lock({LOCK}); create extension if not exists vector");
+            let text = format!(
+                "select pg_advisory_xact_lock({LOCK}); create extension if not exists vector"
+            );
             match sql::ask!(self, None, sqlx::raw_sql(AssertSqlSafe(text)), execute)? {
                 Ok(_) => known = version().await?,
                 Err(error) => match refused(&error) {
@@ -183,7 +208,10 @@ fn new_enough(version: String) -> Result<String, String> {
     if (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= OLDEST {
         return Ok(version);
     }
-    Err(format!("Postgres has pgvector {version}, and {}.{} or later is needed", OLDEST.0, OLDEST.1))
+    Err(format!(
+        "Postgres has pgvector {version}, and {}.{} or later is needed",
+        OLDEST.0, OLDEST.1
+    ))
 }
 
 /// Why there is no pgvector, where it can be said.
@@ -194,7 +222,10 @@ fn refused(error: &sqlx::Error) -> Option<String> {
         "58P01" | "0A000" => INSTALL_IT,
         _ => return None,
     };
-    Some(format!("this Postgres has no pgvector: {}; {advice}", cause.message()))
+    Some(format!(
+        "this Postgres has no pgvector: {}; {advice}",
+        cause.message()
+    ))
 }
 
 /// As pgvector reads a vector.

@@ -37,7 +37,12 @@ impl Pool {
         let connections = Arc::new(Connections::new(most.max(1)));
         life.pools.add(&connections);
         let opening = Arc::default();
-        Self(Arc::new(Inner { options, life: life.clone(), connections, opening }))
+        Self(Arc::new(Inner {
+            options,
+            life: life.clone(),
+            connections,
+            opening,
+        }))
     }
 
     /// Waits for a connection, for a while.
@@ -55,7 +60,11 @@ impl Pool {
 
     /// Whether there is a connection, or can be one: why not is known sooner than whoever asks for one gives up.
     pub async fn ready(&self) -> Result<(), StoreError> {
-        if self.0.connections.is_busy() { Ok(()) } else { self.take_within(ACQUIRE / 2).await.map(drop) }
+        if self.0.connections.is_busy() {
+            Ok(())
+        } else {
+            self.take_within(ACQUIRE / 2).await.map(drop)
+        }
     }
 
     /// Closes those that are not in use; the others are closed when they come back.
@@ -69,16 +78,22 @@ impl Pool {
     fn busy(&self) -> StoreError {
         let (places, most) = self.0.connections.sizes();
         StoreError::Unavailable(match places < most {
-            true => format!("all connections are busy; Postgres gave {places} of {most} (runtime.connections)"),
+            true => format!(
+                "all connections are busy; Postgres gave {places} of {most} (runtime.connections)"
+            ),
             false => "all connections are busy".to_owned(),
         })
     }
 
     async fn next(&self, why: &mut Option<StoreError>) -> Result<Taken, StoreError> {
         loop {
-            let Inner { life, connections, .. } = &*self.0;
-            let mut place =
-                connections.place().await.map_err(|_| StoreError::Unavailable("the store is closed".into()))?;
+            let Inner {
+                life, connections, ..
+            } = &*self.0;
+            let mut place = connections
+                .place()
+                .await
+                .map_err(|_| StoreError::Unavailable("the store is closed".into()))?;
             let refused = loop {
                 // Enlisted before the look, so that none is missed.
                 let came_back = connections.came_back();
@@ -96,7 +111,11 @@ impl Pool {
                 }
             };
             match refused {
-                Refused { error, is_full: true, .. } => {
+                Refused {
+                    error,
+                    is_full: true,
+                    ..
+                } => {
                     *why = Some(error);
                     // Without one of its own the pool cannot queue for any.
                     if connections.shrink(place) {
@@ -107,7 +126,11 @@ impl Pool {
                     }
                 }
                 // It comes up.
-                Refused { error, is_passing: true, .. } => {
+                Refused {
+                    error,
+                    is_passing: true,
+                    ..
+                } => {
                     *why = Some(error);
                     drop(place);
                     sleep(REST).await;

@@ -20,7 +20,12 @@ pub(super) struct Reader {
 
 impl Reader {
     pub fn new(connection: Taken, place: Option<Place>, limit: Duration) -> Self {
-        Self { connection: Some(connection), place, limit, done: false }
+        Self {
+            connection: Some(connection),
+            place,
+            limit,
+            done: false,
+        }
     }
 
     /// How long a query may take.
@@ -29,7 +34,10 @@ impl Reader {
     }
 
     pub fn connection(&mut self) -> &mut PgConnection {
-        self.connection.as_mut().expect("it is taken out when this is dropped, not before").connection()
+        self.connection
+            .as_mut()
+            .expect("it is taken out when this is dropped, not before")
+            .connection()
     }
 
     /// The query is over, well or not.
@@ -40,13 +48,18 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        let (Some(mut connection), false) = (self.connection.take(), self.done) else { return };
+        let (Some(mut connection), false) = (self.connection.take(), self.done) else {
+            return;
+        };
         let (place, limit) = (self.place.take(), self.limit);
         // Without a runtime the process ends, and the connection with it.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
                 // Answered, well or not, when the query is over.
-                if timeout(limit, connection.connection().ping()).await.is_err() {
+                if timeout(limit, connection.connection().ping())
+                    .await
+                    .is_err()
+                {
                     // The pool would wait for it, too.
                     connection.discard();
                 }

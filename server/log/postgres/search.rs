@@ -12,11 +12,24 @@ const RARE: i64 = 1000;
 impl Postgres {
     /// Rare words are looked up, and what has them is sorted; common ones are met soon by going through the words in order.
     /// Which of the two is seen by looking, not planned.
-    pub async fn text_page(&self, space: &Space, words: &[String], query: &Query) -> Result<Option<Page>, StoreError> {
+    pub async fn text_page(
+        &self,
+        space: &Space,
+        words: &[String],
+        query: &Query,
+    ) -> Result<Option<Page>, StoreError> {
         let (after, before) = sql::range(query);
         let rare = self.rare(space, words).await?;
-        let order = if rare.is_some() { " order by m.place" } else { " order by m.seq" };
-        let direction = if rare.is_some() { "" } else { sql::order(query) };
+        let order = if rare.is_some() {
+            " order by m.place"
+        } else {
+            " order by m.seq"
+        };
+        let direction = if rare.is_some() {
+            ""
+        } else {
+            sql::order(query)
+        };
         let mut page = Page::new(concat!("select ", sql::event_columns!(), " from ("));
         if let Some(mut seqs) = rare {
             seqs.retain(|seq| *seq > after && *seq < before);
@@ -31,30 +44,55 @@ impl Postgres {
                 .push_bind(seqs)
                 .push("::bigint[]) with ordinality w (seq, place)");
         } else {
-            page.push("select seq from event_words where space = ").push_bind(space.as_str().to_owned());
-            page.push(" and words @@ ").push_bind(all_of(words)).push("::tsquery");
-            page.push(" and seq > ").push_bind(after).push(" and seq < ").push_bind(before);
-            page.push(" order by seq").push(sql::order(query)).push(" offset 0");
+            page.push("select seq from event_words where space = ")
+                .push_bind(space.as_str().to_owned());
+            page.push(" and words @@ ")
+                .push_bind(all_of(words))
+                .push("::tsquery");
+            page.push(" and seq > ")
+                .push_bind(after)
+                .push(" and seq < ")
+                .push_bind(before);
+            page.push(" order by seq")
+                .push(sql::order(query))
+                .push(" offset 0");
         }
         page.push(") m");
         by_key(&mut page, space);
         page.push(" where true");
         conditions(&mut page, query);
-        page.push(order).push(direction).push(" limit ").push_bind(i64::from(query.limit.max(1)));
+        page.push(order)
+            .push(direction)
+            .push(" limit ")
+            .push_bind(i64::from(query.limit.max(1)));
         Ok(Some(page))
     }
 
     /// The events with all the words, in any order; `None`: there are many, in this space or others.
     async fn rare(&self, space: &Space, words: &[String]) -> Result<Option<Vec<Seq>>, StoreError> {
         let text = "select space, seq from event_words where words @@ $1::tsquery limit $2";
-        let found: Vec<(String, i64)> =
-            sql::search!(self, space, sqlx::query_as(text).bind(all_of(words)).bind(RARE + 1), fetch_all)?;
+        let found: Vec<(String, i64)> = sql::search!(
+            self,
+            space,
+            sqlx::query_as(text).bind(all_of(words)).bind(RARE + 1),
+            fetch_all
+        )?;
         let is_rare = found.len() as i64 <= RARE;
-        Ok(is_rare.then(|| found.into_iter().filter(|it| it.0 == space.as_str()).map(|it| it.1).collect()))
+        Ok(is_rare.then(|| {
+            found
+                .into_iter()
+                .filter(|it| it.0 == space.as_str())
+                .map(|it| it.1)
+                .collect()
+        }))
     }
 }
 
 /// A tsquery: all of the words. They have letters, digits and marks only, so quoting them is safe.
 pub fn all_of(words: &[String]) -> String {
-    words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" & ")
+    words
+        .iter()
+        .map(|word| format!("'{word}'"))
+        .collect::<Vec<_>>()
+        .join(" & ")
 }

@@ -21,7 +21,12 @@ const HERE: &str = "here as (insert into servers (id, name, version, state, thre
 impl Postgres {
     /// The spaces that have threads with something in their mailbox; and this server is there.
     pub(super) async fn spaces_waiting_here(&self) -> Result<Vec<Space>, StoreError> {
-        let said @ Presence { doing, threads, leases, .. } = self.here.says();
+        let said @ Presence {
+            doing,
+            threads,
+            leases,
+            ..
+        } = self.here.says();
         let text = format!("with recursive {HERE}, {}", sql::SPACES_WAITING);
         let query = sqlx::query_scalar(AssertSqlSafe(text))
             .bind(&self.here.id)
@@ -45,7 +50,10 @@ impl Postgres {
              from servers where id <> $1 order by since, id limit 1000";
         let rows = sql::read!(self, None, sqlx::query(text).bind(&self.here.id), fetch_all)?;
         let server = |row: &sqlx::postgres::PgRow| -> Result<Server, sqlx::Error> {
-            let count = |name: &str| row.try_get::<i64, _>(name).map(|count| u64::try_from(count).unwrap_or(0));
+            let count = |name: &str| {
+                row.try_get::<i64, _>(name)
+                    .map(|count| u64::try_from(count).unwrap_or(0))
+            };
             let lost: bool = row.try_get("lost")?;
             Ok(Server {
                 id: row.try_get("id")?,
@@ -53,13 +61,21 @@ impl Postgres {
                 version: row.try_get("version")?,
                 since: Timestamp::from_micros(row.try_get("since")?),
                 seen: Timestamp::from_micros(row.try_get("seen")?),
-                state: if lost { "lost".to_owned() } else { row.try_get("state")? },
+                state: if lost {
+                    "lost".to_owned()
+                } else {
+                    row.try_get("state")?
+                },
                 threads: count("threads")?,
                 leases: count("leases")?,
                 is_this: false,
             })
         };
-        let others = rows.iter().map(server).collect::<Result<Vec<_>, _>>().map_err(sql::error)?;
+        let others = rows
+            .iter()
+            .map(server)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(sql::error)?;
         Ok(others.into_iter().chain([self.here.server()]).collect())
     }
 

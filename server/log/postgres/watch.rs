@@ -45,13 +45,30 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Starts to announce and to listen.
-    pub fn start(pooled: Pooled, feed: Arc<Feed>, options: PgConnectOptions, life: &Life) -> (Arc<Self>, JoinSet<()>) {
+    pub fn start(
+        pooled: Pooled,
+        feed: Arc<Feed>,
+        options: PgConnectOptions,
+        life: &Life,
+    ) -> (Arc<Self>, JoinSet<()>) {
         let id = crate::words::id::fresh().simple().to_string();
-        let watch = Arc::new(Self { id, moved: Mutex::default(), announced: Notify::new(), left: Notify::new(), feed });
+        let watch = Arc::new(Self {
+            id,
+            moved: Mutex::default(),
+            announced: Notify::new(),
+            left: Notify::new(),
+            feed,
+        });
         let mut tasks = JoinSet::new();
         let supervisor = &life.supervisor;
-        tasks.spawn(supervisor.watch("telling other servers of commits", announce(watch.clone(), pooled)));
-        tasks.spawn(supervisor.watch("listening to other servers", listen(watch.clone(), options, life.clone())));
+        tasks.spawn(supervisor.watch(
+            "telling other servers of commits",
+            announce(watch.clone(), pooled),
+        ));
+        tasks.spawn(supervisor.watch(
+            "listening to other servers",
+            listen(watch.clone(), options, life.clone()),
+        ));
         (watch, tasks)
     }
 
@@ -67,7 +84,13 @@ impl Watch {
 
     /// Tells the other servers that this one leaves threads.
     pub async fn hand_over(&self, pooled: &Pooled) -> Result<(), StoreError> {
-        notify(pooled, sqlx::query("select pg_notify($1, $2)").bind(LEFT).bind(&self.id)).await
+        notify(
+            pooled,
+            sqlx::query("select pg_notify($1, $2)")
+                .bind(LEFT)
+                .bind(&self.id),
+        )
+        .await
     }
 
     /// Waits until another server may have left threads. For one task.
@@ -91,14 +114,19 @@ async fn announce(watch: Arc<Watch>, pooled: Pooled) {
             spaces = "*".into();
         }
         let payload = format!("{} {spaces}", watch.id);
-        let query = sqlx::query("select pg_notify($1, $2)").bind(MOVED).bind(payload);
+        let query = sqlx::query("select pg_notify($1, $2)")
+            .bind(MOVED)
+            .bind(payload);
         if let Err(error) = notify(&pooled, query).await {
             tracing::warn!(%error, "other servers are not told of commits; they will find them by looking");
         }
     }
 }
 
-async fn notify(pooled: &Pooled, query: Query<'_, Postgres, PgArguments>) -> Result<(), StoreError> {
+async fn notify(
+    pooled: &Pooled,
+    query: Query<'_, Postgres, PgArguments>,
+) -> Result<(), StoreError> {
     sql::read!(pooled, None, query, execute).map(|_| ())
 }
 
@@ -106,7 +134,10 @@ async fn listen(watch: Arc<Watch>, options: PgConnectOptions, life: Life) {
     loop {
         if let Err(error) = hear(&watch, &options, &life).await {
             let error = sql::words(&error);
-            tracing::warn!(error, "not listening to other servers; their commits are found by looking");
+            tracing::warn!(
+                error,
+                "not listening to other servers; their commits are found by looking"
+            );
         }
         sleep(REST).await;
     }
@@ -114,14 +145,20 @@ async fn listen(watch: Arc<Watch>, options: PgConnectOptions, life: Life) {
 
 async fn hear(watch: &Watch, options: &PgConnectOptions, life: &Life) -> Result<(), sqlx::Error> {
     // A connection of its own, so that the pool is for reading.
-    let pool = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
+    let pool = PgPoolOptions::new()
+        .max_connections(1)
+        .max_lifetime(None)
+        .idle_timeout(None);
     let pool = life.guard(pool).connect_with(options.clone());
     let mut listener = PgListener::connect_with(&pool.await?).await?;
     listener.listen_all([MOVED, LEFT]).await?;
     loop {
         // After a lost connection anything may have been missed, so that is a reason to look, too.
         let said = listener.try_recv().await?;
-        if said.as_ref().is_some_and(|said| said.payload().starts_with(&watch.id)) {
+        if said
+            .as_ref()
+            .is_some_and(|said| said.payload().starts_with(&watch.id))
+        {
             continue;
         }
         let channel = said.as_ref().map(PgNotification::channel);
@@ -152,17 +189,31 @@ impl Source for Pooled {
     async fn heads(&self, spaces: &[Space]) -> Result<Vec<(Space, Seq)>, StoreError> {
         let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
         let text = "select space, head from spaces where space = any($1)";
-        let heads: Vec<(String, i64)> = sql::read!(self, None, sqlx::query_as(text).bind(names), fetch_all)?;
-        heads.into_iter().map(|(space, head)| Ok((sql::space(space)?, head))).collect()
+        let heads: Vec<(String, i64)> =
+            sql::read!(self, None, sqlx::query_as(text).bind(names), fetch_all)?;
+        heads
+            .into_iter()
+            .map(|(space, head)| Ok((sql::space(space)?, head)))
+            .collect()
     }
 
-    async fn threads_after(&self, space: &Space, seq: Seq) -> Result<Vec<(Seq, ThreadId)>, StoreError> {
-        let query = sqlx::query_as(sql::THREADS_AFTER).bind(space.as_str()).bind(seq).bind(sql::AFTER_PAGE);
+    async fn threads_after(
+        &self,
+        space: &Space,
+        seq: Seq,
+    ) -> Result<Vec<(Seq, ThreadId)>, StoreError> {
+        let query = sqlx::query_as(sql::THREADS_AFTER)
+            .bind(space.as_str())
+            .bind(seq)
+            .bind(sql::AFTER_PAGE);
         Ok(sql::threads(sql::read!(self, None, query, fetch_all)?))
     }
 
     async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Next>, StoreError> {
-        let query = sqlx::query_as(sql::AFTER).bind(space.as_str()).bind(seq).bind(sql::AFTER_PAGE);
+        let query = sqlx::query_as(sql::AFTER)
+            .bind(space.as_str())
+            .bind(seq)
+            .bind(sql::AFTER_PAGE);
         let rows: Vec<sql::EventColumns> = sql::read!(self, None, query, fetch_all)?;
         Ok(rows.into_iter().map(sql::event_or_why).collect())
     }

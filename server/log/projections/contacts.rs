@@ -22,8 +22,12 @@ pub struct ContactRow {
     pub description: String,
 }
 
-pub(super) static PROJECTION: Projection =
-    Projection { table: &TABLE, kind: Some(set::Kind::Contact), migrations: &[], fold };
+pub(super) static PROJECTION: Projection = Projection {
+    table: &TABLE,
+    kind: Some(set::Kind::Contact),
+    migrations: &[],
+    fold,
+};
 
 static TABLE: Table = Table {
     name: "contacts",
@@ -33,15 +37,29 @@ static TABLE: Table = Table {
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let Fact::Set(Set { key, change: set::Change::Contact(contact), .. }) = fact else { return None };
+    let Fact::Set(Set {
+        key,
+        change: set::Change::Contact(contact),
+        ..
+    }) = fact
+    else {
+        return None;
+    };
     if Name::parse(key).is_err() {
         return Some(Change::Unreadable);
     }
     let cells = || -> [(&'static str, Cell); 3] {
-        [("space", space.into()), ("thread", (&event.thread).into()), ("name", (*key).into())]
+        [
+            ("space", space.into()),
+            ("thread", (&event.thread).into()),
+            ("name", (*key).into()),
+        ]
     };
     let row = contact.as_ref().map(|contact| {
-        let rest = [("target", (&contact.thread).into()), ("description", contact.description.clone().into())];
+        let rest = [
+            ("target", (&contact.thread).into()),
+            ("description", contact.description.clone().into()),
+        ];
         cells().into_iter().chain(rest).collect()
     });
     Some(Change::to(row, cells().into()))
@@ -49,14 +67,24 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
 
 fn read(row: &Row) -> Result<ContactRow, StoreError> {
     let description = row.text("description")?.to_owned();
-    Ok(ContactRow { name: row.name("name")?, target: row.thread("target")?, description })
+    Ok(ContactRow {
+        name: row.name("name")?,
+        target: row.thread("target")?,
+        description,
+    })
 }
 
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// A thread's contacts by name.
-    pub async fn contacts(&self, space: &Space, thread: &ThreadId) -> Result<Vec<ContactRow>, StoreError> {
-        let select = Select::of(&TABLE, space).equal("thread", thread).order_by(&["name"]);
+    pub async fn contacts(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+    ) -> Result<Vec<ContactRow>, StoreError> {
+        let select = Select::of(&TABLE, space)
+            .equal("thread", thread)
+            .order_by(&["name"]);
         self.select(select).await?.iter().map(read).collect()
     }
 
@@ -69,9 +97,16 @@ impl dyn Store + '_ {
         after: &str,
         limit: u32,
     ) -> Result<Vec<(ThreadId, ThreadId)>, StoreError> {
-        let targets = Select::of(&TABLE, space).at_least("target", *of.start()).at_most("target", *of.end());
-        let select = targets.after("thread", after).distinct(&["target", "thread"]).order_by(&["target", "thread"]);
+        let targets = Select::of(&TABLE, space)
+            .at_least("target", *of.start())
+            .at_most("target", *of.end());
+        let select = targets
+            .after("thread", after)
+            .distinct(&["target", "thread"])
+            .order_by(&["target", "thread"]);
         let rows = self.select(select.first(limit)).await?;
-        rows.iter().map(|row| Ok((row.thread("target")?, row.thread("thread")?))).collect()
+        rows.iter()
+            .map(|row| Ok((row.thread("target")?, row.thread("thread")?)))
+            .collect()
     }
 }

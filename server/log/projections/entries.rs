@@ -38,22 +38,45 @@ const CANDIDATES: u32 = 200;
 /// Words of a search that count.
 const WORDS: usize = 8;
 
-pub(super) static PROJECTION: Projection =
-    Projection { table: &TABLE, kind: Some(set::Kind::Entry), migrations: &MIGRATIONS, fold };
+pub(super) static PROJECTION: Projection = Projection {
+    table: &TABLE,
+    kind: Some(set::Kind::Entry),
+    migrations: &MIGRATIONS,
+    fold,
+};
 
 static MIGRATIONS: [Migration; 1] = [migration!("0029_notes_know_their_event")];
 
 static TABLE: Table = Table {
     name: "entries",
     key: &[text("space"), text("key")],
-    rest: &[text("content"), text("related_keys"), text("owner"), integer("updated"), integer("seq")],
-    words: Some(Words { table: "entry_words", of: words_of_row }),
+    rest: &[
+        text("content"),
+        text("related_keys"),
+        text("owner"),
+        integer("updated"),
+        integer("seq"),
+    ],
+    words: Some(Words {
+        table: "entry_words",
+        of: words_of_row,
+    }),
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let Fact::Set(Set { key, change: set::Change::Entry(note), .. }) = fact else { return None };
-    let cells = || -> [(&'static str, Cell); 2] { [("space", space.into()), ("key", (*key).into())] };
-    let Some(note) = note else { return Some(Change::Remove(cells().into())) };
+    let Fact::Set(Set {
+        key,
+        change: set::Change::Entry(note),
+        ..
+    }) = fact
+    else {
+        return None;
+    };
+    let cells =
+        || -> [(&'static str, Cell); 2] { [("space", space.into()), ("key", (*key).into())] };
+    let Some(note) = note else {
+        return Some(Change::Remove(cells().into()));
+    };
     let clean = |key: &String| key.replace('\0', "\u{fffd}");
     let Ok(related_keys) = json(&note.related_keys.iter().map(clean).collect::<Vec<_>>()) else {
         return Some(Change::Unreadable);
@@ -84,7 +107,14 @@ fn words_of_row(row: &Row) -> BTreeSet<String> {
 }
 
 /// The words under which an entry is found.
-fn words_of(EntryRow { key, content, related_keys, .. }: &EntryRow) -> BTreeSet<String> {
+fn words_of(
+    EntryRow {
+        key,
+        content,
+        related_keys,
+        ..
+    }: &EntryRow,
+) -> BTreeSet<String> {
     words::tokens(&format!("{key}\n{content}\n{}", related_keys.join("\n")))
 }
 
@@ -92,22 +122,40 @@ fn words_of(EntryRow { key, content, related_keys, .. }: &EntryRow) -> BTreeSet<
 impl dyn Store + '_ {
     /// One state entry.
     pub async fn entry(&self, space: &Space, key: &str) -> Result<Option<EntryRow>, StoreError> {
-        self.select(Select::of(&TABLE, space).equal("key", key)).await?.first().map(read).transpose()
+        self.select(Select::of(&TABLE, space).equal("key", key))
+            .await?
+            .first()
+            .map(read)
+            .transpose()
     }
 
     /// State entries by key, those after `after`, at most `limit`.
-    pub async fn entries(&self, space: &Space, after: Option<&str>, limit: u32) -> Result<Vec<EntryRow>, StoreError> {
+    pub async fn entries(
+        &self,
+        space: &Space,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<EntryRow>, StoreError> {
         let all = Select::of(&TABLE, space);
         // The empty text is a key, too: it comes first, but not after itself.
         let asked = match after {
             Some(after) => all.after("key", after),
             None => all,
         };
-        self.select(asked.order_by(&["key"]).first(limit)).await?.iter().map(read).collect()
+        self.select(asked.order_by(&["key"]).first(limit))
+            .await?
+            .iter()
+            .map(read)
+            .collect()
     }
 
     /// State entries that have any of the words (in key, content or related keys), best first, at most `limit`.
-    pub async fn search_entries(&self, space: &Space, words: &str, limit: u32) -> Result<Vec<EntryRow>, StoreError> {
+    pub async fn search_entries(
+        &self,
+        space: &Space,
+        words: &str,
+        limit: u32,
+    ) -> Result<Vec<EntryRow>, StoreError> {
         let mut words = words::asked(words);
         words.truncate(WORDS);
         let with = async |words: &[String]| {
@@ -133,17 +181,26 @@ impl dyn Store + '_ {
 /// The entries by how many of the words they have, rare words counting more; newest first among equals.
 /// `frequencies`: how many candidates each word brought.
 fn ranked(candidates: Vec<EntryRow>, frequencies: &[(String, usize)], limit: u32) -> Vec<EntryRow> {
-    let mut scored: Vec<(f64, EntryRow)> =
-        candidates.into_iter().map(|entry| (score(&entry, frequencies), entry)).collect();
+    let mut scored: Vec<(f64, EntryRow)> = candidates
+        .into_iter()
+        .map(|entry| (score(&entry, frequencies), entry))
+        .collect();
     scored.sort_by(|(a, left), (b, right)| {
-        b.total_cmp(a).then(right.updated.cmp(&left.updated)).then(left.key.cmp(&right.key))
+        b.total_cmp(a)
+            .then(right.updated.cmp(&left.updated))
+            .then(left.key.cmp(&right.key))
     });
-    scored.into_iter().take(limit as usize).map(|(_, entry)| entry).collect()
+    scored
+        .into_iter()
+        .take(limit as usize)
+        .map(|(_, entry)| entry)
+        .collect()
 }
 
 fn score(entry: &EntryRow, frequencies: &[(String, usize)]) -> f64 {
     let (names, all) = (words::tokens(&entry.key), words_of(entry));
-    let weight = |(word, found): &(String, usize)| match (names.contains(word), all.contains(word)) {
+    let weight = |(word, found): &(String, usize)| match (names.contains(word), all.contains(word))
+    {
         (true, _) => 2.0 * rarity(*found),
         (false, true) => rarity(*found),
         (false, false) => 0.0,

@@ -54,8 +54,12 @@ struct Body {
     by: Option<String>,
 }
 
-pub(super) static PROJECTION: Projection =
-    Projection { table: &TABLE, kind: Some(set::Kind::Framework), migrations: &MIGRATIONS, fold };
+pub(super) static PROJECTION: Projection = Projection {
+    table: &TABLE,
+    kind: Some(set::Kind::Framework),
+    migrations: &MIGRATIONS,
+    fold,
+};
 
 static MIGRATIONS: [Migration; 1] = [migration!("0028_frameworks")];
 
@@ -75,14 +79,35 @@ static TABLE: Table = Table {
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let key = |id: &str| -> [(&'static str, Cell); 2] { [("space", space.into()), ("id", id.into())] };
+    let key =
+        |id: &str| -> [(&'static str, Cell); 2] { [("space", space.into()), ("id", id.into())] };
     let changed = ("changed", Cell::from(event.seq));
     match fact {
-        Fact::Set(Set { key: id, change: set::Change::Framework(framework), .. }) => {
-            let Some(framework) = framework else { return Some(Change::Remove(key(id).into())) };
-            let Framework { name, purpose, knowledge, recipe, by, tally } = Framework::clone(framework);
+        Fact::Set(Set {
+            key: id,
+            change: set::Change::Framework(framework),
+            ..
+        }) => {
+            let Some(framework) = framework else {
+                return Some(Change::Remove(key(id).into()));
+            };
+            let Framework {
+                name,
+                purpose,
+                knowledge,
+                recipe,
+                by,
+                tally,
+            } = Framework::clone(framework);
             let kind = recipe.kind();
-            let (Ok(body), Ok(tally)) = (json(&Body { knowledge, recipe, by }), json(&tally)) else {
+            let (Ok(body), Ok(tally)) = (
+                json(&Body {
+                    knowledge,
+                    recipe,
+                    by,
+                }),
+                json(&tally),
+            ) else {
                 return Some(Change::Unreadable);
             };
             let rest = [
@@ -97,19 +122,48 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
             Some(Change::Put(key(id).into_iter().chain(rest).collect()))
         }
         Fact::Framework(fact) => {
-            let Said::Came { tally, .. } = &fact.what else { return None };
+            let Said::Came { tally, .. } = &fact.what else {
+                return None;
+            };
             let tally = json(tally).ok()?;
-            Some(Change::Alter(key(fact.framework).into_iter().chain([("tally", tally.into()), changed]).collect()))
+            Some(Change::Alter(
+                key(fact.framework)
+                    .into_iter()
+                    .chain([("tally", tally.into()), changed])
+                    .collect(),
+            ))
         }
         _ => None,
     }
 }
 
 fn read(row: &Row) -> Result<FrameworkRow, StoreError> {
-    let FrameworkName { id, name, purpose, tally, changed } = read_name(row)?;
-    let Body { knowledge, recipe, by } = row.json("body")?;
-    let framework = Framework { name, purpose, knowledge, recipe, by, tally };
-    Ok(FrameworkRow { id, framework, changed, updated: row.time("updated")? })
+    let FrameworkName {
+        id,
+        name,
+        purpose,
+        tally,
+        changed,
+    } = read_name(row)?;
+    let Body {
+        knowledge,
+        recipe,
+        by,
+    } = row.json("body")?;
+    let framework = Framework {
+        name,
+        purpose,
+        knowledge,
+        recipe,
+        by,
+        tally,
+    };
+    Ok(FrameworkRow {
+        id,
+        framework,
+        changed,
+        updated: row.time("updated")?,
+    })
 }
 
 fn read_name(row: &Row) -> Result<FrameworkName, StoreError> {
@@ -146,8 +200,16 @@ pub(in crate::log) fn has_room(seen: Seen<'_>, space: &Space, most: usize) -> bo
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// One framework.
-    pub async fn framework(&self, space: &Space, id: &str) -> Result<Option<FrameworkRow>, StoreError> {
-        self.select(of_id(space, id)).await?.first().map(read).transpose()
+    pub async fn framework(
+        &self,
+        space: &Space,
+        id: &str,
+    ) -> Result<Option<FrameworkRow>, StoreError> {
+        self.select(of_id(space, id))
+            .await?
+            .first()
+            .map(read)
+            .transpose()
     }
 
     /// Frameworks in the order in which they were created, those after `after`, of one kind if it is named; at most `limit`.
@@ -165,12 +227,21 @@ impl dyn Store + '_ {
         if let Some(kind) = kind {
             select = select.equal("kind", kind);
         }
-        self.select(select.order_by(&["id"]).first(limit)).await?.iter().map(read).collect()
+        self.select(select.order_by(&["id"]).first(limit))
+            .await?
+            .iter()
+            .map(read)
+            .collect()
     }
 
     /// What tells of each framework of a space for which tasks it is, in the order in which they were created.
     pub async fn framework_names(&self, space: &Space) -> Result<Vec<FrameworkName>, StoreError> {
-        let select = Select::of(&TABLE, space).distinct(&["id", "name", "purpose", "tally", "changed"]);
-        self.select(select.order_by(&["id"])).await?.iter().map(read_name).collect()
+        let select =
+            Select::of(&TABLE, space).distinct(&["id", "name", "purpose", "tally", "changed"]);
+        self.select(select.order_by(&["id"]))
+            .await?
+            .iter()
+            .map(read_name)
+            .collect()
     }
 }

@@ -35,7 +35,12 @@ pub struct MergeRow {
     pub changed: Seq,
 }
 
-pub(super) static PROJECTION: Projection = Projection { table: &TABLE, kind: None, migrations: &MIGRATIONS, fold };
+pub(super) static PROJECTION: Projection = Projection {
+    table: &TABLE,
+    kind: None,
+    migrations: &MIGRATIONS,
+    fold,
+};
 
 static MIGRATIONS: [Migration; 1] = [migration!("0021_entities")];
 
@@ -57,10 +62,17 @@ static TABLE: Table = Table {
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let Fact::Entity(fact) = fact else { return None };
+    let Fact::Entity(fact) = fact else {
+        return None;
+    };
     let changed = ("changed", Cell::from(event.seq));
     Some(match fact {
-        EntityFact::Merged(Merge { names, reason, by, statement }) => {
+        EntityFact::Merged(Merge {
+            names,
+            reason,
+            by,
+            statement,
+        }) => {
             let cells: [(&'static str, Cell); 10] = [
                 ("space", space.into()),
                 ("id", event.event_id.to_string().into()),
@@ -77,14 +89,20 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
         }
         EntityFact::Unmerged(Unmerge { merge, by, .. }) => {
             let key = [("space", Cell::from(space)), ("id", merge.as_str().into())];
-            let cells = [("ended", Cell::from(event.seq)), ("cut", i64::from(by.is_some()).into())];
+            let cells = [
+                ("ended", Cell::from(event.seq)),
+                ("cut", i64::from(by.is_some()).into()),
+            ];
             Change::Alter(key.into_iter().chain(cells).chain([changed]).collect())
         }
     })
 }
 
 fn read(row: &Row) -> Result<MergeRow, StoreError> {
-    let some = |column: &str| row.text(column).map(|text| Some(text.to_owned()).filter(|text| !text.is_empty()));
+    let some = |column: &str| {
+        row.text(column)
+            .map(|text| Some(text.to_owned()).filter(|text| !text.is_empty()))
+    };
     Ok(MergeRow {
         id: row.text("id")?.to_owned(),
         seq: row.integer("seq")?,
@@ -108,7 +126,8 @@ pub(in crate::log) fn changed_behind(space: &Space, seq: Seq) -> Select {
 
 /// Whether no merge changed behind an event.
 pub(in crate::log) fn is_quiet(seen: Seen<'_>, space: &Space, seq: Seq) -> bool {
-    seen.rows(&TABLE, space).all(|row| *row.cell("changed") <= Cell::from(seq))
+    seen.rows(&TABLE, space)
+        .all(|row| *row.cell("changed") <= Cell::from(seq))
 }
 
 /// Which names are one by these merges.
@@ -120,25 +139,43 @@ pub fn names(merges: &[MergeRow]) -> Names {
 impl dyn Store + '_ {
     /// The merges that stand, the oldest first.
     pub async fn merges(&self, space: &Space) -> Result<Vec<MergeRow>, StoreError> {
-        let select = Select::of(&TABLE, space).equal("ended", 0).order_by(&["seq"]);
+        let select = Select::of(&TABLE, space)
+            .equal("ended", 0)
+            .order_by(&["seq"]);
         self.select(select).await?.iter().map(read).collect()
     }
 
     /// The merges that were undone, the one that was undone first first.
     pub async fn merges_undone(&self, space: &Space) -> Result<Vec<MergeRow>, StoreError> {
-        let select = Select::of(&TABLE, space).after("ended", 0).order_by(&["ended"]);
+        let select = Select::of(&TABLE, space)
+            .after("ended", 0)
+            .order_by(&["ended"]);
         self.select(select).await?.iter().map(read).collect()
     }
 
     /// The merges of a statement, whether they stand or not, the oldest first.
-    pub async fn merges_of_statement(&self, space: &Space, statement: &str) -> Result<Vec<MergeRow>, StoreError> {
-        let select = Select::of(&TABLE, space).equal("statement", statement).order_by(&["seq"]);
+    pub async fn merges_of_statement(
+        &self,
+        space: &Space,
+        statement: &str,
+    ) -> Result<Vec<MergeRow>, StoreError> {
+        let select = Select::of(&TABLE, space)
+            .equal("statement", statement)
+            .order_by(&["seq"]);
         self.select(select).await?.iter().map(read).collect()
     }
 
     /// Merges that changed behind a position, in the order in which they did; at most `limit`.
-    pub async fn merges_changed(&self, space: &Space, after: Seq, limit: u32) -> Result<Vec<MergeRow>, StoreError> {
-        let select = Select::of(&TABLE, space).after("changed", after).order_by(&["changed"]).first(limit);
+    pub async fn merges_changed(
+        &self,
+        space: &Space,
+        after: Seq,
+        limit: u32,
+    ) -> Result<Vec<MergeRow>, StoreError> {
+        let select = Select::of(&TABLE, space)
+            .after("changed", after)
+            .order_by(&["changed"])
+            .first(limit);
         self.select(select).await?.iter().map(read).collect()
     }
 
@@ -150,10 +187,21 @@ impl dyn Store + '_ {
 
     /// Which names are one; as of an event, where one is named.
     pub async fn names(&self, space: &Space, as_of: Option<Seq>) -> Result<Names, StoreError> {
-        let Some(as_of) = as_of else { return Ok(names(&self.merges(space).await?)) };
-        let rows = self.select(Select::of(&TABLE, space).at_most("seq", as_of).order_by(&["seq"])).await?;
+        let Some(as_of) = as_of else {
+            return Ok(names(&self.merges(space).await?));
+        };
+        let rows = self
+            .select(
+                Select::of(&TABLE, space)
+                    .at_most("seq", as_of)
+                    .order_by(&["seq"]),
+            )
+            .await?;
         let rows = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        let then: Vec<MergeRow> = rows.into_iter().filter(|row| row.ended == 0 || row.ended > as_of).collect();
+        let then: Vec<MergeRow> = rows
+            .into_iter()
+            .filter(|row| row.ended == 0 || row.ended > as_of)
+            .collect();
         Ok(names(&then))
     }
 }

@@ -35,20 +35,38 @@ pub struct PinRow {
     pub updated: Timestamp,
 }
 
-pub(super) static PROJECTION: Projection =
-    Projection { table: &TABLE, kind: Some(set::Kind::Pin), migrations: &MIGRATIONS, fold };
+pub(super) static PROJECTION: Projection = Projection {
+    table: &TABLE,
+    kind: Some(set::Kind::Pin),
+    migrations: &MIGRATIONS,
+    fold,
+};
 
 static MIGRATIONS: [Migration; 1] = [migration!("0015_pins")];
 
 static TABLE: Table = Table {
     name: "pins",
     key: &[text("space"), text("tool")],
-    rest: &[text("server"), text("sha256"), text("event"), integer("seq"), text("approved_by"), integer("updated")],
+    rest: &[
+        text("server"),
+        text("sha256"),
+        text("event"),
+        integer("seq"),
+        text("approved_by"),
+        integer("updated"),
+    ],
     words: None,
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let Fact::Set(Set { key, change: set::Change::Pin(pin), .. }) = fact else { return None };
+    let Fact::Set(Set {
+        key,
+        change: set::Change::Pin(pin),
+        ..
+    }) = fact
+    else {
+        return None;
+    };
     let cells: [(&'static str, Cell); 8] = [
         ("space", space.into()),
         ("tool", (*key).into()),
@@ -64,7 +82,8 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
 
 fn read(row: &Row) -> Result<(String, PinRow), StoreError> {
     let event = row.text("event")?;
-    let event = Uuid::parse_str(event).map_err(|_| StoreError::Broken(format!("{event:?} is no event's id")))?;
+    let event = Uuid::parse_str(event)
+        .map_err(|_| StoreError::Broken(format!("{event:?} is no event's id")))?;
     let by = row.text("approved_by")?;
     let pin = PinRow {
         server: row.text("server")?.to_owned(),
@@ -93,6 +112,10 @@ pub(in crate::log) fn last(seen: Seen<'_>, space: &Space, tool: &str) -> Seq {
 impl dyn Store + '_ {
     /// The tools of other servers that a space knows. They come from the cache.
     pub async fn pins(&self, space: &Space) -> Result<BTreeMap<String, PinRow>, StoreError> {
-        self.all_rows(&TABLE, space).await?.iter().map(read).collect()
+        self.all_rows(&TABLE, space)
+            .await?
+            .iter()
+            .map(read)
+            .collect()
     }
 }

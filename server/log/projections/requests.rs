@@ -44,7 +44,11 @@ pub struct Asked {
 }
 
 impl From<RequestRow> for Asked {
-    fn from(RequestRow { thread, seq, json, .. }: RequestRow) -> Self {
+    fn from(
+        RequestRow {
+            thread, seq, json, ..
+        }: RequestRow,
+    ) -> Self {
         Self { thread, seq, json }
     }
 }
@@ -61,7 +65,12 @@ impl RequestRow {
     }
 }
 
-pub(super) static PROJECTION: Projection = Projection { table: &TABLE, kind: None, migrations: &MIGRATIONS, fold };
+pub(super) static PROJECTION: Projection = Projection {
+    table: &TABLE,
+    kind: None,
+    migrations: &MIGRATIONS,
+    fold,
+};
 
 static MIGRATIONS: [Migration; 1] = [migration!("0012_requests")];
 
@@ -73,7 +82,8 @@ static TABLE: Table = Table {
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let key = |id: &str| -> [(&'static str, Cell); 2] { [("space", space.into()), ("id", id.into())] };
+    let key =
+        |id: &str| -> [(&'static str, Cell); 2] { [("space", space.into()), ("id", id.into())] };
     let put = |id: &str, seq: Seq, state: RequestState, asked: String| {
         let rest = [
             ("thread", Cell::from(&event.thread)),
@@ -85,12 +95,19 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     };
     let asked = || Value::Object(event.payload.clone()).to_string();
     match fact {
-        Fact::ApprovalPending(it) => Some(put(it.approval, event.seq, RequestState::Approval, asked())),
+        Fact::ApprovalPending(it) => {
+            Some(put(it.approval, event.seq, RequestState::Approval, asked()))
+        }
         Fact::ApprovalVerdict(it) => Some(match it.ruling {
             Ruling::Granted(_) => put(it.approval, event.seq, RequestState::Granted, String::new()),
             _ => Change::Remove(key(it.approval).into()),
         }),
-        Fact::ApprovalStarted(it) => Some(put(it.approval, it.verdict, RequestState::Started, String::new())),
+        Fact::ApprovalStarted(it) => Some(put(
+            it.approval,
+            it.verdict,
+            RequestState::Started,
+            String::new(),
+        )),
         Fact::Result(it) => Some(Change::Remove(key(it.approval?).into())),
         Fact::Question(it) => Some(put(it.question, event.seq, RequestState::Question, asked())),
         Fact::Answer(it) => Some(Change::Remove(key(it.question).into())),
@@ -112,7 +129,10 @@ fn read(row: &Row) -> Result<RequestRow, StoreError> {
 }
 
 fn in_state(space: &Space, state: RequestState, after: Seq) -> Select {
-    Select::of(&TABLE, space).equal("state", state.as_str()).after("seq", after).order_by(&["seq"])
+    Select::of(&TABLE, space)
+        .equal("state", state.as_str())
+        .after("seq", after)
+        .order_by(&["seq"])
 }
 
 /// What an append has to read to know where a request is.
@@ -130,7 +150,11 @@ pub(in crate::log) fn is_in(seen: Seen<'_>, space: &Space, id: &str, state: Requ
 impl dyn Store + '_ {
     /// A request, unless it is settled.
     pub async fn request(&self, space: &Space, id: &str) -> Result<Option<RequestRow>, StoreError> {
-        self.select(of_id(space, id)).await?.first().map(read).transpose()
+        self.select(of_id(space, id))
+            .await?
+            .first()
+            .map(read)
+            .transpose()
     }
 
     /// Requests in this state, the oldest first, those behind `after`; at most `limit`.
@@ -155,30 +179,52 @@ impl dyn Store + '_ {
         limit: u32,
     ) -> Result<Vec<Asked>, StoreError> {
         let all = in_state(space, state, after);
-        let select = thread.into_iter().fold(all, |select, thread| select.equal("thread", thread));
-        let rows = self.select(select.only(&["thread", "seq", "asked"]).first(limit)).await?;
+        let select = thread
+            .into_iter()
+            .fold(all, |select, thread| select.equal("thread", thread));
+        let rows = self
+            .select(select.only(&["thread", "seq", "asked"]).first(limit))
+            .await?;
         let asked = |mut row: Row| {
             let (thread, seq) = (row.thread("thread")?, row.integer("seq")?);
-            Ok(Asked { thread, seq, json: row.take_text("asked")? })
+            Ok(Asked {
+                thread,
+                seq,
+                json: row.take_text("asked")?,
+            })
         };
         rows.into_iter().map(asked).collect()
     }
 
     /// The requests of a thread in any state, the oldest first.
-    pub async fn requests_of(&self, space: &Space, thread: &ThreadId) -> Result<Vec<RequestRow>, StoreError> {
-        let select = Select::of(&TABLE, space).equal("thread", thread).order_by(&["seq"]);
+    pub async fn requests_of(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+    ) -> Result<Vec<RequestRow>, StoreError> {
+        let select = Select::of(&TABLE, space)
+            .equal("thread", thread)
+            .order_by(&["seq"]);
         self.select(select).await?.iter().map(read).collect()
     }
 
     /// The threads of a space that have requests.
     pub async fn threads_with_requests(&self, space: &Space) -> Result<Vec<ThreadId>, StoreError> {
         let select = Select::of(&TABLE, space).distinct(&["thread"]);
-        self.select(select).await?.iter().map(|row| row.thread("thread")).collect()
+        self.select(select)
+            .await?
+            .iter()
+            .map(|row| row.thread("thread"))
+            .collect()
     }
 
     /// The spaces that have requests.
     pub async fn spaces_with_requests(&self) -> Result<Vec<Space>, StoreError> {
         let select = Select::of_all_spaces(&TABLE).distinct(&["space"]);
-        self.select(select).await?.iter().map(|row| row.space("space")).collect()
+        self.select(select)
+            .await?
+            .iter()
+            .map(|row| row.space("space"))
+            .collect()
     }
 }

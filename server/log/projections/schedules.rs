@@ -28,8 +28,12 @@ pub struct ScheduleRow {
     pub updated: Timestamp,
 }
 
-pub(super) static PROJECTION: Projection =
-    Projection { table: &TABLE, kind: Some(set::Kind::Schedule), migrations: &MIGRATIONS, fold };
+pub(super) static PROJECTION: Projection = Projection {
+    table: &TABLE,
+    kind: Some(set::Kind::Schedule),
+    migrations: &MIGRATIONS,
+    fold,
+};
 
 static MIGRATIONS: [Migration; 1] = [migration!("0013_schedules")];
 
@@ -49,19 +53,33 @@ static TABLE: Table = Table {
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let key = |name: &str| -> [(&'static str, Cell); 2] { [("space", space.into()), ("name", name.into())] };
+    let key = |name: &str| -> [(&'static str, Cell); 2] {
+        [("space", space.into()), ("name", name.into())]
+    };
     let changed = ("changed", Cell::from(event.seq));
     match fact {
-        Fact::Set(Set { key: name, change: set::Change::Schedule(schedule), .. }) => {
+        Fact::Set(Set {
+            key: name,
+            change: set::Change::Schedule(schedule),
+            ..
+        }) => {
             if Name::parse(name).is_err() {
                 return Some(Change::Unreadable);
             }
             let row = schedule.as_ref().map(|schedule| {
                 // When it is due and what it did stand in columns of their own, and nowhere else.
-                let said = Schedule { due: None, through: None, last: None, ..Schedule::clone(schedule) };
+                let said = Schedule {
+                    due: None,
+                    through: None,
+                    last: None,
+                    ..Schedule::clone(schedule)
+                };
                 let rest = [
                     ("thread", (&said.thread).into()),
-                    ("schedule", serde_json::to_string(&said).unwrap_or_default().into()),
+                    (
+                        "schedule",
+                        serde_json::to_string(&said).unwrap_or_default().into(),
+                    ),
                     ("due", time_or_null(schedule.due)),
                     ("through", time_or_null(schedule.through)),
                     ("last", schedule.last.into()),
@@ -81,14 +99,24 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
                 None => Change::Alter(key(name).into_iter().chain([changed, ran]).collect()),
             })
         }
-        Fact::Unrun(unrun) => Some(moved(&unrun.firing, key(unrun.firing.name.as_str()), [changed])),
+        Fact::Unrun(unrun) => Some(moved(
+            &unrun.firing,
+            key(unrun.firing.name.as_str()),
+            [changed],
+        )),
         _ => None,
     }
 }
 
 /// Some due times were seen to; when there are no more, the schedule is gone.
-fn moved<const N: usize>(firing: &Firing, key: [(&'static str, Cell); 2], more: [(&'static str, Cell); N]) -> Change {
-    let Some(next) = firing.next else { return Change::Remove(key.into()) };
+fn moved<const N: usize>(
+    firing: &Firing,
+    key: [(&'static str, Cell); 2],
+    more: [(&'static str, Cell); N],
+) -> Change {
+    let Some(next) = firing.next else {
+        return Change::Remove(key.into());
+    };
     let on = [("due", next.into()), ("through", firing.last.into())];
     Change::Alter(key.into_iter().chain(on).chain(more).collect())
 }
@@ -98,11 +126,18 @@ fn time_or_null(time: Option<Timestamp>) -> Cell {
 }
 
 fn read(row: &Row) -> Result<ScheduleRow, StoreError> {
-    let time = |column: &str| Ok::<_, StoreError>(row.integer_or_null(column)?.map(Timestamp::from_micros));
+    let time = |column: &str| {
+        Ok::<_, StoreError>(row.integer_or_null(column)?.map(Timestamp::from_micros))
+    };
     let (due, through, last) = (time("due")?, time("through")?, row.integer_or_null("last")?);
     Ok(ScheduleRow {
         name: row.name("name")?,
-        schedule: Schedule { due, through, last, ..row.json("schedule")? },
+        schedule: Schedule {
+            due,
+            through,
+            last,
+            ..row.json("schedule")?
+        },
         changed: row.integer("changed")?,
         updated: row.time("updated")?,
     })
@@ -110,12 +145,16 @@ fn read(row: &Row) -> Result<ScheduleRow, StoreError> {
 
 /// What an append has to read to know whether schedules stand that are due until then.
 pub(in crate::log) fn due_until(space: &Space, until: Timestamp) -> Select {
-    Select::of(&TABLE, space).at_most("due", until).distinct(&["space", "name", "changed"])
+    Select::of(&TABLE, space)
+        .at_most("due", until)
+        .distinct(&["space", "name", "changed"])
 }
 
 /// What an append has to read to know whether a schedule stands.
 pub(in crate::log) fn named(space: &Space, name: &Name) -> Select {
-    Select::of(&TABLE, space).equal("name", name.as_str()).distinct(&["space", "name", "changed"])
+    Select::of(&TABLE, space)
+        .equal("name", name.as_str())
+        .distinct(&["space", "name", "changed"])
 }
 
 /// What an append has to read to know which schedules a space has.
@@ -131,14 +170,20 @@ pub(in crate::log) fn stands(seen: Seen<'_>, space: &Space, name: &Name, changed
 
 /// Whether a space has no schedule of this name, and fewer than so many.
 pub(in crate::log) fn has_room(seen: Seen<'_>, space: &Space, name: &Name, most: usize) -> bool {
-    let is_new = seen.row(&TABLE.changed(space, &ThreadId::default(), name.as_str())).is_none();
+    let is_new = seen
+        .row(&TABLE.changed(space, &ThreadId::default(), name.as_str()))
+        .is_none();
     is_new && seen.rows(&TABLE, space).take(most).count() < most
 }
 
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// One schedule.
-    pub async fn schedule(&self, space: &Space, name: &Name) -> Result<Option<ScheduleRow>, StoreError> {
+    pub async fn schedule(
+        &self,
+        space: &Space,
+        name: &Name,
+    ) -> Result<Option<ScheduleRow>, StoreError> {
         let select = Select::of(&TABLE, space).equal("name", name.as_str());
         self.select(select).await?.first().map(read).transpose()
     }
@@ -158,18 +203,35 @@ impl dyn Store + '_ {
         if let Some(thread) = thread {
             select = select.equal("thread", thread);
         }
-        self.select(select.order_by(&["name"]).first(limit)).await?.iter().map(read).collect()
+        self.select(select.order_by(&["name"]).first(limit))
+            .await?
+            .iter()
+            .map(read)
+            .collect()
     }
 
     /// The spaces that have schedules which are due until then.
-    pub async fn spaces_with_schedules_due(&self, until: Timestamp) -> Result<Vec<Space>, StoreError> {
+    pub async fn spaces_with_schedules_due(
+        &self,
+        until: Timestamp,
+    ) -> Result<Vec<Space>, StoreError> {
         // Which spaces they are of is read from every row; whether there is any, from the first by due time. Mostly there is none.
-        let first = Select::of_all_spaces(&TABLE).at_most("due", until).order_by(&["due"]).first(1);
+        let first = Select::of_all_spaces(&TABLE)
+            .at_most("due", until)
+            .order_by(&["due"])
+            .first(1);
         if self.select(first).await?.is_empty() {
             return Ok(Vec::new());
         }
-        let select = Select::of_all_spaces(&TABLE).at_most("due", until).distinct(&["space"]);
-        Ok(readable(self.select(select).await?.iter().map(|row| row.space("space"))))
+        let select = Select::of_all_spaces(&TABLE)
+            .at_most("due", until)
+            .distinct(&["space"]);
+        Ok(readable(
+            self.select(select)
+                .await?
+                .iter()
+                .map(|row| row.space("space")),
+        ))
     }
 
     /// Schedules of a space that are due until then, the first ones first; at most `limit`.
@@ -179,13 +241,26 @@ impl dyn Store + '_ {
         until: Timestamp,
         limit: u32,
     ) -> Result<Vec<ScheduleRow>, StoreError> {
-        let select = Select::of(&TABLE, space).at_most("due", until).order_by(&["due"]).first(limit);
+        let select = Select::of(&TABLE, space)
+            .at_most("due", until)
+            .order_by(&["due"])
+            .first(limit);
         Ok(readable(self.select(select).await?.iter().map(read)))
     }
 
     /// When the first schedule of all spaces is due after that.
-    pub async fn next_schedule_due(&self, after: Timestamp) -> Result<Option<Timestamp>, StoreError> {
-        let select = Select::of_all_spaces(&TABLE).after("due", after).order_by(&["due"]).first(1);
-        self.select(select).await?.first().map(|row| row.time("due")).transpose()
+    pub async fn next_schedule_due(
+        &self,
+        after: Timestamp,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let select = Select::of_all_spaces(&TABLE)
+            .after("due", after)
+            .order_by(&["due"])
+            .first(1);
+        self.select(select)
+            .await?
+            .first()
+            .map(|row| row.time("due"))
+            .transpose()
     }
 }

@@ -38,20 +38,36 @@ impl SettingRow {
     }
 }
 
-pub(super) static PROJECTION: Projection =
-    Projection { table: &TABLE, kind: Some(set::Kind::Setting), migrations: &MIGRATIONS, fold };
+pub(super) static PROJECTION: Projection = Projection {
+    table: &TABLE,
+    kind: Some(set::Kind::Setting),
+    migrations: &MIGRATIONS,
+    fold,
+};
 
 static MIGRATIONS: [Migration; 1] = [migration!("0014_settings")];
 
 static TABLE: Table = Table {
     name: "settings",
     key: &[text("space"), text("key")],
-    rest: &[text("value"), integer("seq"), text("set_by"), integer("updated")],
+    rest: &[
+        text("value"),
+        integer("seq"),
+        text("set_by"),
+        integer("updated"),
+    ],
     words: None,
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let Fact::Set(Set { key, change: set::Change::Setting(setting), .. }) = fact else { return None };
+    let Fact::Set(Set {
+        key,
+        change: set::Change::Setting(setting),
+        ..
+    }) = fact
+    else {
+        return None;
+    };
     let cells: [(&'static str, Cell); 6] = [
         ("space", space.into()),
         ("key", (*key).into()),
@@ -81,21 +97,34 @@ pub(in crate::log) fn all(space: &Space) -> Select {
 
 /// The event that changed a setting of a space last; 0: none has.
 pub(in crate::log) fn last_change(seen: Seen<'_>, space: &Space) -> Seq {
-    seen.rows(&TABLE, space).filter_map(|row| row.integer("seq").ok()).max().unwrap_or(0)
+    seen.rows(&TABLE, space)
+        .filter_map(|row| row.integer("seq").ok())
+        .max()
+        .unwrap_or(0)
 }
 
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// The settings that somebody has set, by key. They come from the cache.
     pub async fn settings(&self, space: &Space) -> Result<Vec<SettingRow>, StoreError> {
-        self.all_rows(&TABLE, space).await?.iter().map(read).collect()
+        self.all_rows(&TABLE, space)
+            .await?
+            .iter()
+            .map(read)
+            .collect()
     }
 
     /// What a setting is now.
     pub async fn setting(&self, space: &Space, setting: Setting) -> Result<Value, StoreError> {
-        let set = self.settings(space).await?.into_iter().find(|row| row.key == setting.as_str());
+        let set = self
+            .settings(space)
+            .await?
+            .into_iter()
+            .find(|row| row.key == setting.as_str());
         // What a newer server may have set it to, and this build does not know, is as good as nothing.
-        let known = set.map(|row| row.value).filter(|value| setting.refuses(value).is_none());
+        let known = set
+            .map(|row| row.value)
+            .filter(|value| setting.refuses(value).is_none());
         Ok(known.unwrap_or_else(|| setting.initial()))
     }
 

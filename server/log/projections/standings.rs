@@ -26,7 +26,12 @@ pub struct Standing {
     pub carried: Vec<Instrument>,
 }
 
-pub(super) static PROJECTION: Projection = Projection { table: &TABLE, kind: None, migrations: &MIGRATIONS, fold };
+pub(super) static PROJECTION: Projection = Projection {
+    table: &TABLE,
+    kind: None,
+    migrations: &MIGRATIONS,
+    fold,
+};
 
 // Made with the table of statements.
 static MIGRATIONS: [Migration; 0] = [];
@@ -34,17 +39,30 @@ static MIGRATIONS: [Migration; 0] = [];
 static TABLE: Table = Table {
     name: "standings",
     key: &[text("space"), text("id"), integer("seq")],
-    rest: &[text("status"), integer_or_null("valid_from"), integer_or_null("valid_to"), text("carried")],
+    rest: &[
+        text("status"),
+        integer_or_null("valid_from"),
+        integer_or_null("valid_to"),
+        text("carried"),
+    ],
     words: None,
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let Fact::Statement(fact) = fact else { return None };
-    let Said::News(news) = &fact.what else { return None };
+    let Fact::Statement(fact) = fact else {
+        return None;
+    };
+    let Said::News(news) = &fact.what else {
+        return None;
+    };
     let (status, valid, carried) = match &**news {
         News::Claimed(_) => (Status::Proposed, Valid::default(), String::new()),
         News::Judged(judged) => match judged.outcome {
-            Outcome::Is(status) => (status, judged.valid, json(&judged.carried).unwrap_or_default()),
+            Outcome::Is(status) => (
+                status,
+                judged.valid,
+                json(&judged.carried).unwrap_or_default(),
+            ),
             Outcome::Refused | Outcome::Joined => return None,
         },
         News::Derived(_) | News::Read(_) => return None,
@@ -62,25 +80,56 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
 }
 
 fn read(row: &Row) -> Result<Standing, StoreError> {
-    let time = |column: &str| Ok::<_, StoreError>(row.integer_or_null(column)?.map(Timestamp::from_micros));
-    let valid = Valid { from: time("valid_from")?, to: time("valid_to")? };
-    let carried = if row.text("carried")?.is_empty() { Vec::new() } else { row.json("carried")? };
-    Ok(Standing { status: super::statements::status_of(row)?, valid, carried })
+    let time = |column: &str| {
+        Ok::<_, StoreError>(row.integer_or_null(column)?.map(Timestamp::from_micros))
+    };
+    let valid = Valid {
+        from: time("valid_from")?,
+        to: time("valid_to")?,
+    };
+    let carried = if row.text("carried")?.is_empty() {
+        Vec::new()
+    } else {
+        row.json("carried")?
+    };
+    Ok(Standing {
+        status: super::statements::status_of(row)?,
+        valid,
+        carried,
+    })
 }
 
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// What a statement was as of an event; none: it had not been claimed.
-    pub async fn standing(&self, space: &Space, id: &str, as_of: Seq) -> Result<Option<Standing>, StoreError> {
-        let select = Select::of(&TABLE, space).equal("id", id).at_most("seq", as_of).order_by(&["seq"]);
+    pub async fn standing(
+        &self,
+        space: &Space,
+        id: &str,
+        as_of: Seq,
+    ) -> Result<Option<Standing>, StoreError> {
+        let select = Select::of(&TABLE, space)
+            .equal("id", id)
+            .at_most("seq", as_of)
+            .order_by(&["seq"]);
         self.select(select).await?.last().map(read).transpose()
     }
 
     /// What a statement was before an event, and from which event on, the oldest first.
-    pub async fn stood(&self, space: &Space, id: &str, before: Seq) -> Result<Vec<(Seq, Status)>, StoreError> {
-        let select = Select::of(&TABLE, space).equal("id", id).at_most("seq", before - 1).order_by(&["seq"]);
+    pub async fn stood(
+        &self,
+        space: &Space,
+        id: &str,
+        before: Seq,
+    ) -> Result<Vec<(Seq, Status)>, StoreError> {
+        let select = Select::of(&TABLE, space)
+            .equal("id", id)
+            .at_most("seq", before - 1)
+            .order_by(&["seq"]);
         let rows = self.select(select).await?;
-        rows.iter().map(|row| Ok((row.integer("seq")?, super::statements::status_of(row)?))).collect()
+        rows.iter()
+            .map(|row| Ok((row.integer("seq")?, super::statements::status_of(row)?)))
+            .collect()
     }
 
     /// What was said of statements behind a position and up to an event, by the ids of the statements, in order; at most `limit`.
@@ -90,8 +139,13 @@ impl dyn Store + '_ {
         (after, as_of): (Seq, Seq),
         limit: u32,
     ) -> Result<Vec<(Seq, String, Standing)>, StoreError> {
-        let select = Select::of(&TABLE, space).after("seq", after).at_most("seq", as_of).order_by(&["seq"]);
+        let select = Select::of(&TABLE, space)
+            .after("seq", after)
+            .at_most("seq", as_of)
+            .order_by(&["seq"]);
         let rows = self.select(select.first(limit)).await?;
-        rows.iter().map(|row| Ok((row.integer("seq")?, row.text("id")?.to_owned(), read(row)?))).collect()
+        rows.iter()
+            .map(|row| Ok((row.integer("seq")?, row.text("id")?.to_owned(), read(row)?)))
+            .collect()
     }
 }

@@ -6,7 +6,9 @@ use crate::event::entity::normal;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::statement::Said;
-use crate::event::statement::{Instrument, Judged, Outcome, Source, Status, Triple, Valid, cut, folded};
+use crate::event::statement::{
+    Instrument, Judged, Outcome, Source, Status, Triple, Valid, cut, folded,
+};
 use crate::event::trial::News;
 use crate::log::columns::unreadable;
 use crate::log::error::StoreError;
@@ -59,10 +61,19 @@ pub struct StatementRow {
     pub changed: Seq,
 }
 
-pub(super) static PROJECTION: Projection = Projection { table: &TABLE, kind: None, migrations: &MIGRATIONS, fold };
+pub(super) static PROJECTION: Projection = Projection {
+    table: &TABLE,
+    kind: None,
+    migrations: &MIGRATIONS,
+    fold,
+};
 
-static MIGRATIONS: [Migration; 4] =
-    [migration!("0016_statements"), migration!("0017_recall"), migration!("0022_retests"), migration!("0024_ground")];
+static MIGRATIONS: [Migration; 4] = [
+    migration!("0016_statements"),
+    migration!("0017_recall"),
+    migration!("0022_retests"),
+    migration!("0024_ground"),
+];
 
 static TABLE: Table = Table {
     name: "statements",
@@ -95,14 +106,23 @@ static TABLE: Table = Table {
 type Cells = Vec<(&'static str, Cell)>;
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let Fact::Statement(fact) = fact else { return None };
+    let Fact::Statement(fact) = fact else {
+        return None;
+    };
     let row = |cells: Cells| -> Row {
         let key = [("space", Cell::from(space)), ("id", fact.statement.into())];
-        key.into_iter().chain(cells).chain([("changed", event.seq.into())]).collect()
+        key.into_iter()
+            .chain(cells)
+            .chain([("changed", event.seq.into())])
+            .collect()
     };
     let news = match &fact.what {
-        Said::Sourced(sources) => return Some(Change::Alter(row(vec![("sources", list(sources))]))),
-        Said::Grounded(premises) => return Some(Change::Alter(row(ground(premises, event.seq).into()))),
+        Said::Sourced(sources) => {
+            return Some(Change::Alter(row(vec![("sources", list(sources))])));
+        }
+        Said::Grounded(premises) => {
+            return Some(Change::Alter(row(ground(premises, event.seq).into())));
+        }
         Said::News(news) => &**news,
     };
     Some(match news {
@@ -130,14 +150,26 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
             Change::Put(row(cells))
         }
         News::Derived(derived) => {
-            let of = |key: fn(&Triple) -> String| derived.triple.as_ref().map(key).unwrap_or_default();
-            let triple = derived.triple.as_ref().and_then(|triple| json(triple).ok()).unwrap_or_default();
+            let of =
+                |key: fn(&Triple) -> String| derived.triple.as_ref().map(key).unwrap_or_default();
+            let triple = derived
+                .triple
+                .as_ref()
+                .and_then(|triple| json(triple).ok())
+                .unwrap_or_default();
             let mut cells: Cells = vec![
                 ("subject", of(|it| key(&normal(&it.subject))).into()),
                 ("relation", of(|it| key(&folded(&it.relation))).into()),
                 ("object", of(|it| key(&normal(&it.object))).into()),
                 ("triple", triple.into()),
-                ("single", derived.triple.as_ref().map(|it| i64::from(it.single)).into()),
+                (
+                    "single",
+                    derived
+                        .triple
+                        .as_ref()
+                        .map(|it| i64::from(it.single))
+                        .into(),
+                ),
             ];
             cells.extend(times(derived.valid));
             Change::Alter(row(cells))
@@ -145,7 +177,12 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
         // Until somebody has answered there is nothing to do, and then at once.
         News::Read(reading) => {
             let answered = (reading.instrument == Instrument::User).then_some(event.ts);
-            let cells = reading.until.or(answered).map(|due| ("due", due.into())).into_iter().collect();
+            let cells = reading
+                .until
+                .or(answered)
+                .map(|due| ("due", due.into()))
+                .into_iter()
+                .collect();
             Change::Alter(row(cells))
         }
         News::Judged(judged) => match judged.outcome {
@@ -171,12 +208,22 @@ fn list<T: serde::Serialize>(of: &[T]) -> Cell {
 /// What a statement is derived from, and by which event; null: from nothing.
 fn ground(premises: &[String], said: Seq) -> [(&'static str, Cell); 2] {
     let is_derived = !premises.is_empty();
-    let list = if is_derived { list(premises) } else { "".into() };
-    [("premises", list), ("derived", is_derived.then_some(said).into())]
+    let list = if is_derived {
+        list(premises)
+    } else {
+        "".into()
+    };
+    [
+        ("premises", list),
+        ("derived", is_derived.then_some(said).into()),
+    ]
 }
 
 fn times(valid: Valid) -> [(&'static str, Cell); 2] {
-    [("valid_from", valid.from.map(Timestamp::micros).into()), ("valid_to", valid.to.map(Timestamp::micros).into())]
+    [
+        ("valid_from", valid.from.map(Timestamp::micros).into()),
+        ("valid_to", valid.to.map(Timestamp::micros).into()),
+    ]
 }
 
 /// A name as it is compared in the table, by its normal form.
@@ -191,24 +238,42 @@ fn saying(text: &str) -> String {
 
 pub(super) fn status_of(row: &Row) -> Result<Status, StoreError> {
     let status = row.text("status")?;
-    Status::parse(status).ok_or_else(|| unreadable(format!("{status:?} is no status of a statement")))
+    Status::parse(status)
+        .ok_or_else(|| unreadable(format!("{status:?} is no status of a statement")))
 }
 
 fn read(row: &Row) -> Result<StatementRow, StoreError> {
-    let time = |column: &str| Ok::<_, StoreError>(row.integer_or_null(column)?.map(Timestamp::from_micros));
+    let time = |column: &str| {
+        Ok::<_, StoreError>(row.integer_or_null(column)?.map(Timestamp::from_micros))
+    };
     let is_empty = |column: &str| row.text(column).map(str::is_empty);
     Ok(StatementRow {
         id: row.text("id")?.to_owned(),
         number: row.integer("number")?,
         thread: row.thread("thread")?,
         text: row.text("claim")?.to_owned(),
-        triple: if is_empty("triple")? { None } else { Some(row.json("triple")?) },
-        valid: Valid { from: time("valid_from")?, to: time("valid_to")? },
+        triple: if is_empty("triple")? {
+            None
+        } else {
+            Some(row.json("triple")?)
+        },
+        valid: Valid {
+            from: time("valid_from")?,
+            to: time("valid_to")?,
+        },
         status: status_of(row)?,
-        judged: if is_empty("judged")? { None } else { Some(row.json("judged")?) },
+        judged: if is_empty("judged")? {
+            None
+        } else {
+            Some(row.json("judged")?)
+        },
         due: time("due")?,
         tested: time("tested")?,
-        premises: if is_empty("premises")? { Vec::new() } else { row.json("premises")? },
+        premises: if is_empty("premises")? {
+            Vec::new()
+        } else {
+            row.json("premises")?
+        },
         sources: row.json("sources")?,
         claimed: row.time("claimed")?,
         changed: row.integer("changed")?,
@@ -229,13 +294,22 @@ pub(in crate::log) fn is_at(seen: Seen<'_>, space: &Space, id: &str, changed: Se
 /// What an append has to read to know whether so many statements are to be tried.
 pub(in crate::log) fn waiting(space: &Space, most: u32) -> Select {
     let columns = &["space", "id", "due", "status", "changed"];
-    Select::of(&TABLE, space).at_least("due", 0).distinct(columns).order_by(&["due"]).first(most)
+    Select::of(&TABLE, space)
+        .at_least("due", 0)
+        .distinct(columns)
+        .order_by(&["due"])
+        .first(most)
 }
 
 /// Whether fewer than so many are to be tried. One of which only what is new is known counts: it may be.
 pub(in crate::log) fn has_room(seen: Seen<'_>, space: &Space, most: u32) -> bool {
-    let is_waiting = |row: &std::borrow::Cow<'_, Row>| !row.has("due") || *row.cell("due") != Cell::Null;
-    seen.rows(&TABLE, space).filter(is_waiting).take(most as usize).count() < most as usize
+    let is_waiting =
+        |row: &std::borrow::Cow<'_, Row>| !row.has("due") || *row.cell("due") != Cell::Null;
+    seen.rows(&TABLE, space)
+        .filter(is_waiting)
+        .take(most as usize)
+        .count()
+        < most as usize
 }
 
 /// Which statements are asked for.
@@ -260,16 +334,40 @@ pub struct Asked {
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
     /// One statement.
-    pub async fn statement(&self, space: &Space, id: &str) -> Result<Option<StatementRow>, StoreError> {
-        self.select(of_id(space, id)).await?.first().map(read).transpose()
+    pub async fn statement(
+        &self,
+        space: &Space,
+        id: &str,
+    ) -> Result<Option<StatementRow>, StoreError> {
+        self.select(of_id(space, id))
+            .await?
+            .first()
+            .map(read)
+            .transpose()
     }
 
     /// Statements in the order in which they were claimed.
-    pub async fn statements(&self, space: &Space, asked: &Asked) -> Result<Vec<StatementRow>, StoreError> {
+    pub async fn statements(
+        &self,
+        space: &Space,
+        asked: &Asked,
+    ) -> Result<Vec<StatementRow>, StoreError> {
         let mut select = Select::of(&TABLE, space);
-        let Asked { status, subject, relation, object, single, after, limit } = asked;
+        let Asked {
+            status,
+            subject,
+            relation,
+            object,
+            single,
+            after,
+            limit,
+        } = asked;
         let relation = relation.as_deref().map(folded);
-        for (column, name) in [("subject", subject), ("relation", &relation), ("object", object)] {
+        for (column, name) in [
+            ("subject", subject),
+            ("relation", &relation),
+            ("object", object),
+        ] {
             if let Some(name) = name {
                 select = select.equal(column, key(name));
             }
@@ -280,7 +378,10 @@ impl dyn Store + '_ {
         if let Some(status) = status {
             select = select.equal("status", status.as_str());
         }
-        let select = select.after("number", *after).order_by(&["number"]).first(*limit);
+        let select = select
+            .after("number", *after)
+            .order_by(&["number"])
+            .first(*limit);
         self.select(select).await?.iter().map(read).collect()
     }
 
@@ -291,7 +392,10 @@ impl dyn Store + '_ {
         after: Seq,
         limit: u32,
     ) -> Result<Vec<StatementRow>, StoreError> {
-        let select = Select::of(&TABLE, space).after("changed", after).order_by(&["changed"]).first(limit);
+        let select = Select::of(&TABLE, space)
+            .after("changed", after)
+            .order_by(&["changed"])
+            .first(limit);
         self.select(select).await?.iter().map(read).collect()
     }
 
@@ -302,7 +406,10 @@ impl dyn Store + '_ {
         text: &str,
         limit: u32,
     ) -> Result<Vec<StatementRow>, StoreError> {
-        let select = Select::of(&TABLE, space).equal("folded", saying(text)).order_by(&["number"]).first(limit);
+        let select = Select::of(&TABLE, space)
+            .equal("folded", saying(text))
+            .order_by(&["number"])
+            .first(limit);
         self.select(select).await?.iter().map(read).collect()
     }
 
@@ -313,7 +420,10 @@ impl dyn Store + '_ {
         until: Timestamp,
         limit: u32,
     ) -> Result<Vec<StatementRow>, StoreError> {
-        let select = Select::of(&TABLE, space).at_most("due", until).order_by(&["due", "number"]).first(limit);
+        let select = Select::of(&TABLE, space)
+            .at_most("due", until)
+            .order_by(&["due", "number"])
+            .first(limit);
         self.select(select).await?.iter().map(read).collect()
     }
 
@@ -325,15 +435,29 @@ impl dyn Store + '_ {
         since: Timestamp,
         limit: u32,
     ) -> Result<Vec<StatementRow>, StoreError> {
-        let select = Select::of(&TABLE, space).equal("status", status.as_str()).at_least("tested", since);
-        self.select(select.order_by(&["tested", "number"]).first(limit)).await?.iter().map(read).collect()
+        let select = Select::of(&TABLE, space)
+            .equal("status", status.as_str())
+            .at_least("tested", since);
+        self.select(select.order_by(&["tested", "number"]).first(limit))
+            .await?
+            .iter()
+            .map(read)
+            .collect()
     }
 
     /// Whether one more claim has room where at most `most` wait, for a trial now or later. It reads two rows, however many wait.
     pub async fn room_for_claim(&self, space: &Space, most: u32) -> Result<Room, StoreError> {
-        let waiting = Select::of(&TABLE, space).at_least("due", 0).only(&["due"]).order_by(&["due"]);
+        let waiting = Select::of(&TABLE, space)
+            .at_least("due", 0)
+            .only(&["due"])
+            .order_by(&["due"]);
         let wait = async |count: u32| match count.checked_sub(1) {
-            Some(behind) => Ok::<_, StoreError>(!self.select(waiting.clone().behind(behind)).await?.is_empty()),
+            Some(behind) => Ok::<_, StoreError>(
+                !self
+                    .select(waiting.clone().behind(behind))
+                    .await?
+                    .is_empty(),
+            ),
             None => Ok(true),
         };
         Ok(match wait(most.saturating_sub(Room::AMPLE)).await? {
@@ -346,12 +470,27 @@ impl dyn Store + '_ {
     /// The spaces that have statements.
     pub async fn spaces_with_statements(&self) -> Result<Vec<Space>, StoreError> {
         let select = Select::of_all_spaces(&TABLE).distinct(&["space"]);
-        self.select(select).await?.iter().map(|row| row.space("space")).collect()
+        self.select(select)
+            .await?
+            .iter()
+            .map(|row| row.space("space"))
+            .collect()
     }
 
     /// When the first statement of a space is due after that.
-    pub async fn next_statement_due(&self, space: &Space, after: Timestamp) -> Result<Option<Timestamp>, StoreError> {
-        let select = Select::of(&TABLE, space).after("due", after).order_by(&["due"]).first(1);
-        self.select(select).await?.first().map(|row| row.time("due")).transpose()
+    pub async fn next_statement_due(
+        &self,
+        space: &Space,
+        after: Timestamp,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let select = Select::of(&TABLE, space)
+            .after("due", after)
+            .order_by(&["due"])
+            .first(1);
+        self.select(select)
+            .await?
+            .first()
+            .map(|row| row.time("due"))
+            .transpose()
     }
 }

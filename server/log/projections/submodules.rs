@@ -25,8 +25,12 @@ pub struct SubmoduleRow {
     pub updated: Timestamp,
 }
 
-pub(super) static PROJECTION: Projection =
-    Projection { table: &TABLE, kind: Some(set::Kind::Submodule), migrations: &[], fold };
+pub(super) static PROJECTION: Projection = Projection {
+    table: &TABLE,
+    kind: Some(set::Kind::Submodule),
+    migrations: &[],
+    fold,
+};
 
 static TABLE: Table = Table {
     name: "submodules",
@@ -36,13 +40,24 @@ static TABLE: Table = Table {
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let Fact::Set(Set { key, change: set::Change::Submodule(submodule), .. }) = fact else { return None };
+    let Fact::Set(Set {
+        key,
+        change: set::Change::Submodule(submodule),
+        ..
+    }) = fact
+    else {
+        return None;
+    };
     if Name::parse(key).is_err() {
         return Some(Change::Unreadable);
     }
-    let cells = || -> [(&'static str, Cell); 2] { [("space", space.into()), ("name", (*key).into())] };
+    let cells =
+        || -> [(&'static str, Cell); 2] { [("space", space.into()), ("name", (*key).into())] };
     let row = submodule.as_ref().map(|submodule| {
-        let rest = [("prompt", submodule.prompt.clone().into()), ("updated", event.ts.into())];
+        let rest = [
+            ("prompt", submodule.prompt.clone().into()),
+            ("updated", event.ts.into()),
+        ];
         cells().into_iter().chain(rest).collect()
     });
     Some(Change::to(row, cells().into()))
@@ -50,7 +65,11 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
 
 fn read(row: &Row) -> Result<SubmoduleRow, StoreError> {
     let (name, prompt) = (row.name("name")?, row.text("prompt")?.to_owned());
-    Ok(SubmoduleRow { name, prompt, updated: row.time("updated")? })
+    Ok(SubmoduleRow {
+        name,
+        prompt,
+        updated: row.time("updated")?,
+    })
 }
 
 /// What an append has to read to know which submodules a space has.
@@ -60,7 +79,9 @@ pub(in crate::log) fn all(space: &Space) -> Select {
 
 /// The names of a space's submodules.
 pub(in crate::log) fn names(seen: Seen<'_>, space: &Space) -> BTreeSet<String> {
-    seen.rows(&TABLE, space).filter_map(|row| row.text("name").ok().map(str::to_owned)).collect()
+    seen.rows(&TABLE, space)
+        .filter_map(|row| row.text("name").ok().map(str::to_owned))
+        .collect()
 }
 
 /// The prompt of one of them.
@@ -74,6 +95,10 @@ pub(in crate::log) fn prompt(seen: Seen<'_>, space: &Space, name: &Name) -> Opti
 impl dyn Store + '_ {
     /// The space's submodules by name. Every turn asks for them, so they come from the cache.
     pub async fn submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, StoreError> {
-        self.all_rows(&TABLE, space).await?.iter().map(read).collect()
+        self.all_rows(&TABLE, space)
+            .await?
+            .iter()
+            .map(read)
+            .collect()
     }
 }

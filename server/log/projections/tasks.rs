@@ -59,7 +59,12 @@ pub struct TaskRow {
     pub updated: Timestamp,
 }
 
-pub(super) static PROJECTION: Projection = Projection { table: &TABLE, kind: None, migrations: &MIGRATIONS, fold };
+pub(super) static PROJECTION: Projection = Projection {
+    table: &TABLE,
+    kind: None,
+    migrations: &MIGRATIONS,
+    fold,
+};
 
 static MIGRATIONS: [Migration; 1] = [migration!("0026_tasks")];
 
@@ -96,22 +101,37 @@ fn list(list: &impl Serialize) -> Cell {
 
 /// A text that may be absent, as JSON: an empty answer is one.
 fn some(text: Option<&str>) -> Cell {
-    text.map_or_else(String::new, |text| json!(text).to_string()).into()
+    text.map_or_else(String::new, |text| json!(text).to_string())
+        .into()
 }
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let Fact::Task(TaskFact { task, what }) = fact else { return None };
+    let Fact::Task(TaskFact { task, what }) = fact else {
+        return None;
+    };
     let mission = ThreadId::of_mission(event.thread.mission()?);
-    let key = [("space", Cell::from(space)), ("mission", (&mission).into()), ("task", number(task.0))];
+    let key = [
+        ("space", Cell::from(space)),
+        ("mission", (&mission).into()),
+        ("task", number(task.0)),
+    ];
     let alter = |cells: Vec<(&'static str, Cell)>| {
         let updated = ("updated", Cell::from(event.ts));
-        Some(Change::Alter(key.clone().into_iter().chain(cells).chain([updated]).collect()))
+        Some(Change::Alter(
+            key.clone()
+                .into_iter()
+                .chain(cells)
+                .chain([updated])
+                .collect(),
+        ))
     };
     let status = |status: TaskStatus| ("status", Cell::from(status.as_str()));
     match what {
         TaskNews::Made(new) => {
             // How the answer of an exact task is checked is known from the beginning.
-            let acceptance = new.exact.then(|| Check::Agreement { rubric: RUBRIC.to_owned() });
+            let acceptance = new.exact.then(|| Check::Agreement {
+                rubric: RUBRIC.to_owned(),
+            });
             let cells: [(&'static str, Cell); 15] = [
                 ("seq", event.seq.into()),
                 ("name", new.name.as_str().into()),
@@ -124,25 +144,43 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
                 ("rank", number(new.rank)),
                 ("began", 0.into()),
                 ("routes", list(&[(); 0])),
-                ("acceptance", acceptance.map_or_else(|| "".into(), |check| list(&check))),
+                (
+                    "acceptance",
+                    acceptance.map_or_else(|| "".into(), |check| list(&check)),
+                ),
                 ("answer", some(None)),
                 ("reason", some(None)),
                 ("updated", event.ts.into()),
             ];
             Some(Change::Put(key.into_iter().chain(cells).collect()))
         }
-        TaskNews::Began { .. } => alter(vec![status(TaskStatus::InProgress), ("began", event.seq.into())]),
+        TaskNews::Began { .. } => alter(vec![
+            status(TaskStatus::InProgress),
+            ("began", event.seq.into()),
+        ]),
         TaskNews::Routes { routes } => alter(vec![("routes", list(routes))]),
         TaskNews::Checked { check } => alter(vec![("acceptance", list(check))]),
-        TaskNews::Changed { name, description, requires, rank, .. } => alter(vec![
+        TaskNews::Changed {
+            name,
+            description,
+            requires,
+            rank,
+            ..
+        } => alter(vec![
             ("name", name.as_str().into()),
             ("description", description.as_str().into()),
             ("requires", list(requires)),
             ("rank", number(*rank)),
         ]),
-        TaskNews::Over { status: over, answer, reason } => {
-            alter(vec![status(*over), ("answer", some(answer.as_deref())), ("reason", some(reason.as_deref()))])
-        }
+        TaskNews::Over {
+            status: over,
+            answer,
+            reason,
+        } => alter(vec![
+            status(*over),
+            ("answer", some(answer.as_deref())),
+            ("reason", some(reason.as_deref())),
+        ]),
         TaskNews::Split { .. }
         | TaskNews::Asked { .. }
         | TaskNews::Tried { .. }
@@ -162,11 +200,18 @@ fn word<T>(row: &Row, column: &str, parse: impl Fn(&str) -> Option<T>) -> Result
 }
 
 fn json_or_none<T: DeserializeOwned>(row: &Row, column: &str) -> Result<Option<T>, StoreError> {
-    if row.text(column)?.is_empty() { Ok(None) } else { row.json(column).map(Some) }
+    if row.text(column)?.is_empty() {
+        Ok(None)
+    } else {
+        row.json(column).map(Some)
+    }
 }
 
 fn read(row: &Row) -> Result<TaskRow, StoreError> {
-    let count = |column: &str| row.integer(column).map(|number| u64::try_from(number).unwrap_or(0));
+    let count = |column: &str| {
+        row.integer(column)
+            .map(|number| u64::try_from(number).unwrap_or(0))
+    };
     Ok(TaskRow {
         task: TaskId(count("task")?),
         seq: row.integer("seq")?,
@@ -174,7 +219,9 @@ fn read(row: &Row) -> Result<TaskRow, StoreError> {
         description: row.text("description")?.to_owned(),
         status: word(row, "status", TaskStatus::parse)?,
         value: word(row, "value", Value::parse)?,
-        parent: Some(count("parent")?).filter(|parent| *parent > 0).map(TaskId),
+        parent: Some(count("parent")?)
+            .filter(|parent| *parent > 0)
+            .map(TaskId),
         requires: row.json("requires")?,
         brought_by: row.json("brought_by")?,
         rank: count("rank")?,
@@ -188,13 +235,28 @@ fn read(row: &Row) -> Result<TaskRow, StoreError> {
 }
 
 /// What an append has to read to know how far these tasks of a mission are.
-pub(in crate::log) fn of_ids(space: &Space, mission: &ThreadId, tasks: &BTreeSet<TaskId>) -> Select {
-    Select::of(&TABLE, space).equal("mission", mission).one_of("task", tasks.iter().map(|task| number(task.0)))
+pub(in crate::log) fn of_ids(
+    space: &Space,
+    mission: &ThreadId,
+    tasks: &BTreeSet<TaskId>,
+) -> Select {
+    Select::of(&TABLE, space)
+        .equal("mission", mission)
+        .one_of("task", tasks.iter().map(|task| number(task.0)))
 }
 
 /// Whether a task is there and not over; `open`: and not begun either.
-pub(in crate::log) fn is_to_come(seen: Seen<'_>, space: &Space, mission: &ThreadId, task: TaskId, open: bool) -> bool {
-    let row = seen.row(&(&TABLE, vec![Cell::from(space), Cell::from(mission), number(task.0)]));
+pub(in crate::log) fn is_to_come(
+    seen: Seen<'_>,
+    space: &Space,
+    mission: &ThreadId,
+    task: TaskId,
+    open: bool,
+) -> bool {
+    let row = seen.row(&(
+        &TABLE,
+        vec![Cell::from(space), Cell::from(mission), number(task.0)],
+    ));
     let status = row.and_then(|row| TaskStatus::parse(row.text("status").ok()?));
     status.is_some_and(|status| status == TaskStatus::Open || (!open && !status.is_over()))
 }
@@ -207,7 +269,10 @@ pub(in crate::log) fn is_at(
     task: TaskId,
     updated: Timestamp,
 ) -> bool {
-    let row = seen.row(&(&TABLE, vec![Cell::from(space), Cell::from(mission), number(task.0)]));
+    let row = seen.row(&(
+        &TABLE,
+        vec![Cell::from(space), Cell::from(mission), number(task.0)],
+    ));
     row.is_some_and(|row| *row.cell("updated") == Cell::from(updated))
 }
 
@@ -222,7 +287,10 @@ impl dyn Store + '_ {
         limit: Option<u32>,
     ) -> Result<Vec<TaskRow>, StoreError> {
         let after = after.map_or(0, |task| i64::try_from(task.0).unwrap_or(i64::MAX));
-        let select = Select::of(&TABLE, space).equal("mission", mission).after("task", after).order_by(&["task"]);
+        let select = Select::of(&TABLE, space)
+            .equal("mission", mission)
+            .after("task", after)
+            .order_by(&["task"]);
         let select = match limit {
             Some(limit) => select.first(limit),
             None => select,

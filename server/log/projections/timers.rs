@@ -33,8 +33,12 @@ pub struct TimerRow {
     pub root: Option<Seq>,
 }
 
-pub(super) static PROJECTION: Projection =
-    Projection { table: &TABLE, kind: Some(set::Kind::Timer), migrations: &[], fold };
+pub(super) static PROJECTION: Projection = Projection {
+    table: &TABLE,
+    kind: Some(set::Kind::Timer),
+    migrations: &[],
+    fold,
+};
 
 static TABLE: Table = Table {
     name: "timers",
@@ -45,34 +49,72 @@ static TABLE: Table = Table {
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     let key = |name: &str| -> [(&'static str, Cell); 3] {
-        [("space", space.into()), ("thread", (&event.thread).into()), ("name", name.into())]
+        [
+            ("space", space.into()),
+            ("thread", (&event.thread).into()),
+            ("name", name.into()),
+        ]
     };
     let parked = |id: &str, call_id: &str, tool: Option<&str>, server: Option<&str>, turn: u64| {
         let (tool, server) = (tool.map(str::to_owned), server.map(str::to_owned));
-        Parked { id: id.to_owned(), call_id: call_id.to_owned(), tool, server, turn, trial: None }
+        Parked {
+            id: id.to_owned(),
+            call_id: call_id.to_owned(),
+            tool,
+            server,
+            turn,
+            trial: None,
+        }
     };
     let until = |due: &str, parked: Parked| -> Option<Change> {
         let due = Timestamp::parse(due)?;
-        let rest = [("due", due.into()), ("note", parked.note().into()), ("root", Cell::Null)];
-        Some(Change::Put(key(&parked.timer()).into_iter().chain(rest).collect()))
+        let rest = [
+            ("due", due.into()),
+            ("note", parked.note().into()),
+            ("root", Cell::Null),
+        ];
+        Some(Change::Put(
+            key(&parked.timer()).into_iter().chain(rest).collect(),
+        ))
     };
     let over = |id: &str| Some(Change::Remove(key(&format!("{REQUEST}{id}")).into()));
     match fact {
         // A request to people brings its time limit with it, and takes it along.
-        Fact::ApprovalPending(it) => until(it.expires, parked(it.approval, it.call_id, Some(it.tool), None, it.turn)),
+        Fact::ApprovalPending(it) => until(
+            it.expires,
+            parked(it.approval, it.call_id, Some(it.tool), None, it.turn),
+        ),
         Fact::ApprovalVerdict(it) => over(it.approval),
         Fact::Question(it) => {
             let parked = parked(it.question, it.call_id, None, it.server, it.turn);
-            until(it.expires, Parked { trial: it.trial.clone(), ..parked })
+            until(
+                it.expires,
+                Parked {
+                    trial: it.trial.clone(),
+                    ..parked
+                },
+            )
         }
         Fact::Answer(it) => over(it.question),
         Fact::Input(it) => over(it.answers?),
         // A turn that ends a wait ends its time limit, too.
         Fact::TurnStarted(started) => Some(Change::Remove(key(started.waited?).into())),
-        Fact::Told(Told { news: News::Timer { timer, .. }, .. }) => Some(Change::Remove(key(timer).into())),
-        Fact::Set(Set { key: name, change: set::Change::Timer(timer), root, .. }) => {
+        Fact::Told(Told {
+            news: News::Timer { timer, .. },
+            ..
+        }) => Some(Change::Remove(key(timer).into())),
+        Fact::Set(Set {
+            key: name,
+            change: set::Change::Timer(timer),
+            root,
+            ..
+        }) => {
             let row = timer.as_ref().map(|timer| {
-                let rest = [("due", timer.due.into()), ("note", timer.note.clone().into()), ("root", (*root).into())];
+                let rest = [
+                    ("due", timer.due.into()),
+                    ("note", timer.note.clone().into()),
+                    ("root", (*root).into()),
+                ];
                 key(name).into_iter().chain(rest).collect()
             });
             Some(Change::to(row, key(name).into()))
@@ -98,7 +140,13 @@ pub(in crate::log) fn due_until(space: &Space, until: Timestamp) -> Select {
 }
 
 /// Whether a thread has set this timer, and for then.
-pub(in crate::log) fn stands(seen: Seen<'_>, space: &Space, thread: &ThreadId, name: &str, due: Timestamp) -> bool {
+pub(in crate::log) fn stands(
+    seen: Seen<'_>,
+    space: &Space,
+    thread: &ThreadId,
+    name: &str,
+    due: Timestamp,
+) -> bool {
     let row = seen.row(&TABLE.changed(space, thread, name));
     row.is_some_and(|row| *row.cell("due") == Cell::from(due))
 }
@@ -107,30 +155,61 @@ pub(in crate::log) fn stands(seen: Seen<'_>, space: &Space, thread: &ThreadId, n
 impl dyn Store + '_ {
     /// The timers of these threads, by id and name.
     pub async fn timers(&self, space: &Space, of: Span<'_>) -> Result<Vec<TimerRow>, StoreError> {
-        let select = Select::of(&TABLE, space).at_least("thread", *of.start()).at_most("thread", *of.end());
-        self.select(select.order_by(&["thread", "name"])).await?.iter().map(read).collect()
+        let select = Select::of(&TABLE, space)
+            .at_least("thread", *of.start())
+            .at_most("thread", *of.end());
+        self.select(select.order_by(&["thread", "name"]))
+            .await?
+            .iter()
+            .map(read)
+            .collect()
     }
 
     /// The spaces that have timers which are due until then.
     pub async fn spaces_due(&self, until: Timestamp) -> Result<Vec<Space>, StoreError> {
         // Which spaces they are of is read from every row; whether there is any, from the first by due time. Mostly there is none.
-        let first = Select::of_all_spaces(&TABLE).at_most("due", until).order_by(&["due"]).first(1);
+        let first = Select::of_all_spaces(&TABLE)
+            .at_most("due", until)
+            .order_by(&["due"])
+            .first(1);
         if self.select(first).await?.is_empty() {
             return Ok(Vec::new());
         }
-        let select = Select::of_all_spaces(&TABLE).at_most("due", until).distinct(&["space"]);
-        Ok(readable(self.select(select).await?.iter().map(|row| row.space("space"))))
+        let select = Select::of_all_spaces(&TABLE)
+            .at_most("due", until)
+            .distinct(&["space"]);
+        Ok(readable(
+            self.select(select)
+                .await?
+                .iter()
+                .map(|row| row.space("space")),
+        ))
     }
 
     /// Timers of a space that are due until then, the first ones first; at most `limit`.
-    pub async fn due(&self, space: &Space, until: Timestamp, limit: u32) -> Result<Vec<TimerRow>, StoreError> {
-        let select = Select::of(&TABLE, space).at_most("due", until).order_by(&["due"]).first(limit);
+    pub async fn due(
+        &self,
+        space: &Space,
+        until: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<TimerRow>, StoreError> {
+        let select = Select::of(&TABLE, space)
+            .at_most("due", until)
+            .order_by(&["due"])
+            .first(limit);
         Ok(readable(self.select(select).await?.iter().map(read)))
     }
 
     /// When the first timer of all spaces is due after that.
     pub async fn next_due(&self, after: Timestamp) -> Result<Option<Timestamp>, StoreError> {
-        let select = Select::of_all_spaces(&TABLE).after("due", after).order_by(&["due"]).first(1);
-        self.select(select).await?.first().map(|row| row.time("due")).transpose()
+        let select = Select::of_all_spaces(&TABLE)
+            .after("due", after)
+            .order_by(&["due"])
+            .first(1);
+        self.select(select)
+            .await?
+            .first()
+            .map(|row| row.time("due"))
+            .transpose()
     }
 }

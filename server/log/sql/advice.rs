@@ -2,7 +2,9 @@
 
 /// The words of an error. Not sqlx's: on Postgres those end with a line of Postgres' own source.
 pub(in crate::log) fn words(error: &sqlx::Error) -> String {
-    let Some(cause) = error.as_database_error() else { return error.to_string() };
+    let Some(cause) = error.as_database_error() else {
+        return error.to_string();
+    };
     let code = cause.code().unwrap_or_default();
     // SQLite's codes are shorter, and its words say nothing that is not needed.
     if code.len() < 5 {
@@ -14,7 +16,8 @@ pub(in crate::log) fn words(error: &sqlx::Error) -> String {
     }
 }
 
-const RESTORE: &str = "restore a backup into an empty database, or stop all servers and start them on one";
+const RESTORE: &str =
+    "restore a backup into an empty database, or stop all servers and start them on one";
 
 /// Tables are missing.
 pub(in crate::log) fn missing(tables: &str) -> String {

@@ -10,14 +10,21 @@ macro_rules! pages {
             let limit = i64::from(query.limit.max(1));
             let order = sql::order(query);
             let mut page = Page::new(concat!("select ", sql::event_columns!(), " from ("));
-            for (number, (term, level)) in crate::log::terms::postings(query).into_iter().enumerate() {
+            for (number, (term, level)) in
+                crate::log::terms::postings(query).into_iter().enumerate()
+            {
                 page.push(if number == 0 { "" } else { " union " });
                 if MERGES_POSTINGS {
                     posting(&mut page, space, query, term, level as i16);
                 } else {
                     page.push("select seq from (");
                     posting(&mut page, space, query, term, level as i16);
-                    page.push(" order by m.seq").push(order).push(" limit ").push_bind(limit).push(") r").push(number);
+                    page.push(" order by m.seq")
+                        .push(order)
+                        .push(" limit ")
+                        .push_bind(limit)
+                        .push(") r")
+                        .push(number);
                 }
             }
             if !crate::log::terms::needs_index(query) {
@@ -27,10 +34,18 @@ macro_rules! pages {
                 } else {
                     page.push("select seq from (");
                     end_of_log(&mut page, space, query);
-                    page.push(" order by e.seq").push(order).push(" limit ").push_bind(limit).push(") r");
+                    page.push(" order by e.seq")
+                        .push(order)
+                        .push(" limit ")
+                        .push_bind(limit)
+                        .push(") r");
                 }
             }
-            page.push(" order by 1").push(order).push(" limit ").push_bind(limit).push(" + 0) m");
+            page.push(" order by 1")
+                .push(order)
+                .push(" limit ")
+                .push_bind(limit)
+                .push(" + 0) m");
             by_key(&mut page, space);
             page.push(" order by m.seq").push(order);
             page
@@ -43,22 +58,35 @@ macro_rules! pages {
             if !covered {
                 by_key(page, space);
             }
-            page.push(" where m.space = ").push_bind(space.as_str().to_owned());
-            page.push(" and m.mark = ").push_bind(term).push(" and m.visibility = ").push(level);
+            page.push(" where m.space = ")
+                .push_bind(space.as_str().to_owned());
+            page.push(" and m.mark = ")
+                .push_bind(term)
+                .push(" and m.visibility = ")
+                .push(level);
             if !covered {
                 kinds(page, query);
             }
             let (after, before) = sql::range(query);
-            page.push(" and m.seq > ").push_bind(after).push(" and m.seq < ").push_bind(before);
+            page.push(" and m.seq > ")
+                .push_bind(after)
+                .push(" and m.seq < ")
+                .push_bind(before);
         }
 
         /// The seqs that are asked for among the events that have no terms yet. One lower bound: given two, a database may begin
         /// at the wrong one.
         fn end_of_log(page: &mut Page, space: &Space, query: &Query) {
             let (after, before) = sql::range(query);
-            page.push("select e.seq from events e where e.space = ").push_bind(space.as_str().to_owned());
-            page.push(" and e.seq > (select max(b.seq) from (select seq from indexed where space = ");
-            page.push_bind(space.as_str().to_owned()).push(" union all select ").push_bind(after).push(") b)");
+            page.push("select e.seq from events e where e.space = ")
+                .push_bind(space.as_str().to_owned());
+            page.push(
+                " and e.seq > (select max(b.seq) from (select seq from indexed where space = ",
+            );
+            page.push_bind(space.as_str().to_owned())
+                .push(" union all select ")
+                .push_bind(after)
+                .push(") b)");
             page.push(" and e.seq < ").push_bind(before);
             conditions(page, query);
         }
@@ -79,18 +107,25 @@ macro_rules! pages {
                 page.push(" and (e.thread = ").push_bind(thread.to_string());
                 if query.subtree {
                     // Bytewise, everything that begins with "x." lies between "x." and "x/".
-                    page.push(" or (e.thread > ").push_bind(format!("{thread}."));
-                    page.push(" and e.thread < ").push_bind(format!("{thread}/")).push(")");
+                    page.push(" or (e.thread > ")
+                        .push_bind(format!("{thread}."));
+                    page.push(" and e.thread < ")
+                        .push_bind(format!("{thread}/"))
+                        .push(")");
                 }
                 page.push(")");
             }
             kinds(page, query);
-            page.push(" and e.visibility >= ").push(query.least() as i16);
+            page.push(" and e.visibility >= ")
+                .push(query.least() as i16);
             let tags = query.tags();
             if !tags.is_empty() {
-                page.push(" and exists (select 1 from marks t where t.space = e.space and t.mark in (");
+                page.push(
+                    " and exists (select 1 from marks t where t.space = e.space and t.mark in (",
+                );
                 for (number, tag) in tags.into_iter().enumerate() {
-                    page.push(if number == 0 { "" } else { ", " }).push_bind(crate::log::terms::term_of_tag(&tag));
+                    page.push(if number == 0 { "" } else { ", " })
+                        .push_bind(crate::log::terms::term_of_tag(&tag));
                 }
                 page.push(") and t.visibility = e.visibility and t.seq = e.seq)");
             }

@@ -4,7 +4,9 @@
 macro_rules! rows {
     ($Db:ty) => {
         /// Cells as the arguments of a statement.
-        fn bound(cells: Vec<crate::log::table::Cell>) -> Result<<$Db as sqlx::Database>::Arguments, StoreError> {
+        fn bound(
+            cells: Vec<crate::log::table::Cell>,
+        ) -> Result<<$Db as sqlx::Database>::Arguments, StoreError> {
             use crate::log::table::Cell;
             let mut arguments = <$Db as sqlx::Database>::Arguments::default();
             for cell in cells {
@@ -34,7 +36,12 @@ macro_rules! rows {
                     };
                     Ok((column.name, cell))
                 };
-                columns.iter().enumerate().map(cell).collect::<Result<_, sqlx::Error>>().map_err(sql::error)
+                columns
+                    .iter()
+                    .enumerate()
+                    .map(cell)
+                    .collect::<Result<_, sqlx::Error>>()
+                    .map_err(sql::error)
             };
             rows.iter().map(read).collect()
         }
@@ -44,7 +51,10 @@ macro_rules! rows {
             connection: &mut <$Db as sqlx::Database>::Connection,
             select: &crate::log::select::Select,
         ) -> Result<Vec<crate::log::table::Row>, StoreError> {
-            let query = sqlx::query_with(sqlx::AssertSqlSafe(select.sql()), bound(select.arguments())?);
+            let query = sqlx::query_with(
+                sqlx::AssertSqlSafe(select.sql()),
+                bound(select.arguments())?,
+            );
             let rows = query.fetch_all(connection).await.map_err(sql::error)?;
             read_rows(&rows, &select.columns())
         }
@@ -56,7 +66,11 @@ macro_rules! rows {
             cells: Vec<crate::log::table::Cell>,
         ) -> Result<(), StoreError> {
             let query = sqlx::query_with(sqlx::AssertSqlSafe(text), bound(cells)?);
-            query.execute(connection).await.map(|_| ()).map_err(sql::error)
+            query
+                .execute(connection)
+                .await
+                .map(|_| ())
+                .map_err(sql::error)
         }
 
         /// Reads what the conditions of an append ask about.
@@ -67,7 +81,10 @@ macro_rules! rows {
             let mut before = crate::log::append::Before::default();
             for select in &asked.rows {
                 let rows = select_rows(connection, select).await?;
-                before.rows.extend(rows.into_iter().map(|row| (select.table().key_of(&row), row)));
+                before.rows.extend(
+                    rows.into_iter()
+                        .map(|row| (select.table().key_of(&row), row)),
+                );
             }
             for space in &asked.threads {
                 let threads: i64 = sqlx::query_scalar(sql::THREADS)
@@ -75,7 +92,9 @@ macro_rules! rows {
                     .fetch_one(&mut *connection)
                     .await
                     .map_err(sql::error)?;
-                before.threads.insert(space.clone(), u64::try_from(threads).unwrap_or_default());
+                before
+                    .threads
+                    .insert(space.clone(), u64::try_from(threads).unwrap_or_default());
             }
             Ok(before)
         }

@@ -29,20 +29,36 @@ pub(in crate::log) async fn clear(connection: &mut SqliteConnection) -> Result<(
         "insert into event_words (event_words) values ('delete-all')",
         "delete from indexed",
     ] {
-        sqlx::query(text).execute(&mut *connection).await.map_err(sql::error)?;
+        sqlx::query(text)
+            .execute(&mut *connection)
+            .await
+            .map_err(sql::error)?;
     }
     for projection in projections::ALL {
-        execute(connection, format!("delete from {}", projection.table.name), Vec::new()).await?;
+        execute(
+            connection,
+            format!("delete from {}", projection.table.name),
+            Vec::new(),
+        )
+        .await?;
         if let Some(words) = &projection.table.words {
             let words = words.table;
-            execute(connection, format!("insert into {words} ({words}) values ('delete-all')"), Vec::new()).await?;
+            execute(
+                connection,
+                format!("insert into {words} ({words}) values ('delete-all')"),
+                Vec::new(),
+            )
+            .await?;
         }
     }
     Ok(())
 }
 
 /// Writes rows, in a transaction that is open already.
-pub(in crate::log) async fn put(connection: &mut SqliteConnection, writes: &Writes<'_>) -> Result<(), StoreError> {
+pub(in crate::log) async fn put(
+    connection: &mut SqliteConnection,
+    writes: &Writes<'_>,
+) -> Result<(), StoreError> {
     let mut trips = Trips::default();
     trips.rows(writes)?;
     trips.run(connection).await.map_err(sql::error)
@@ -63,9 +79,15 @@ pub(super) async fn put_alone(
         put_each_searched(connection, rest).await?;
         trips = Trips::default();
     }
-    trips.singles(rest).map_err(|error| StoreError::Broken(error.to_string()))?;
+    trips
+        .singles(rest)
+        .map_err(|error| StoreError::Broken(error.to_string()))?;
     trips.next("commit");
-    trips.run(connection).await.inspect_err(|error| broken.note(error)).map_err(sql::error)
+    trips
+        .run(connection)
+        .await
+        .inspect_err(|error| broken.note(error))
+        .map_err(sql::error)
 }
 
 /// Statements on their way.
@@ -94,8 +116,13 @@ impl Trips {
     /// Rows of projections that need no look first, one by one. Those that are written alike share a trip, by powers of two, and no trip has others: so few
     /// different texts are prepared.
     fn singles(&mut self, rows: &Rows) -> Result<(), BoxDynError> {
-        let plain = rows.single.iter().filter(|((table, _), _)| table.words.is_none());
-        let statements: Vec<_> = plain.map(|((table, key), row)| single(table, key, row.as_ref())).collect();
+        let plain = rows
+            .single
+            .iter()
+            .filter(|((table, _), _)| table.words.is_none());
+        let statements: Vec<_> = plain
+            .map(|((table, key), row)| single(table, key, row.as_ref()))
+            .collect();
         for alike in statements.chunk_by(|one, other| one.0 == other.0) {
             let mut left = alike;
             while let Some(most) = left.len().checked_ilog2() {
@@ -103,7 +130,9 @@ impl Trips {
                 self.statements = STATEMENTS;
                 for (text, cells) in now {
                     let arguments = self.next(&unnumbered(text));
-                    cells.iter().try_for_each(|cell| add_cell(arguments, cell))?;
+                    cells
+                        .iter()
+                        .try_for_each(|cell| add_cell(arguments, cell))?;
                 }
                 left = later;
             }
@@ -146,7 +175,9 @@ impl Trips {
 
     async fn run(self, connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
         for (text, arguments) in self.list {
-            sqlx::query_with(AssertSqlSafe(text), arguments).execute(&mut *connection).await?;
+            sqlx::query_with(AssertSqlSafe(text), arguments)
+                .execute(&mut *connection)
+                .await?;
         }
         Ok(())
     }
@@ -173,18 +204,29 @@ impl Trips {
 
     fn events(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
         let into = "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility)";
-        self.insert(into, 10, &writes.events, |arguments, EventRow { space, event, payload, tags }| {
-            arguments.add(space.as_str())?;
-            arguments.add(event.seq)?;
-            arguments.add(event.event_id)?;
-            arguments.add(event.ts.micros())?;
-            arguments.add(event.thread.as_str())?;
-            arguments.add(event.source.as_str())?;
-            arguments.add(event.modality.as_str())?;
-            arguments.add(*payload)?;
-            arguments.add(tags.as_str())?;
-            arguments.add(event.visibility() as i16)
-        })
+        self.insert(
+            into,
+            10,
+            &writes.events,
+            |arguments,
+             EventRow {
+                 space,
+                 event,
+                 payload,
+                 tags,
+             }| {
+                arguments.add(space.as_str())?;
+                arguments.add(event.seq)?;
+                arguments.add(event.event_id)?;
+                arguments.add(event.ts.micros())?;
+                arguments.add(event.thread.as_str())?;
+                arguments.add(event.source.as_str())?;
+                arguments.add(event.modality.as_str())?;
+                arguments.add(*payload)?;
+                arguments.add(tags.as_str())?;
+                arguments.add(event.visibility() as i16)
+            },
+        )
     }
 
     fn mail(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
@@ -208,11 +250,19 @@ impl Trips {
 
     /// Row ids are the space's number and the seq.
     fn words(&mut self, base: i64, events: &[Indexed]) -> Result<(), BoxDynError> {
-        let rows: Vec<_> = events.iter().filter(|event| !event.words.is_empty()).collect();
-        self.insert("insert into event_words (rowid, words)", 2, &rows, |arguments, event| {
-            arguments.add(base + event.seq)?;
-            arguments.add(joined(event.words.iter()))
-        })
+        let rows: Vec<_> = events
+            .iter()
+            .filter(|event| !event.words.is_empty())
+            .collect();
+        self.insert(
+            "insert into event_words (rowid, words)",
+            2,
+            &rows,
+            |arguments, event| {
+                arguments.add(base + event.seq)?;
+                arguments.add(joined(event.words.iter()))
+            },
+        )
     }
 
     /// Added to what is there.
@@ -220,17 +270,27 @@ impl Trips {
         let into = "insert into roots (space, root, calls, tokens, threads)";
         let or = " on conflict (space, root) do update set calls = calls + excluded.calls, \
              tokens = tokens + excluded.tokens, threads = threads + excluded.threads";
-        self.insert_or(into, 5, or, &writes.roots, |arguments, (space, root, spent)| {
-            arguments.add(space.as_str())?;
-            arguments.add(*root)?;
-            arguments.add(stored(spent.calls))?;
-            arguments.add(stored(spent.tokens))?;
-            arguments.add(stored(spent.threads))
-        })
+        self.insert_or(
+            into,
+            5,
+            or,
+            &writes.roots,
+            |arguments, (space, root, spent)| {
+                arguments.add(space.as_str())?;
+                arguments.add(*root)?;
+                arguments.add(stored(spent.calls))?;
+                arguments.add(stored(spent.tokens))?;
+                arguments.add(stored(spent.threads))
+            },
+        )
     }
 
     fn threads(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
-        let into = concat!("insert or replace into threads (space, ", sql::thread_columns!(), ", awaits)");
+        let into = concat!(
+            "insert or replace into threads (space, ",
+            sql::thread_columns!(),
+            ", awaits)"
+        );
         self.insert(into, 17, &writes.threads, |arguments, (space, row)| {
             arguments.add(space.as_str())?;
             arguments.add(row.thread.as_str())?;
@@ -247,7 +307,9 @@ impl Trips {
                 stored(row.model_calls),
                 stored(row.tokens),
             ];
-            numbers.into_iter().try_for_each(|number| arguments.add(number))?;
+            numbers
+                .into_iter()
+                .try_for_each(|number| arguments.add(number))?;
             arguments.add(row.state.to_column())?;
             arguments.add(row.created.micros())?;
             arguments.add(row.updated.micros())?;
@@ -261,7 +323,10 @@ fn inserting(into: &str, columns: usize, room: usize) -> String {
     let row = format!("({})", vec!["?"; columns].join(","));
     match room {
         1 => format!("{into} values {row}"),
-        _ => format!("{into} select * from (values {}) where column1 is not null", vec![row; room].join(",")),
+        _ => format!(
+            "{into} select * from (values {}) where column1 is not null",
+            vec![row; room].join(",")
+        ),
     }
 }
 
@@ -271,7 +336,9 @@ pub(in crate::log) async fn put_index(
     space: &Space,
     events: &[Indexed],
 ) -> Result<(), StoreError> {
-    let Some(last) = events.last() else { return Ok(()) };
+    let Some(last) = events.last() else {
+        return Ok(());
+    };
     let number: i64 = sqlx::query_scalar("select number from spaces where space = $1")
         .bind(space.as_str())
         .fetch_one(&mut *connection)
@@ -292,7 +359,13 @@ pub(in crate::log) async fn put_index(
     let text = "insert into indexed (space, seq, event_id, ts) \
          select space, seq, event_id, ts from events where space = $1 and seq = $2 \
          on conflict (space) do update set seq = excluded.seq, event_id = excluded.event_id, ts = excluded.ts";
-    sqlx::query(text).bind(space.as_str()).bind(last.seq).execute(connection).await.map(|_| ()).map_err(sql::error)
+    sqlx::query(text)
+        .bind(space.as_str())
+        .bind(last.seq)
+        .execute(connection)
+        .await
+        .map(|_| ())
+        .map_err(sql::error)
 }
 
 /// What writes a row of a projection that is not searched by words, or removes it: the text, and its arguments.
@@ -308,7 +381,12 @@ fn single(table: &Table, key: &[Cell], row: Option<&Row>) -> (String, Vec<Cell>)
 fn unnumbered(text: &str) -> String {
     let mut parts = text.split('$');
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| format!("{text}?{}", part.trim_start_matches(|it: char| it.is_ascii_digit())))
+    parts.fold(first, |text, part| {
+        format!(
+            "{text}?{}",
+            part.trim_start_matches(|it: char| it.is_ascii_digit())
+        )
+    })
 }
 
 fn add_cell(arguments: &mut SqliteArguments, cell: &Cell) -> Result<(), BoxDynError> {
@@ -320,9 +398,16 @@ fn add_cell(arguments: &mut SqliteArguments, cell: &Cell) -> Result<(), BoxDynEr
 }
 
 /// Writes the rows of projections, or removes them, one by one.
-pub(in crate::log) async fn put_rest(connection: &mut SqliteConnection, rows: &Rows) -> Result<(), StoreError> {
+pub(in crate::log) async fn put_rest(
+    connection: &mut SqliteConnection,
+    rows: &Rows,
+) -> Result<(), StoreError> {
     put_each_searched(connection, rows).await?;
-    for ((table, key), row) in rows.single.iter().filter(|((table, _), _)| table.words.is_none()) {
+    for ((table, key), row) in rows
+        .single
+        .iter()
+        .filter(|((table, _), _)| table.words.is_none())
+    {
         let (text, cells) = single(table, key, row.as_ref());
         execute(connection, text, cells).await?;
     }
@@ -330,8 +415,15 @@ pub(in crate::log) async fn put_rest(connection: &mut SqliteConnection, rows: &R
 }
 
 /// The same, of those that are searched by words.
-async fn put_each_searched(connection: &mut SqliteConnection, rows: &Rows) -> Result<(), StoreError> {
-    for ((table, key), row) in rows.single.iter().filter(|((table, _), _)| table.words.is_some()) {
+async fn put_each_searched(
+    connection: &mut SqliteConnection,
+    rows: &Rows,
+) -> Result<(), StoreError> {
+    for ((table, key), row) in rows
+        .single
+        .iter()
+        .filter(|((table, _), _)| table.words.is_some())
+    {
         put_searched(connection, table, key, row.as_ref()).await?;
     }
     Ok(())
@@ -344,18 +436,36 @@ async fn put_searched(
     key: &[Cell],
     row: Option<&Row>,
 ) -> Result<(), StoreError> {
-    let Some(words) = &table.words else { return Ok(()) };
+    let Some(words) = &table.words else {
+        return Ok(());
+    };
     if let Some(number) = number(connection, table.remove_text(), key.to_vec()).await? {
-        execute(connection, format!("delete from {} where rowid = $1", words.table), vec![number.into()]).await?;
+        execute(
+            connection,
+            format!("delete from {} where rowid = $1", words.table),
+            vec![number.into()],
+        )
+        .await?;
     }
     let Some(row) = row else { return Ok(()) };
-    let Some(number) = number(connection, table.put_text(), table.cells(row)).await? else { return Ok(()) };
+    let Some(number) = number(connection, table.put_text(), table.cells(row)).await? else {
+        return Ok(());
+    };
     let text = format!("insert into {} (rowid, words) values ($1, $2)", words.table);
-    execute(connection, text, vec![number.into(), joined((words.of)(row).iter()).into()]).await
+    execute(
+        connection,
+        text,
+        vec![number.into(), joined((words.of)(row).iter()).into()],
+    )
+    .await
 }
 
 /// Runs a statement that writes one row; the row's number, if there is one.
-async fn number(connection: &mut SqliteConnection, text: String, cells: Vec<Cell>) -> Result<Option<i64>, StoreError> {
+async fn number(
+    connection: &mut SqliteConnection,
+    text: String,
+    cells: Vec<Cell>,
+) -> Result<Option<i64>, StoreError> {
     let text = sqlx::AssertSqlSafe(format!("{text} returning number"));
     let query = sqlx::query_scalar_with(text, bound(cells)?);
     query.fetch_optional(connection).await.map_err(sql::error)

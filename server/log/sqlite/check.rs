@@ -47,8 +47,9 @@ fn wrong(space: &str, (count, first, last, unreadable): Looked) -> Option<String
         return Some(format!("event {seq} of the space {space} cannot be read"));
     }
     let missing = last - first + 1 - count;
-    (count > 0 && missing > 0)
-        .then(|| format!("{missing} events of the space {space} are missing between {first} and {last}"))
+    (count > 0 && missing > 0).then(|| {
+        format!("{missing} events of the space {space} are missing between {first} and {last}")
+    })
 }
 
 /// Reads the end of the log. An error: it is damaged.
@@ -60,10 +61,17 @@ pub(super) async fn end_of_log(connection: &mut SqliteConnection) -> Result<(), 
          and e.seq > (select max(seq) from events where space = s.space) - (select max($1 / count(*), 1) from spaces) \
          group by s.space"
     );
-    let rows: Vec<(String, i64, i64, i64, Option<i64>)> =
-        sqlx::query_as(text).bind(AT_START).fetch_all(connection).await.map_err(sql::error)?;
-    let found = rows.into_iter().find_map(|(space, count, first, last, bad)| wrong(&space, (count, first, last, bad)));
-    found.map_or(Ok(()), |what| Err(StoreError::Broken(format!("malformed: {what}"))))
+    let rows: Vec<(String, i64, i64, i64, Option<i64>)> = sqlx::query_as(text)
+        .bind(AT_START)
+        .fetch_all(connection)
+        .await
+        .map_err(sql::error)?;
+    let found = rows
+        .into_iter()
+        .find_map(|(space, count, first, last, bad)| wrong(&space, (count, first, last, bad)));
+    found.map_or(Ok(()), |what| {
+        Err(StoreError::Broken(format!("malformed: {what}")))
+    })
 }
 
 /// An error of opening a file; where the file is damaged, with the pages that are.
@@ -72,7 +80,11 @@ pub(super) async fn located(reading: &SqliteConnectOptions, error: StoreError) -
     match &error {
         StoreError::Broken(why) if is_damage(why) => {
             let pages = timeout(LOCATING, pages(reading)).await.unwrap_or_default();
-            let pages = if pages.is_empty() { String::new() } else { format!(" ({})", pages.join("; ")) };
+            let pages = if pages.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", pages.join("; "))
+            };
             let path = path.display();
             StoreError::Broken(format!(
                 "the log is damaged: {why}{pages}. Stop everything that uses {path}, keep a copy of it, and restore a backup"
@@ -91,17 +103,25 @@ fn is_damage(why: &str) -> bool {
 async fn pages(reading: &SqliteConnectOptions) -> Vec<String> {
     let found = async {
         let mut connection = reading.connect().await?;
-        sqlx::query_scalar::<_, String>("pragma quick_check(3)").fetch_all(&mut connection).await
+        sqlx::query_scalar::<_, String>("pragma quick_check(3)")
+            .fetch_all(&mut connection)
+            .await
     };
     match found.await {
         Ok(lines) => named_pages(lines),
         // What SQLite cannot even begin to read is the header or the schema.
-        Err(_) => vec![format!("page {}", broken_schema_page(reading.get_filename()).unwrap_or(1))],
+        Err(_) => vec![format!(
+            "page {}",
+            broken_schema_page(reading.get_filename()).unwrap_or(1)
+        )],
     }
 }
 
 fn named_pages(lines: Vec<String>) -> Vec<String> {
-    let lines = lines.iter().flat_map(|line| line.lines()).filter(|line| !line.starts_with("***") && *line != "ok");
+    let lines = lines
+        .iter()
+        .flat_map(|line| line.lines())
+        .filter(|line| !line.starts_with("***") && *line != "ok");
     lines.map(str::to_owned).collect()
 }
 
@@ -121,7 +141,9 @@ fn broken_schema_page(path: &Path) -> Option<u32> {
     for _ in 0..SCHEMA_PAGES {
         let number = waiting.pop()?;
         let mut page = vec![0; size];
-        let begin = u64::from(number).checked_sub(1).map(|before| before * size as u64);
+        let begin = u64::from(number)
+            .checked_sub(1)
+            .map(|before| before * size as u64);
         let read = begin.and_then(|begin| file.read_exact_at(&mut page, begin).ok());
         match read.and_then(|()| children(&page, if number == 1 { 100 } else { 0 })) {
             Some(children) => waiting.extend(children),
@@ -133,7 +155,11 @@ fn broken_schema_page(path: &Path) -> Option<u32> {
 
 /// The pages below a page of a table's tree; none where it is no such page.
 fn children(page: &[u8], header: usize) -> Option<Vec<u32>> {
-    let short = |at: usize| Some(usize::from(u16::from_be_bytes(page.get(at..at + 2)?.try_into().ok()?)));
+    let short = |at: usize| {
+        Some(usize::from(u16::from_be_bytes(
+            page.get(at..at + 2)?.try_into().ok()?,
+        )))
+    };
     let long = |at: usize| Some(u32::from_be_bytes(page.get(at..at + 4)?.try_into().ok()?));
     let inner = match page.get(header)? {
         5 => true,
@@ -159,15 +185,26 @@ impl Sqlite {
     /// Looks at all that is stored, step by step.
     pub(super) async fn check_all(&self, pause: Duration) -> Result<Checked, StoreError> {
         let pages = self.number("pragma source.page_count").await?;
-        let mut checked = Checked { at: crate::words::time::now(), pages, events: 0, faults: Vec::new() };
-        for table in self.column("select name from source.sqlite_schema where type = 'table' and rootpage > 0").await? {
+        let mut checked = Checked {
+            at: crate::words::time::now(),
+            pages,
+            events: 0,
+            faults: Vec::new(),
+        };
+        for table in self
+            .column("select name from source.sqlite_schema where type = 'table' and rootpage > 0")
+            .await?
+        {
             // Those are read row by row below.
             if !matches!(table.as_str(), "events" | "blobs" | "blob_parts") {
                 checked.faults.extend(self.quick_check(&table).await?);
                 tokio::time::sleep(pause).await;
             }
         }
-        for space in self.column("select space from spaces order by space").await? {
+        for space in self
+            .column("select space from spaces order by space")
+            .await?
+        {
             if let Err(error) = self.check_events(&space, pause, &mut checked).await {
                 checked.faults.extend(self.told("events", error).await?);
                 break;
@@ -187,7 +224,10 @@ impl Sqlite {
     /// What the last look showed.
     pub(super) fn last_checked(&self) -> Option<Checked> {
         // Held for a moment; a panic meanwhile left nothing half done.
-        self.checked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.checked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     async fn number(&self, text: &'static str) -> Result<u64, StoreError> {
@@ -202,8 +242,16 @@ impl Sqlite {
     /// The pages of one table and its indices that are none.
     async fn quick_check(&self, table: &str) -> Result<Vec<String>, StoreError> {
         let text = format!("pragma source.quick_check('{}')", table.replace('\'', "''"));
-        match sql::read!(self, None, sqlx::query_scalar(AssertSqlSafe(text)).persistent(false), fetch_all) {
-            Ok(lines) => Ok(named_pages(lines).into_iter().map(|line| format!("{table}: {line}")).collect()),
+        match sql::read!(
+            self,
+            None,
+            sqlx::query_scalar(AssertSqlSafe(text)).persistent(false),
+            fetch_all
+        ) {
+            Ok(lines) => Ok(named_pages(lines)
+                .into_iter()
+                .map(|line| format!("{table}: {line}"))
+                .collect()),
             Err(StoreError::Broken(why)) if is_damage(&why) => Ok(vec![format!("{table}: {why}")]),
             Err(error) => Err(error),
         }
@@ -214,14 +262,23 @@ impl Sqlite {
         match error {
             StoreError::Broken(why) if is_damage(&why) => {
                 let pages = self.quick_check(table).await?;
-                Ok(if pages.is_empty() { vec![format!("{table}: {why}")] } else { pages })
+                Ok(if pages.is_empty() {
+                    vec![format!("{table}: {why}")]
+                } else {
+                    pages
+                })
             }
             other => Err(other),
         }
     }
 
     /// Every event can be read, none is missing, and each is found by its id.
-    async fn check_events(&self, space: &str, pause: Duration, checked: &mut Checked) -> Result<(), StoreError> {
+    async fn check_events(
+        &self,
+        space: &str,
+        pause: Duration,
+        checked: &mut Checked,
+    ) -> Result<(), StoreError> {
         let text = concat!(
             "select ",
             looked_at!(
@@ -232,15 +289,22 @@ impl Sqlite {
         );
         let mut after = 0;
         loop {
-            let row: Looked =
-                sql::read!(self, None, sqlx::query_as(text).bind(space).bind(after).bind(STEP), fetch_one)?;
+            let row: Looked = sql::read!(
+                self,
+                None,
+                sqlx::query_as(text).bind(space).bind(after).bind(STEP),
+                fetch_one
+            )?;
             let (count, first, last, unreadable) = row;
             if count == 0 {
                 return Ok(());
             }
             checked.events += u64::try_from(count).unwrap_or_default();
             // From where the last step ended: what is missing between two steps is missing, too.
-            checked.faults.extend(wrong(space, (count, first.min(after + 1), last, unreadable)));
+            checked.faults.extend(wrong(
+                space,
+                (count, first.min(after + 1), last, unreadable),
+            ));
             after = last;
             tokio::time::sleep(pause).await;
         }
@@ -253,9 +317,13 @@ impl Sqlite {
             let mut reader = self.reader(None).await?;
             let next = read_blob(reader.connection(), &after).await;
             reader.done();
-            let Some((space, name, blob)) = next? else { return Ok(()) };
+            let Some((space, name, blob)) = next? else {
+                return Ok(());
+            };
             if sha256(&blob.bytes) != name {
-                checked.faults.push(format!("the blob {name} of the space {space} is not what was stored"));
+                checked.faults.push(format!(
+                    "the blob {name} of the space {space} is not what was stored"
+                ));
             }
             after = (space.to_string(), name);
             tokio::time::sleep(pause).await;

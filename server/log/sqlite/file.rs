@@ -30,10 +30,12 @@ fn migrations() -> Migrator {
 /// The options every connection to a file has in common.
 fn options(url: &str) -> Result<SqliteConnectOptions, StoreError> {
     let shown = shown_url(url);
-    let options =
-        SqliteConnectOptions::from_str(url).map_err(|error| StoreError::Broken(format!("{shown}: {error}")))?;
+    let options = SqliteConnectOptions::from_str(url)
+        .map_err(|error| StoreError::Broken(format!("{shown}: {error}")))?;
     if url.contains(":memory:") || options.get_filename().as_os_str().is_empty() {
-        return Err(StoreError::Broken(format!("{shown} names no file; use sqlite://FILE")));
+        return Err(StoreError::Broken(format!(
+            "{shown} names no file; use sqlite://FILE"
+        )));
     }
     Ok(options
         .busy_timeout(BUSY)
@@ -56,13 +58,21 @@ pub(in crate::log) fn writing(url: &str) -> Result<SqliteConnectOptions, StoreEr
 }
 
 pub(in crate::log) fn reading(url: &str) -> Result<SqliteConnectOptions, StoreError> {
-    Ok(options(url)?.read_only(true).pragma("cache_size", "-4096").pragma("temp_store", "memory"))
+    Ok(options(url)?
+        .read_only(true)
+        .pragma("cache_size", "-4096")
+        .pragma("temp_store", "memory"))
 }
 
 /// A file that its owner alone can read, made if there is none; what SQLite puts beside it can be read by the same. One that is
 /// there stays as open as somebody made it.
 pub(super) fn private(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
 }
 
 /// Keeps every other process (and a second store in this one) away: from the file, whatever it is called (`file`), and from the
@@ -106,15 +116,22 @@ impl Names {
     /// The file and its journal, which is there as long as it is open.
     pub fn of(path: &Path) -> Result<Self, StoreError> {
         // Relative names are those of where the process is now.
-        let path = path.canonicalize().map_err(|error| unavailable(path, error.to_string()))?;
+        let path = path
+            .canonicalize()
+            .map_err(|error| unavailable(path, error.to_string()))?;
         let mut journal = path.clone().into_os_string();
         journal.push("-wal");
-        Ok(Self([path, journal.into()].map(|path| (path.clone(), identity(&path)))))
+        Ok(Self(
+            [path, journal.into()].map(|path| (path.clone(), identity(&path))),
+        ))
     }
 
     /// The reason, where one of them is another one.
     pub fn check(&self) -> Result<(), String> {
-        let other = self.0.iter().find(|(path, opened)| identity(path) != *opened);
+        let other = self
+            .0
+            .iter()
+            .find(|(path, opened)| identity(path) != *opened);
         other.map_or(Ok(()), |(path, _)| {
             Err(format!(
                 "{} was removed, moved or replaced while it is in use; stop the server in order (SIGTERM, not SIGKILL): it then writes all \
@@ -126,7 +143,9 @@ impl Names {
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {
-    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+    std::fs::metadata(path)
+        .ok()
+        .map(|file| (file.dev(), file.ino()))
 }
 
 /// Whether somebody has locked the file of a URL. One that is not there is nobody's.
@@ -146,11 +165,16 @@ fn try_lock(path: &Path) -> Result<Option<Lock>, StoreError> {
     // Not truncated, not written: to make it is to have it locked before SQLite opens it.
     let file = private(path);
     let file = file.map_err(|error| unavailable(error.to_string()))?;
-    let mut name = path.canonicalize().map_err(|error| unavailable(error.to_string()))?.into_os_string();
+    let mut name = path
+        .canonicalize()
+        .map_err(|error| unavailable(error.to_string()))?
+        .into_os_string();
     name.push(".lock");
     let name = private(&PathBuf::from(name)).map_err(|error| unavailable(error.to_string()))?;
     let locked = name.try_lock().and_then(|()| file.try_lock());
-    let Err(error) = locked else { return Ok(Some(Lock { name, file })) };
+    let Err(error) = locked else {
+        return Ok(Some(Lock { name, file }));
+    };
     // To close a file gives up what this process has locked in it: for a store that has it open, too.
     std::mem::forget(file);
     // As when a lock is dropped.
@@ -180,7 +204,10 @@ pub(super) async fn open(options: &SqliteConnectOptions) -> Result<SqliteConnect
     if is_new(path) {
         let mut connection = new_file(options, path).await?;
         // A change of the file itself: the disk takes all of it.
-        sqlx::raw_sql("pragma journal_mode = wal").execute(&mut connection).await.map_err(failed)?;
+        sqlx::raw_sql("pragma journal_mode = wal")
+            .execute(&mut connection)
+            .await
+            .map_err(failed)?;
         return Ok(connection);
     }
     // Each step is a commit or two; the first one after them has the disk take all of it.
@@ -192,18 +219,33 @@ pub(super) async fn open(options: &SqliteConnectOptions) -> Result<SqliteConnect
 }
 
 /// A file with tables, that flushes from now on. There was nothing in it that could be lost, so its making waited for no disk.
-async fn new_file(options: &SqliteConnectOptions, path: &Path) -> Result<SqliteConnection, StoreError> {
-    let making = options.clone().journal_mode(SqliteJournalMode::Delete).synchronous(SqliteSynchronous::Off);
+async fn new_file(
+    options: &SqliteConnectOptions,
+    path: &Path,
+) -> Result<SqliteConnection, StoreError> {
+    let making = options
+        .clone()
+        .journal_mode(SqliteJournalMode::Delete)
+        .synchronous(SqliteSynchronous::Off);
     let failed = |error| named(path, sql::error(error));
     private(path).map_err(|error| failed(error.into()))?;
     let mut connection = making.connect().await.map_err(failed)?;
     let mut all = connection.begin().await.map_err(failed)?;
     let (tables, last) = TABLES;
-    sqlx::raw_sql(tables).execute(&mut *all).await.map_err(failed)?;
+    sqlx::raw_sql(tables)
+        .execute(&mut *all)
+        .await
+        .map_err(failed)?;
     let refused = |error| named(path, sql::migration_error(error));
-    migrations().skip(&mut *all, Some(last)).await.map_err(refused)?;
+    migrations()
+        .skip(&mut *all, Some(last))
+        .await
+        .map_err(refused)?;
     all.commit().await.map_err(failed)?;
-    if migrations().iter().any(|migration| migration.version > last) {
+    if migrations()
+        .iter()
+        .any(|migration| migration.version > last)
+    {
         migrations().run(&mut connection).await.map_err(refused)?;
     }
     flush_every_commit(&mut connection).await.map_err(failed)?;
@@ -214,13 +256,19 @@ async fn new_file(options: &SqliteConnectOptions, path: &Path) -> Result<SqliteC
 async fn migrate(connection: &mut SqliteConnection, path: &Path) -> Result<(), StoreError> {
     let failed = |error| named(path, sql::error(error));
     let mut all = connection.begin().await.map_err(failed)?;
-    migrations().run(&mut *all).await.map_err(|error| named(path, sql::migration_error(error)))?;
+    migrations()
+        .run(&mut *all)
+        .await
+        .map_err(|error| named(path, sql::migration_error(error)))?;
     all.commit().await.map_err(failed)
 }
 
 /// From here on a commit returns when the disk has it.
 async fn flush_every_commit(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-    sqlx::raw_sql("pragma synchronous = full").execute(connection).await.map(|_| ())
+    sqlx::raw_sql("pragma synchronous = full")
+        .execute(connection)
+        .await
+        .map(|_| ())
 }
 
 /// The incarnation that marks a file as a backup: it has events and blobs, but no rows.
@@ -228,35 +276,59 @@ const BACKUP: i64 = -1;
 const IS_BACKUP: &str = "the file is a backup; make a database of it with `thinkd restore`";
 
 /// A new file for a backup, whose head has this version.
-pub(in crate::log) async fn new_backup(file: &Path, version: u32) -> Result<SqliteConnection, StoreError> {
-    let options = SqliteConnectOptions::new().filename(file).create_if_missing(true).disable_statement_logging();
+pub(in crate::log) async fn new_backup(
+    file: &Path,
+    version: u32,
+) -> Result<SqliteConnection, StoreError> {
+    let options = SqliteConnectOptions::new()
+        .filename(file)
+        .create_if_missing(true)
+        .disable_statement_logging();
     let mut connection = new_file(&options, file).await?;
     let marked = sqlx::query("update log set incarnation = $1").bind(BACKUP);
-    marked.execute(&mut connection).await.map_err(|error| named(file, sql::error(error)))?;
+    marked
+        .execute(&mut connection)
+        .await
+        .map_err(|error| named(file, sql::error(error)))?;
     let version = sqlx::AssertSqlSafe(format!("pragma user_version = {version}"));
-    sqlx::raw_sql(version).execute(&mut connection).await.map_err(|error| named(file, sql::error(error)))?;
+    sqlx::raw_sql(version)
+        .execute(&mut connection)
+        .await
+        .map_err(|error| named(file, sql::error(error)))?;
     Ok(connection)
 }
 
 /// A backup, to read.
 pub(in crate::log) async fn open_backup(file: &Path) -> Result<SqliteConnection, NotCopied> {
-    let options = SqliteConnectOptions::new().filename(file).read_only(true).disable_statement_logging();
-    let mut connection = options.connect().await.map_err(|error| named(file, sql::error(error)))?;
-    let incarnation: Result<i64, _> =
-        sqlx::query_scalar("select incarnation from log").fetch_one(&mut connection).await;
+    let options = SqliteConnectOptions::new()
+        .filename(file)
+        .read_only(true)
+        .disable_statement_logging();
+    let mut connection = options
+        .connect()
+        .await
+        .map_err(|error| named(file, sql::error(error)))?;
+    let incarnation: Result<i64, _> = sqlx::query_scalar("select incarnation from log")
+        .fetch_one(&mut connection)
+        .await;
     match incarnation {
         Ok(BACKUP) => Ok(connection),
         Ok(_) => Err(NotCopied::refused(format!(
             "{} is a database, not a backup; `thinkd backup` makes one of it",
             file.display()
         ))),
-        Err(error) => Err(NotCopied::refused(format!("{} is not a backup of thinkd: {error}", file.display()))),
+        Err(error) => Err(NotCopied::refused(format!(
+            "{} is not a backup of thinkd: {error}",
+            file.display()
+        ))),
     }
 }
 
 pub(super) fn named(path: &Path, error: StoreError) -> StoreError {
     match error {
-        StoreError::Unavailable(why) => StoreError::Unavailable(format!("{}: {why}", path.display())),
+        StoreError::Unavailable(why) => {
+            StoreError::Unavailable(format!("{}: {why}", path.display()))
+        }
         StoreError::Broken(why) => StoreError::Broken(format!("{}: {why}", path.display())),
         other => other,
     }
@@ -265,7 +337,11 @@ pub(super) fn named(path: &Path, error: StoreError) -> StoreError {
 /// Counts this opening.
 pub(super) async fn opened(connection: &mut SqliteConnection) -> Result<(Uuid, i64), StoreError> {
     let text = "update log set incarnation = incarnation + 1 where incarnation <> $1 returning epoch, incarnation";
-    let row = sqlx::query_as(text).bind(BACKUP).fetch_optional(connection).await.map_err(sql::error)?;
+    let row = sqlx::query_as(text)
+        .bind(BACKUP)
+        .fetch_optional(connection)
+        .await
+        .map_err(sql::error)?;
     row.ok_or_else(|| StoreError::Broken(IS_BACKUP.into()))
 }
 

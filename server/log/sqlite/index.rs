@@ -36,27 +36,49 @@ fn beside(log: &Path) -> PathBuf {
 
 /// A connection that reads a log and its index. The index is its main file: a query takes its state of that one first, so that
 /// all that is in it is in the log.
-pub(super) async fn connect(reading: &SqliteConnectOptions) -> Result<SqliteConnection, StoreError> {
+pub(super) async fn connect(
+    reading: &SqliteConnectOptions,
+) -> Result<SqliteConnection, StoreError> {
     let log = reading.get_filename();
     let file = beside(log);
-    let mut connection =
-        reading.clone().filename(&file).connect().await.map_err(|error| named(&file, sql::error(error)))?;
+    let mut connection = reading
+        .clone()
+        .filename(&file)
+        .connect()
+        .await
+        .map_err(|error| named(&file, sql::error(error)))?;
     attach_as(&mut connection, log, "source").await?;
     Ok(connection)
 }
 
 /// Lets a connection that has a log's file open see its index.
-pub(super) async fn attach(connection: &mut SqliteConnection, log: &Path) -> Result<(), StoreError> {
+pub(super) async fn attach(
+    connection: &mut SqliteConnection,
+    log: &Path,
+) -> Result<(), StoreError> {
     attach_as(connection, &beside(log), "found").await
 }
 
-async fn attach_as(connection: &mut SqliteConnection, file: &Path, name: &'static str) -> Result<(), StoreError> {
+async fn attach_as(
+    connection: &mut SqliteConnection,
+    file: &Path,
+    name: &'static str,
+) -> Result<(), StoreError> {
     let Some(path) = file.to_str() else {
-        return Err(StoreError::Broken(format!("{}: the path of a database has to be UTF-8", file.display())));
+        return Err(StoreError::Broken(format!(
+            "{}: the path of a database has to be UTF-8",
+            file.display()
+        )));
     };
     let text = format!("attach database $1 as {name}");
-    let attached = sqlx::query(AssertSqlSafe(text)).persistent(false).bind(path).execute(connection).await;
-    attached.map(|_| ()).map_err(|error| named(file, sql::error(error)))
+    let attached = sqlx::query(AssertSqlSafe(text))
+        .persistent(false)
+        .bind(path)
+        .execute(connection)
+        .await;
+    attached
+        .map(|_| ())
+        .map_err(|error| named(file, sql::error(error)))
 }
 
 /// A new, empty index of no log yet (`adopt`); what was there is removed.
@@ -67,7 +89,10 @@ async fn make(log: &Path) -> Result<SqliteConnection, StoreError> {
         name.push(ending);
         match std::fs::remove_file(&name) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(StoreError::Unavailable(format!("{}: {error}", path.display())));
+                return Err(StoreError::Unavailable(format!(
+                    "{}: {error}",
+                    path.display()
+                )));
             }
             _ => {}
         }
@@ -75,19 +100,35 @@ async fn make(log: &Path) -> Result<SqliteConnection, StoreError> {
     let failed = |error| named(&path, sql::error(error));
     file::private(&path).map_err(|error| failed(error.into()))?;
     // The disk takes it once, as a whole: until it has been adopted nobody reads it.
-    let making = options(&path).journal_mode(SqliteJournalMode::Memory).synchronous(SqliteSynchronous::Off);
+    let making = options(&path)
+        .journal_mode(SqliteJournalMode::Memory)
+        .synchronous(SqliteSynchronous::Off);
     let mut connection = making.connect().await.map_err(failed)?;
     let mut all = connection.begin().await.map_err(failed)?;
-    sqlx::raw_sql(TABLES).execute(&mut *all).await.map_err(failed)?;
+    sqlx::raw_sql(TABLES)
+        .execute(&mut *all)
+        .await
+        .map_err(failed)?;
     all.commit().await.map_err(failed)?;
-    sqlx::raw_sql("pragma journal_mode = wal").execute(&mut connection).await.map_err(failed)?;
-    std::fs::File::open(&path).and_then(|made| made.sync_all()).map_err(|error| failed(error.into()))?;
-    sqlx::raw_sql("pragma synchronous = normal").execute(&mut connection).await.map_err(failed)?;
+    sqlx::raw_sql("pragma journal_mode = wal")
+        .execute(&mut connection)
+        .await
+        .map_err(failed)?;
+    std::fs::File::open(&path)
+        .and_then(|made| made.sync_all())
+        .map_err(|error| failed(error.into()))?;
+    sqlx::raw_sql("pragma synchronous = normal")
+        .execute(&mut connection)
+        .await
+        .map_err(failed)?;
     Ok(connection)
 }
 
 /// Lets a connection that has an empty log's file open see a new, empty index.
-pub(in crate::log) async fn attach_new(connection: &mut SqliteConnection, url: &str) -> Result<(), StoreError> {
+pub(in crate::log) async fn attach_new(
+    connection: &mut SqliteConnection,
+    url: &str,
+) -> Result<(), StoreError> {
     let options = writing(url)?;
     let log = options.get_filename();
     make(log).await?.close().await.map_err(sql::error)?;
@@ -97,7 +138,12 @@ pub(in crate::log) async fn attach_new(connection: &mut SqliteConnection, url: &
 /// Says that an index, of which the connection sees the log, too, is made of that log.
 pub(in crate::log) async fn adopt(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let text = "insert into made_of (version, epoch) select $1, epoch from log";
-    sqlx::query(text).bind(VERSION).execute(connection).await.map(|_| ()).map_err(sql::error)
+    sqlx::query(text)
+        .bind(VERSION)
+        .execute(connection)
+        .await
+        .map(|_| ())
+        .map_err(sql::error)
 }
 
 fn options(file: &Path) -> SqliteConnectOptions {
@@ -170,7 +216,10 @@ impl IndexFile {
                 tracing::warn!(why, file = %beside(log).display(), "the index is made anew");
                 if matches!(fit, Ok(Fit::Ahead)) {
                     let new = crate::words::id::fresh();
-                    let renewed = sqlx::query("update log set epoch = $1").bind(new).execute(writing).await;
+                    let renewed = sqlx::query("update log set epoch = $1")
+                        .bind(new)
+                        .execute(writing)
+                        .await;
                     renewed.map_err(sql::error)?;
                     epoch = Some(new);
                     tracing::error!(
@@ -198,27 +247,44 @@ impl IndexFile {
             }
             added.push(add(&mut all, space, &mut left).await?);
         }
-        all.commit().await.inspect_err(|error| self.broken.note(error)).map_err(sql::error)?;
+        all.commit()
+            .await
+            .inspect_err(|error| self.broken.note(error))
+            .map_err(sql::error)?;
         Ok(added)
     }
 }
 
 /// Adds the next events of a space, as many as there is room for.
-async fn add(connection: &mut SqliteConnection, space: &Space, left: &mut Left) -> Result<Added, StoreError> {
+async fn add(
+    connection: &mut SqliteConnection,
+    space: &Space,
+    left: &mut Left,
+) -> Result<Added, StoreError> {
     // Written first: the index is locked then, for this connection alone, and the log never is.
     let text = "insert into indexed (space, seq) values ($1, 0) on conflict (space) do update set seq = indexed.seq \
          returning seq";
-    let done: i64 =
-        sqlx::query_scalar(text).bind(space.as_str()).fetch_one(&mut *connection).await.map_err(sql::error)?;
+    let done: i64 = sqlx::query_scalar(text)
+        .bind(space.as_str())
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(sql::error)?;
     let text = concat!(
         "select ",
         index_columns!(),
         " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3 + 0"
     );
-    let rows = sqlx::query_as(text).bind(space.as_str()).bind(done).bind(left.events).fetch(&mut *connection);
+    let rows = sqlx::query_as(text)
+        .bind(space.as_str())
+        .bind(done)
+        .bind(left.events)
+        .fetch(&mut *connection);
     let (events, more) = read_batch(rows.map_err(sql::error), left).await?;
     put_index(connection, space, &events).await?;
-    Ok(Added { reached: events.last().map_or(done, |event| event.seq), more })
+    Ok(Added {
+        reached: events.last().map_or(done, |event| event.seq),
+        more,
+    })
 }
 
 /// How an index stands to a log.
@@ -238,8 +304,11 @@ async fn fit(connection: &mut SqliteConnection, log: &Path) -> Result<Fit, Store
     let text = "select exists (select 1 from made_of m join log l on l.epoch = m.epoch where m.version = $1), \
          exists (select 1 from indexed i where i.seq > 0 and not exists (select 1 from events e \
          where e.space = i.space and e.seq = i.seq and e.event_id = i.event_id and e.ts = i.ts))";
-    let (is_of, is_ahead): (bool, bool) =
-        sqlx::query_as(text).bind(VERSION).fetch_one(connection).await.map_err(sql::error)?;
+    let (is_of, is_ahead): (bool, bool) = sqlx::query_as(text)
+        .bind(VERSION)
+        .fetch_one(connection)
+        .await
+        .map_err(sql::error)?;
     Ok(match (is_of, is_ahead) {
         (true, false) => Fit::Whole,
         (true, true) => Fit::Ahead,
@@ -256,8 +325,10 @@ impl Indexing for IndexFile {
         let text = "select space, done, head from (select s.space, \
              coalesce((select seq from indexed where space = s.space), 0) as done, \
              (select max(seq) from events where space = s.space) as head from spaces s) g where head > done";
-        let rows: Vec<(String, i64, i64)> =
-            sqlx::query_as(text).fetch_all(&mut self.connection).await.map_err(sql::error)?;
+        let rows: Vec<(String, i64, i64)> = sqlx::query_as(text)
+            .fetch_all(&mut self.connection)
+            .await
+            .map_err(sql::error)?;
         Ok(gaps(rows))
     }
 

@@ -47,7 +47,9 @@ impl Broken {
     pub fn note(&self, error: &sqlx::Error) {
         let code = error.as_database_error().and_then(|cause| cause.code());
         if matches!(code.as_deref(), Some("1034" | "1290")) {
-            self.set(format!("the disk did not confirm a write ({error}); check it and start anew"));
+            self.set(format!(
+                "the disk did not confirm a write ({error}); check it and start anew"
+            ));
         }
     }
 
@@ -84,7 +86,10 @@ impl Log {
 
     async fn run(&mut self, text: &'static str) -> Result<(), StoreError> {
         let result = sqlx::query(text).execute(&mut self.connection).await;
-        result.map(|_| ()).inspect_err(|error| self.broken.note(error)).map_err(sql::error)
+        result
+            .map(|_| ())
+            .inspect_err(|error| self.broken.note(error))
+            .map_err(sql::error)
     }
 
     async fn head(&mut self, space: &Space) -> Result<Option<Position>, StoreError> {
@@ -97,10 +102,16 @@ impl Log {
                 .fetch_optional(&mut self.connection)
                 .await
                 .map_err(sql::error)?;
-        Ok(row.map(|(seq, ts)| Position { seq, ts: Timestamp::from_micros(ts) }))
+        Ok(row.map(|(seq, ts)| Position {
+            seq,
+            ts: Timestamp::from_micros(ts),
+        }))
     }
 
-    async fn heads(&mut self, spaces: &BTreeSet<Space>) -> Result<BTreeMap<Space, Position>, StoreError> {
+    async fn heads(
+        &mut self,
+        spaces: &BTreeSet<Space>,
+    ) -> Result<BTreeMap<Space, Position>, StoreError> {
         let mut heads = BTreeMap::new();
         for space in spaces {
             if let Some(head) = self.head(space).await? {
@@ -111,20 +122,28 @@ impl Log {
     }
 
     async fn events(&mut self, ids: &[(Space, Uuid)]) -> Result<Vec<(Space, Event)>, StoreError> {
-        let keys: Vec<(&str, String)> =
-            ids.iter().map(|(space, id)| (space.as_str(), id.simple().to_string())).collect();
+        let keys: Vec<(&str, String)> = ids
+            .iter()
+            .map(|(space, id)| (space.as_str(), id.simple().to_string()))
+            .collect();
         // `cross join` fixes the order: one look-up a key.
         let text = concat!(
             "select e.space, ",
             sql::event_columns!(),
             " from json_each($1) k cross join events e where e.space = k.value ->> 0 and e.event_id = unhex(k.value ->> 1)"
         );
-        let rows: Vec<sql::PlacedColumns> =
-            sqlx::query_as(text).bind(json(&keys)?).fetch_all(&mut self.connection).await.map_err(sql::error)?;
+        let rows: Vec<sql::PlacedColumns> = sqlx::query_as(text)
+            .bind(json(&keys)?)
+            .fetch_all(&mut self.connection)
+            .await
+            .map_err(sql::error)?;
         rows.into_iter().map(sql::placed_event).collect()
     }
 
-    async fn threads(&mut self, ids: &[(Space, ThreadId)]) -> Result<Vec<(Space, ThreadRow)>, StoreError> {
+    async fn threads(
+        &mut self,
+        ids: &[(Space, ThreadId)],
+    ) -> Result<Vec<(Space, ThreadRow)>, StoreError> {
         let (mut threads, mut unknown) = (Vec::new(), Vec::new());
         for key in ids {
             match self.cache.thread(key) {
@@ -140,8 +159,11 @@ impl Log {
             sql::thread_columns!(),
             " from json_each($1) k cross join threads t where t.space = k.value ->> 0 and t.thread = k.value ->> 1"
         );
-        let rows: Vec<sql::ThreadColumns> =
-            sqlx::query_as(text).bind(json(&unknown)?).fetch_all(&mut self.connection).await.map_err(sql::error)?;
+        let rows: Vec<sql::ThreadColumns> = sqlx::query_as(text)
+            .bind(json(&unknown)?)
+            .fetch_all(&mut self.connection)
+            .await
+            .map_err(sql::error)?;
         for row in rows {
             threads.push(sql::placed_thread(row)?);
         }
@@ -159,7 +181,11 @@ impl Backend for Log {
         Ok(Found {
             held: self.leases.begin(&wanted.fences),
             heads: self.heads(&wanted.spaces).await?,
-            events: if wanted.ids.is_empty() { Vec::new() } else { self.events(&wanted.ids).await? },
+            events: if wanted.ids.is_empty() {
+                Vec::new()
+            } else {
+                self.events(&wanted.ids).await?
+            },
             threads: self.threads(&wanted.threads).await?,
         })
     }
@@ -171,8 +197,11 @@ impl Backend for Log {
     async fn write(&mut self, plan: &Plan) -> Result<(), StoreError> {
         let mut writes = plan.writes()?;
         // Where its log ends, a space's row does not say: it has to be there, no more.
-        writes.heads.retain(|(space, _)| self.cache.head(space).is_none());
-        self.cache.begins(plan.shown().map(|(space, shown)| (space, shown.event.seq)));
+        writes
+            .heads
+            .retain(|(space, _)| self.cache.head(space).is_none());
+        self.cache
+            .begins(plan.shown().map(|(space, shown)| (space, shown.event.seq)));
         bulk::put_alone(&mut self.connection, &writes, &plan.rows, &self.broken).await?;
         self.cache.take(plan);
         Ok(())
@@ -221,7 +250,8 @@ impl Backend for Log {
     }
 
     fn wrote_aside(&mut self, result: Result<(), StoreError>) -> bool {
-        self.uploads.wrote(std::mem::take(&mut self.writing), &result)
+        self.uploads
+            .wrote(std::mem::take(&mut self.writing), &result)
     }
 
     fn committed(&mut self, _: &Space) {
@@ -232,8 +262,13 @@ impl Backend for Log {
         self.sound()?;
         // A count that nobody reads while the store is open; the same value again would not be written.
         let text = "update log set incarnation = incarnation + 1, probe = zeroblob($1)";
-        let written = sqlx::query(text).bind(stored(bytes as u64)).execute(&mut self.connection).await;
-        written.inspect_err(|error| self.broken.note(error)).map_err(sql::error)?;
+        let written = sqlx::query(text)
+            .bind(stored(bytes as u64))
+            .execute(&mut self.connection)
+            .await;
+        written
+            .inspect_err(|error| self.broken.note(error))
+            .map_err(sql::error)?;
         self.run("update log set probe = null").await
     }
 

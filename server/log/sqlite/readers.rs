@@ -94,14 +94,32 @@ impl Readers {
             };
             Ok(shared.lock_owned().await)
         };
-        let late =
-            |_| StoreError::Unavailable("the database file was not opened in time: its disk may stand still".into());
+        let late = |_| {
+            StoreError::Unavailable(
+                "the database file was not opened in time: its disk may stand still".into(),
+            )
+        };
         let opened = timeout(ACQUIRE, connection).await.map_err(late)??;
         let most = u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX);
-        let until = if space.is_some() { now().saturating_add(most) } else { u64::MAX };
+        let until = if space.is_some() {
+            now().saturating_add(most)
+        } else {
+            u64::MAX
+        };
         opened.until.store(until, Ordering::Relaxed);
-        let limit = if space.is_some() { self.limit.saturating_add(GRACE) } else { Duration::MAX };
-        Ok(Reader { opened, limit, readers: self, done: false, _place: place, _own: own })
+        let limit = if space.is_some() {
+            self.limit.saturating_add(GRACE)
+        } else {
+            Duration::MAX
+        };
+        Ok(Reader {
+            opened,
+            limit,
+            readers: self,
+            done: false,
+            _place: place,
+            _own: own,
+        })
     }
 
     /// A new connection; they are opened one after the other, so that who asks for a moment leaves one behind for the next.
@@ -120,9 +138,9 @@ impl Readers {
                 lock(&idle).push(Arc::new(tokio::sync::Mutex::new(opened)));
                 Ok(())
             });
-            opened
-                .await
-                .map_err(|error| StoreError::Unavailable(format!("a connection was not opened: {error}")))??;
+            opened.await.map_err(|error| {
+                StoreError::Unavailable(format!("a connection was not opened: {error}"))
+            })??;
         }
     }
 
@@ -152,7 +170,11 @@ async fn open(options: &SqliteConnectOptions) -> Result<Opened, StoreError> {
     let until = Arc::new(AtomicU64::new(u64::MAX));
     let limit = until.clone();
     let in_time = move || now() <= limit.load(Ordering::Relaxed);
-    connection.lock_handle().await.map_err(sql::error)?.set_progress_handler(STEPS, in_time);
+    connection
+        .lock_handle()
+        .await
+        .map_err(sql::error)?
+        .set_progress_handler(STEPS, in_time);
     Ok(Opened { connection, until })
 }
 
@@ -175,7 +197,9 @@ impl Reader<'_> {
 impl Drop for Reader<'_> {
     fn drop(&mut self) {
         if self.done {
-            self.readers.lock().push(OwnedMutexGuard::mutex(&self.opened).clone());
+            self.readers
+                .lock()
+                .push(OwnedMutexGuard::mutex(&self.opened).clone());
         } else {
             self.opened.until.store(0, Ordering::Relaxed);
         }
@@ -189,7 +213,9 @@ mod tests {
     /// Whoever asks for a connection that cannot be had is told so, some time after `ACQUIRE`.
     async fn is_told(readers: &Readers) {
         let taken = timeout(ACQUIRE * 2, readers.take(None)).await;
-        let Ok(Err(error)) = taken else { panic!("it waits, or has one: {}", taken.is_ok()) };
+        let Ok(Err(error)) = taken else {
+            panic!("it waits, or has one: {}", taken.is_ok())
+        };
         assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
     }
 
@@ -204,7 +230,10 @@ mod tests {
         readers.take(None).await.unwrap().done();
         readers.take(None).await.unwrap().done();
         let kept = readers.lock().pop();
-        assert!(kept.is_some() && readers.lock().is_empty(), "control: the one that is there is used again");
+        assert!(
+            kept.is_some() && readers.lock().is_empty(),
+            "control: the one that is there is used again"
+        );
         let opening = readers.opening.lock().await;
         is_told(&readers).await;
         drop(opening);

@@ -31,31 +31,57 @@ impl Source for Untold {
         // One look-up a space.
         let text = "select k.value, (select max(seq) from events where space = k.value) from json_each($1) k";
         let mut reader = self.readers.take(None).await?;
-        let heads: Result<Vec<(String, Option<i64>)>, _> =
-            sqlx::query_as(text).bind(json(&names)?).fetch_all(reader.connection()).await;
+        let heads: Result<Vec<(String, Option<i64>)>, _> = sqlx::query_as(text)
+            .bind(json(&names)?)
+            .fetch_all(reader.connection())
+            .await;
         reader.done();
-        let heads = heads.map_err(sql::error)?.into_iter().filter_map(|(space, head)| Some((space, head?)));
-        heads.map(|(space, head)| sql::space(space).map(|space| (space.clone(), head.min(self.end(&space))))).collect()
+        let heads = heads
+            .map_err(sql::error)?
+            .into_iter()
+            .filter_map(|(space, head)| Some((space, head?)));
+        heads
+            .map(|(space, head)| {
+                sql::space(space).map(|space| (space.clone(), head.min(self.end(&space))))
+            })
+            .collect()
     }
 
-    async fn threads_after(&self, space: &Space, seq: Seq) -> Result<Vec<(Seq, ThreadId)>, StoreError> {
-        let query = sqlx::query_as(sql::THREADS_AFTER).bind(space.as_str()).bind(seq).bind(sql::AFTER_PAGE);
+    async fn threads_after(
+        &self,
+        space: &Space,
+        seq: Seq,
+    ) -> Result<Vec<(Seq, ThreadId)>, StoreError> {
+        let query = sqlx::query_as(sql::THREADS_AFTER)
+            .bind(space.as_str())
+            .bind(seq)
+            .bind(sql::AFTER_PAGE);
         let mut reader = self.readers.take(None).await?;
         let rows = query.fetch_all(reader.connection()).await;
         reader.done();
         let threads = sql::threads(rows.map_err(sql::error)?);
         let end = self.end(space);
-        Ok(threads.into_iter().take_while(|(seq, _)| *seq <= end).collect())
+        Ok(threads
+            .into_iter()
+            .take_while(|(seq, _)| *seq <= end)
+            .collect())
     }
 
     async fn after(&self, space: &Space, seq: Seq) -> Result<Vec<Next>, StoreError> {
-        let query = sqlx::query_as(sql::AFTER).bind(space.as_str()).bind(seq).bind(sql::AFTER_PAGE);
+        let query = sqlx::query_as(sql::AFTER)
+            .bind(space.as_str())
+            .bind(seq)
+            .bind(sql::AFTER_PAGE);
         let mut reader = self.readers.take(None).await?;
         let rows: Result<Vec<sql::EventColumns>, _> = query.fetch_all(reader.connection()).await;
         reader.done();
         let rows = rows.map_err(sql::error)?;
         let end = self.end(space);
-        Ok(rows.into_iter().take_while(|row| row.0 <= end).map(sql::event_or_why).collect())
+        Ok(rows
+            .into_iter()
+            .take_while(|row| row.0 <= end)
+            .map(sql::event_or_why)
+            .collect())
     }
 }
 
@@ -72,7 +98,10 @@ mod tests {
     /// What is told of a space: where its log ends, and how many events and threads of events are read of it.
     async fn told(untold: &Untold, space: &Space) -> (Seq, usize, usize) {
         let heads = untold.heads(std::slice::from_ref(space)).await.unwrap();
-        let (events, threads) = (untold.after(space, 0).await.unwrap(), untold.threads_after(space, 0).await.unwrap());
+        let (events, threads) = (
+            untold.after(space, 0).await.unwrap(),
+            untold.threads_after(space, 0).await.unwrap(),
+        );
         (heads[0].1, events.len(), threads.len())
     }
 
@@ -81,19 +110,36 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("thinkd-untold-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         let url = format!("sqlite://{}/thinkd.db", folder.display());
-        let store = Sqlite::open(&url, &Options::default(), |_, _| ThreadChange::default()).await.unwrap();
-        let untold = Untold { readers: store.readers.clone(), cache: store.cache.clone() };
+        let store = Sqlite::open(&url, &Options::default(), |_, _| ThreadChange::default())
+            .await
+            .unwrap();
+        let untold = Untold {
+            readers: store.readers.clone(),
+            cache: store.cache.clone(),
+        };
         let (space, thread) = (Space::default(), ThreadId::parse("a").unwrap());
-        let draft = |at: u8| Draft::changed(&thread, "thread", "a", serde_json::json!({ "at": at }));
+        let draft =
+            |at: u8| Draft::changed(&thread, "thread", "a", serde_json::json!({ "at": at }));
         for at in 0..3 {
-            store.append(Append::free(&space, vec![draft(at)])).await.unwrap();
+            store
+                .append(Append::free(&space, vec![draft(at)]))
+                .await
+                .unwrap();
         }
-        assert_eq!(told(&untold, &space).await, (3, 3, 3), "control: no commit is under way");
+        assert_eq!(
+            told(&untold, &space).await,
+            (3, 3, 3),
+            "control: no commit is under way"
+        );
         // As between the commit of the last two and the moment in which the writer takes them over.
         untold.cache.begins([(&space, 2), (&space, 3)].into_iter());
         assert_eq!(told(&untold, &space).await, (1, 1, 1));
         untold.cache.forget();
-        assert_eq!(told(&untold, &space).await, (3, 3, 3), "nobody knows what came of it: then the file says");
+        assert_eq!(
+            told(&untold, &space).await,
+            (3, 3, 3),
+            "nobody knows what came of it: then the file says"
+        );
         store.shut().await;
         std::fs::remove_dir_all(folder).unwrap();
     }

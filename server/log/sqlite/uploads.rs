@@ -62,7 +62,9 @@ impl Upload {
     }
 
     fn is_awaited(&self) -> bool {
-        self.answer.as_ref().is_some_and(|answer| !answer.is_closed())
+        self.answer
+            .as_ref()
+            .is_some_and(|answer| !answer.is_closed())
     }
 
     /// How many of its bytes the next transaction writes.
@@ -94,7 +96,12 @@ impl State {
 
 impl Uploads {
     /// Puts a blob in line; what comes of it.
-    pub fn put(&self, space: &Space, sha256: String, blob: Blob) -> oneshot::Receiver<Result<(), StoreError>> {
+    pub fn put(
+        &self,
+        space: &Space,
+        sha256: String,
+        blob: Blob,
+    ) -> oneshot::Receiver<Result<(), StoreError>> {
         let (answer, answered) = oneshot::channel();
         let (id, answer) = (crate::words::id::fresh(), Some(answer));
         self.back(
@@ -136,7 +143,9 @@ impl Uploads {
         let (mut batch, mut bytes) = (Vec::<Upload>::new(), 0);
         while bytes < PART && batch.first().is_none_or(|first| !first.is_single()) {
             let fits = |upload: &Upload| batch.is_empty() || !upload.is_single();
-            let Some(mut upload) = state.pop(fits) else { break };
+            let Some(mut upload) = state.pop(fits) else {
+                break;
+            };
             if !upload.is_awaited() {
                 if upload.written == 0 {
                     continue;
@@ -190,7 +199,10 @@ impl Uploads {
 }
 
 /// Writes one, or a part of it, in a transaction that is open.
-pub(super) async fn write(connection: &mut SqliteConnection, upload: &mut Upload) -> Result<(), StoreError> {
+pub(super) async fn write(
+    connection: &mut SqliteConnection,
+    upload: &mut Upload,
+) -> Result<(), StoreError> {
     if upload.is_large() {
         return part(connection, upload).await.map_err(sql::error);
     }
@@ -199,13 +211,29 @@ pub(super) async fn write(connection: &mut SqliteConnection, upload: &mut Upload
 
 /// Writes the next part of a large blob; with the last one comes its row.
 async fn part(connection: &mut SqliteConnection, upload: &mut Upload) -> Result<(), sqlx::Error> {
-    let Upload { space, sha256, blob, id, written, .. } = &*upload;
+    let Upload {
+        space,
+        sha256,
+        blob,
+        id,
+        written,
+        ..
+    } = &*upload;
     if upload.failed {
-        return if is_whole(connection, upload).await? { Ok(()) } else { forget(connection, *id).await };
+        return if is_whole(connection, upload).await? {
+            Ok(())
+        } else {
+            forget(connection, *id).await
+        };
     }
     if *written == 0 {
         let text = "select exists (select 1 from blobs where space = $1 and sha256 = $2)";
-        if query_scalar(text).bind(space.as_str()).bind(sha256).fetch_one(&mut *connection).await? {
+        if query_scalar(text)
+            .bind(space.as_str())
+            .bind(sha256)
+            .fetch_one(&mut *connection)
+            .await?
+        {
             upload.written = blob.bytes.len();
             return Ok(());
         }
@@ -214,30 +242,55 @@ async fn part(connection: &mut SqliteConnection, upload: &mut Upload) -> Result<
     }
     let rest = upload.rest();
     // It may be there, written by a transaction of which nobody heard that it was made.
-    let insert = query("insert into blob_parts (upload, number, bytes) values ($1, $2, $3) on conflict do nothing");
-    insert.bind(id).bind(stored(*written as u64)).bind(rest).execute(&mut *connection).await?;
+    let insert = query(
+        "insert into blob_parts (upload, number, bytes) values ($1, $2, $3) on conflict do nothing",
+    );
+    insert
+        .bind(id)
+        .bind(stored(*written as u64))
+        .bind(rest)
+        .execute(&mut *connection)
+        .await?;
     if written + rest.len() < blob.bytes.len() {
         return Ok(());
     }
-    let text =
-        "insert into blobs (space, sha256, mime, bytes, upload) values ($1, $2, $3, x'', $4) on conflict do nothing";
-    let row = query(text).bind(space.as_str()).bind(sha256).bind(&blob.mime).bind(id).execute(&mut *connection).await?;
+    let text = "insert into blobs (space, sha256, mime, bytes, upload) values ($1, $2, $3, x'', $4) on conflict do nothing";
+    let row = query(text)
+        .bind(space.as_str())
+        .bind(sha256)
+        .bind(&blob.mime)
+        .bind(id)
+        .execute(&mut *connection)
+        .await?;
     if row.rows_affected() == 0 && !is_whole(connection, upload).await? {
         // Somebody else was faster with the same.
         return forget(connection, *id).await;
     }
-    query("delete from uploads where upload = $1").bind(id).execute(connection).await.map(|_| ())
+    query("delete from uploads where upload = $1")
+        .bind(id)
+        .execute(connection)
+        .await
+        .map(|_| ())
 }
 
 /// Whether its parts are what a blob is made of: a transaction of which nobody heard may have been made.
 async fn is_whole(connection: &mut SqliteConnection, upload: &Upload) -> Result<bool, sqlx::Error> {
-    let text = "select exists (select 1 from blobs where space = $1 and sha256 = $2 and upload = $3)";
-    query_scalar(text).bind(upload.space.as_str()).bind(&upload.sha256).bind(upload.id).fetch_one(connection).await
+    let text =
+        "select exists (select 1 from blobs where space = $1 and sha256 = $2 and upload = $3)";
+    query_scalar(text)
+        .bind(upload.space.as_str())
+        .bind(&upload.sha256)
+        .bind(upload.id)
+        .fetch_one(connection)
+        .await
 }
 
 /// Removes the parts of what did not become a blob.
 async fn forget(connection: &mut SqliteConnection, id: Uuid) -> Result<(), sqlx::Error> {
-    for text in ["delete from blob_parts where upload = $1", "delete from uploads where upload = $1"] {
+    for text in [
+        "delete from blob_parts where upload = $1",
+        "delete from uploads where upload = $1",
+    ] {
         query(text).bind(id).execute(&mut *connection).await?;
     }
     Ok(())
@@ -245,7 +298,9 @@ async fn forget(connection: &mut SqliteConnection, id: Uuid) -> Result<(), sqlx:
 
 /// Removes what a former life of this store did not finish.
 pub(super) async fn clear(connection: &mut SqliteConnection) -> Result<(), StoreError> {
-    let ids: Result<Vec<Uuid>, _> = query_scalar("select upload from uploads").fetch_all(&mut *connection).await;
+    let ids: Result<Vec<Uuid>, _> = query_scalar("select upload from uploads")
+        .fetch_all(&mut *connection)
+        .await;
     for id in ids.map_err(sql::error)? {
         forget(connection, id).await.map_err(sql::error)?;
     }
@@ -274,10 +329,18 @@ pub(super) async fn read(
     sha256: &str,
 ) -> Result<Option<Blob>, StoreError> {
     let text = "select mime, bytes, upload from blobs where space = $1 and sha256 = $2";
-    let row: Result<Option<Row>, _> =
-        query_as(text).bind(space.as_str()).bind(sha256).fetch_optional(&mut *connection).await;
-    let Some((mime, bytes, upload)) = row.map_err(sql::error)? else { return Ok(None) };
-    Ok(Some(Blob { mime, bytes: whole(connection, bytes, upload).await?.into() }))
+    let row: Result<Option<Row>, _> = query_as(text)
+        .bind(space.as_str())
+        .bind(sha256)
+        .fetch_optional(&mut *connection)
+        .await;
+    let Some((mime, bytes, upload)) = row.map_err(sql::error)? else {
+        return Ok(None);
+    };
+    Ok(Some(Blob {
+        mime,
+        bytes: whole(connection, bytes, upload).await?.into(),
+    }))
 }
 
 /// The next blob of all spaces after a key.
@@ -286,9 +349,16 @@ pub(in crate::log) async fn read_blob(
     after: &(String, String),
 ) -> Result<Option<(Space, String, Blob)>, StoreError> {
     let text = "select space, sha256 from blobs where (space, sha256) > ($1, $2) order by space, sha256 limit 1";
-    let key: Result<Option<(String, String)>, _> =
-        query_as(text).bind(&after.0).bind(&after.1).fetch_optional(&mut *connection).await;
-    let Some((space, sha256)) = key.map_err(sql::error)? else { return Ok(None) };
+    let key: Result<Option<(String, String)>, _> = query_as(text)
+        .bind(&after.0)
+        .bind(&after.1)
+        .fetch_optional(&mut *connection)
+        .await;
+    let Some((space, sha256)) = key.map_err(sql::error)? else {
+        return Ok(None);
+    };
     let space = sql::space(space)?;
-    Ok(read(connection, &space, &sha256).await?.map(|blob| (space, sha256, blob)))
+    Ok(read(connection, &space, &sha256)
+        .await?
+        .map(|blob| (space, sha256, blob)))
 }

@@ -27,18 +27,27 @@ impl VectorIndex for Sqlite {}
 
 #[async_trait]
 impl VectorStore for Sqlite {
-    async fn vectors(&self, of: &Maker, hashes: &[Hash]) -> Result<Vec<(Hash, Vec<u8>)>, StoreError> {
+    async fn vectors(
+        &self,
+        of: &Maker,
+        hashes: &[Hash],
+    ) -> Result<Vec<(Hash, Vec<u8>)>, StoreError> {
         let hex = |hash: &Hash| hash.iter().map(|byte| format!("{byte:02x}")).collect();
         let keys: Vec<String> = hashes.iter().map(hex).collect();
         let text = "select v.sha256, v.bytes from json_each($1) k cross join vectors v \
              where v.model = $2 and v.dimensions = $3 and v.sha256 = unhex(k.value)";
-        let query = sqlx::query_as(text).bind(json(&keys)?).bind(&of.model).bind(of.dimensions);
+        let query = sqlx::query_as(text)
+            .bind(json(&keys)?)
+            .bind(&of.model)
+            .bind(of.dimensions);
         let rows: Vec<(Vec<u8>, Vec<u8>)> = sql::read!(self, None, query, fetch_all)?;
         sql::hashed_rows(rows)
     }
 
     async fn other_dimensions(&self, of: &Maker) -> Result<Option<u32>, StoreError> {
-        let query = sqlx::query_scalar(sql::OTHER_DIMENSIONS).bind(&of.model).bind(i64::from(of.dimensions));
+        let query = sqlx::query_scalar(sql::OTHER_DIMENSIONS)
+            .bind(&of.model)
+            .bind(i64::from(of.dimensions));
         sql::dimensions(sql::read!(self, None, query, fetch_optional)?)
     }
 
@@ -56,17 +65,26 @@ impl VectorStore for Sqlite {
             VectorChange::Put(maker, vectors) => put(connection, &maker, &vectors).await,
             VectorChange::KeepOnly(maker) => keep_only(connection, &maker).await,
         };
-        changed.inspect_err(|error| self.broken.note(error)).map_err(sql::error)
+        changed
+            .inspect_err(|error| self.broken.note(error))
+            .map_err(sql::error)
     }
 }
 
-async fn put(connection: &mut SqliteConnection, maker: &Maker, vectors: &[(Hash, Vec<u8>)]) -> Result<(), sqlx::Error> {
+async fn put(
+    connection: &mut SqliteConnection,
+    maker: &Maker,
+    vectors: &[(Hash, Vec<u8>)],
+) -> Result<(), sqlx::Error> {
     let mut transaction = connection.begin_with("begin immediate").await?;
     for (hash, bytes) in vectors {
-        let text =
-            "insert into vectors (model, dimensions, sha256, bytes) values ($1, $2, $3, $4) on conflict do nothing";
+        let text = "insert into vectors (model, dimensions, sha256, bytes) values ($1, $2, $3, $4) on conflict do nothing";
         let insert = sqlx::query(text).bind(&maker.model).bind(maker.dimensions);
-        insert.bind(hash.as_slice()).bind(bytes).execute(&mut *transaction).await?;
+        insert
+            .bind(hash.as_slice())
+            .bind(bytes)
+            .execute(&mut *transaction)
+            .await?;
     }
     transaction.commit().await
 }
@@ -76,7 +94,10 @@ async fn keep_only(connection: &mut SqliteConnection, maker: &Maker) -> Result<(
     let text = "delete from vectors where (model, dimensions, sha256) in (select model, dimensions, sha256 from vectors \
          where model <> $1 or dimensions <> $2 limit $3)";
     loop {
-        let delete = sqlx::query(text).bind(&maker.model).bind(maker.dimensions).bind(PAGE as i64);
+        let delete = sqlx::query(text)
+            .bind(&maker.model)
+            .bind(maker.dimensions)
+            .bind(PAGE as i64);
         if delete.execute(&mut *connection).await?.rows_affected() == 0 {
             return Ok(());
         }

@@ -20,7 +20,16 @@ impl ModelClient {
             return Ok(key.1);
         }
         let bytes = bytes::Bytes::copy_from_slice(text.as_str().as_bytes());
-        let hash = self.store.put_blob(space, Blob { mime: "text/plain; charset=utf-8".into(), bytes }).await?;
+        let hash = self
+            .store
+            .put_blob(
+                space,
+                Blob {
+                    mime: "text/plain; charset=utf-8".into(),
+                    bytes,
+                },
+            )
+            .await?;
         let mut known = self.lock_known();
         if known.len() >= KNOWN_MAX {
             known.clear();

@@ -7,7 +7,9 @@ use crate::event::envelope::Event;
 use crate::log::error::StoreError;
 use crate::log::query::{Order, Query, Show};
 use crate::log::thread_row::ThreadRow;
-use crate::thread::history::{self, Block, Entry, Lengths, Omitted, Slice, Summary, VIEW_MAX, Window};
+use crate::thread::history::{
+    self, Block, Entry, Lengths, Omitted, Slice, Summary, VIEW_MAX, Window,
+};
 use crate::thread::settings::Settings;
 use crate::words::id::{Seq, Space};
 use crate::words::time;
@@ -73,11 +75,25 @@ impl PromptView {
     /// A view without an event: what is asked says all that there is to see.
     pub fn of_nothing(row: ThreadRow) -> Self {
         Self {
-            scope: Scope { show: Show::Visible, until: None, about: None },
+            scope: Scope {
+                show: Show::Visible,
+                until: None,
+                about: None,
+            },
             bytes: 0,
-            lengths: Lengths { event_chars: 0, entry_bytes: 0 },
+            lengths: Lengths {
+                event_chars: 0,
+                entry_bytes: 0,
+            },
             row,
-            window: Window { show: Show::Visible, up_to: 0, take: 0, omitted: 0, since: None, cleared: 0 },
+            window: Window {
+                show: Show::Visible,
+                up_to: 0,
+                take: 0,
+                omitted: 0,
+                since: None,
+                cleared: 0,
+            },
             entries: Vec::new(),
             left_out: Vec::new(),
             gap: None,
@@ -105,7 +121,10 @@ impl Found {
     /// Puts entries before the others.
     fn put_before(&mut self, mut entries: Vec<Arc<Entry>>, scope: Scope) {
         self.count += entries.len() as u64;
-        let hidden = entries.iter().filter(|entry| scope.hides(entry)).map(|entry| entry.seq);
+        let hidden = entries
+            .iter()
+            .filter(|entry| scope.hides(entry))
+            .map(|entry| entry.seq);
         self.hidden.splice(0..0, hidden.collect::<Vec<_>>());
         entries.retain(|entry| !scope.hides(entry));
         self.entries.splice(0..0, entries);
@@ -119,18 +138,35 @@ impl ModelClient {
     }
 
     /// The same with half as much.
-    pub async fn smaller_view(&self, place: &TurnPlace, view: &PromptView) -> Result<PromptView, StoreError> {
+    pub async fn smaller_view(
+        &self,
+        place: &TurnPlace,
+        view: &PromptView,
+    ) -> Result<PromptView, StoreError> {
         self.look_at(place, view.scope, view.bytes / 2).await
     }
 
-    async fn look_at(&self, place: &TurnPlace, scope: Scope, bytes: usize) -> Result<PromptView, StoreError> {
-        let row = self.store.thread_lately(&place.space, &place.thread).await?;
-        let row = row.ok_or_else(|| StoreError::Broken(format!("the thread {} has no row", place.thread)))?;
+    async fn look_at(
+        &self,
+        place: &TurnPlace,
+        scope: Scope,
+        bytes: usize,
+    ) -> Result<PromptView, StoreError> {
+        let row = self
+            .store
+            .thread_lately(&place.space, &place.thread)
+            .await?;
+        let row = row
+            .ok_or_else(|| StoreError::Broken(format!("the thread {} has no row", place.thread)))?;
         let whole = Settings::of(&row.settings).is_process();
         let mut window = Window::over(&row, whole, scope.show, &self.options, time::now());
         let mut lengths = Lengths::of(bytes, self.options.event_chars);
-        let Found { count, mut entries, mut hidden, is_parted } =
-            self.find(place, &window, scope, lengths, bytes).await?;
+        let Found {
+            count,
+            mut entries,
+            mut hidden,
+            is_parted,
+        } = self.find(place, &window, scope, lengths, bytes).await?;
         let all = window.omitted + window.take;
         let (first, last) = scope.about.unwrap_or((Seq::MAX, Seq::MAX));
         let about = entries.partition_point(|entry| entry.seq < first);
@@ -151,21 +187,47 @@ impl ModelClient {
         } else {
             let sizes: Vec<usize> = entries.iter().map(|entry| entry.written()).collect();
             let position = all.saturating_sub(count);
-            let begin = history::begin(&sizes, position, self.options.block_of(scope.show), bytes, about);
+            let begin = history::begin(
+                &sizes,
+                position,
+                self.options.block_of(scope.show),
+                bytes,
+                about,
+            );
             entries.drain(..begin);
         }
         window.omitted = all.saturating_sub((entries.len() + hidden.len()) as u64);
         window.take = entries.len() as u64;
         // Of what is not for the call only what lies between its entries need be known.
-        let (begin, end) = (entries.first().map_or(0, |it| it.seq), entries.last().map_or(0, |it| it.seq));
-        let lies_between =
-            |seq: &Seq| (begin..end).contains(seq) && gap.is_none_or(|(from, to)| *seq < from || *seq > to);
+        let (begin, end) = (
+            entries.first().map_or(0, |it| it.seq),
+            entries.last().map_or(0, |it| it.seq),
+        );
+        let lies_between = |seq: &Seq| {
+            (begin..end).contains(seq) && gap.is_none_or(|(from, to)| *seq < from || *seq > to)
+        };
         hidden.retain(lies_between);
-        let omitted = Omitted { count: window.omitted, gap: gap.map(|(_, end)| end) };
-        let summaries = self.summaries(place, &row, scope.show, (entries.first(), bytes)).await?;
-        let mut blocks = history::summed(&summaries, &entries, omitted, self.options.media, &self.prompts);
+        let omitted = Omitted {
+            count: window.omitted,
+            gap: gap.map(|(_, end)| end),
+        };
+        let summaries = self
+            .summaries(place, &row, scope.show, (entries.first(), bytes))
+            .await?;
+        let mut blocks = history::summed(
+            &summaries,
+            &entries,
+            omitted,
+            self.options.media,
+            &self.prompts,
+        );
         let most = bytes / CORRECTIONS_PART;
-        let corrections = history::corrections(&row.state.corrections, (&summaries, &entries), most, &self.prompts);
+        let corrections = history::corrections(
+            &row.state.corrections,
+            (&summaries, &entries),
+            most,
+            &self.prompts,
+        );
         blocks.push(Block::Text(corrections.clone()));
         let (left_out, slice) = (hidden, Slice::default());
         Ok(PromptView {
@@ -193,7 +255,12 @@ impl ModelClient {
         lengths: Lengths,
         bytes: usize,
     ) -> Result<Found, StoreError> {
-        let mut found = Found { count: 0, entries: Vec::new(), hidden: Vec::new(), is_parted: false };
+        let mut found = Found {
+            count: 0,
+            entries: Vec::new(),
+            hidden: Vec::new(),
+            is_parted: false,
+        };
         let newest = self.entries(place, window, lengths, bytes).await?;
         let mut oldest = newest.first().map_or(window.up_to + 1, |entry| entry.seq);
         found.put_before(newest, scope);
@@ -213,7 +280,9 @@ impl ModelClient {
             if last + 1 < oldest {
                 let room = bytes.saturating_sub(size(&found.entries));
                 let query = query(Some(last), oldest, found.count, VIEW_MAX);
-                let between = self.read_back(&place.space, &query, lengths, room, is_shown).await?;
+                let between = self
+                    .read_back(&place.space, &query, lengths, room, is_shown)
+                    .await?;
                 let is_read = between.len() < VIEW_MAX as usize;
                 found.put_before(between, scope);
                 found.is_parted = !is_read || size(&found.entries) > bytes;
@@ -226,7 +295,9 @@ impl ModelClient {
         let room = bytes.saturating_sub(size(&found.entries));
         if !found.hidden.is_empty() && !found.is_parted && room > 0 {
             let query = query(None, oldest, found.count, VIEW_MAX);
-            let before = self.read_back(&place.space, &query, lengths, room, is_shown).await?;
+            let before = self
+                .read_back(&place.space, &query, lengths, room, is_shown)
+                .await?;
             found.put_before(before, scope);
         }
         Ok(found)
@@ -240,22 +311,38 @@ impl ModelClient {
         lengths: Lengths,
         bytes: usize,
     ) -> Result<Vec<Arc<Entry>>, StoreError> {
-        let Some(query) = window.query(&place.thread) else { return Ok(Vec::new()) };
+        let Some(query) = window.query(&place.thread) else {
+            return Ok(Vec::new());
+        };
         if window.since.is_some() {
-            return self.read_back(&place.space, &query, lengths, bytes, |_| true).await;
+            return self
+                .read_back(&place.space, &query, lengths, bytes, |_| true)
+                .await;
         }
         let is_usual = bytes == self.options.bytes;
         let key = (place.space.clone(), place.thread.clone(), window.show);
         let take = usize::try_from(window.take).unwrap_or(usize::MAX);
         let mut entries = match self.recent.before(&key, window.up_to).filter(|_| is_usual) {
             Some((up_to, mut entries)) => {
-                entries.extend(self.read(&place.space, &Query { after: Some(up_to), ..query.clone() }, lengths).await?);
+                entries.extend(
+                    self.read(
+                        &place.space,
+                        &Query {
+                            after: Some(up_to),
+                            ..query.clone()
+                        },
+                        lengths,
+                    )
+                    .await?,
+                );
                 entries
             }
             None => Vec::new(),
         };
         if entries.len() < take && size(&entries) <= bytes {
-            entries = self.read_back(&place.space, &query, lengths, bytes, |_| true).await?;
+            entries = self
+                .read_back(&place.space, &query, lengths, bytes, |_| true)
+                .await?;
         }
         entries.drain(..entries.len().saturating_sub(take));
         // One more than fits is kept: it tells that what is before it does not.
@@ -288,9 +375,17 @@ impl ModelClient {
         while left > 0 && sum <= bytes {
             query.limit = left.min(PAGE);
             let page = self.read(space, &query, lengths).await?;
-            left = if page.len() < query.limit as usize { 0 } else { left - query.limit };
+            left = if page.len() < query.limit as usize {
+                0
+            } else {
+                left - query.limit
+            };
             query.before = page.first().map(|entry| entry.seq);
-            sum += page.iter().filter(|entry| counts(entry)).map(|entry| entry.written()).sum::<usize>();
+            sum += page
+                .iter()
+                .filter(|entry| counts(entry))
+                .map(|entry| entry.written())
+                .sum::<usize>();
             entries.splice(0..0, page);
         }
         Ok(entries)
@@ -305,11 +400,15 @@ impl ModelClient {
         gap: Option<(Seq, Seq)>,
         lengths: Lengths,
     ) -> Result<Vec<Arc<Entry>>, StoreError> {
-        let parted = gap.map_or(entries.len(), |(begin, _)| entries.partition_point(|entry| entry.seq <= begin));
+        let parted = gap.map_or(entries.len(), |(begin, _)| {
+            entries.partition_point(|entry| entry.seq <= begin)
+        });
         let (before, after) = entries.split_at(parted);
         let mut shorter = Vec::with_capacity(entries.len());
         for part in [before, after] {
-            let (Some(first), Some(last)) = (part.first(), part.last()) else { continue };
+            let (Some(first), Some(last)) = (part.first(), part.last()) else {
+                continue;
+            };
             let query = Query {
                 thread: Some(place.thread.clone()),
                 show: window.show,
@@ -321,12 +420,21 @@ impl ModelClient {
             };
             shorter.extend(self.read(&place.space, &query, lengths).await?);
         }
-        shorter.retain(|entry| entries.binary_search_by_key(&entry.seq, |it| it.seq).is_ok());
+        shorter.retain(|entry| {
+            entries
+                .binary_search_by_key(&entry.seq, |it| it.seq)
+                .is_ok()
+        });
         Ok(shorter)
     }
 
     /// Events as written, oldest first, of a query for the newest.
-    async fn read(&self, space: &Space, query: &Query, lengths: Lengths) -> Result<Vec<Arc<Entry>>, StoreError> {
+    async fn read(
+        &self,
+        space: &Space,
+        query: &Query,
+        lengths: Lengths,
+    ) -> Result<Vec<Arc<Entry>>, StoreError> {
         let events = self.store.events(space, query).await?;
         let entry = |event: &Event| Arc::new(Entry::of(event, lengths, &self.prompts));
         Ok(events.iter().rev().map(entry).collect())

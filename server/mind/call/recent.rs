@@ -47,7 +47,10 @@ impl Recent {
         let mut views = self.lock();
         views.uses += 1;
         let used = views.uses;
-        let view = views.by_key.get_mut(key).filter(|view| view.up_to <= up_to)?;
+        let view = views
+            .by_key
+            .get_mut(key)
+            .filter(|view| view.up_to <= up_to)?;
         view.used = used;
         Some((view.up_to, view.entries.clone()))
     }
@@ -55,13 +58,26 @@ impl Recent {
     /// Keeps a view, unless a later one is there.
     pub fn keep(&self, key: Key, up_to: Seq, entries: Vec<Arc<Entry>>) {
         let mut views = self.lock();
-        if views.by_key.get(&key).is_some_and(|view| view.up_to > up_to) {
+        if views
+            .by_key
+            .get(&key)
+            .is_some_and(|view| view.up_to > up_to)
+        {
             return;
         }
-        let bytes =
-            entries.iter().map(|entry| entry.bytes() + SHARED).sum::<usize>() + size_of::<(Key, View)>() + NAMES;
+        let bytes = entries
+            .iter()
+            .map(|entry| entry.bytes() + SHARED)
+            .sum::<usize>()
+            + size_of::<(Key, View)>()
+            + NAMES;
         views.uses += 1;
-        let view = View { up_to, entries, bytes, used: views.uses };
+        let view = View {
+            up_to,
+            entries,
+            bytes,
+            used: views.uses,
+        };
         views.bytes += bytes;
         if let Some(replaced) = views.by_key.insert(key, view) {
             views.bytes -= replaced.bytes;

@@ -30,10 +30,29 @@ pub struct Ready {
 impl Ready {
     /// Says that the call is under way, until what comes back is dropped.
     pub(super) fn working(&self, store: &Arc<dyn Store>, limit_ms: u64) -> Working {
-        let purpose = self.record.get("purpose").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let round = self.record.get("round").and_then(Value::as_u64).unwrap_or_default();
-        let TurnPlace { space, thread, turn, .. } = &self.place;
-        Working::begin(store, (space, thread, *turn), Some((self.who.to_string(), purpose, round)), Some(limit_ms))
+        let purpose = self
+            .record
+            .get("purpose")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        let round = self
+            .record
+            .get("round")
+            .and_then(Value::as_u64)
+            .unwrap_or_default();
+        let TurnPlace {
+            space,
+            thread,
+            turn,
+            ..
+        } = &self.place;
+        Working::begin(
+            store,
+            (space, thread, *turn),
+            Some((self.who.to_string(), purpose, round)),
+            Some(limit_ms),
+        )
     }
 
     /// The record of the call, after what is told of one in its place that was refused.
@@ -44,19 +63,34 @@ impl Ready {
     }
 
     /// What is told of a call that was refused for its length: its record, and that it is made again with half.
-    pub(super) fn refused(&self, place: &TurnPlace, view: &PromptView, ended: &Ended, failure: &Failure) -> Vec<Draft> {
+    pub(super) fn refused(
+        &self,
+        place: &TurnPlace,
+        view: &PromptView,
+        ended: &Ended,
+        failure: &Failure,
+    ) -> Vec<Draft> {
         let half = view.bytes / 2;
         let text = format!(
             "{} was asked about {} bytes of the log, more than its model takes, and is asked again about at most {half}; set \
              history.bytes to what the model takes. {}",
             self.who,
-            view.entries.iter().map(|entry| entry.written()).sum::<usize>(),
+            view.entries
+                .iter()
+                .map(|entry| entry.written())
+                .sum::<usize>(),
             failure.text
         );
-        let detail = json!({ "module": self.who.to_string(), "bytes": half, "key": "history.bytes" });
-        let failure = Failure::new(FailureKind::Model, text).retryable().with(detail);
+        let detail =
+            json!({ "module": self.who.to_string(), "bytes": half, "key": "history.bytes" });
+        let failure = Failure::new(FailureKind::Model, text)
+            .retryable()
+            .with(detail);
         let record = self.record(place, ended, json!({ "last": false }));
-        vec![record, Draft::failure(&place.thread, Some(place.turn), &Who::Core, &failure)]
+        vec![
+            record,
+            Draft::failure(&place.thread, Some(place.turn), &Who::Core, &failure),
+        ]
     }
 
     /// The event that records the call: what it saw, what it cost, and `more` of what became of it.
@@ -65,7 +99,10 @@ impl Ready {
         let ms = |took: Duration| u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         record.insert("duration_ms".into(), ms(self.begin.elapsed()).into());
         if let Some(at) = self.first_piece.get() {
-            record.insert("first_piece_ms".into(), ms(at.duration_since(self.begin)).into());
+            record.insert(
+                "first_piece_ms".into(),
+                ms(at.duration_since(self.begin)).into(),
+            );
         }
         match ended {
             Ended::Answered(answer) => {
@@ -82,7 +119,11 @@ impl Ready {
             }
             Ended::Failed(failure) => {
                 // What a budget refuses was not asked.
-                let outcome = if failure.kind == FailureKind::Budget { "refused" } else { "failed" };
+                let outcome = if failure.kind == FailureKind::Budget {
+                    "refused"
+                } else {
+                    "failed"
+                };
                 record.insert("outcome".into(), outcome.into());
                 record.insert("failure".into(), failure.text.as_str().into());
             }

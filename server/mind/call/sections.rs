@@ -35,17 +35,45 @@ pub(super) fn sections(
     entries: &[Arc<Entry>],
     around: &Around<'_>,
 ) -> Vec<Section> {
-    let text = |kind, bytes| Section { kind, seq: None, bytes };
-    let event = |kind| move |entry: &Arc<Entry>| Section { kind, seq: Some(entry.seq), bytes: entry.written() };
-    let values: Vec<_> = question.values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let mut all =
-        vec![text("tools", question.tools.text.as_str().len()), text("system", question.system.as_str().len())];
-    all.extend(summaries.iter().map(|summary| text("summary", summary.written())));
+    let text = |kind, bytes| Section {
+        kind,
+        seq: None,
+        bytes,
+    };
+    let event = |kind| {
+        move |entry: &Arc<Entry>| Section {
+            kind,
+            seq: Some(entry.seq),
+            bytes: entry.written(),
+        }
+    };
+    let values: Vec<_> = question
+        .values
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    let mut all = vec![
+        text("tools", question.tools.text.as_str().len()),
+        text("system", question.system.as_str().len()),
+    ];
+    all.extend(
+        summaries
+            .iter()
+            .map(|summary| text("summary", summary.written())),
+    );
     let is_shown = history::shown(entries);
-    all.extend(entries.iter().filter(|entry| is_shown(entry)).map(event("event")));
+    all.extend(
+        entries
+            .iter()
+            .filter(|entry| is_shown(entry))
+            .map(event("event")),
+    );
     all.push(text("corrections", around.corrections.len()));
     all.push(text("task", question.tail.fill(&values).len()));
-    all.push(text("prompt", question.prompt.as_ref().map_or(0, String::len)));
+    all.push(text(
+        "prompt",
+        question.prompt.as_ref().map_or(0, String::len),
+    ));
     all.extend(around.own.iter().map(event("own")));
     all.push(text("self", around.now.len()));
     all.retain(|section| section.bytes > 0);
@@ -56,7 +84,11 @@ pub(super) fn sections(
 pub(super) fn shown(sections: &[Section], input_tokens: Option<u64>) -> Value {
     let all: usize = sections.iter().map(|section| section.bytes).sum();
     let (all, counted) = (all.max(1) as u64, input_tokens);
-    let tokens = |bytes: usize| counted.map_or(bytes as u64 / 4, |tokens| tokens.saturating_mul(bytes as u64) / all);
+    let tokens = |bytes: usize| {
+        counted.map_or(bytes as u64 / 4, |tokens| {
+            tokens.saturating_mul(bytes as u64) / all
+        })
+    };
     let one = |section: &Section| {
         let Section { kind, seq, bytes } = section;
         json!({ "kind": kind, "seq": seq, "bytes": bytes, "tokens_estimated": tokens(*bytes) })

@@ -40,8 +40,14 @@ pub(super) struct SelfBlock {
 
 impl ModelClient {
     /// Who a thread is: of one that is not there, who it would be.
-    pub async fn identity(&self, space: &Space, row: Option<&ThreadRow>) -> Result<Identity, StoreError> {
-        let settings = row.map(|row| Settings::of(&row.settings)).unwrap_or_default();
+    pub async fn identity(
+        &self,
+        space: &Space,
+        row: Option<&ThreadRow>,
+    ) -> Result<Identity, StoreError> {
+        let settings = row
+            .map(|row| Settings::of(&row.settings))
+            .unwrap_or_default();
         let mission = match settings.wanted {
             // The threads of a mission have their own.
             Some(wanted) => Some(wanted.mission),
@@ -51,10 +57,25 @@ impl ModelClient {
             },
         };
         let said = |text: &String| !text.trim().is_empty();
-        let words: Vec<&str> =
-            self.prompts.mood_words.source().as_str().lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let mood = row.and_then(|row| row.state.mood).unwrap_or_default().word(&words).to_owned();
-        Ok(Identity { mission: mission.filter(said), task: settings.title.filter(said), mood })
+        let words: Vec<&str> = self
+            .prompts
+            .mood_words
+            .source()
+            .as_str()
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .collect();
+        let mood = row
+            .and_then(|row| row.state.mood)
+            .unwrap_or_default()
+            .word(&words)
+            .to_owned();
+        Ok(Identity {
+            mission: mission.filter(said),
+            task: settings.title.filter(said),
+            mood,
+        })
     }
 
     /// What the asker of a question is told of itself; none: it is nobody. Who tries statements, sums up, works in a pipeline or judges an answer is an
@@ -76,30 +97,55 @@ impl ModelClient {
         let identity = self.identity(&place.space, Some(&view.row)).await?;
         let who = who(&identity, &self.prompts);
         let system = Text::new(format!("{}\n\n{who}", question.system.as_str()));
-        Ok(Some(SelfBlock { system, now: now(&identity, &self.prompts) }))
+        Ok(Some(SelfBlock {
+            system,
+            now: now(&identity, &self.prompts),
+        }))
     }
 }
 
 fn who(identity: &Identity, prompts: &Prompts) -> String {
     let mission = identity.mission.as_ref().map(|mission| one_line(mission));
-    let mission = mission.map(|mission| prompts.self_mission.fill(&[("mission", &*mission)])).unwrap_or_default();
-    let who = prompts.self_who.fill(&[("mission", &mission)]).trim_end().to_owned();
+    let mission = mission
+        .map(|mission| prompts.self_mission.fill(&[("mission", &*mission)]))
+        .unwrap_or_default();
+    let who = prompts
+        .self_who
+        .fill(&[("mission", &mission)])
+        .trim_end()
+        .to_owned();
     // The same in every call: it does not end what prompt caches serve.
-    prompts.theory_of_mind.as_ref().map_or_else(|| who.clone(), |minds| format!("{who}\n\n{minds}"))
+    prompts
+        .theory_of_mind
+        .as_ref()
+        .map_or_else(|| who.clone(), |minds| format!("{who}\n\n{minds}"))
 }
 
 /// The task, cut to the room that is left for it, and the mood.
 fn now(identity: &Identity, prompts: &Prompts) -> String {
     let with = |task: &str| {
-        let task = if task.is_empty() { String::new() } else { prompts.self_task.fill(&[("task", task)]) };
-        format!("\n\n{}", prompts.self_now.fill(&[("mood", &identity.mood), ("task", &task)]))
+        let task = if task.is_empty() {
+            String::new()
+        } else {
+            prompts.self_task.fill(&[("task", task)])
+        };
+        format!(
+            "\n\n{}",
+            prompts
+                .self_now
+                .fill(&[("mood", &identity.mood), ("task", &task)])
+        )
     };
     let task = one_line(identity.task.as_deref().unwrap_or_default()).into_owned();
     let mut whole = with(&task);
     if whole.len() > NOW_BYTES {
         let over = whole.len() - NOW_BYTES + "…".len();
         let end = task.floor_char_boundary(task.len().saturating_sub(over));
-        whole = if end == 0 { with("") } else { with(&format!("{}…", &task[..end])) };
+        whole = if end == 0 {
+            with("")
+        } else {
+            with(&format!("{}…", &task[..end]))
+        };
     }
     whole.truncate(whole.floor_char_boundary(NOW_BYTES));
     whole

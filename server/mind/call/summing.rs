@@ -32,7 +32,10 @@ const CHARS_PART: usize = 8;
 /// How many events are read at a time for a piece.
 const PAGE: u32 = 50;
 /// Nothing is shortened: no event is so long.
-const WHOLE: Lengths = Lengths { event_chars: 1 << 30, entry_bytes: 1 << 30 };
+const WHOLE: Lengths = Lengths {
+    event_chars: 1 << 30,
+    entry_bytes: 1 << 30,
+};
 /// Summaries that are kept as views show them; with more they are read again.
 const KEPT_MAX: usize = 1024;
 
@@ -78,13 +81,20 @@ impl ModelClient {
         (first, bytes): (Option<&Arc<Entry>>, usize),
     ) -> Result<Vec<Arc<Summary>>, StoreError> {
         // Submodules stay independent: what they said is in the summaries, so these are no part of what they see.
-        if !self.options.summaries || show != Show::Visible || Settings::of(&row.settings).is_process() {
+        if !self.options.summaries
+            || show != Show::Visible
+            || Settings::of(&row.settings).is_process()
+        {
             return Ok(Vec::new());
         }
         let is_before = |held: &&Held| first.is_none_or(|first| held.covers.to < first.seq);
         let held: Vec<&Held> = row.state.summaries.iter().filter(is_before).collect();
         let seqs: Vec<Seq> = held.iter().map(|held| held.seq).collect();
-        Ok(history::fitting(self.written_summaries(&place.space, &place.thread, &seqs).await?, bytes / PART))
+        Ok(history::fitting(
+            self.written_summaries(&place.space, &place.thread, &seqs)
+                .await?,
+            bytes / PART,
+        ))
     }
 
     /// Summaries as views show them, without those that this build cannot read.
@@ -94,7 +104,11 @@ impl ModelClient {
         thread: &ThreadId,
         seqs: &[Seq],
     ) -> Result<Vec<Arc<Summary>>, StoreError> {
-        let written = try_join_all(seqs.iter().map(|seq| self.written_summary(space, thread, *seq))).await?;
+        let written = try_join_all(
+            seqs.iter()
+                .map(|seq| self.written_summary(space, thread, *seq)),
+        )
+        .await?;
         Ok(written.into_iter().flatten().collect())
     }
 
@@ -109,9 +123,17 @@ impl ModelClient {
             return Ok(Some(kept.clone()));
         }
         let (thread, after, before) = (Some(thread.clone()), Some(seq - 1), Some(seq + 1));
-        let query = Query { thread, after, before, limit: 1, ..Query::default() };
+        let query = Query {
+            thread,
+            after,
+            before,
+            limit: 1,
+            ..Query::default()
+        };
         let event = self.store.events(space, &query).await?.into_iter().next();
-        let Some(written) = event.and_then(|event| Summary::of(&event)).map(Arc::new) else { return Ok(None) };
+        let Some(written) = event.and_then(|event| Summary::of(&event)).map(Arc::new) else {
+            return Ok(None);
+        };
         let mut kept = self.summed.lock();
         if kept.len() >= KEPT_MAX {
             kept.clear();
@@ -122,17 +144,28 @@ impl ModelClient {
 
     /// How far back the first summary goes: with less than a block there would be none.
     fn back(&self) -> u64 {
-        self.options.summaries_back.max(self.options.block).max(EVENTS_MIN)
+        self.options
+            .summaries_back
+            .max(self.options.block)
+            .max(EVENTS_MIN)
     }
 
     /// What is to be summed up of a conversation by now: what has left the view of its decision, and the block that leaves next, so that its
     /// summary is there when it does. `None`: nothing, or too little.
-    pub async fn to_sum_up(&self, place: &TurnPlace, row: &ThreadRow) -> Result<Option<ToSumUp>, StoreError> {
-        if !self.options.summaries || Settings::of(&row.settings).is_process() || row.status.is_final() {
+    pub async fn to_sum_up(
+        &self,
+        place: &TurnPlace,
+        row: &ThreadRow,
+    ) -> Result<Option<ToSumUp>, StoreError> {
+        if !self.options.summaries
+            || Settings::of(&row.settings).is_process()
+            || row.status.is_final()
+        {
             return Ok(None);
         }
         let target = self.leaves(place).await?;
-        let Some(from) = summary::goes_on(&row.state.summaries, cleared(row), target, self.back()) else {
+        let Some(from) = summary::goes_on(&row.state.summaries, cleared(row), target, self.back())
+        else {
             return Ok(None);
         };
         let due = ToSumUp { from, target };
@@ -147,17 +180,29 @@ impl ModelClient {
 
     /// How many of the first visible events of a thread are not in the view of its decision, or leave it next.
     async fn leaves(&self, place: &TurnPlace) -> Result<u64, StoreError> {
-        let scope = Scope { show: Show::Visible, until: None, about: None };
+        let scope = Scope {
+            show: Show::Visible,
+            until: None,
+            about: None,
+        };
         let view = self.view(place, scope).await?;
-        let size = view.entries.iter().map(|entry| entry.written()).sum::<usize>();
-        let by_count = Window::over(&view.row, false, Show::Visible, &self.options, time::now()).omitted;
+        let size = view
+            .entries
+            .iter()
+            .map(|entry| entry.written())
+            .sum::<usize>();
+        let by_count =
+            Window::over(&view.row, false, Show::Visible, &self.options, time::now()).omitted;
         // Where bytes or times decide, nobody knows where the view begins next.
         let block = self.options.block;
         let is_known = view.window.omitted == by_count && self.options.window_s.is_none();
         if !is_known || size > self.options.bytes / 2 || block < EVENTS_MIN {
             return Ok(view.window.omitted);
         }
-        Ok(view.window.omitted.max((view.row.visible / block * block).min(by_count + block)))
+        Ok(view
+            .window
+            .omitted
+            .max((view.row.visible / block * block).min(by_count + block)))
     }
 
     /// What a model is to be asked next, so that all before `target` is summed up; `None`: it is, and nothing is to be joined.
@@ -168,30 +213,64 @@ impl ModelClient {
         target: u64,
     ) -> Result<Option<Summing>, StoreError> {
         let chars = CHARS_MAX.min(self.options.bytes / CHARS_PART);
-        if let Some(from) = summary::goes_on(&row.state.summaries, cleared(row), target, self.back()) {
+        if let Some(from) =
+            summary::goes_on(&row.state.summaries, cleared(row), target, self.back())
+        {
             let entries = self.to_read(place, row, ToSumUp { from, target }).await?;
             return Ok(self.of_piece(row, from, &entries, chars));
         }
-        let Some(row_of) = summary::to_join(&row.state.summaries) else { return Ok(None) };
-        let Some(covers) = Covers::joined(row_of) else { return Ok(None) };
+        let Some(row_of) = summary::to_join(&row.state.summaries) else {
+            return Ok(None);
+        };
+        let Some(covers) = Covers::joined(row_of) else {
+            return Ok(None);
+        };
         let joins: Vec<Seq> = row_of.iter().map(|held| held.seq).collect();
-        let summaries = self.written_summaries(&place.space, &place.thread, &joins).await?;
+        let summaries = self
+            .written_summaries(&place.space, &place.thread, &joins)
+            .await?;
         if summaries.len() < joins.len() {
             return Ok(None);
         }
-        let blocks = history::summed(&summaries, &[], Omitted::default(), self.options.media, &self.prompts);
-        let view = PromptView { lengths: WHOLE, blocks, summaries, ..PromptView::of_nothing(row.clone()) };
-        Ok(Some(Summing { view, question: self.asks("join", chars), covers, joins, chars }))
+        let blocks = history::summed(
+            &summaries,
+            &[],
+            Omitted::default(),
+            self.options.media,
+            &self.prompts,
+        );
+        let view = PromptView {
+            lengths: WHOLE,
+            blocks,
+            summaries,
+            ..PromptView::of_nothing(row.clone())
+        };
+        Ok(Some(Summing {
+            view,
+            question: self.asks("join", chars),
+            covers,
+            joins,
+            chars,
+        }))
     }
 
-    fn of_piece(&self, row: &ThreadRow, from: Place, entries: &[Arc<Entry>], chars: usize) -> Option<Summing> {
+    fn of_piece(
+        &self,
+        row: &ThreadRow,
+        from: Place,
+        entries: &[Arc<Entry>],
+        chars: usize,
+    ) -> Option<Summing> {
         // It ends where a view may begin, so that it is never half in one.
         let grain = EVENTS_MIN.next_multiple_of(self.options.block.max(1));
         let events = (grain - from.position % grain).min(EVENTS_MAX);
         let most = usize::try_from(events).unwrap_or(usize::MAX);
         let (count, upto) = history::piece(entries, from.skip, self.options.bytes / PART, most);
         let entries = &entries[..count];
-        let slice = Slice { skip: from.skip, upto };
+        let slice = Slice {
+            skip: from.skip,
+            upto,
+        };
         let covers = Covers {
             from: entries.first()?.seq,
             to: entries.last()?.seq,
@@ -201,15 +280,37 @@ impl ModelClient {
             events: count as u64,
             level: 0,
         };
-        let blocks = history::summed(&[], &slice.of(entries), Omitted::default(), self.options.media, &self.prompts);
+        let blocks = history::summed(
+            &[],
+            &slice.of(entries),
+            Omitted::default(),
+            self.options.media,
+            &self.prompts,
+        );
         let nothing = PromptView::of_nothing(row.clone());
-        let view = PromptView { lengths: WHOLE, entries: entries.to_vec(), blocks, slice, ..nothing };
-        Some(Summing { view, question: self.asks("sum-up", chars), covers, joins: Vec::new(), chars })
+        let view = PromptView {
+            lengths: WHOLE,
+            entries: entries.to_vec(),
+            blocks,
+            slice,
+            ..nothing
+        };
+        Some(Summing {
+            view,
+            question: self.asks("sum-up", chars),
+            covers,
+            joins: Vec::new(),
+            chars,
+        })
     }
 
     fn asks(&self, purpose: &'static str, chars: usize) -> Question {
         let prompts = &self.prompts;
-        let system = if purpose == "join" { &prompts.summary_join } else { &prompts.summary_part };
+        let system = if purpose == "join" {
+            &prompts.summary_join
+        } else {
+            &prompts.summary_part
+        };
         Question {
             who: Who::Summary,
             purpose,
@@ -251,17 +352,31 @@ impl ModelClient {
                 ..Query::default()
             };
             let page = self.store.events(&place.space, &query).await?;
-            left = if page.len() < limit as usize { 0 } else { left - u64::from(limit) };
+            left = if page.len() < limit as usize {
+                0
+            } else {
+                left - u64::from(limit)
+            };
             after = page.last().map_or(after, |event| event.seq);
-            entries.extend(page.iter().map(|event| Arc::new(Entry::of(event, WHOLE, &self.prompts))));
-            let skipped = entries.first().map_or(0, |first| if from.skip > 0 { first.written() } else { 0 });
+            entries.extend(
+                page.iter()
+                    .map(|event| Arc::new(Entry::of(event, WHOLE, &self.prompts))),
+            );
+            let skipped = entries
+                .first()
+                .map_or(0, |first| if from.skip > 0 { first.written() } else { 0 });
             sum = entries.iter().map(|entry| entry.written()).sum::<usize>() - skipped;
         }
         Ok(entries)
     }
 
     /// The seq before the visible event at a position.
-    async fn before(&self, place: &TurnPlace, row: &ThreadRow, position: u64) -> Result<Seq, StoreError> {
+    async fn before(
+        &self,
+        place: &TurnPlace,
+        row: &ThreadRow,
+        position: u64,
+    ) -> Result<Seq, StoreError> {
         let (mut left, mut before) = (row.visible.saturating_sub(position), row.head + 1);
         while left > 0 && position > 0 {
             let limit = u32::try_from(left).unwrap_or(PAGE).min(PAGE);
@@ -273,7 +388,11 @@ impl ModelClient {
                 ..Query::default()
             };
             let page = self.store.events(&place.space, &query).await?;
-            left = if page.len() < limit as usize { 0 } else { left - u64::from(limit) };
+            left = if page.len() < limit as usize {
+                0
+            } else {
+                left - u64::from(limit)
+            };
             before = page.last().map_or(before, |event| event.seq);
         }
         Ok(if position > 0 { before - 1 } else { 0 })
@@ -299,9 +418,20 @@ impl PromptView {
 
 /// The same, of a record.
 pub(super) fn noted(view: &Value) -> (Vec<Seq>, Slice) {
-    let seqs = view.get("summaries").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_i64);
+    let seqs = view
+        .get("summaries")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_i64);
     let chars = |index: usize| view.get("slice")?.get(index)?.as_u64();
-    (seqs.collect(), Slice { skip: chars(0).unwrap_or(0), upto: chars(1) })
+    (
+        seqs.collect(),
+        Slice {
+            skip: chars(0).unwrap_or(0),
+            upto: chars(1),
+        },
+    )
 }
 
 impl Kept {

@@ -28,15 +28,27 @@ impl Arriving {
             return String::new();
         };
         let (text, read, ended) = unescape(&self.raw[from..]);
-        self.at = if ended { Place::After } else { Place::Inside(from + read) };
+        self.at = if ended {
+            Place::After
+        } else {
+            Place::Inside(from + read)
+        };
         text
     }
 }
 
 /// Where the text's first character is, once `{ "text" : "` has arrived.
 fn text_begin(raw: &str) -> Option<usize> {
-    let rest = raw.trim_start().strip_prefix('{')?.trim_start().strip_prefix("\"text\"")?;
-    let rest = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+    let rest = raw
+        .trim_start()
+        .strip_prefix('{')?
+        .trim_start()
+        .strip_prefix("\"text\"")?;
+    let rest = rest
+        .trim_start()
+        .strip_prefix(':')?
+        .trim_start()
+        .strip_prefix('"')?;
     Some(raw.len() - rest.len())
 }
 
@@ -48,7 +60,9 @@ fn unescape(raw: &str) -> (String, usize, bool) {
         match c {
             '"' => return (text, read, true),
             '\\' => {
-                let Some((decoded, length)) = escape(&raw[read..]) else { break };
+                let Some((decoded, length)) = escape(&raw[read..]) else {
+                    break;
+                };
                 text.push(decoded);
                 read += length;
             }
@@ -76,7 +90,10 @@ fn escape(raw: &str) -> Option<(char, usize)> {
 
 fn unicode_escape(raw: &str) -> Option<(char, usize)> {
     const UNKNOWN: char = char::REPLACEMENT_CHARACTER;
-    let unit = |from: usize| raw.get(from..from + 4).map(|hex| u32::from_str_radix(hex, 16).unwrap_or(0xfffd));
+    let unit = |from: usize| {
+        raw.get(from..from + 4)
+            .map(|hex| u32::from_str_radix(hex, 16).unwrap_or(0xfffd))
+    };
     let high = unit(2)?;
     if !(0xd800..0xdc00).contains(&high) {
         return Some((char::from_u32(high).unwrap_or(UNKNOWN), 6));

@@ -34,7 +34,9 @@ pub struct Tally(Mutex<HashMap<(Space, Name), Heard>>);
 impl Tally {
     /// A submodule has come to an end; `late`: after the deadline.
     pub fn count(&self, space: &Space, answer: &SubmoduleAnswer, late: bool) {
-        let Some(became) = became(&answer.drafts, late) else { return };
+        let Some(became) = became(&answer.drafts, late) else {
+            return;
+        };
         let label = metered::label(&answer.name);
         metrics::counter!("thinkd_submodule_answers_total", "submodule" => label, "answer" => became).increment(1);
         // A plain mutex: held for a look-up.
@@ -42,7 +44,9 @@ impl Tally {
         if submodules.len() >= SUBMODULES_MAX {
             submodules.clear();
         }
-        let heard = submodules.entry((space.clone(), answer.name.clone())).or_default();
+        let heard = submodules
+            .entry((space.clone(), answer.name.clone()))
+            .or_default();
         *match became {
             "spoke" => &mut heard.spoke,
             "passed" => &mut heard.passed,
@@ -54,7 +58,10 @@ impl Tally {
     /// The counts of one submodule.
     pub fn heard(&self, space: &Space, name: &Name) -> Heard {
         let submodules = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        submodules.get(&(space.clone(), name.clone())).copied().unwrap_or_default()
+        submodules
+            .get(&(space.clone(), name.clone()))
+            .copied()
+            .unwrap_or_default()
     }
 }
 
@@ -67,8 +74,12 @@ fn became(drafts: &[Draft], late: bool) -> Option<&'static str> {
     if outcome? == Some(CallOutcome::Stopped) {
         return None;
     }
-    let failed = drafts.iter().any(|draft| matches!(draft.fact(), Fact::Failure(_)));
-    let spoke = drafts.iter().any(|draft| matches!(draft.fact(), Fact::Remark(_)));
+    let failed = drafts
+        .iter()
+        .any(|draft| matches!(draft.fact(), Fact::Failure(_)));
+    let spoke = drafts
+        .iter()
+        .any(|draft| matches!(draft.fact(), Fact::Remark(_)));
     Some(match (failed, late, spoke) {
         (true, false, _) => "failed",
         (_, true, _) => "late",

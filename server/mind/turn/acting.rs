@@ -58,12 +58,19 @@ impl Driver {
     ) -> Result<Option<TurnOutcome>, Lost> {
         let reading = self.read(answer);
         let meant: Vec<ToolCall> = reading.calls.iter().map(meant).collect();
-        let written = if answer.calls.is_empty() { &meant } else { &answer.calls };
+        let written = if answer.calls.is_empty() {
+            &meant
+        } else {
+            &answer.calls
+        };
         let who = action::decision(self.turn.number());
         let left = self.turn.calls_max().saturating_sub(self.turn.calls_made());
         let taken = action::taken(written.len(), left);
-        let calls: Vec<Asked> =
-            written[..taken].iter().enumerate().map(|(index, call)| Asked::new(call, &who, round, index)).collect();
+        let calls: Vec<Asked> = written[..taken]
+            .iter()
+            .enumerate()
+            .map(|(index, call)| Asked::new(call, &who, round, index))
+            .collect();
         let tools = self.toolbox().await?;
         let mut record = json!({ "calls": recorded(&calls, &tools) });
         if taken < written.len() {
@@ -71,11 +78,17 @@ impl Driver {
         }
         let mut drafts = ready.records(&self.place, ended, record);
         // With the record: whatever stops the server in between, this is told once.
-        if let Some(failure) = action::left_out(&Who::Decision, written.len(), taken, self.turn.calls_max()) {
+        if let Some(failure) =
+            action::left_out(&Who::Decision, written.len(), taken, self.turn.calls_max())
+        {
             drafts.push(self.failure(&Who::Core, &failure));
         }
         if !answer.text.trim().is_empty() {
-            drafts.push(Draft::decision_said(&self.place.thread, self.turn.number(), answer.text.trim()));
+            drafts.push(Draft::decision_said(
+                &self.place.thread,
+                self.turn.number(),
+                answer.text.trim(),
+            ));
         }
         drafts.extend(self.unreadable(&reading));
         let outcome = self.act(tools, calls, drafts, &streamed).await;
@@ -86,7 +99,11 @@ impl Driver {
             Err(_) => Vec::new(),
         };
         streamed.end(stored.as_ref(), &self.place, |id| {
-            if kept.contains(&id) { DeltaOutcome::Stored } else { DeltaOutcome::Discarded }
+            if kept.contains(&id) {
+                DeltaOutcome::Stored
+            } else {
+                DeltaOutcome::Discarded
+            }
         });
         outcome.map(|(ended, _)| ended)
     }
@@ -122,7 +139,15 @@ impl Driver {
         // Only of these may somebody else take what they go by.
         let read_rows = calls.iter().any(|call| call.reads_rows(&tools));
         let intents = self.turn.intents().to_vec();
-        let mut acts = Acts { tools, calls, first, drafts, kept: Vec::new(), intents, at: 0 };
+        let mut acts = Acts {
+            tools,
+            calls,
+            first,
+            drafts,
+            kept: Vec::new(),
+            intents,
+            at: 0,
+        };
         let mut tries = 0;
         loop {
             let begun = read_rows.then(|| acts.clone());
@@ -132,7 +157,8 @@ impl Driver {
                 // What the calls go by has changed meanwhile: somebody else took the id of a subthread. They are only events, so
                 // they are run again, as it is now; no model is asked again.
                 Err(Lost::Store(StoreError::Unmet(why))) if tries == TRIES || begun.is_none() => {
-                    let why = format!("what a turn's calls led to was overtaken {TRIES} times: {why}");
+                    let why =
+                        format!("what a turn's calls led to was overtaken {TRIES} times: {why}");
                     return Err(Lost::Store(StoreError::Broken(why)));
                 }
                 Err(Lost::Store(StoreError::Unmet(_))) => {
@@ -145,7 +171,11 @@ impl Driver {
     }
 
     /// Runs calls up to the next append, the one that ends the turn included. None: there are more.
-    async fn gather(&mut self, acts: &mut Acts, streamed: &Streamed) -> Result<Option<Option<TurnOutcome>>, Lost> {
+    async fn gather(
+        &mut self,
+        acts: &mut Acts,
+        streamed: &Streamed,
+    ) -> Result<Option<Option<TurnOutcome>>, Lost> {
         let tools = acts.tools.clone();
         let cuts = cuts(&acts.calls, &tools);
         while let Some(call) = acts.calls.get(acts.at).cloned() {
@@ -153,18 +183,23 @@ impl Driver {
             let site = self.site(&call, &acts.intents);
             let is_outside = call.effect(&tools) != Effect::Events;
             if cuts[index] && !is_outside && !acts.drafts.is_empty() {
-                acts.kept.extend(self.write(std::mem::take(&mut acts.drafts)).await?);
+                acts.kept
+                    .extend(self.write(std::mem::take(&mut acts.drafts)).await?);
                 return Ok(None);
             }
             acts.drafts.extend(call.action(&tools, &site));
-            if let Some(limit) = self.limit(&call, acts.first + index as u64, &acts.drafts).await? {
+            if let Some(limit) = self
+                .limit(&call, acts.first + index as u64, &acts.drafts)
+                .await?
+            {
                 acts.drafts.push(call.refused(&site, &limit));
                 acts.at += 1;
                 continue;
             }
             if is_outside {
                 // Recorded before it runs.
-                acts.kept.extend(self.write(std::mem::take(&mut acts.drafts)).await?);
+                acts.kept
+                    .extend(self.write(std::mem::take(&mut acts.drafts)).await?);
             }
             let done = tokio::select! {
                 biased;
@@ -173,7 +208,8 @@ impl Driver {
             };
             let opened = self.opened(&tools, &call, &acts.drafts).await?;
             acts.drafts.extend(opened);
-            acts.intents.extend(done.iter().filter_map(|draft| draft.preview_intent()));
+            acts.intents
+                .extend(done.iter().filter_map(|draft| draft.preview_intent()));
             let stepped = self.stepped(&acts.intents, &done);
             acts.drafts.extend(done.into_iter().chain(stepped));
             acts.at += 1;
@@ -182,7 +218,9 @@ impl Driver {
             }
         }
         let mut ahead = self.turn.clone();
-        acts.drafts.iter().for_each(|draft| ahead.apply(&draft.preview()));
+        acts.drafts
+            .iter()
+            .for_each(|draft| ahead.apply(&draft.preview()));
         let drafts = std::mem::take(&mut acts.drafts);
         let promised: Vec<_> = drafts.iter().filter_map(|draft| draft.event_id).collect();
         let ended = match ahead.next() {
@@ -197,7 +235,10 @@ impl Driver {
     }
 
     /// Calls that a crash cut off: those with an outside effect that may have happened are not repeated.
-    pub(super) async fn act_again(&mut self, pending: Vec<Pending>) -> Result<Option<TurnOutcome>, Lost> {
+    pub(super) async fn act_again(
+        &mut self,
+        pending: Vec<Pending>,
+    ) -> Result<Option<TurnOutcome>, Lost> {
         let tools = self.toolbox().await?;
         for call in pending {
             let (begun, number) = (call.begun, call.number);
@@ -205,11 +246,19 @@ impl Driver {
                 Value::String(text) => Err(text),
                 other => Ok(other),
             };
-            let call = Asked { call_id: call.call_id, tool: call.tool, written: call.written, arguments };
+            let call = Asked {
+                call_id: call.call_id,
+                tool: call.tool,
+                written: call.written,
+                arguments,
+            };
             let mut intents = self.turn.intents().to_vec();
             let site = self.site(&call, &intents);
-            let mut drafts: Vec<Draft> =
-                if begun { Vec::new() } else { call.action(&tools, &site).into_iter().collect() };
+            let mut drafts: Vec<Draft> = if begun {
+                Vec::new()
+            } else {
+                call.action(&tools, &site).into_iter().collect()
+            };
             if begun && call.effect_begun(&tools) == Effect::Outside {
                 drafts.push(call.refused(&site, &unknown(&call.tool)));
             } else if let Some(limit) = self.limit(&call, number, &drafts).await? {
@@ -228,12 +277,23 @@ impl Driver {
 
     /// A rare tool that is called although it was not open is open from then on: the thread has use for it, and where the call
     /// was wrong the next one is told how it is meant. `drafts` are about to be appended before it.
-    async fn opened(&self, tools: &Toolbox, call: &Asked, drafts: &[Draft]) -> Result<Option<Draft>, Lost> {
+    async fn opened(
+        &self,
+        tools: &Toolbox,
+        call: &Asked,
+        drafts: &[Draft],
+    ) -> Result<Option<Draft>, Lost> {
         if !tools.is_rare(&call.tool) || self.language() == Language::Xml {
             return Ok(None);
         }
         let TurnPlace { space, thread, .. } = &self.place;
-        let row = self.mind.client.store().thread(space, thread).await.map_err(Lost::Store)?;
+        let row = self
+            .mind
+            .client
+            .store()
+            .thread(space, thread)
+            .await
+            .map_err(Lost::Store)?;
         let opened = Draft::tools_opened(thread, &[&call.tool]);
         let is_open = row.is_some_and(|row| row.state.open.contains(&call.tool));
         let is_ahead = || drafts.iter().any(|draft| draft.fact() == opened.fact());
@@ -265,23 +325,44 @@ impl Driver {
         intents.iter().for_each(|intent| step.take(intent));
         let state = serde_json::to_value(&step).unwrap_or_default();
         let number = self.turn.number();
-        let set = Set { key: &number.to_string(), change: Change::Step(&state), turn: Some(number), root: None };
+        let set = Set {
+            key: &number.to_string(),
+            change: Change::Step(&state),
+            turn: Some(number),
+            root: None,
+        };
         Some(Fact::Set(set).encode(&self.place.thread))
     }
 
     /// The limit that a call meets, if it meets one. `drafts` are about to be appended before it.
-    async fn limit(&self, call: &Asked, number: u64, drafts: &[Draft]) -> Result<Option<Failure>, Lost> {
+    async fn limit(
+        &self,
+        call: &Asked,
+        number: u64,
+        drafts: &[Draft],
+    ) -> Result<Option<Failure>, Lost> {
         let limit = self.turn.calls_max();
         if number >= limit {
-            let text = format!("not run: the turn has used up its {limit} tool calls (turn.max_tool_calls)");
+            let text = format!(
+                "not run: the turn has used up its {limit} tool calls (turn.max_tool_calls)"
+            );
             return Ok(Some(Failure::new(FailureKind::Budget, text)));
         }
         if call.tool != Think::NAME {
             return Ok(None);
         }
-        let row = self.mind.client.store().thread(&self.place.space, &self.place.thread).await.map_err(Lost::Store)?;
+        let row = self
+            .mind
+            .client
+            .store()
+            .thread(&self.place.space, &self.place.thread)
+            .await
+            .map_err(Lost::Store)?;
         let stored = row.map_or(0, |row| u64::from(row.self_messages));
-        let ahead = drafts.iter().filter(|draft| draft.fact().kind() == Some(Kind::Thought)).count() as u64;
+        let ahead = drafts
+            .iter()
+            .filter(|draft| draft.fact().kind() == Some(Kind::Thought))
+            .count() as u64;
         let limit = self.mind.budget.self_messages;
         let text = format!(
             "not sent: the thread has sent itself {limit} messages in a row, and may send no more before something comes from \
@@ -293,12 +374,17 @@ impl Driver {
 
 /// A call that a text means, as a provider would have sent it: without an id, for ids are ours.
 fn meant(call: &Call) -> ToolCall {
-    ToolCall { id: String::new(), name: call.name.clone(), arguments: call.arguments.clone() }
+    ToolCall {
+        id: String::new(),
+        name: call.name.clone(),
+        arguments: call.arguments.clone(),
+    }
 }
 
 fn unknown(tool: &str) -> Failure {
-    let text =
-        format!("the server stopped while {tool} ran: whether it took effect is not known, and it was not run again");
+    let text = format!(
+        "the server stopped while {tool} ran: whether it took effect is not known, and it was not run again"
+    );
     Failure::new(FailureKind::OutcomeUnknown, text)
 }
 
@@ -317,10 +403,16 @@ fn cuts(calls: &[Asked], tools: &Toolbox) -> Vec<bool> {
 /// The calls as the record keeps them: arguments only where no action in the same append has them.
 fn recorded(calls: &[Asked], tools: &Toolbox) -> Vec<Value> {
     // The first that is not written together with this record; an outside one's action still is.
-    let alone = cuts(calls, tools).iter().position(|cut| *cut).unwrap_or(calls.len());
-    let is_outside = calls.get(alone).is_some_and(|call| call.effect(tools) != Effect::Events);
+    let alone = cuts(calls, tools)
+        .iter()
+        .position(|cut| *cut)
+        .unwrap_or(calls.len());
+    let is_outside = calls
+        .get(alone)
+        .is_some_and(|call| call.effect(tools) != Effect::Events);
     let entry = |(index, call): (usize, &Asked)| {
-        let mut entry = json!({ "id": call.call_id, "tool": call.tool, "back": call.asks_again(tools) });
+        let mut entry =
+            json!({ "id": call.call_id, "tool": call.tool, "back": call.asks_again(tools) });
         if let Some(written) = &call.written {
             entry["written"] = written.as_str().into();
         }

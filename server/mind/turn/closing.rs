@@ -36,7 +36,11 @@ pub(super) struct Closing<'a> {
 
 impl Closing<'_> {
     /// The events that go with the turn's end, and for whom the thread waits then.
-    pub async fn drafts(&self, turn: &Turn, outcome: TurnOutcome) -> Result<(Vec<Draft>, Option<Waiting>), StoreError> {
+    pub async fn drafts(
+        &self,
+        turn: &Turn,
+        outcome: TurnOutcome,
+    ) -> Result<(Vec<Draft>, Option<Waiting>), StoreError> {
         if outcome != TurnOutcome::Done {
             return self.cut_short(turn, outcome).await;
         }
@@ -55,16 +59,26 @@ impl Closing<'_> {
             drafts.extend(self.done(reason, last).await?);
             return Ok((drafts, None));
         }
-        let after = turn.intents().iter().rev().find(|it| matches!(it, Intent::Wait { .. } | Intent::GoOn));
+        let after = turn
+            .intents()
+            .iter()
+            .rev()
+            .find(|it| matches!(it, Intent::Wait { .. } | Intent::GoOn));
         if let Some(Intent::Wait { from, name, ms }) = after {
             if let Some(from) = from
                 && !self.reaches(turn.intents(), from).await?
             {
                 let whom = name.as_deref().unwrap_or(from.as_str());
-                drafts.push(out_of_reach(&self.place.thread, Some(self.place.turn), whom));
+                drafts.push(out_of_reach(
+                    &self.place.thread,
+                    Some(self.place.turn),
+                    whom,
+                ));
                 return Ok((drafts, None));
             }
-            let until = ms.map(|ms| Timestamp::from_micros(self.now.micros().saturating_add_unsigned(ms * 1000)));
+            let until = ms.map(|ms| {
+                Timestamp::from_micros(self.now.micros().saturating_add_unsigned(ms * 1000))
+            });
             let waiting = Waiting {
                 from: from.clone(),
                 name: name.clone(),
@@ -78,7 +92,10 @@ impl Closing<'_> {
         if !self.settings.is_process() || turn.has_thought() {
             return Ok((drafts, None));
         }
-        if let Some(words) = turn.last_words().filter(|_| self.settings.gathered.is_some() && after.is_none()) {
+        if let Some(words) = turn
+            .last_words()
+            .filter(|_| self.settings.gathered.is_some() && after.is_none())
+        {
             // Sent out for one answer, it has given it.
             drafts.extend(self.done("answered", words).await?);
             return Ok((drafts, None));
@@ -91,14 +108,21 @@ impl Closing<'_> {
     /// The thread ends by its own choice.
     async fn done(&self, reason: &str, last: &str) -> Result<Vec<Draft>, StoreError> {
         let TurnPlace { space, thread, .. } = self.place;
-        let end = Ending { thread, status: Status::Done.as_str(), reason, last };
+        let end = Ending {
+            thread,
+            status: Status::Done.as_str(),
+            reason,
+            last,
+        };
         ending(self.store, space, &end, Below::End, self.now).await
     }
 
     /// Whether the thread that it means to wait for is still one that it knows when this turn ends.
     async fn reaches(&self, intents: &[Intent], from: &ThreadId) -> Result<bool, StoreError> {
         // It was one when it was named.
-        let changed = intents.iter().any(|it| matches!(it, Intent::Connect { .. } | Intent::Disconnect { .. }));
+        let changed = intents
+            .iter()
+            .any(|it| matches!(it, Intent::Connect { .. } | Intent::Disconnect { .. }));
         if !changed || self.parent == Some(from) {
             return Ok(true);
         }
@@ -108,7 +132,11 @@ impl Closing<'_> {
     }
 
     /// Nothing that was only intended happens. A process whose turn failed does not try again by itself.
-    async fn cut_short(&self, turn: &Turn, outcome: TurnOutcome) -> Result<(Vec<Draft>, Option<Waiting>), StoreError> {
+    async fn cut_short(
+        &self,
+        turn: &Turn,
+        outcome: TurnOutcome,
+    ) -> Result<(Vec<Draft>, Option<Waiting>), StoreError> {
         if outcome == TurnOutcome::Interrupted {
             return Ok((Vec::new(), None));
         }
@@ -118,25 +146,54 @@ impl Closing<'_> {
         };
         let drafts = stuck(self.store, &self.place.space, &self.place.thread, &reason).await?;
         let waits = self.settings.is_process();
-        Ok((drafts, waits.then(|| Waiting { reason: Some(reason), ..Waiting::for_anybody() })))
+        Ok((
+            drafts,
+            waits.then(|| Waiting {
+                reason: Some(reason),
+                ..Waiting::for_anybody()
+            }),
+        ))
     }
 
     /// The next step, at once; or, when the thread has been on its own for too long, the failure that says so.
     async fn go_on(&self) -> Result<(Vec<Draft>, Option<Waiting>), StoreError> {
-        let TurnPlace { space, thread, turn, .. } = self.place;
+        let TurnPlace {
+            space,
+            thread,
+            turn,
+            ..
+        } = self.place;
         let row = self.store.thread_lately(space, thread).await?;
         let limit = self.budget.self_messages;
         if row.is_none_or(|row| u64::from(row.self_messages) < limit) {
-            return Ok((vec![Draft::thought(thread, *turn, self.prompts.process_continue.source().as_str())], None));
+            return Ok((
+                vec![Draft::thought(
+                    thread,
+                    *turn,
+                    self.prompts.process_continue.source().as_str(),
+                )],
+                None,
+            ));
         }
         let failure = self_messages(limit);
         let mut drafts = vec![Draft::failure(thread, Some(*turn), &Who::Core, &failure)];
         drafts.extend(stuck(self.store, space, thread, &failure.text).await?);
-        Ok((drafts, Some(Waiting { reason: Some(failure.text), ..Waiting::for_anybody() })))
+        Ok((
+            drafts,
+            Some(Waiting {
+                reason: Some(failure.text),
+                ..Waiting::for_anybody()
+            }),
+        ))
     }
 
     async fn carry_out(&self, intent: &Intent, drafts: &mut Vec<Draft>) -> Result<(), StoreError> {
-        let TurnPlace { space, thread, turn, .. } = self.place;
+        let TurnPlace {
+            space,
+            thread,
+            turn,
+            ..
+        } = self.place;
         match intent {
             Intent::Send { to, text } => {
                 for to in to {
@@ -156,5 +213,12 @@ impl Closing<'_> {
 
 fn undelivered(thread: &ThreadId, turn: u64, to: &ThreadId) -> Draft {
     let text = "the thread ended before the message was delivered";
-    Draft::thread_error(thread, Some(turn), to.as_str(), ErrorCode::Undelivered, text).overruling()
+    Draft::thread_error(
+        thread,
+        Some(turn),
+        to.as_str(),
+        ErrorCode::Undelivered,
+        text,
+    )
+    .overruling()
 }

@@ -24,14 +24,21 @@ pub async fn stuck(
     reason: &str,
 ) -> Result<Vec<Draft>, StoreError> {
     // Of one that has ended they know already.
-    let Some(row) = store.thread(space, thread).await?.filter(|row| !row.status.is_final()) else {
+    let Some(row) = store
+        .thread(space, thread)
+        .await?
+        .filter(|row| !row.status.is_final())
+    else {
         return Ok(Vec::new());
     };
     // The others are told one by one, after the append.
     let waiting = store.awaiting(space, thread..=thread, ROWS).await?;
     let mut told: Vec<ThreadId> = waiting.into_iter().map(|(_, who)| who).collect();
     // Who talks with a conversation sees it fail; a process has nobody but its parent.
-    told.extend(row.parent().filter(|_| Settings::of(&row.settings).is_process()));
+    told.extend(
+        row.parent()
+            .filter(|_| Settings::of(&row.settings).is_process()),
+    );
     let mut drafts = Vec::new();
     for holder in living(store, space, told, thread).await? {
         let draft = Draft::stuck(&holder.thread, thread, reason);
@@ -42,9 +49,17 @@ pub async fn stuck(
 
 /// What is told of a thread that the holder gathers is a part of that gathering: the holder is not woken by it, and told with the
 /// rest what the thread came to, unless it waits for this one.
-pub(super) fn counted(draft: Draft, row: &ThreadRow, holder: &ThreadRow, ok: bool, text: &str) -> Draft {
+pub(super) fn counted(
+    draft: Draft,
+    row: &ThreadRow,
+    holder: &ThreadRow,
+    ok: bool,
+    text: &str,
+) -> Draft {
     let is_gatherer = row.thread.parent().as_ref() == Some(&holder.thread);
-    let Some(gathered) = Settings::of(&row.settings).gathered.filter(|_| is_gatherer) else { return draft };
+    let Some(gathered) = Settings::of(&row.settings).gathered.filter(|_| is_gatherer) else {
+        return draft;
+    };
     let is_open = holder.state.gathers.contains_key(&gathered.id);
     let draft = draft.counted(&GatherPart::of(gathered.id, gathered.index, ok, text));
     match holder.awaits() == Some(&row.thread) {
@@ -56,8 +71,9 @@ pub(super) fn counted(draft: Draft, row: &ThreadRow, holder: &ThreadRow, ok: boo
 
 /// A thread waits for one that it cannot reach: nothing would tell it if that one wrote no more.
 pub fn out_of_reach(thread: &ThreadId, turn: Option<u64>, whom: &str) -> Draft {
-    let text =
-        format!("you would wait for {whom}, which is neither a contact of yours nor your parent: the wait is over");
+    let text = format!(
+        "you would wait for {whom}, which is neither a contact of yours nor your parent: the wait is over"
+    );
     Draft::thread_error(thread, turn, whom, ErrorCode::UnknownThread, &text).overruling()
 }
 
@@ -72,7 +88,12 @@ async fn living(
     threads.dedup();
     let mut living = Vec::new();
     for thread in threads.into_iter().filter(|thread| thread != of) {
-        living.extend(store.thread(space, &thread).await?.filter(|row| !row.status.is_final()));
+        living.extend(
+            store
+                .thread(space, &thread)
+                .await?
+                .filter(|row| !row.status.is_final()),
+        );
     }
     Ok(living)
 }

@@ -100,8 +100,14 @@ impl Driver {
     /// Drives the turn to its end. `None`: it was left, to be taken up again.
     pub async fn run(mut self) -> Result<Option<Status>, Lost> {
         let store = self.mind.client.store();
-        let waits = (!self.turn.submodules().is_empty()).then_some(self.mind.options.submodule_timeout_ms);
-        let _working = Working::begin(store, (&self.place.space, &self.place.thread, self.turn.number()), None, waits);
+        let waits =
+            (!self.turn.submodules().is_empty()).then_some(self.mind.options.submodule_timeout_ms);
+        let _working = Working::begin(
+            store,
+            (&self.place.space, &self.place.thread, self.turn.number()),
+            None,
+            waits,
+        );
         let ended = self.go().await?;
         Ok(ended.map(|_| self.status))
     }
@@ -112,7 +118,9 @@ impl Driver {
             tracing::trace!(thread = %self.place.thread, turn = self.turn.number(), phase = %self.turn.phase(), "turn");
             match self.stop.why() {
                 Some(Why::Leave) => return Ok(None),
-                Some(why) if next != Next::Over => return self.stopped(why, Vec::new()).await.map(Some),
+                Some(why) if next != Next::Over => {
+                    return self.stopped(why, Vec::new()).await.map(Some);
+                }
                 _ => {}
             }
             let ended = match next {
@@ -137,11 +145,22 @@ impl Driver {
     async fn give_up(&mut self, failure: &Failure) -> Result<TurnOutcome, Lost> {
         let mut drafts = vec![self.failure(&Who::Decision, failure)];
         let TurnPlace { space, thread, .. } = &self.place;
-        if failure.kind == FailureKind::Interpreter && self.settings.is_process() && !thread.is_main() {
+        if failure.kind == FailureKind::Interpreter
+            && self.settings.is_process()
+            && !thread.is_main()
+        {
             let store = self.mind.client.store();
-            let end = Ending { thread, status: Status::Failed.as_str(), reason: &failure.text, last: "" };
-            drafts
-                .extend(ending(store, space, &end, Below::End, crate::words::time::now()).await.map_err(Lost::Store)?);
+            let end = Ending {
+                thread,
+                status: Status::Failed.as_str(),
+                reason: &failure.text,
+                last: "",
+            };
+            drafts.extend(
+                ending(store, space, &end, Below::End, crate::words::time::now())
+                    .await
+                    .map_err(Lost::Store)?,
+            );
         }
         self.end(drafts, TurnOutcome::Failed).await
     }
@@ -168,13 +187,19 @@ impl Driver {
             manner: self.manner(repair).await.map_err(Lost::Store)?,
             language: speaks.then(|| self.place.thread.label().to_owned()),
             prompt: self.settings.prompt.clone(),
-            tier: if self.settings.high_tier { Tier::High } else { Tier::Low },
+            tier: if self.settings.high_tier {
+                Tier::High
+            } else {
+                Tier::Low
+            },
             calls: self.turn.calls_max().saturating_sub(self.turn.calls_made()),
             until: Until::ms(self.mind.options.decision_timeout_ms),
             stop: self.stop.token().clone(),
         };
         let mut streamed = Streamed::default();
-        let (ready, ended) = decide(&deciding, &mut streamed).await.map_err(Lost::Store)?;
+        let (ready, ended) = decide(&deciding, &mut streamed)
+            .await
+            .map_err(Lost::Store)?;
         match &ended {
             Ended::Answered(answer) => self.answered(answer, &ready, &ended, round, streamed).await,
             Ended::Failed(failure) => {
@@ -209,12 +234,22 @@ impl Driver {
         let rows = self.mind.client.store().contacts(space, thread).await?;
         let mut lines: Vec<String> = rows
             .iter()
-            .map(|row| format!("- {} ({}): {}", row.name, row.target, one_line(&described(&row.description))))
+            .map(|row| {
+                format!(
+                    "- {} ({}): {}",
+                    row.name,
+                    row.target,
+                    one_line(&described(&row.description))
+                )
+            })
             .collect();
         if let Some(parent) = &self.parent {
             lines.insert(
                 0,
-                format!("- parent ({parent}): {}", self.mind.client.prompts().process_parent.source().as_str()),
+                format!(
+                    "- parent ({parent}): {}",
+                    self.mind.client.prompts().process_parent.source().as_str()
+                ),
             );
         }
         lines.push(format!("- self ({thread})"));
@@ -223,7 +258,11 @@ impl Driver {
             None => Manner::Process { contacts },
             Some(step) => {
                 let state = serde_json::to_string(step).unwrap_or_default();
-                Manner::Step { contacts, operation: step.asks_for(), state }
+                Manner::Step {
+                    contacts,
+                    operation: step.asks_for(),
+                    state,
+                }
             }
         })
     }
@@ -235,19 +274,29 @@ impl Driver {
         shelf.prepare(&space).await.map_err(Lost::Store)?;
         let news = shelf.news(&space);
         if !news.is_empty() {
-            let drafts = news.iter().map(|(who, failure)| self.failure(who, failure)).collect();
+            let drafts = news
+                .iter()
+                .map(|(who, failure)| self.failure(who, failure))
+                .collect();
             self.write(drafts).await?;
         }
         Ok(shelf.now(&space))
     }
 
     /// ③ ④ The end of the turn with what it leads to, and beside it the submodules hear what was decided.
-    pub(super) async fn end(&mut self, mut drafts: Vec<Draft>, outcome: TurnOutcome) -> Result<TurnOutcome, Lost> {
+    pub(super) async fn end(
+        &mut self,
+        mut drafts: Vec<Draft>,
+        outcome: TurnOutcome,
+    ) -> Result<TurnOutcome, Lost> {
         let thread = self.place.thread.clone();
         let ends = |drafts: &[Draft]| {
             let mut own = drafts.iter().filter(|draft| draft.thread == thread);
             own.find_map(|draft| match draft.fact() {
-                Fact::Set(Set { change: Change::Thread(change), .. }) => change.status.and_then(Status::parse),
+                Fact::Set(Set {
+                    change: Change::Thread(change),
+                    ..
+                }) => change.status.and_then(Status::parse),
                 _ => None,
             })
         };
@@ -258,16 +307,30 @@ impl Driver {
         };
         drafts.extend(more);
         let status = ends(&drafts);
-        self.status = status.unwrap_or(if waiting.is_some() { Status::Waiting } else { Status::Idle });
+        self.status = status.unwrap_or(if waiting.is_some() {
+            Status::Waiting
+        } else {
+            Status::Idle
+        });
         let (turn, handled) = (self.turn.number(), Some(self.turn.last_of_batch()));
         let mood = self.mood_after(&drafts, outcome);
-        let ended = turn::Ended { turn, outcome: Some(outcome), handled, wait: waiting, seen: None, mood };
+        let ended = turn::Ended {
+            turn,
+            outcome: Some(outcome),
+            handled,
+            wait: waiting,
+            seen: None,
+            mood,
+        };
         drafts.push(Fact::TurnEnded(ended).encode(&thread));
         self.stop.end();
         let stored = self.writer.close(drafts).await?;
         self.stored(&stored);
         metrics::counter!("thinkd_turns_total", "outcome" => outcome.as_str()).increment(1);
-        if outcome == TurnOutcome::Done && self.mind.options.follow_up && !self.submodules.is_empty() {
+        if outcome == TurnOutcome::Done
+            && self.mind.options.follow_up
+            && !self.submodules.is_empty()
+        {
             self.follow_up();
         }
         Ok(outcome)
@@ -275,13 +338,27 @@ impl Driver {
 
     /// The mood in which the turn leaves the thread, with what is stored with its end; none: moods are off.
     fn mood_after(&self, drafts: &[Draft], outcome: TurnOutcome) -> Option<Mood> {
-        let (TurnPlace { space, thread, turn, .. }, options) = (&self.place, &self.mind.mood);
+        let (
+            TurnPlace {
+                space,
+                thread,
+                turn,
+                ..
+            },
+            options,
+        ) = (&self.place, &self.mind.mood);
         if !options.enabled {
             return None;
         }
-        let own = drafts.iter().filter(|draft| draft.thread == self.place.thread).map(|draft| draft.fact().points());
+        let own = drafts
+            .iter()
+            .filter(|draft| draft.thread == self.place.thread)
+            .map(|draft| draft.fact().points());
         let points = self.points + own.sum::<i64>() + points_of_end(outcome);
-        Some(self.mood.after(points, mood::draw(options, space, thread, *turn), options))
+        Some(
+            self.mood
+                .after(points, mood::draw(options, space, thread, *turn), options),
+        )
     }
 
     async fn closing(
@@ -290,7 +367,9 @@ impl Driver {
         outcome: TurnOutcome,
     ) -> Result<(Vec<Draft>, Option<Waiting>), StoreError> {
         let mut ahead = self.turn.clone();
-        drafts.iter().for_each(|draft| ahead.apply(&draft.preview()));
+        drafts
+            .iter()
+            .for_each(|draft| ahead.apply(&draft.preview()));
         let closing = Closing {
             store: self.mind.client.store(),
             prompts: self.mind.client.prompts(),
@@ -321,7 +400,11 @@ impl Driver {
 
     /// Ends the turn as it was stopped.
     async fn stopped(&mut self, why: Why, drafts: Vec<Draft>) -> Result<TurnOutcome, Lost> {
-        let outcome = if why == Why::Interrupt { TurnOutcome::Interrupted } else { TurnOutcome::Cancelled };
+        let outcome = if why == Why::Interrupt {
+            TurnOutcome::Interrupted
+        } else {
+            TurnOutcome::Cancelled
+        };
         self.end(drafts, outcome).await
     }
 
@@ -351,7 +434,11 @@ impl Driver {
 
 /// What readers were shown of a reply that was cut off: stored as far as it came, unless the store failed.
 fn partial(ended: &Result<TurnOutcome, Lost>) -> DeltaOutcome {
-    if ended.is_ok() { DeltaOutcome::Partial } else { DeltaOutcome::Discarded }
+    if ended.is_ok() {
+        DeltaOutcome::Partial
+    } else {
+        DeltaOutcome::Discarded
+    }
 }
 
 /// A description in a line of its own, however many it was written in.

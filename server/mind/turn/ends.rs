@@ -68,14 +68,27 @@ async fn ending_within(
     room: usize,
     now: Timestamp,
 ) -> Result<Vec<Draft>, StoreError> {
-    let Some(row) = living_row(store, space, end.thread).await? else { return Ok(Vec::new()) };
+    let Some(row) = living_row(store, space, end.thread).await? else {
+        return Ok(Vec::new());
+    };
     let gone = (below == Below::End).then_some(end.thread);
-    let word = Word { store, space, row: &row, end, gone, again: false };
+    let word = Word {
+        store,
+        space,
+        row: &row,
+        end,
+        gone,
+        again: false,
+    };
     let mut around = Around::read(store, space, std::slice::from_ref(&row)).await?;
     // One place is the timer's.
     let room = room.saturating_sub(1);
     let (mut drafts, tell) = word.first(&mut around, room).await?;
-    let mut rest = Rest { tell, last: end.last.to_owned(), ..Rest::default() };
+    let mut rest = Rest {
+        tell,
+        last: end.last.to_owned(),
+        ..Rest::default()
+    };
     let room = room.saturating_sub(drafts.len());
     match below {
         Below::End => match all_below(store, space, end.thread, room).await? {
@@ -98,12 +111,19 @@ fn with_rest(drafts: Vec<Draft>, thread: &ThreadId, rest: &Rest, now: Timestamp)
         return drafts;
     }
     let timer = Draft::rest_of_end(thread, Some((taken(now), rest)));
-    drafts.into_iter().map(|draft| once(thread, draft)).chain([timer]).collect()
+    drafts
+        .into_iter()
+        .map(|draft| once(thread, draft))
+        .chain([timer])
+        .collect()
 }
 
 fn once(ended: &ThreadId, draft: Draft) -> Draft {
     match draft.fact() {
-        Fact::Told(Told { news: News::Ended { thread, .. }, .. }) if thread == ended.as_str() => draft.once(ended),
+        Fact::Told(Told {
+            news: News::Ended { thread, .. },
+            ..
+        }) if thread == ended.as_str() => draft.once(ended),
         _ => draft,
     }
 }
@@ -124,22 +144,46 @@ pub async fn rest_of_end(
         drafts = some_below(store, space, thread, now).await?;
         rest.below = !drafts.is_empty();
     }
-    if let Some(row) = store.thread(space, thread).await?.filter(|_| drafts.is_empty()) {
-        let (reason, last) = (row.state.reason.as_deref().unwrap_or_default(), rest.last.clone());
-        let end = Ending { thread, status: row.status.as_str(), reason, last: &last };
+    if let Some(row) = store
+        .thread(space, thread)
+        .await?
+        .filter(|_| drafts.is_empty())
+    {
+        let (reason, last) = (
+            row.state.reason.as_deref().unwrap_or_default(),
+            rest.last.clone(),
+        );
+        let end = Ending {
+            thread,
+            status: row.status.as_str(),
+            reason,
+            last: &last,
+        };
         // Who was to go with it has.
-        let word = Word { store, space, row: &row, end: &end, gone: None, again: true };
+        let word = Word {
+            store,
+            space,
+            row: &row,
+            end: &end,
+            gone: None,
+            again: true,
+        };
         if rest.children {
             let (some, are_all) = word.adopt(&BTreeSet::new(), AT_ONCE - 1).await?;
             (drafts, rest.children) = (some, !are_all);
         }
         if let Some(after) = rest.tell.take_if(|_| drafts.is_empty()) {
             let knowing = Knowing::read(store, space, thread, &after).await?;
-            (drafts, rest.tell) = word.tell(knowing, &mut BTreeSet::new(), after, AT_ONCE - 1).await?;
+            (drafts, rest.tell) = word
+                .tell(knowing, &mut BTreeSet::new(), after, AT_ONCE - 1)
+                .await?;
         }
     }
     let next = (!rest.is_nothing()).then(|| (taken(now), &rest));
-    let ours = Condition::TimerStands { name: ENDING.to_owned(), due: timer.due };
+    let ours = Condition::TimerStands {
+        name: ENDING.to_owned(),
+        due: timer.due,
+    };
     let timed = Draft::rest_of_end(thread, next).only_if(ours);
     let drafts = std::iter::once(timed).chain(drafts.into_iter().map(|draft| once(thread, draft)));
     // What it leads to draws on the root of whoever ended it.
@@ -153,7 +197,12 @@ pub fn taken(now: Timestamp) -> Timestamp {
 
 /// How a thread ends that is below one that ended.
 fn end_of(row: &ThreadRow) -> Ending<'_> {
-    Ending { thread: &row.thread, status: Status::Stopped.as_str(), reason: PARENT_ENDED, last: "" }
+    Ending {
+        thread: &row.thread,
+        status: Status::Stopped.as_str(),
+        reason: PARENT_ENDED,
+        last: "",
+    }
 }
 
 /// The ends of all threads below one that ends, if there is room for so many events.
@@ -173,7 +222,14 @@ async fn all_below(
         if !around.knows(&row.thread) {
             return Ok(None);
         }
-        let word = Word { store, space, row, end: &end_of(row), gone: Some(above), again: false };
+        let word = Word {
+            store,
+            space,
+            row,
+            end: &end_of(row),
+            gone: Some(above),
+            again: false,
+        };
         let (more, tell) = word.first(&mut around, room).await?;
         drafts.extend(more);
         if tell.is_some() || drafts.len() > room {
@@ -193,17 +249,37 @@ async fn some_below(
     let rows = store.descendants(space, above, None, ROWS).await?;
     let mut around = Around::read(store, space, &rows).await?;
     let mut drafts: Vec<Draft> = Vec::new();
-    for row in rows.iter().take_while(|row| around.knows(&row.thread)).cloned().collect::<Vec<_>>() {
+    for row in rows
+        .iter()
+        .take_while(|row| around.knows(&row.thread))
+        .cloned()
+        .collect::<Vec<_>>()
+    {
         // Two places are the timers'.
         let room = (AT_ONCE - 2).saturating_sub(drafts.len());
-        let word = Word { store, space, row: &row, end: &end_of(&row), gone: Some(above), again: false };
+        let word = Word {
+            store,
+            space,
+            row: &row,
+            end: &end_of(&row),
+            gone: Some(above),
+            again: false,
+        };
         let (more, tell) = word.first(&mut around, room).await?;
         // One that very many know comes first in an append, and what is left of its end is its own.
         if !drafts.is_empty() && (tell.is_some() || more.len() > room) {
             break;
         }
         let is_last = tell.is_some();
-        drafts.extend(with_rest(more, &row.thread, &Rest { tell, ..Rest::default() }, now));
+        drafts.extend(with_rest(
+            more,
+            &row.thread,
+            &Rest {
+                tell,
+                ..Rest::default()
+            },
+            now,
+        ));
         if is_last {
             break;
         }
@@ -211,8 +287,15 @@ async fn some_below(
     Ok(drafts)
 }
 
-async fn living_row(store: &Arc<dyn Store>, space: &Space, thread: &ThreadId) -> Result<Option<ThreadRow>, StoreError> {
-    Ok(store.thread(space, thread).await?.filter(|row| !row.status.is_final()))
+async fn living_row(
+    store: &Arc<dyn Store>,
+    space: &Space,
+    thread: &ThreadId,
+) -> Result<Option<ThreadRow>, StoreError> {
+    Ok(store
+        .thread(space, thread)
+        .await?
+        .filter(|row| !row.status.is_final()))
 }
 
 /// The subthreads of a gathering that are still at work end with its time.
@@ -227,9 +310,16 @@ pub async fn dismissed(
     let mut drafts: Vec<Draft> = Vec::new();
     for row in store.descendants(space, parent, None, MANY).await? {
         let gathered = Settings::of(&row.settings).gathered;
-        if row.thread.parent().as_ref() == Some(parent) && gathered.is_some_and(|it| it.id == gathering) {
+        if row.thread.parent().as_ref() == Some(parent)
+            && gathered.is_some_and(|it| it.id == gathering)
+        {
             let status = Status::Stopped.as_str();
-            let end = Ending { thread: &row.thread, status, reason: &reason, last: "" };
+            let end = Ending {
+                thread: &row.thread,
+                status,
+                reason: &reason,
+                last: "",
+            };
             let room = AT_ONCE.saturating_sub(drafts.len());
             drafts.extend(ending_within(store, space, &end, Below::End, room, now).await?);
         }

@@ -43,7 +43,13 @@ impl Granted {
     /// What an event grants, if it is a verdict that grants something.
     pub fn by(event: &Event) -> Option<Self> {
         let fact = event.fact();
-        let Fact::ApprovalVerdict(Verdict { approval, call_id, tool, ruling: Ruling::Granted(granted), .. }) = fact
+        let Fact::ApprovalVerdict(Verdict {
+            approval,
+            call_id,
+            tool,
+            ruling: Ruling::Granted(granted),
+            ..
+        }) = fact
         else {
             return None;
         };
@@ -54,36 +60,78 @@ impl Granted {
             arguments_sha256: granted.arguments_sha256.to_owned(),
             tool_version: granted.tool_version.to_owned(),
         };
-        Some(Self { grant, arguments: granted.arguments.clone(), verdict: event.seq, started: false })
+        Some(Self {
+            grant,
+            arguments: granted.arguments.clone(),
+            verdict: event.seq,
+            started: false,
+        })
     }
 
     fn parked(&self, turn: u64) -> Parked {
-        let Grant { approval, call_id, tool, .. } = self.grant.clone();
-        Parked { id: approval, call_id, tool: Some(tool), server: None, turn, trial: None }
+        let Grant {
+            approval,
+            call_id,
+            tool,
+            ..
+        } = self.grant.clone();
+        Parked {
+            id: approval,
+            call_id,
+            tool: Some(tool),
+            server: None,
+            turn,
+            trial: None,
+        }
     }
 
     fn is(&self, state: RequestState) -> Condition {
-        Condition::Request { id: self.grant.approval.clone(), state }
+        Condition::Request {
+            id: self.grant.approval.clone(),
+            state,
+        }
     }
 }
 
 impl Driver {
     /// Runs the next of the calls that were granted. Its result is written in this turn, under its lease.
-    pub(super) async fn run_granted(&mut self, granted: &Granted) -> Result<Option<TurnOutcome>, Lost> {
+    pub(super) async fn run_granted(
+        &mut self,
+        granted: &Granted,
+    ) -> Result<Option<TurnOutcome>, Lost> {
         let parked = granted.parked(self.turn.number());
         let thread = self.place.thread.clone();
         if granted.started {
-            return self.settle(parked.abandoned(&thread, RequestState::Started, "the server stopped")).await;
+            return self
+                .settle(parked.abandoned(&thread, RequestState::Started, "the server stopped"))
+                .await;
         }
         let Grant { call_id, tool, .. } = granted.grant.clone();
-        let call = Asked { call_id, tool, written: None, arguments: Ok(granted.arguments.clone()) };
+        let call = Asked {
+            call_id,
+            tool,
+            written: None,
+            arguments: Ok(granted.arguments.clone()),
+        };
         let tools = self.toolbox().await?;
         let is_outside = call.effect_granted(&tools) == Effect::Outside;
         let mut state = RequestState::Granted;
         if is_outside {
-            let Grant { approval, call_id, tool, .. } = &granted.grant;
+            let Grant {
+                approval,
+                call_id,
+                tool,
+                ..
+            } = &granted.grant;
             let (turn, verdict) = (self.turn.number(), granted.verdict);
-            let started = Fact::ApprovalStarted(Started { approval, turn, call_id, tool, verdict }).encode(&thread);
+            let started = Fact::ApprovalStarted(Started {
+                approval,
+                turn,
+                call_id,
+                tool,
+                verdict,
+            })
+            .encode(&thread);
             self.settle(started.only_if(granted.is(state))).await?;
             state = RequestState::Started;
         }
@@ -94,13 +142,17 @@ impl Driver {
                 // Left: whoever takes the turn up finds it as far as it came.
                 let is_cancelled = self.stop.why() != Some(Why::Leave);
                 if is_cancelled && is_outside {
-                    return self.settle(parked.abandoned(&thread, state, "the turn was cancelled")).await;
+                    return self
+                        .settle(parked.abandoned(&thread, state, "the turn was cancelled"))
+                        .await;
                 }
                 return Ok(None);
             };
             let drafts = self.with_result(done, &granted.grant, &site, granted.is(state));
             match self.write(drafts).await {
-                Err(Lost::Store(StoreError::Unmet(Condition::Request { .. }))) => return Err(Lost::Stale),
+                Err(Lost::Store(StoreError::Unmet(Condition::Request { .. }))) => {
+                    return Err(Lost::Stale);
+                }
                 // What it goes by has changed meanwhile; it is only events, so it runs again.
                 Err(Lost::Store(StoreError::Unmet(_))) if !is_outside => {}
                 Err(lost) => return Err(lost),
@@ -120,7 +172,12 @@ impl Driver {
     }
 
     /// What the call leaves; none: it was stopped. Newer input waits for it: it was a person who wanted it.
-    async fn run_to_end(&self, tools: &Toolbox, call: &Asked, site: &CallSite) -> Option<Vec<Draft>> {
+    async fn run_to_end(
+        &self,
+        tools: &Toolbox,
+        call: &Asked,
+        site: &CallSite,
+    ) -> Option<Vec<Draft>> {
         // Carried out with its result, whatever becomes of the turn: a person wanted it, and the approval is used up.
         let run = call.run(tools, site, Commit::Immediate);
         pin!(run);
@@ -129,25 +186,42 @@ impl Driver {
             done = &mut run => return Some(done),
             () = self.stop.token().cancelled() => {}
         }
-        if self.stop.why() == Some(Why::Interrupt) { Some(run.await) } else { None }
+        if self.stop.why() == Some(Why::Interrupt) {
+            Some(run.await)
+        } else {
+            None
+        }
     }
 
     /// What a call left, with a result in any case, which says by which approval it ran.
-    fn with_result(&self, mut done: Vec<Draft>, grant: &Grant, site: &CallSite, only_if: Condition) -> Vec<Draft> {
-        let is_result =
-            |draft: &Draft| matches!(draft.fact(), Fact::Result(Outcome { call_id, .. }) if call_id == grant.call_id);
+    fn with_result(
+        &self,
+        mut done: Vec<Draft>,
+        grant: &Grant,
+        site: &CallSite,
+        only_if: Condition,
+    ) -> Vec<Draft> {
+        let is_result = |draft: &Draft| matches!(draft.fact(), Fact::Result(Outcome { call_id, .. }) if call_id == grant.call_id);
         let result = match done.iter().position(is_result) {
             Some(at) => done.remove(at),
             None => {
-                let call = Call { turn: site.turn, by: &Who::Decision, tool: &grant.tool, call_id: &grant.call_id };
+                let call = Call {
+                    turn: site.turn,
+                    by: &Who::Decision,
+                    tool: &grant.tool,
+                    call_id: &grant.call_id,
+                };
                 Draft::result(&site.thread, &call, "done".into(), 0)
             }
         };
         let mut intents = self.turn.intents().to_vec();
         intents.extend(result.preview_intent());
         let stepped = self.stepped(&intents, std::slice::from_ref(&result));
-        let result =
-            if self.settings.commit == Commit::Deferred { result.intending_no_more(&site.thread) } else { result };
+        let result = if self.settings.commit == Commit::Deferred {
+            result.intending_no_more(&site.thread)
+        } else {
+            result
+        };
         done.push(result.of_approval(&grant.approval).only_if(only_if));
         done.extend(stepped);
         done

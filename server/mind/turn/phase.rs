@@ -109,9 +109,19 @@ impl From<Phase> for Next {
             Phase::Listening { silent } => Self::Listen(silent),
             Phase::Deciding { round, repair } => Self::Decide { round, repair },
             Phase::Acting { calls, .. } => Self::Act(calls),
-            Phase::Answering { submodule, question, .. } => Self::Answer(submodule, question),
-            Phase::Closing { failure: Some(failure), .. } => Self::GiveUp(failure),
-            Phase::Closing { outcome, failure: None } => Self::End(outcome),
+            Phase::Answering {
+                submodule,
+                question,
+                ..
+            } => Self::Answer(submodule, question),
+            Phase::Closing {
+                failure: Some(failure),
+                ..
+            } => Self::GiveUp(failure),
+            Phase::Closing {
+                outcome,
+                failure: None,
+            } => Self::End(outcome),
             Phase::Over(_) => Self::Over,
         }
     }
@@ -122,16 +132,34 @@ impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Granted { calls } => {
-                write!(f, "running what was granted: {}", list(calls.iter().map(|call| call.grant.tool.as_str())))
+                write!(
+                    f,
+                    "running what was granted: {}",
+                    list(calls.iter().map(|call| call.grant.tool.as_str()))
+                )
             }
             Self::Recalling => f.write_str("recalling"),
-            Self::Listening { silent } => write!(f, "listening for {}", list(silent.iter().map(Name::as_str))),
-            Self::Deciding { round, repair: false } => write!(f, "deciding, round {round}"),
-            Self::Deciding { round, repair: true } => write!(f, "deciding, round {round}: a repair"),
-            Self::Acting { round, calls } => {
-                write!(f, "acting, round {round}: {}", list(calls.iter().map(|call| call.tool.as_str())))
+            Self::Listening { silent } => {
+                write!(f, "listening for {}", list(silent.iter().map(Name::as_str)))
             }
-            Self::Answering { round, submodule, .. } => write!(f, "answering, round {round}: {submodule}"),
+            Self::Deciding {
+                round,
+                repair: false,
+            } => write!(f, "deciding, round {round}"),
+            Self::Deciding {
+                round,
+                repair: true,
+            } => write!(f, "deciding, round {round}: a repair"),
+            Self::Acting { round, calls } => {
+                write!(
+                    f,
+                    "acting, round {round}: {}",
+                    list(calls.iter().map(|call| call.tool.as_str()))
+                )
+            }
+            Self::Answering {
+                round, submodule, ..
+            } => write!(f, "answering, round {round}: {submodule}"),
             Self::Closing { outcome, .. } => write!(f, "closing: {outcome}"),
             Self::Over(Some(outcome)) => write!(f, "over: {outcome}"),
             Self::Over(None) => f.write_str("over"),
@@ -165,14 +193,24 @@ impl Turn {
 
     fn before_rounds(&self) -> Phase {
         if !self.granted.is_empty() {
-            return Phase::Granted { calls: self.granted.clone() };
+            return Phase::Granted {
+                calls: self.granted.clone(),
+            };
         }
         if self.recalls {
             return Phase::Recalling;
         }
-        let is_silent = |name: &&Name| self.progress.get(*name).is_none_or(|progress| !progress.is_done);
+        let is_silent = |name: &&Name| {
+            self.progress
+                .get(*name)
+                .is_none_or(|progress| !progress.is_done)
+        };
         let silent: Vec<Name> = self.submodules.iter().filter(is_silent).cloned().collect();
-        if silent.is_empty() { self.deciding(false) } else { Phase::Listening { silent } }
+        if silent.is_empty() {
+            self.deciding(false)
+        } else {
+            Phase::Listening { silent }
+        }
     }
 
     fn after_round(&self, last: &Round, round: u64) -> Phase {
@@ -181,23 +219,46 @@ impl Turn {
             return Phase::Acting { round, calls };
         }
         if let Some((submodule, question)) = self.questions.first() {
-            return Phase::Answering { round, submodule: submodule.clone(), question: *question };
+            return Phase::Answering {
+                round,
+                submodule: submodule.clone(),
+                question: *question,
+            };
         }
-        let has_ended = self.intents.iter().any(|intent| matches!(intent, Intent::Terminate { .. }));
+        let has_ended = self
+            .intents
+            .iter()
+            .any(|intent| matches!(intent, Intent::Terminate { .. }));
         if last.unreadable && !has_ended {
             let limit = self.limits.unreadable;
             let is_over = self.unreadable_in_a_row() >= limit;
-            return if is_over { giving_up(unreadable_answers(limit)) } else { self.deciding(false) };
+            return if is_over {
+                giving_up(unreadable_answers(limit))
+            } else {
+                self.deciding(false)
+            };
         }
         if let Some(step) = &self.step {
             let is_done = has_ended || step.is_complete();
-            return if is_done { closing(TurnOutcome::Done) } else { self.deciding(false) };
+            return if is_done {
+                closing(TurnOutcome::Done)
+            } else {
+                self.deciding(false)
+            };
         }
         if last.calls.is_empty() && !self.process {
-            return if self.repairs == 0 { self.deciding(true) } else { giving_up(mute()) };
+            return if self.repairs == 0 {
+                self.deciding(true)
+            } else {
+                giving_up(mute())
+            };
         }
         let brings_back = last.calls.iter().any(|call| call.back);
-        if brings_back { self.deciding(false) } else { closing(TurnOutcome::Done) }
+        if brings_back {
+            self.deciding(false)
+        } else {
+            closing(TurnOutcome::Done)
+        }
     }
 
     fn unreadable_in_a_row(&self) -> u64 {
@@ -207,10 +268,18 @@ impl Turn {
 
     /// The decision is asked once more, unless a limit is reached.
     fn deciding(&self, repair: bool) -> Phase {
-        let Limits { rounds, tool_calls, model_calls, tokens, .. } = self.limits;
+        let Limits {
+            rounds,
+            tool_calls,
+            model_calls,
+            tokens,
+            ..
+        } = self.limits;
         let spent = |what: &str, limit: u64, key: &str| {
             let text = format!("the turn has used up its {limit} {what} ({key}) and ends here");
-            giving_up(Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": key })))
+            giving_up(
+                Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": key })),
+            )
         };
         let made = self.rounds.len() as u64;
         if self.model_calls >= model_calls {
@@ -222,23 +291,34 @@ impl Turn {
         } else if self.tool_calls >= tool_calls && made > 0 {
             spent("tool calls", tool_calls, "turn.max_tool_calls")
         } else {
-            Phase::Deciding { round: made, repair }
+            Phase::Deciding {
+                round: made,
+                repair,
+            }
         }
     }
 }
 
 const fn closing(outcome: TurnOutcome) -> Phase {
-    Phase::Closing { outcome, failure: None }
+    Phase::Closing {
+        outcome,
+        failure: None,
+    }
 }
 
 fn giving_up(failure: Failure) -> Phase {
-    Phase::Closing { outcome: TurnOutcome::Failed, failure: Some(failure) }
+    Phase::Closing {
+        outcome: TurnOutcome::Failed,
+        failure: Some(failure),
+    }
 }
 
 fn unreadable_answers(limit: u64) -> Failure {
-    let text =
-        format!("{limit} answers in a row could not be read (budget.unreadable); what was wrong stands before this");
-    Failure::new(FailureKind::Interpreter, text).with(json!({ "limit": limit, "key": "budget.unreadable" }))
+    let text = format!(
+        "{limit} answers in a row could not be read (budget.unreadable); what was wrong stands before this"
+    );
+    Failure::new(FailureKind::Interpreter, text)
+        .with(json!({ "limit": limit, "key": "budget.unreadable" }))
 }
 
 fn mute() -> Failure {

@@ -27,5 +27,7 @@ impl Recalling {
 
 /// Whether an event of a batch asks for something that could be held: what a thread tells itself to go on does not.
 pub fn asks(event: &Event) -> bool {
-    event.is_visible() && event.fact().kind() != Some(Kind::Thought) && !event.text().trim().is_empty()
+    event.is_visible()
+        && event.fact().kind() != Some(Kind::Thought)
+        && !event.text().trim().is_empty()
 }

@@ -58,12 +58,19 @@ impl Round {
             done: false,
             back: call.brings_back,
         };
-        Self { calls: (0..).zip(record.calls()).map(call).collect(), ..Self::default() }
+        Self {
+            calls: (0..).zip(record.calls()).map(call).collect(),
+            ..Self::default()
+        }
     }
 
     /// The calls that have no result yet.
     pub fn pending(&self) -> Vec<Pending> {
-        self.calls.iter().filter(|call| !call.done).map(|call| call.pending.clone()).collect()
+        self.calls
+            .iter()
+            .filter(|call| !call.done)
+            .map(|call| call.pending.clone())
+            .collect()
     }
 }
 
@@ -92,6 +99,10 @@ impl Limits {
     /// The same in sub-steps: each answer decides one thing, so that a step has as many as its budget of calls allows.
     pub fn in_substeps(self) -> Self {
         let tool_calls = self.tool_calls.max(self.model_calls);
-        Self { rounds: self.model_calls, tool_calls, ..self }
+        Self {
+            rounds: self.model_calls,
+            tool_calls,
+            ..self
+        }
     }
 }

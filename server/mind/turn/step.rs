@@ -46,11 +46,24 @@ impl Step {
     /// One more intention.
     pub fn take(&mut self, intent: &Intent) {
         match intent {
-            Intent::Send { to, text } => self.sends.push(Send { to: to.clone(), text: text.clone() }),
+            Intent::Send { to, text } => self.sends.push(Send {
+                to: to.clone(),
+                text: text.clone(),
+            }),
             Intent::Connect { name, .. } => self.connect.push(name.clone()),
             Intent::Disconnect { name } => self.disconnect.push(name.clone()),
-            Intent::Wait { from, .. } => self.wait = Some(Wait { wait: true, from: from.clone() }),
-            Intent::GoOn => self.wait = Some(Wait { wait: false, from: None }),
+            Intent::Wait { from, .. } => {
+                self.wait = Some(Wait {
+                    wait: true,
+                    from: from.clone(),
+                })
+            }
+            Intent::GoOn => {
+                self.wait = Some(Wait {
+                    wait: false,
+                    from: None,
+                })
+            }
             Intent::SendsDone => self.sends_done = true,
             Intent::ContactsDone => self.contacts_done = true,
             Intent::Focus { operation } => self.operation = Some(*operation),
@@ -71,7 +84,11 @@ impl Step {
             Operation::Wait => self.wait.is_none(),
         };
         let wanted = self.operation.filter(is_open);
-        let open = || [Operation::Sends, Operation::Contacts, Operation::Wait].into_iter().find(is_open);
+        let open = || {
+            [Operation::Sends, Operation::Contacts, Operation::Wait]
+                .into_iter()
+                .find(is_open)
+        };
         wanted.or_else(open).unwrap_or(Operation::Wait)
     }
 }

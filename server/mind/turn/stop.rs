@@ -27,7 +27,11 @@ pub struct Stop {
 impl Stop {
     /// A stop below `all`: when that is cancelled, the turn is left.
     pub fn new(all: &CancellationToken) -> Self {
-        Self { token: all.child_token(), why: OnceLock::new(), over: AtomicBool::new(false) }
+        Self {
+            token: all.child_token(),
+            why: OnceLock::new(),
+            over: AtomicBool::new(false),
+        }
     }
 
     /// Stops the turn. The first reason counts. A turn that is over cannot be stopped, nor what goes on beside it: its
@@ -59,6 +63,8 @@ impl Stop {
 
     /// Why it was stopped, if it was.
     pub fn why(&self) -> Option<Why> {
-        self.token.is_cancelled().then(|| self.why.get().copied().unwrap_or(Why::Leave))
+        self.token
+            .is_cancelled()
+            .then(|| self.why.get().copied().unwrap_or(Why::Leave))
     }
 }

@@ -24,12 +24,20 @@ pub(super) struct SubmoduleTasks {
 
 impl SubmoduleTasks {
     pub fn new(processors: Processors, space: Space) -> Self {
-        Self { processors, space, tasks: JoinSet::new(), names: HashMap::new() }
+        Self {
+            processors,
+            space,
+            tasks: JoinSet::new(),
+            names: HashMap::new(),
+        }
     }
 
     pub fn ask(&mut self, request: SubmoduleRequest, submodule: Submodule, when: When) {
         let name = submodule.name.clone();
-        let task = self.tasks.spawn(self.processors.of(&self.space, ask_submodule(request, submodule, when)));
+        let task = self.tasks.spawn(
+            self.processors
+                .of(&self.space, ask_submodule(request, submodule, when)),
+        );
         self.names.insert(task.id(), name);
     }
 
@@ -99,8 +107,14 @@ pub(super) fn drafts_of(
     match answer {
         Ok(answer) => answer.drafts,
         Err((name, error)) => {
-            let failure = Failure::new(FailureKind::Internal, format!("the voice {name} broke down: {error}"));
-            vec![Draft::failure(&place.thread, Some(turn), &Who::Submodule(name), &failure).when(when)]
+            let failure = Failure::new(
+                FailureKind::Internal,
+                format!("the voice {name} broke down: {error}"),
+            );
+            vec![
+                Draft::failure(&place.thread, Some(turn), &Who::Submodule(name), &failure)
+                    .when(when),
+            ]
         }
     }
 }

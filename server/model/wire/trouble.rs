@@ -34,7 +34,10 @@ pub struct Trouble {
 
 impl From<Failure> for Trouble {
     fn from(failure: Failure) -> Self {
-        Self { failure, pause: None }
+        Self {
+            failure,
+            pause: None,
+        }
     }
 }
 
@@ -43,21 +46,37 @@ impl Endpoint {
     pub fn trouble(&self, error: OpenAIError, seen: &Mutex<Seen>) -> Trouble {
         if let Some((broke, passing)) = &lock(seen).broke {
             let failure = self.failure(format_args!("{broke}"));
-            return if *passing { failure.retryable().into() } else { failure.into() };
+            return if *passing {
+                failure.retryable().into()
+            } else {
+                failure.into()
+            };
         }
         match error {
             OpenAIError::Boxed(error) => match error.downcast::<Trouble>() {
                 Ok(trouble) => *trouble,
-                Err(error) => {
-                    self.failure(format_args!("could not be asked: {}", self.quote(&error.to_string()))).into()
-                }
+                Err(error) => self
+                    .failure(format_args!(
+                        "could not be asked: {}",
+                        self.quote(&error.to_string())
+                    ))
+                    .into(),
             },
             OpenAIError::JSONDeserialize(error, text) => {
                 let quote = self.quote(&text);
                 let failure = self.failure(format_args!("answered what is no JSON: {quote}"));
-                if error.is_eof() { failure.retryable().into() } else { failure.into() }
+                if error.is_eof() {
+                    failure.retryable().into()
+                } else {
+                    failure.into()
+                }
             }
-            other => self.failure(format_args!("gave no readable answer: {}", self.quote(&other.to_string()))).into(),
+            other => self
+                .failure(format_args!(
+                    "gave no readable answer: {}",
+                    self.quote(&other.to_string())
+                ))
+                .into(),
         }
     }
 
@@ -67,13 +86,26 @@ impl Endpoint {
             let text = format!("{} could not be reached in time: {cause}", self.name);
             return Failure::new(FailureKind::Timeout, text).retryable().into();
         }
-        self.failure(format_args!("could not be reached: {cause}")).retryable().into()
+        self.failure(format_args!("could not be reached: {cause}"))
+            .retryable()
+            .into()
     }
 
     /// An answer that is an error, by its status or by what it says.
-    pub fn refusal(&self, status: StatusCode, reported: &Reported, pause: Option<Duration>) -> Trouble {
-        let meant = reported.status.and_then(|code| StatusCode::from_u16(code).ok());
-        let status = if status.is_success() { meant.unwrap_or(status) } else { status };
+    pub fn refusal(
+        &self,
+        status: StatusCode,
+        reported: &Reported,
+        pause: Option<Duration>,
+    ) -> Trouble {
+        let meant = reported
+            .status
+            .and_then(|code| StatusCode::from_u16(code).ok());
+        let status = if status.is_success() {
+            meant.unwrap_or(status)
+        } else {
+            status
+        };
         let hint = hint(status, &reported.message);
         let quote = self.quote(&reported.message);
         let failure = match status.is_success() {
@@ -86,13 +118,19 @@ impl Endpoint {
             json!({ "status": status.as_u16() })
         };
         let failure = failure.with(detail);
-        let failure = if is_passing(status, &reported.message) { failure.retryable() } else { failure };
+        let failure = if is_passing(status, &reported.message) {
+            failure.retryable()
+        } else {
+            failure
+        };
         Trouble { failure, pause }
     }
 
     /// The beginning of a provider's words on one line, without our key, should they repeat it or a part of it.
     fn quote(&self, words: &str) -> String {
-        let words = self.veil.over(&words[..words.floor_char_boundary(QUOTE_FROM)]);
+        let words = self
+            .veil
+            .over(&words[..words.floor_char_boundary(QUOTE_FROM)]);
         let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
         match line.char_indices().nth(QUOTE_MAX) {
             Some((end, _)) => format!("{}…", &line[..end]),
@@ -133,7 +171,9 @@ fn hint(status: StatusCode, message: &str) -> &'static str {
     match status.as_u16() {
         401 | 403 => " (check api_key)",
         404 => " (check base_url and model)",
-        400 | 422 if message.contains("stream_options") => " (set usage_in_stream = false for this model)",
+        400 | 422 if message.contains("stream_options") => {
+            " (set usage_in_stream = false for this model)"
+        }
         400 | 422 if message.contains("strict") => " (set strict_tools = false for this model)",
         _ => "",
     }
@@ -142,14 +182,28 @@ fn hint(status: StatusCode, message: &str) -> &'static str {
 /// What a response that is no success comes to.
 pub async fn refused(endpoint: &Endpoint, response: Response) -> Trouble {
     let (status, pause) = (response.status(), retry_after(response.headers()));
-    let location =
-        response.headers().get(LOCATION).map(|to| format!("moved to {}", String::from_utf8_lossy(to.as_bytes())));
+    let location = response
+        .headers()
+        .get(LOCATION)
+        .map(|to| format!("moved to {}", String::from_utf8_lossy(to.as_bytes())));
     let body = read_some(response).await;
-    let said = serde_json::from_slice(&body).ok().and_then(|body| reported(&body));
+    let said = serde_json::from_slice(&body)
+        .ok()
+        .and_then(|body| reported(&body));
     let (said, code) = said.map(|said| (said.message, said.code)).unzip();
     let code = code.unwrap_or_default();
-    let message = location.or(said).unwrap_or_else(|| String::from_utf8_lossy(&body).into_owned());
-    endpoint.refusal(status, &Reported { message, code, status: None }, pause)
+    let message = location
+        .or(said)
+        .unwrap_or_else(|| String::from_utf8_lossy(&body).into_owned());
+    endpoint.refusal(
+        status,
+        &Reported {
+            message,
+            code,
+            status: None,
+        },
+        pause,
+    )
 }
 
 /// The beginning of a refusal's body, as far as it comes.
@@ -170,11 +224,21 @@ async fn read_some(mut response: Response) -> Vec<u8> {
 
 /// `Retry-After` in seconds or as a date; `retry-after-ms` where a provider is that exact.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let millis = text("retry-after-ms").and_then(|ms| ms.parse().ok()).map(Duration::from_millis);
-    let seconds = || text(RETRY_AFTER.as_str()).and_then(|s| Duration::try_from_secs_f64(s.parse().ok()?).ok());
+    let text = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .map(str::trim)
+    };
+    let millis = text("retry-after-ms")
+        .and_then(|ms| ms.parse().ok())
+        .map(Duration::from_millis);
+    let seconds = || {
+        text(RETRY_AFTER.as_str()).and_then(|s| Duration::try_from_secs_f64(s.parse().ok()?).ok())
+    };
     let date = || {
-        let until = Timestamp::parse_http(text(RETRY_AFTER.as_str())?)?.seconds() - crate::words::time::now().seconds();
+        let until = Timestamp::parse_http(text(RETRY_AFTER.as_str())?)?.seconds()
+            - crate::words::time::now().seconds();
         Some(Duration::from_secs(u64::try_from(until).unwrap_or(0)))
     };
     millis.or_else(seconds).or_else(date)

@@ -20,7 +20,10 @@ const EVENTS_MAX: u32 = 2000;
 /// About how many bytes of the log a model reads at once.
 const PART_BYTES: usize = 24 << 10;
 /// Nothing is shortened.
-const WHOLE: Lengths = Lengths { event_chars: usize::MAX, entry_bytes: usize::MAX };
+const WHOLE: Lengths = Lengths {
+    event_chars: usize::MAX,
+    entry_bytes: usize::MAX,
+};
 /// How many digests are joined at once.
 const GROUP: usize = 8;
 
@@ -69,25 +72,44 @@ pub struct Summary {
 }
 
 /// The pipeline. A group is joined as soon as its own digests are there.
-pub async fn summary(wanted: Context<Wanted>, host: Host) -> Result<Context<Summary>, NodeExecutionError> {
+pub async fn summary(
+    wanted: Context<Wanted>,
+    host: Host,
+) -> Result<Context<Summary>, NodeExecutionError> {
     let read = read(wanted, host.clone());
     let Parts { cut, parts } = read.data().await?;
-    let mut digests: Vec<_> = parts.iter().map(|part| digest(read.taken(part.clone()), host.clone())).collect();
+    let mut digests: Vec<_> = parts
+        .iter()
+        .map(|part| digest(read.taken(part.clone()), host.clone()))
+        .collect();
     while digests.len() > 1 {
-        digests = digests.chunks(GROUP).map(|group| join(group, host.clone())).collect();
+        digests = digests
+            .chunks(GROUP)
+            .map(|group| join(group, host.clone()))
+            .collect();
     }
-    let (from, up_to) = (parts.first().map_or(0, |part| part.from), parts.last().map_or(0, |part| part.up_to));
+    let (from, up_to) = (
+        parts.first().map_or(0, |part| part.from),
+        parts.last().map_or(0, |part| part.up_to),
+    );
     let summary = match digests.first() {
         Some(digest) => digest.data().await?,
         None => String::new(),
     };
-    Ok(Context::new(Summary { summary, from, up_to, cut, parts: parts.len() }))
+    Ok(Context::new(Summary {
+        summary,
+        from,
+        up_to,
+        cut,
+        parts: parts.len(),
+    }))
 }
 
 /// The thread as it is now, in parts.
 #[node(name = "read")]
 async fn read(wanted: Wanted, host: Host) -> Result<Parts, Failure> {
-    let thread = ThreadId::parse(&wanted.thread).map_err(|error| Failure::new(FailureKind::Node, error.to_string()))?;
+    let thread = ThreadId::parse(&wanted.thread)
+        .map_err(|error| Failure::new(FailureKind::Node, error.to_string()))?;
     host.thread(&thread).await?;
     let query = Query {
         thread: Some(thread.clone()),
@@ -103,9 +125,15 @@ async fn read(wanted: Wanted, host: Host) -> Result<Parts, Failure> {
     events.truncate(EVENTS_MAX as usize);
     events.reverse();
     if events.is_empty() {
-        return Err(Failure::new(FailureKind::Node, format!("there is nothing to sum up in {thread}")));
+        return Err(Failure::new(
+            FailureKind::Node,
+            format!("there is nothing to sum up in {thread}"),
+        ));
     }
-    Ok(Parts { cut, parts: parts(&events, &host) })
+    Ok(Parts {
+        cut,
+        parts: parts(&events, &host),
+    })
 }
 
 fn parts(events: &[Event], host: &Host) -> Vec<Part> {
@@ -117,7 +145,11 @@ fn parts(events: &[Event], host: &Host) -> Vec<Part> {
                 part.text.push_str(&line);
                 part.up_to = event.seq;
             }
-            _ => parts.push(Part { from: event.seq, up_to: event.seq, text: line }),
+            _ => parts.push(Part {
+                from: event.seq,
+                up_to: event.seq,
+                text: line,
+            }),
         }
     }
     parts
@@ -129,7 +161,10 @@ fn written(event: &Event, host: &Host) -> String {
         Block::Text(text) => Some(text),
         Block::Blob { .. } => None,
     };
-    joined(&[entry], Omitted::default(), 0, host.prompts()).into_iter().filter_map(text).collect()
+    joined(&[entry], Omitted::default(), 0, host.prompts())
+        .into_iter()
+        .filter_map(text)
+        .collect()
 }
 
 #[node]
@@ -141,5 +176,6 @@ async fn digest(part: Part, host: Host) -> Result<String, Failure> {
 #[node]
 async fn join(digests: Vec<String>, host: Host) -> Result<String, Failure> {
     let instructions = host.prompts().summary_join.source();
-    host.ask(Tier::Low, instructions.as_str(), &digests.join("\n\n")).await
+    host.ask(Tier::Low, instructions.as_str(), &digests.join("\n\n"))
+        .await
 }

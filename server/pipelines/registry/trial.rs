@@ -46,12 +46,19 @@ fn five() -> u32 {
 fn some_turns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     let turns = u32::deserialize(deserializer)?;
     let wrong = || D::Error::custom(format!("{turns} is not one of 1 to {TURNS_MAX}"));
-    (1..=TURNS_MAX).contains(&turns).then_some(turns).ok_or_else(wrong)
+    (1..=TURNS_MAX)
+        .contains(&turns)
+        .then_some(turns)
+        .ok_or_else(wrong)
 }
 
 fn some_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let words = String::deserialize(deserializer)?;
-    if words.trim().is_empty() { Err(D::Error::custom("it is empty")) } else { Ok(words) }
+    if words.trim().is_empty() {
+        Err(D::Error::custom("it is empty"))
+    } else {
+        Ok(words)
+    }
 }
 
 /// A turn in which the submodule was asked.
@@ -94,20 +101,44 @@ pub struct Tried {
 }
 
 /// The pipeline.
-pub async fn trial(wanted: Context<Wanted>, host: Host) -> Result<Context<Vec<Tried>>, NodeExecutionError> {
+pub async fn trial(
+    wanted: Context<Wanted>,
+    host: Host,
+) -> Result<Context<Vec<Tried>>, NodeExecutionError> {
     let turns = turns(&wanted, host.clone());
     let all = turns.data().await?;
-    let answers = all.iter().map(|turn| ask(turns.taken(turn.call), &wanted, host.clone()));
+    let answers = all
+        .iter()
+        .map(|turn| ask(turns.taken(turn.call), &wanted, host.clone()));
     let answers = outcomes(answers.collect::<Vec<_>>()).data().await?;
     let tried = |(turn, answer): (Turn, Result<Said, NodeExecutionError>)| {
-        let Turn { call, seq, thread, turn, said, failed } = turn;
+        let Turn {
+            call,
+            seq,
+            thread,
+            turn,
+            said,
+            failed,
+        } = turn;
         let (now, calls, failure) = match answer {
             Ok(Said { text, calls }) => (text, calls, None),
             Err(failure) => (None, Vec::new(), Some(failure.to_string())),
         };
-        Tried { call, seq, thread, turn, then: said, then_failed: failed, now, calls, failure }
+        Tried {
+            call,
+            seq,
+            thread,
+            turn,
+            then: said,
+            then_failed: failed,
+            now,
+            calls,
+            failure,
+        }
     };
-    Ok(Context::new(all.into_iter().zip(answers).map(tried).collect()))
+    Ok(Context::new(
+        all.into_iter().zip(answers).map(tried).collect(),
+    ))
 }
 
 fn wrong(text: String) -> Failure {
@@ -127,11 +158,22 @@ async fn turns(wanted: Wanted, host: Host) -> Result<Vec<Turn>, Failure> {
     };
     let records = host.events(&query).await?;
     let mut turns = Vec::new();
-    for record in records.iter().filter(|record| is_first(record)).take(wanted.turns as usize) {
+    for record in records
+        .iter()
+        .filter(|record| is_first(record))
+        .take(wanted.turns as usize)
+    {
         let (call, seq, thread) = (record.event_id, record.seq, record.thread.to_string());
         let said = words(record, &name, &host).await?;
         let failed = said.is_none() && !was_answered(record);
-        turns.push(Turn { call, seq, thread, turn: record.turn().unwrap_or_default(), said, failed });
+        turns.push(Turn {
+            call,
+            seq,
+            thread,
+            turn: record.turn().unwrap_or_default(),
+            said,
+            failed,
+        });
     }
     if turns.is_empty() {
         return Err(wrong(format!(
@@ -143,13 +185,17 @@ async fn turns(wanted: Wanted, host: Host) -> Result<Vec<Turn>, Failure> {
 
 /// Whether it is the record of a first call about something new.
 fn is_first(record: &Event) -> bool {
-    let Fact::Call(call) = record.fact() else { return false };
+    let Fact::Call(call) = record.fact() else {
+        return false;
+    };
     let is_new = call.get("purpose").and_then(serde_json::Value::as_str) == Some("turn");
     is_new && call.get("round").and_then(serde_json::Value::as_u64) == Some(0)
 }
 
 fn was_answered(record: &Event) -> bool {
-    let Fact::Call(call) = record.fact() else { return false };
+    let Fact::Call(call) = record.fact() else {
+        return false;
+    };
     call.get("outcome").and_then(serde_json::Value::as_str) == Some("answered")
 }
 
@@ -179,5 +225,8 @@ async fn ask(call: Uuid, wanted: Wanted, host: Host) -> Result<Said, Failure> {
     let answer = host.ask_again(call, &wanted.prompt).await?;
     let words = answer.text.trim();
     let text = (!words.is_empty() && words != submodule::PASS).then(|| words.to_owned());
-    Ok(Said { text, calls: answer.calls.into_iter().map(|call| call.name).collect() })
+    Ok(Said {
+        text,
+        calls: answer.calls.into_iter().map(|call| call.name).collect(),
+    })
 }

@@ -79,11 +79,17 @@ const OPENING: u32 = 6;
 
 /// Talks until the person leaves or, from a pipe, all is answered.
 pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
-    let server = options.target.server(settings).named(options.user.clone())?;
+    let server = options
+        .target
+        .server(settings)
+        .named(options.user.clone())?;
     let thread = ThreadId::parse(&options.thread)?;
     // A first connection that fails is a mistake to be shown, not a loss to be waited out; nothing else is shown before it stands.
     let (socket, hello) = enter(&server).await?;
-    let greeting = format!("thinkd: {thread} at {}. /help says what can be done here.", server.base);
+    let greeting = format!(
+        "thinkd: {thread} at {}. /help says what can be done here.",
+        server.base
+    );
     let (screen, hands) = keyboard::start(&greeting)?;
     let mut chat = Chat {
         is_live: screen.grows(),
@@ -108,7 +114,9 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     let outcome = chat.talk(socket).await;
     if let (Err(error), true) = (&outcome, chat.is_live) {
         // The line editor has the terminal; it gives it back with the next line.
-        chat.screen.show(Manner::Alarm, "", &format!("{error:#} (Enter to leave)")).await?;
+        chat.screen
+            .show(Manner::Alarm, "", &format!("{error:#} (Enter to leave)"))
+            .await?;
         chat.hands.typed.recv().await;
     }
     outcome?;
@@ -159,7 +167,11 @@ struct Thinking {
 impl Thinking {
     fn describe(&self) -> String {
         let seconds = self.since.elapsed().as_secs();
-        let have = if self.spoken.len() == 1 { "has" } else { "have" };
+        let have = if self.spoken.len() == 1 {
+            "has"
+        } else {
+            "have"
+        };
         match self.spoken.as_slice() {
             [] => format!("thinking… {seconds} s"),
             spoken => format!("thinking… {} {have} spoken, {seconds} s", spoken.join(", ")),
@@ -210,7 +222,8 @@ impl Chat {
                 self.growing = None;
                 self.screen.end();
                 self.rest().await?;
-                self.notice(&format!("(connection lost: {lost}; trying again)")).await?;
+                self.notice(&format!("(connection lost: {lost}; trying again)"))
+                    .await?;
             }
             let pause = tokio::time::sleep(Duration::from_millis(200) * 2u32.pow(tries.min(6)));
             if self.meanwhile(pause).await?.is_none() {
@@ -243,7 +256,11 @@ impl Chat {
                 return Ok(Parted::Done);
             }
             // From a pipe one thing is said after the other; a person may interrupt, but not outrun the server.
-            let may_type = if self.is_live { self.unsent.len() < UNSENT } else { self.is_idle() };
+            let may_type = if self.is_live {
+                self.unsent.len() < UNSENT
+            } else {
+                self.is_idle()
+            };
             let may_type = may_type && !self.ended;
             tokio::select! {
                 said = tokio::time::timeout(SILENCE, socket.next()) => match said {
@@ -282,7 +299,9 @@ impl Chat {
             Typed::Interrupt if self.thinking.is_some() => self.cancel(socket).await?,
             Typed::Interrupt => self.notice("(Ctrl-D or /quit to leave)").await?,
             Typed::Line(line) if line.trim().is_empty() => false,
-            Typed::Line(line) if self.is_live && line.starts_with('/') => self.command(socket, line.trim()).await?,
+            Typed::Line(line) if self.is_live && line.starts_with('/') => {
+                self.command(socket, line.trim()).await?
+            }
             Typed::Line(line) => self.say(socket, line).await?,
         };
         if !leaves {
@@ -305,14 +324,24 @@ impl Chat {
                 },
             },
             ("/inbox", _) => self.inbox(true).await.map(|()| false),
-            (command @ ("/approve" | "/reject" | "/respond" | "/answer"), rest) => self.tell(command, rest).await,
+            (command @ ("/approve" | "/reject" | "/respond" | "/answer"), rest) => {
+                self.tell(command, rest).await
+            }
             ("/voices", _) => self.submodules().await.map(|()| false),
             ("/why", _) => self.why().await.map(|()| false),
             ("/thoughts", _) => {
                 self.thoughts = !self.thoughts;
-                self.notice(if self.thoughts { "(thoughts are shown)" } else { "(thoughts are hidden)" }).await
+                self.notice(if self.thoughts {
+                    "(thoughts are shown)"
+                } else {
+                    "(thoughts are hidden)"
+                })
+                .await
             }
-            (other, _) => self.notice(&format!("({other} is not known here; /help says what is)")).await,
+            (other, _) => {
+                self.notice(&format!("({other} is not known here; /help says what is)"))
+                    .await
+            }
         }
     }
 
@@ -322,14 +351,22 @@ impl Chat {
     }
 
     async fn cancel(&mut self, socket: Option<&mut Socket>) -> anyhow::Result<bool> {
-        let Some(socket) = socket else { return self.notice("(not now: there is no connection)").await };
-        send(socket, &json!({ "type": "cancel", "id": "cancel", "thread": self.thread })).await;
+        let Some(socket) = socket else {
+            return self.notice("(not now: there is no connection)").await;
+        };
+        send(
+            socket,
+            &json!({ "type": "cancel", "id": "cancel", "thread": self.thread }),
+        )
+        .await;
         Ok(false)
     }
 
     async fn say(&mut self, socket: Option<&mut Socket>, text: String) -> anyhow::Result<bool> {
         if self.unsent.len() >= UNSENT {
-            return self.notice("(not said: too much is waiting for the server)").await;
+            return self
+                .notice("(not said: too much is waiting for the server)")
+                .await;
         }
         let id = fresh();
         if let Some(socket) = socket {
@@ -351,7 +388,8 @@ impl Chat {
         self.thread = thread;
         (self.woken, self.handled, self.replied) = (0, 0, None);
         self.rest().await?;
-        self.notice(&format!("(talking in {})", self.thread)).await?;
+        self.notice(&format!("(talking in {})", self.thread))
+            .await?;
         self.recall(OPENING).await?;
         self.inbox(false).await?;
         if let Some(socket) = socket {

@@ -53,13 +53,23 @@ struct Refused {
 impl Target {
     /// The server that the flags name, or else the configured one.
     pub fn server(&self, settings: &Settings) -> Server {
-        let configured = settings.token.clone().or_else(|| settings.keys.iter().find_map(|key| key.key.clone()));
-        let url = self.url.clone().or_else(|| environment().remove("THINKD_URL"));
+        let configured = settings
+            .token
+            .clone()
+            .or_else(|| settings.keys.iter().find_map(|key| key.key.clone()));
+        let url = self
+            .url
+            .clone()
+            .or_else(|| environment().remove("THINKD_URL"));
         let base = match &url {
             Some(url) => http_base(url),
             None => format!("http://{}", reachable(settings.listen)),
         };
-        Server { base, token: self.token.clone().map(SecretString::from).or(configured), user: None }
+        Server {
+            base,
+            token: self.token.clone().map(SecretString::from).or(configured),
+            user: None,
+        }
     }
 }
 
@@ -80,8 +90,14 @@ impl Server {
     pub fn named(self, user: Option<String>) -> anyhow::Result<Self> {
         let user = user.or_else(|| environment().remove("THINKD_USER"));
         // It stands before the secret, in a line of its own.
-        if let Some(user) = user.as_deref().filter(|user| user.contains(|c: char| c == ':' || c.is_control())) {
-            bail!("--user: {:?} cannot be a name: it has a colon, or what cannot be printed", escaped(user));
+        if let Some(user) = user
+            .as_deref()
+            .filter(|user| user.contains(|c: char| c == ':' || c.is_control()))
+        {
+            bail!(
+                "--user: {:?} cannot be a name: it has a colon, or what cannot be printed",
+                escaped(user)
+            );
         }
         Ok(Self { user, ..self })
     }
@@ -113,10 +129,22 @@ impl Server {
     }
 
     /// What it answers to something that it is told, as JSON; null: nothing.
-    pub async fn post(&self, client: &reqwest::Client, path: &str, body: &Value) -> anyhow::Result<Value> {
-        let request = self.authorized(client.post(format!("{}{path}", self.base))).json(body).timeout(ANSWER);
+    pub async fn post(
+        &self,
+        client: &reqwest::Client,
+        path: &str,
+        body: &Value,
+    ) -> anyhow::Result<Value> {
+        let request = self
+            .authorized(client.post(format!("{}{path}", self.base)))
+            .json(body)
+            .timeout(ANSWER);
         let bytes = self.answered(request).await?.bytes().await?;
-        Ok(if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes)? })
+        Ok(if bytes.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_slice(&bytes)?
+        })
     }
 
     /// What it answers to a question, as JSON.
@@ -131,14 +159,19 @@ impl Server {
     }
 
     /// The answer to a request, unless it is a refusal, or there is none.
-    pub async fn answered(&self, request: reqwest::RequestBuilder) -> anyhow::Result<reqwest::Response> {
+    pub async fn answered(
+        &self,
+        request: reqwest::RequestBuilder,
+    ) -> anyhow::Result<reqwest::Response> {
         let answer = request.send().await.with_context(|| self.unreachable())?;
         self.accepted(answer).await
     }
 
     /// Says that the server is away, and waits a moment, so that it can be asked again. Fails with any other error.
     pub async fn wait_until_back(&self, error: anyhow::Error) -> anyhow::Result<()> {
-        let is_draining = error.downcast_ref::<Refused>().is_some_and(|refused| refused.status == 503);
+        let is_draining = error
+            .downcast_ref::<Refused>()
+            .is_some_and(|refused| refused.status == 503);
         if !is_draining && !error.is::<reqwest::Error>() {
             return Err(error);
         }
@@ -155,17 +188,35 @@ impl Server {
         }
         let body = answer.bytes().await.unwrap_or_default();
         let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let word = |name: &str| problem.get(name).and_then(Value::as_str).unwrap_or_default();
-        let words: Vec<_> = [word("title"), word("detail")].into_iter().filter(|word| !word.is_empty()).collect();
-        let remedy =
-            if status.as_u16() == 401 { "; give the right token with --token, or in THINKD_TOKEN" } else { "" };
+        let word = |name: &str| {
+            problem
+                .get(name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let words: Vec<_> = [word("title"), word("detail")]
+            .into_iter()
+            .filter(|word| !word.is_empty())
+            .collect();
+        let remedy = if status.as_u16() == 401 {
+            "; give the right token with --token, or in THINKD_TOKEN"
+        } else {
+            ""
+        };
         let why = format!("{}{remedy}", escaped(&words.join(": ")));
-        Err(Refused { status: status.as_u16(), why }.into())
+        Err(Refused {
+            status: status.as_u16(),
+            why,
+        }
+        .into())
     }
 
     /// What to tell a person who cannot reach it.
     pub fn unreachable(&self) -> String {
-        format!("no thinkd answers at {} (start one with `thinkd`, or name another with --url)", self.base)
+        format!(
+            "no thinkd answers at {} (start one with `thinkd`, or name another with --url)",
+            self.base
+        )
     }
 }
 
@@ -181,7 +232,9 @@ pub async fn healthcheck(settings: &Settings) -> anyhow::Result<()> {
 }
 
 async fn status_line(address: SocketAddr) -> anyhow::Result<String> {
-    let mut stream = TcpStream::connect(address).await.with_context(|| format!("nothing listens on {address}"))?;
+    let mut stream = TcpStream::connect(address)
+        .await
+        .with_context(|| format!("nothing listens on {address}"))?;
     let request = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();

@@ -40,8 +40,17 @@ pub struct Options {
 }
 
 /// Tries everything, says what it found, and fails if anything is to be changed.
-pub async fn run(options: &Options, loaded: Result<Loaded, Invalid>, tools: &Catalogue) -> anyhow::Result<()> {
-    let mut report = Report { checks: Vec::new(), clocks: Vec::new(), json: options.json, limit: ms(options.wait_ms) };
+pub async fn run(
+    options: &Options,
+    loaded: Result<Loaded, Invalid>,
+    tools: &Catalogue,
+) -> anyhow::Result<()> {
+    let mut report = Report {
+        checks: Vec::new(),
+        clocks: Vec::new(),
+        json: options.json,
+        limit: ms(options.wait_ms),
+    };
     let Loaded { settings, sources } = match loaded {
         Ok(loaded) => loaded,
         Err(error) => {
@@ -49,8 +58,14 @@ pub async fn run(options: &Options, loaded: Result<Loaded, Invalid>, tools: &Cat
             return report.end();
         }
     };
-    let (prompts, tools) = (Prompts::load(settings.prompts.as_deref()), &settings.switched_on(tools));
-    report.tell("configuration", configuration(&settings, &sources, prompts.as_ref().ok(), tools))?;
+    let (prompts, tools) = (
+        Prompts::load(settings.prompts.as_deref()),
+        &settings.switched_on(tools),
+    );
+    report.tell(
+        "configuration",
+        configuration(&settings, &sources, prompts.as_ref().ok(), tools),
+    )?;
     storage::check(&settings, &options.target.server(&settings), &mut report).await?;
     match &prompts {
         Ok(prompts) => model::check(&settings, prompts, tools, &mut report).await?,
@@ -61,7 +76,10 @@ pub async fn run(options: &Options, loaded: Result<Loaded, Invalid>, tools: &Cat
     }
     servers::check(&settings, &mut report).await?;
     instruments::check(&settings, &mut report).await?;
-    report.tell("clock", clock::check(crate::words::time::now(), &report.clocks))?;
+    report.tell(
+        "clock",
+        clock::check(crate::words::time::now(), &report.clocks),
+    )?;
     report.end()
 }
 
@@ -74,11 +92,30 @@ async fn worker(code: &code::Options) -> anyhow::Result<(String, ())> {
     };
     let workers = reach(code).await.context(cure)?;
     let kept = workers.probe().await.context(cure)?;
-    let place = code.replica.url.as_ref().map(|url| format!(" at {}", shown_url(url))).unwrap_or_default();
-    let started = format!("a worker{place} starts in {} ms", begin.elapsed().as_millis());
+    let place = code
+        .replica
+        .url
+        .as_ref()
+        .map(|url| format!(" at {}", shown_url(url)))
+        .unwrap_or_default();
+    let started = format!(
+        "a worker{place} starts in {} ms",
+        begin.elapsed().as_millis()
+    );
     Ok(match kept.as_slice() {
-        [] => (format!("{started}, and gives up files, network, processes and memory beyond its limit"), ()),
-        kept => (format!("{started}; the kernel did not let it give up {}", kept.join(", ")), ()),
+        [] => (
+            format!(
+                "{started}, and gives up files, network, processes and memory beyond its limit"
+            ),
+            (),
+        ),
+        kept => (
+            format!(
+                "{started}; the kernel did not let it give up {}",
+                kept.join(", ")
+            ),
+            (),
+        ),
     })
 }
 
@@ -91,9 +128,15 @@ fn configuration(
 ) -> anyhow::Result<String> {
     settings.clone().with_key_files()?.check()?;
     prompts.map_or(Ok(()), |prompts| settings.check_tools(prompts, tools))?;
-    let variable = |source: &str| source.strip_prefix("the environment variable ").map(str::to_owned);
-    let from: BTreeSet<String> =
-        sources.iter().map(|(_, source)| variable(source).unwrap_or_else(|| source.clone())).collect();
+    let variable = |source: &str| {
+        source
+            .strip_prefix("the environment variable ")
+            .map(str::to_owned)
+    };
+    let from: BTreeSet<String> = sources
+        .iter()
+        .map(|(_, source)| variable(source).unwrap_or_else(|| source.clone()))
+        .collect();
     Ok(match Vec::from_iter(from).as_slice() {
         [] => "nothing is configured: all is as built in".to_owned(),
         from => format!("read from {}", from.join(", ")),
@@ -123,7 +166,12 @@ impl Report {
         name: &str,
         work: impl Future<Output = anyhow::Result<(String, T)>>,
     ) -> anyhow::Result<Option<T>> {
-        let late = || format!("this did not come to its end within {} ms (--wait-ms)", self.limit.as_millis());
+        let late = || {
+            format!(
+                "this did not come to its end within {} ms (--wait-ms)",
+                self.limit.as_millis()
+            )
+        };
         let (found, left) = match timeout(self.limit, work).await.with_context(late) {
             Ok(Ok((text, left))) => (Ok(text), Some(left)),
             Ok(Err(error)) | Err(error) => (Err(error), None),
@@ -136,17 +184,27 @@ impl Report {
         let ok = found.is_ok();
         let text = escaped(&found.unwrap_or_else(|error| format!("{error:#}")));
         if !self.json {
-            say(format_args!("{}  {name:<13}  {text}", if ok { "ok   " } else { "WRONG" }))?;
+            say(format_args!(
+                "{}  {name:<13}  {text}",
+                if ok { "ok   " } else { "WRONG" }
+            ))?;
         }
-        self.checks.push(Check { name: name.to_owned(), ok, text });
+        self.checks.push(Check {
+            name: name.to_owned(),
+            ok,
+            text,
+        });
         Ok(())
     }
 
     fn end(self) -> anyhow::Result<()> {
         let wrong = self.checks.iter().filter(|check| !check.ok).count();
         if self.json {
-            let check = |Check { name, ok, text }: &Check| json!({ "check": name, "ok": ok, "text": text });
-            say(json!({ "ok": wrong == 0, "checks": Vec::from_iter(self.checks.iter().map(check)) }))?;
+            let check =
+                |Check { name, ok, text }: &Check| json!({ "check": name, "ok": ok, "text": text });
+            say(
+                json!({ "ok": wrong == 0, "checks": Vec::from_iter(self.checks.iter().map(check)) }),
+            )?;
         }
         match wrong {
             0 if self.json => Ok(()),

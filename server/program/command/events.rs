@@ -63,7 +63,12 @@ const LINE_MAX: usize = 64 << 20;
 pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     let server = options.target.server(settings);
     let lines = RefCell::new(Lines::new(super::paint::is_wanted()));
-    let reader = Reader { client: reqwest::Client::new(), server: &server, options, lines };
+    let reader = Reader {
+        client: reqwest::Client::new(),
+        server: &server,
+        options,
+        lines,
+    };
     let mut filters = vec![reader.filters(&options.tags)];
     if options.debug {
         // Debug events come only to those who ask for the tag: the union of both is all.
@@ -79,7 +84,9 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     let after = events.last().map_or(0, |event| event.seq);
     reader.show_all(events.split_off(skip))?;
     if options.follow {
-        let follows = futures_util::future::try_join_all(filters.iter().map(|filter| reader.follow(filter, after)));
+        let follows = futures_util::future::try_join_all(
+            filters.iter().map(|filter| reader.follow(filter, after)),
+        );
         tokio::try_join!(follows, reader.show_overdue())?;
     }
     Ok(())
@@ -125,8 +132,15 @@ impl Reader<'_> {
     async fn follow(&self, filter: &[(&'static str, String)], after: Seq) -> anyhow::Result<()> {
         let mut last = after.to_string();
         loop {
-            let request = self.server.get(&self.client, "/events/stream").query(filter);
-            match self.server.answered(request.header("last-event-id", &last)).await {
+            let request = self
+                .server
+                .get(&self.client, "/events/stream")
+                .query(filter);
+            match self
+                .server
+                .answered(request.header("last-event-id", &last))
+                .await
+            {
                 Ok(answer) => {
                     self.read_stream(answer, &mut last).await?;
                     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -137,7 +151,11 @@ impl Reader<'_> {
     }
 
     /// Reads server-sent events until the connection is lost.
-    async fn read_stream(&self, answer: reqwest::Response, last: &mut String) -> anyhow::Result<()> {
+    async fn read_stream(
+        &self,
+        answer: reqwest::Response,
+        last: &mut String,
+    ) -> anyhow::Result<()> {
         let mut pieces = answer.bytes_stream();
         let (mut buffer, mut id) = (Vec::new(), String::new());
         while let Ok(Some(Ok(piece))) = tokio::time::timeout(SILENCE, pieces.next()).await {
@@ -147,8 +165,12 @@ impl Reader<'_> {
                 if let Some(value) = line.strip_prefix(b"id:") {
                     id = String::from_utf8_lossy(value).trim().to_owned();
                 }
-                let Some(data) = line.strip_prefix(b"data:") else { continue };
-                let Ok(event) = serde_json::from_slice::<Event>(data) else { continue };
+                let Some(data) = line.strip_prefix(b"data:") else {
+                    continue;
+                };
+                let Ok(event) = serde_json::from_slice::<Event>(data) else {
+                    continue;
+                };
                 last.clone_from(&id);
                 self.show(event)?;
             }

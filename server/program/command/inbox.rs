@@ -72,7 +72,10 @@ enum Act {
 
 /// Lists what waits, or does what is said about one.
 pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
-    let server = options.target.server(settings).named(options.user.clone())?;
+    let server = options
+        .target
+        .server(settings)
+        .named(options.user.clone())?;
     let (client, colours) = (reqwest::Client::new(), paint::is_wanted());
     let (id, word, why) = match &options.act {
         None => {
@@ -85,9 +88,15 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
             };
             return Ok(say(waiting.described(colours))?);
         }
-        Some(Act::Approve { id, reason, arguments }) => {
-            (id, Word::Approve(arguments.as_deref().map(read).transpose()?), reason.as_deref())
-        }
+        Some(Act::Approve {
+            id,
+            reason,
+            arguments,
+        }) => (
+            id,
+            Word::Approve(arguments.as_deref().map(read).transpose()?),
+            reason.as_deref(),
+        ),
         Some(Act::Reject { id, reason }) => (id, Word::Reject, reason.as_deref()),
         Some(Act::Respond { id, text }) => (id, Word::Respond(text.clone()), None),
         Some(Act::Answer { id, text }) => (id, Word::Answer(text.clone()), None),
@@ -101,9 +110,16 @@ fn list(all: &[Waiting], colours: bool) -> anyhow::Result<()> {
         return Ok(say("nothing waits for a person")?);
     }
     for waiting in all {
-        let (name, place) = (painted(colours, &[BOLD], &waiting.handle(all)), escaped(&waiting.thread));
+        let (name, place) = (
+            painted(colours, &[BOLD], &waiting.handle(all)),
+            escaped(&waiting.thread),
+        );
         let times = painted(colours, &[FAINT], &format!("({})", waiting.times()));
-        say(format_args!("{name}  {}  {place}: {} {times}", waiting.kind.as_str(), waiting.about()))?;
+        say(format_args!(
+            "{name}  {}  {place}: {} {times}",
+            waiting.kind.as_str(),
+            waiting.about()
+        ))?;
     }
     Ok(())
 }
@@ -111,12 +127,15 @@ fn list(all: &[Waiting], colours: bool) -> anyhow::Result<()> {
 /// Arguments as they were given: JSON, or a file of it.
 fn read(given: &str) -> anyhow::Result<Value> {
     let text = match given.strip_prefix('@') {
-        Some(file) => std::fs::read_to_string(file).with_context(|| format!("--arguments: {file} cannot be read"))?,
+        Some(file) => std::fs::read_to_string(file)
+            .with_context(|| format!("--arguments: {file} cannot be read"))?,
         None => given.to_owned(),
     };
     let arguments: Value = serde_json::from_str(&text).context("--arguments: this is not JSON")?;
     if !arguments.is_object() {
-        bail!("--arguments: the arguments of a call are a JSON object, such as {{\"name\": \"owl\"}}");
+        bail!(
+            "--arguments: the arguments of a call are a JSON object, such as {{\"name\": \"owl\"}}"
+        );
     }
     Ok(arguments)
 }

@@ -69,7 +69,10 @@ fn read(sender: &mpsc::Sender<Typed>, may_read: &Receiver<()>, mut line: impl Fn
 }
 
 fn pipe() -> impl FnMut() -> Typed {
-    let mut lines = std::io::stdin().lines().map_while(Result::ok).filter(|line| !line.trim().is_empty());
+    let mut lines = std::io::stdin()
+        .lines()
+        .map_while(Result::ok)
+        .filter(|line| !line.trim().is_empty());
     move || lines.next().map_or(Typed::End, Typed::Line)
 }
 

@@ -9,7 +9,13 @@ use super::safe::safe;
 
 /// Puts a text onto rows.
 pub fn write(text: &str, rows: Rows) -> Vec<String> {
-    let mut page = Page { rows, look: Vec::new(), lists: Vec::new(), links: Vec::new(), in_code: false };
+    let mut page = Page {
+        rows,
+        look: Vec::new(),
+        lists: Vec::new(),
+        links: Vec::new(),
+        in_code: false,
+    };
     for event in Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH) {
         page.take(event);
     }
@@ -51,7 +57,11 @@ impl Page {
         if let Some((target, says_it)) = self.links.last_mut() {
             *says_it |= target.as_str() == text;
         }
-        let look = if self.in_code { vec![CODE] } else { self.look.clone() };
+        let look = if self.in_code {
+            vec![CODE]
+        } else {
+            self.look.clone()
+        };
         self.rows.text(&safe(text), &look);
     }
 

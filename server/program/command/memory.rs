@@ -43,7 +43,12 @@ pub struct Options {
 }
 
 fn doubt(word: &str) -> Result<Doubt, String> {
-    Doubt::parse(word).ok_or_else(|| format!("a doubt is one of {}", Doubt::ALL.map(Doubt::as_str).join(", ")))
+    Doubt::parse(word).ok_or_else(|| {
+        format!(
+            "a doubt is one of {}",
+            Doubt::ALL.map(Doubt::as_str).join(", ")
+        )
+    })
 }
 
 /// Statements that a page looks at.
@@ -86,15 +91,22 @@ pub async fn run(Command::Audit(options): &Command, settings: &Settings) -> anyh
 
 impl Audit {
     async fn of(server: &Server, options: &Options) -> anyhow::Result<Self> {
-        let (client, mut audit, mut next) = (reqwest::Client::new(), Self::default(), None::<String>);
+        let (client, mut audit, mut next) =
+            (reqwest::Client::new(), Self::default(), None::<String>);
         loop {
             let left = options.most.saturating_sub(audit.total());
             if left == 0 {
                 return Ok(audit);
             }
-            let mut query =
-                vec![("limit", left.min(PAGE).to_string()), ("overdue_days", options.overdue_days.to_string())];
-            query.extend(options.doubt.map(|doubt| ("doubt", doubt.as_str().to_owned())));
+            let mut query = vec![
+                ("limit", left.min(PAGE).to_string()),
+                ("overdue_days", options.overdue_days.to_string()),
+            ];
+            query.extend(
+                options
+                    .doubt
+                    .map(|doubt| ("doubt", doubt.as_str().to_owned())),
+            );
             query.extend(next.map(|cursor| ("cursor", cursor)));
             let page: Page = server.ask(&client, "/world-model/audit", &query).await?;
             next = page.next.clone();
@@ -110,9 +122,17 @@ impl Audit {
         for (status, count) in page.looked_at {
             *self.statements.entry(status).or_default() += count;
         }
-        (self.recalls, self.without_vectors) = (page.recalls, page.without_vectors.or(self.without_vectors.take()));
+        (self.recalls, self.without_vectors) = (
+            page.recalls,
+            page.without_vectors.or(self.without_vectors.take()),
+        );
         for item in page.items {
-            for doubt in item["doubts"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            for doubt in item["doubts"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+            {
                 let found = self.found.entry(doubt.to_owned()).or_default();
                 found.count += 1;
                 if found.items.len() < limit {
@@ -129,15 +149,25 @@ impl Audit {
     /// How many trials refuted, of all that had an outcome.
     fn falsified(&self) -> (u64, u64) {
         let of = |status: &str| self.statements.get(status).copied().unwrap_or(0);
-        let tried = ["surviving", "contested", "untested", "falsified", "ended"].map(of).iter().sum();
+        let tried = ["surviving", "contested", "untested", "falsified", "ended"]
+            .map(of)
+            .iter()
+            .sum();
         (of("falsified"), tried)
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a share of fewer statements than that")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a share of fewer statements than that"
+    )]
     fn to_json(&self) -> Value {
         let (falsified, tried) = self.falsified();
-        let found =
-            |(doubt, found): (&String, &Found)| (doubt.clone(), json!({ "count": found.count, "items": found.items }));
+        let found = |(doubt, found): (&String, &Found)| {
+            (
+                doubt.clone(),
+                json!({ "count": found.count, "items": found.items }),
+            )
+        };
         json!({
             "statements": self.statements,
             "falsified_share": (tried > 0).then(|| falsified as f64 / tried as f64),
@@ -150,19 +180,44 @@ impl Audit {
 
     fn say(&self, colours: bool) -> anyhow::Result<()> {
         let bold = |text: &str| painted(colours, &[BOLD], text);
-        let each: Vec<String> = self.statements.iter().map(|(status, count)| format!("{count} {status}")).collect();
-        say(format_args!("{}: {}", counted(self.total(), "statement"), escaped(&each.join(", "))))?;
+        let each: Vec<String> = self
+            .statements
+            .iter()
+            .map(|(status, count)| format!("{count} {status}"))
+            .collect();
+        say(format_args!(
+            "{}: {}",
+            counted(self.total(), "statement"),
+            escaped(&each.join(", "))
+        ))?;
         let (falsified, tried) = self.falsified();
-        say(format_args!("{falsified} of {tried} that had an outcome were refuted"))?;
-        say(format_args!("this looked at {} by minds", counted(self.recalls, "recall")))?;
+        say(format_args!(
+            "{falsified} of {tried} that had an outcome were refuted"
+        ))?;
+        say(format_args!(
+            "this looked at {} by minds",
+            counted(self.recalls, "recall")
+        ))?;
         if let Some(why) = &self.without_vectors {
-            say(format_args!("not all that look alike were found: {}", escaped(why)))?;
+            say(format_args!(
+                "not all that look alike were found: {}",
+                escaped(why)
+            ))?;
         }
         for (doubt, found) in &self.found {
-            say(format_args!("\n{}", bold(&format!("{doubt}: {}", found.count))))?;
+            say(format_args!(
+                "\n{}",
+                bold(&format!("{doubt}: {}", found.count))
+            ))?;
             for item in &found.items {
-                say(format_args!("  {}  {}", text(item), painted(colours, &[FAINT], &word(item, "id"))))?;
-                others(doubt, item).iter().try_for_each(|other| say(format_args!("      {other}")))?;
+                say(format_args!(
+                    "  {}  {}",
+                    text(item),
+                    painted(colours, &[FAINT], &word(item, "id"))
+                ))?;
+                others(doubt, item)
+                    .iter()
+                    .try_for_each(|other| say(format_args!("      {other}")))?;
             }
             let more = found.count - found.items.len() as u64;
             if more > 0 {
@@ -170,10 +225,17 @@ impl Audit {
             }
         }
         if self.found.is_empty() {
-            say(if self.is_whole { "nothing is doubtful" } else { "nothing of these is doubtful" })?;
+            say(if self.is_whole {
+                "nothing is doubtful"
+            } else {
+                "nothing of these is doubtful"
+            })?;
         }
         if !self.is_whole {
-            say(format_args!("\nthere are more statements than {}: --most looks at more", self.total()))?;
+            say(format_args!(
+                "\nthere are more statements than {}: --most looks at more",
+                self.total()
+            ))?;
         }
         Ok(())
     }
@@ -181,13 +243,25 @@ impl Audit {
 
 /// What it says the same as, looks like, or is contradicted by; why a trial had no outcome, or what was lost.
 fn others(doubt: &str, item: &Value) -> Vec<String> {
-    let ids = |member: &str| item[member].as_array().into_iter().flatten().filter_map(Value::as_str).map(escaped);
+    let ids = |member: &str| {
+        item[member]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(escaped)
+    };
     match Doubt::parse(doubt) {
-        Some(Doubt::Duplicate) => ids("same").map(|id| format!("says the same: {id}")).collect(),
-        Some(Doubt::Contested) => ids("contested_by").map(|id| format!("contradicted by {id}")).collect(),
+        Some(Doubt::Duplicate) => ids("same")
+            .map(|id| format!("says the same: {id}"))
+            .collect(),
+        Some(Doubt::Contested) => ids("contested_by")
+            .map(|id| format!("contradicted by {id}"))
+            .collect(),
         Some(Doubt::Near) => {
             let near = item["near"].as_array().into_iter().flatten();
-            near.map(|it| format!("{} like  {}  {}", it["likeness"], text(it), word(it, "id"))).collect()
+            near.map(|it| format!("{} like  {}  {}", it["likeness"], text(it), word(it, "id")))
+                .collect()
         }
         Some(Doubt::Undecided | Doubt::Untested) => vec![word(item, "reason")],
         _ => Vec::new(),

@@ -49,9 +49,16 @@ pub struct Options {
 pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     let count = options.mission.chars().count();
     if count > mission::MISSION_MAX {
-        bail!("a mission has at most {} characters; this one has {count}", mission::MISSION_MAX);
+        bail!(
+            "a mission has at most {} characters; this one has {count}",
+            mission::MISSION_MAX
+        );
     }
-    let (server, client, colours) = (options.target.server(settings), reqwest::Client::new(), paint::is_wanted());
+    let (server, client, colours) = (
+        options.target.server(settings),
+        reqwest::Client::new(),
+        paint::is_wanted(),
+    );
     let mut wanted = json!({
         "kind": "mission", "mission": options.mission, "value": options.value, "plan": options.plan,
     });
@@ -60,11 +67,27 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     }
     let begun = server.post(&client, "/threads", &wanted).await?;
     let thread = begun["id"].as_str().unwrap_or_default().to_owned();
-    say(painted(colours, &[FAINT], &format!("{}: {}/threads/{}", escaped(&thread), server.base, escaped(&thread))))?;
+    say(painted(
+        colours,
+        &[FAINT],
+        &format!(
+            "{}: {}/threads/{}",
+            escaped(&thread),
+            server.base,
+            escaped(&thread)
+        ),
+    ))?;
     if options.no_wait {
         return Ok(());
     }
-    let mut tree = Tree { server, client, thread, colours, shown: HashMap::new(), asked: HashSet::new() };
+    let mut tree = Tree {
+        server,
+        client,
+        thread,
+        colours,
+        shown: HashMap::new(),
+        asked: HashSet::new(),
+    };
     let End { answer, shortfall } = tree.follow().await?;
     say("")?;
     say(safe(&answer))?;
@@ -79,10 +102,20 @@ fn request_line(request: &Waiting, name: &str) -> String {
     };
     let what = match request.asked["arguments"]["tasks"].as_array() {
         Some(tasks) => {
-            let names: Vec<&str> = tasks.iter().filter_map(|task| task["name"].as_str()).collect();
-            format!("the plan of {} ({})", counted(tasks.len() as u64, "task"), names.join("; "))
+            let names: Vec<&str> = tasks
+                .iter()
+                .filter_map(|task| task["name"].as_str())
+                .collect();
+            format!(
+                "the plan of {} ({})",
+                counted(tasks.len() as u64, "task"),
+                names.join("; ")
+            )
         }
-        None => request.asked["text"].as_str().unwrap_or_default().to_owned(),
+        None => request.asked["text"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
     };
     let what: String = what.chars().take(LINE).collect();
     format!("? {what}: thinkd inbox {how} {name}")
@@ -91,18 +124,37 @@ fn request_line(request: &Waiting, name: &str) -> String {
 /// What a mission that has ended so did not come to; none: all of its own tasks are done. What they were split into is theirs.
 fn shortfall(status: &str, tasks: &[Value]) -> Option<String> {
     if status != "done" {
-        return Some(format!("the mission did not come out: it ended as {}", escaped(status)));
+        return Some(format!(
+            "the mission did not come out: it ended as {}",
+            escaped(status)
+        ));
     }
-    let own: Vec<&Value> = tasks.iter().filter(|task| task["parent"].is_null()).collect();
-    let failed: Vec<&&Value> = own.iter().filter(|task| task["status"] != "closed").collect();
+    let own: Vec<&Value> = tasks
+        .iter()
+        .filter(|task| task["parent"].is_null())
+        .collect();
+    let failed: Vec<&&Value> = own
+        .iter()
+        .filter(|task| task["status"] != "closed")
+        .collect();
     match failed[..] {
         [] => None,
         [task] if own.len() == 1 => {
             let reason = task["reason"].as_str().unwrap_or("no reason is given");
-            Some(format!("the mission did not come out: its only task failed ({})", escaped(reason)))
+            Some(format!(
+                "the mission did not come out: its only task failed ({})",
+                escaped(reason)
+            ))
         }
-        _ if failed.len() == own.len() => Some(format!("the mission did not come out: all {} tasks failed", own.len())),
-        _ => Some(format!("not all of the mission came out: {} of {} tasks failed", failed.len(), own.len())),
+        _ if failed.len() == own.len() => Some(format!(
+            "the mission did not come out: all {} tasks failed",
+            own.len()
+        )),
+        _ => Some(format!(
+            "not all of the mission came out: {} of {} tasks failed",
+            failed.len(),
+            own.len()
+        )),
     }
 }
 
@@ -154,7 +206,10 @@ impl Tree {
         self.show_changes(&tasks)?;
         let status = mission["status"].as_str().unwrap_or_default();
         if ["done", "failed", "stopped"].contains(&status) {
-            return Ok(Some(End { answer: self.answer().await?, shortfall: shortfall(status, &tasks) }));
+            return Ok(Some(End {
+                answer: self.answer().await?,
+                shortfall: shortfall(status, &tasks),
+            }));
         }
         if status == "waiting" {
             self.show_requests().await?;
@@ -164,7 +219,10 @@ impl Tree {
 
     /// Says once of everything that people are asked how they answer.
     async fn show_requests(&mut self) -> anyhow::Result<()> {
-        let all = self.server.waiting(&self.client, Some(&self.thread)).await?;
+        let all = self
+            .server
+            .waiting(&self.client, Some(&self.thread))
+            .await?;
         for request in &all {
             if self.asked.insert(request.id.clone()) {
                 say(escaped(&request_line(request, &request.handle(&all))))?;
@@ -174,10 +232,15 @@ impl Tree {
     }
 
     fn show_changes(&mut self, tasks: &[Value]) -> anyhow::Result<()> {
-        let parents: HashMap<&str, &str> =
-            tasks.iter().filter_map(|task| Some((task["id"].as_str()?, task["parent"].as_str()?))).collect();
+        let parents: HashMap<&str, &str> = tasks
+            .iter()
+            .filter_map(|task| Some((task["id"].as_str()?, task["parent"].as_str()?)))
+            .collect();
         for task in tasks {
-            let (id, status) = (task["id"].as_str().unwrap_or_default(), task["status"].as_str().unwrap_or_default());
+            let (id, status) = (
+                task["id"].as_str().unwrap_or_default(),
+                task["status"].as_str().unwrap_or_default(),
+            );
             if self.shown.get(id).is_some_and(|shown| shown == status) {
                 continue;
             }
@@ -193,7 +256,14 @@ impl Tree {
         loop {
             let mut query = vec![("limit", "500".to_owned())];
             query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
-            let page: Value = self.server.ask(&self.client, &format!("/threads/{}/tasks", self.thread), &query).await?;
+            let page: Value = self
+                .server
+                .ask(
+                    &self.client,
+                    &format!("/threads/{}/tasks", self.thread),
+                    &query,
+                )
+                .await?;
             tasks.extend(page["items"].as_array().into_iter().flatten().cloned());
             match page["next"].as_str() {
                 Some(next) => cursor = Some(next.to_owned()),
@@ -211,15 +281,40 @@ impl Tree {
             "closed" => ("●", &[BOLD], text("answer")),
             _ => ("✗", &[ALARM], text("reason")),
         };
-        let line: String = format!("{} {}", text("id"), text("name")).chars().take(LINE).collect();
-        let more: String = more.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LINE).collect();
-        let more = if more.is_empty() { String::new() } else { format!(": {}", escaped(&more)) };
-        format!("{} {}{}", painted(self.colours, codes, word), escaped(&line), painted(self.colours, &[FAINT], &more))
+        let line: String = format!("{} {}", text("id"), text("name"))
+            .chars()
+            .take(LINE)
+            .collect();
+        let more: String = more
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .chars()
+            .take(LINE)
+            .collect();
+        let more = if more.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", escaped(&more))
+        };
+        format!(
+            "{} {}{}",
+            painted(self.colours, codes, word),
+            escaped(&line),
+            painted(self.colours, &[FAINT], &more)
+        )
     }
 
     async fn answer(&self) -> anyhow::Result<String> {
-        let query = [("thread", self.thread.clone()), ("tags", "response".to_owned()), ("limit", "1".to_owned())];
+        let query = [
+            ("thread", self.thread.clone()),
+            ("tags", "response".to_owned()),
+            ("limit", "1".to_owned()),
+        ];
         let page: Value = self.server.ask(&self.client, "/events", &query).await?;
-        Ok(page["items"][0]["payload"]["text"].as_str().unwrap_or("There is no answer.").to_owned())
+        Ok(page["items"][0]["payload"]["text"]
+            .as_str()
+            .unwrap_or("There is no answer.")
+            .to_owned())
     }
 }

@@ -21,18 +21,25 @@ const NAMES: [&str; 5] = ["32", "33", "34", "35", "36"];
 
 /// Whether standard output is a terminal whose owner wants colours.
 pub fn is_wanted() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    std::io::stdout().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// The colour of a name: always the same one.
 pub fn of_name(name: &str) -> &'static str {
-    let sum = name.bytes().fold(7usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)));
+    let sum = name.bytes().fold(7usize, |sum, byte| {
+        sum.wrapping_mul(31).wrapping_add(usize::from(byte))
+    });
     NAMES[sum % NAMES.len()]
 }
 
 /// The text in these colours, or as it is.
 pub fn painted(colours: bool, codes: &[&str], text: &str) -> String {
-    let codes: Vec<&str> = codes.iter().copied().filter(|code| !code.is_empty()).collect();
+    let codes: Vec<&str> = codes
+        .iter()
+        .copied()
+        .filter(|code| !code.is_empty())
+        .collect();
     if !colours || codes.is_empty() || text.is_empty() {
         return text.to_owned();
     }

@@ -32,8 +32,15 @@ pub struct Options {
 
 /// Asks, and says what was found and why.
 pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
-    let (server, client, colours) = (options.target.server(settings), reqwest::Client::new(), paint::is_wanted());
-    let mut query = vec![("q", options.question.clone()), ("limit", options.limit.to_string())];
+    let (server, client, colours) = (
+        options.target.server(settings),
+        reqwest::Client::new(),
+        paint::is_wanted(),
+    );
+    let mut query = vec![
+        ("q", options.question.clone()),
+        ("limit", options.limit.to_string()),
+    ];
     query.extend(options.at.iter().map(|at| ("at", at.clone())));
     query.extend(options.as_of.iter().map(|seq| ("as_of", seq.to_string())));
     query.extend(options.among.iter().map(|among| ("in", among.clone())));
@@ -45,22 +52,39 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     }
     for hit in hits {
         let id = hit["id"].as_str().unwrap_or_default();
-        say(format_args!("{}  {}", painted(colours, &[BOLD], &text(hit)), painted(colours, &[FAINT], &escaped(id))))?;
-        say(format_args!("    {}", painted(colours, &[FAINT], &why(hit))))?;
+        say(format_args!(
+            "{}  {}",
+            painted(colours, &[BOLD], &text(hit)),
+            painted(colours, &[FAINT], &escaped(id))
+        ))?;
+        say(format_args!(
+            "    {}",
+            painted(colours, &[FAINT], &why(hit))
+        ))?;
         for other in hit["contested_by"].as_array().into_iter().flatten() {
             say(format_args!("    but: {}", text(other)))?;
         }
         let shown = hit["contested_by"].as_array().map_or(0, Vec::len) as u64;
-        if let Some(more) =
-            hit["contested_by_count"].as_u64().and_then(|all| all.checked_sub(shown)).filter(|more| *more > 0)
+        if let Some(more) = hit["contested_by_count"]
+            .as_u64()
+            .and_then(|all| all.checked_sub(shown))
+            .filter(|more| *more > 0)
         {
             say(format_args!("    and {more} more"))?;
         }
     }
     for other in others {
-        let what =
-            format!("{} #{}, {}", escaped(other["kind"].as_str().unwrap_or_default()), other["seq"], other["score"]);
-        say(format_args!("{}\n    {}", text(other), painted(colours, &[FAINT], &what)))?;
+        let what = format!(
+            "{} #{}, {}",
+            escaped(other["kind"].as_str().unwrap_or_default()),
+            other["seq"],
+            other["score"]
+        );
+        say(format_args!(
+            "{}\n    {}",
+            text(other),
+            painted(colours, &[FAINT], &what)
+        ))?;
     }
     match found["left_out"].as_u64() {
         None | Some(0) => Ok(()),
@@ -75,9 +99,19 @@ fn text(of: &Value) -> String {
 /// What it is, and why it is here.
 fn why(hit: &Value) -> String {
     let (why, list) = (&hit["why"], |of: &Value| {
-        of.as_array().into_iter().flatten().filter_map(Value::as_str).map(escaped).collect::<Vec<_>>().join(", ")
+        of.as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(escaped)
+            .collect::<Vec<_>>()
+            .join(", ")
     });
-    let mut legs = vec![format!("words {} ({})", why["words"], list(&why["matched"]))];
+    let mut legs = vec![format!(
+        "words {} ({})",
+        why["words"],
+        list(&why["matched"])
+    )];
     if why["vectors"].is_number() {
         legs.push(format!("vectors {}", why["vectors"]));
     }

@@ -35,20 +35,32 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
         );
     }
     let store = parts::open_store(settings, &Supervisor::default()).await?;
-    let meaning = crate::recall::meaning::Meaning::new(store.clone(), embeddings, settings.recall().vectors);
+    let meaning =
+        crate::recall::meaning::Meaning::new(store.clone(), embeddings, settings.recall().vectors);
     let mut told = Instant::now();
     let made = meaning.reembed(|space: &Space, made: &Made, is_whole: bool| {
         if is_whole || told.elapsed() >= TOLD {
             told = Instant::now();
-            let Made { statements, made, without, no_index } = made;
-            let why = no_index.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+            let Made {
+                statements,
+                made,
+                without,
+                no_index,
+            } = made;
+            let why = no_index
+                .as_ref()
+                .map_or_else(String::new, |why| format!(": {why}"));
             // Whoever should read it may be gone: the work goes on.
-            let _ =
-                say(format_args!("{space}: {statements} statements, {made} vectors made, {without} without one{why}"));
+            let _ = say(format_args!(
+                "{space}: {statements} statements, {made} vectors made, {without} without one{why}"
+            ));
         }
     });
     let made = made.await;
     store.close().await;
-    let Maker { model, dimensions } = made.map_err(|why| anyhow!("{why}; what was made is kept: run it again"))?;
-    Ok(say(format_args!("all vectors are those of {model}, of {dimensions} numbers; those of other models are gone"))?)
+    let Maker { model, dimensions } =
+        made.map_err(|why| anyhow!("{why}; what was made is kept: run it again"))?;
+    Ok(say(format_args!(
+        "all vectors are those of {model}, of {dimensions} numbers; those of other models are gone"
+    ))?)
 }

@@ -16,7 +16,12 @@ use crate::tools::code::workers::{REPLICAS, share};
 /// Serves until a signal.
 pub fn serve(settings: &Settings) -> anyhow::Result<()> {
     settings.tools.code.check().map_err(Invalid::new)?;
-    let Replica { listen, token, cert_file, key_file } = &settings.replica;
+    let Replica {
+        listen,
+        token,
+        cert_file,
+        key_file,
+    } = &settings.replica;
     let mut server = ReplicaServer::of(&REPLICAS);
     if let Some(token) = token {
         server = server.token(token.expose_secret());
@@ -24,17 +29,29 @@ pub fn serve(settings: &Settings) -> anyhow::Result<()> {
     server = match (cert_file, key_file) {
         (None, None) => server,
         (Some(cert), Some(key)) => {
-            let read = |file: &Path| std::fs::read(file).with_context(|| format!("{} cannot be read", file.display()));
+            let read = |file: &Path| {
+                std::fs::read(file).with_context(|| format!("{} cannot be read", file.display()))
+            };
             server.tls(read(cert)?, read(key)?)
         }
-        _ => return Err(Invalid::new("replica.cert_file and replica.key_file go together: set both, or none").into()),
+        _ => {
+            return Err(Invalid::new(
+                "replica.cert_file and replica.key_file go together: set both, or none",
+            )
+            .into());
+        }
     };
     let _log = telemetry::start_log(&settings.log, settings.secrets())?;
     share(&settings.tools.code);
-    let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let threads = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
     threads.block_on(async {
         let mut stop = Stop::listen()?;
-        let bound = server.bind(&listen.to_string()).await.with_context(|| format!("replica.listen = {listen}"))?;
+        let bound = server
+            .bind(&listen.to_string())
+            .await
+            .with_context(|| format!("replica.listen = {listen}"))?;
         // Whoever should read it may be gone: that is no reason not to serve.
         let _ = say(format!("code is run for others at {}", bound.address()));
         let stopped = async move {

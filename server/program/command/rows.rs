@@ -110,7 +110,8 @@ impl Rows {
         lead.push_str(mark);
         width += columns(mark);
         self.lead = Some((lead, width));
-        self.indents.push((" ".repeat(columns(mark)), columns(mark)));
+        self.indents
+            .push((" ".repeat(columns(mark)), columns(mark)));
     }
 
     /// Takes the last indent back.
@@ -132,7 +133,10 @@ impl Rows {
 
     fn indentation(&self) -> (String, usize) {
         let texts: Vec<&str> = self.indents.iter().map(|(text, _)| text.as_str()).collect();
-        (texts.concat(), self.indents.iter().map(|(_, width)| width).sum())
+        (
+            texts.concat(),
+            self.indents.iter().map(|(_, width)| width).sum(),
+        )
     }
 
     fn begin_row(&mut self) {
@@ -145,7 +149,10 @@ impl Rows {
 
     fn finish_row(&mut self) {
         let parts = std::mem::take(&mut self.row);
-        let row: String = parts.iter().map(|(text, look)| painted(self.colours, look, text)).collect();
+        let row: String = parts
+            .iter()
+            .map(|(text, look)| painted(self.colours, look, text))
+            .collect();
         self.done.push(row.trim_end().to_owned());
     }
 
@@ -174,8 +181,16 @@ impl Rows {
         if has_words && self.used + self.spaces + width > self.width {
             self.wrap();
         }
-        let goes_on = self.row.last().zip(word.first()).is_some_and(|((_, before), (_, after))| before == after);
-        let look = if goes_on { word[0].1.clone() } else { Vec::new() };
+        let goes_on = self
+            .row
+            .last()
+            .zip(word.first())
+            .is_some_and(|((_, before), (_, after))| before == after);
+        let look = if goes_on {
+            word[0].1.clone()
+        } else {
+            Vec::new()
+        };
         self.put(&" ".repeat(self.spaces), &look);
         self.used += self.spaces;
         self.spaces = 0;

@@ -67,7 +67,10 @@ const WAITING: usize = 64;
 
 impl Screen {
     /// A terminal.
-    pub fn terminal(mut printer: impl ExternalPrinter + Send + 'static, keyboard: Arc<Keyboard>) -> Self {
+    pub fn terminal(
+        mut printer: impl ExternalPrinter + Send + 'static,
+        keyboard: Arc<Keyboard>,
+    ) -> Self {
         let (sender, mut receiver) = mpsc::channel::<String>(WAITING);
         std::thread::spawn(move || {
             while let Some(text) = receiver.blocking_recv() {
@@ -90,7 +93,11 @@ impl Screen {
 
     /// Shows what somebody (or, without a name, the chat) says, in rows of its own.
     pub async fn show(&mut self, manner: Manner, name: &str, text: &str) -> io::Result<()> {
-        let named = if name.is_empty() { safe(text) } else { format!("  {}: {}", escaped(name), safe(text)) };
+        let named = if name.is_empty() {
+            safe(text)
+        } else {
+            format!("  {}: {}", escaped(name), safe(text))
+        };
         match self {
             Self::Plain if manner == Manner::Reply => say(safe(text)),
             Self::Plain => writeln!(io::stderr().lock(), "{named}"),
@@ -106,7 +113,9 @@ impl Screen {
 
     /// Shows a reply as far as it has come. On plain output nothing: replies come whole there.
     pub async fn grow(&mut self, name: &str, text: &str) -> io::Result<()> {
-        let Self::Terminal(terminal) = self else { return Ok(()) };
+        let Self::Terminal(terminal) = self else {
+            return Ok(());
+        };
         terminal.status = None;
         let rows = terminal.rows(Manner::Reply, name, text);
         terminal.draw(Live::Reply, rows).await
@@ -114,13 +123,19 @@ impl Screen {
 
     /// Shows in one row what goes on, or takes that row away. A growing reply says it better.
     pub async fn status(&mut self, text: Option<String>) -> io::Result<()> {
-        let Self::Terminal(terminal) = self else { return Ok(()) };
+        let Self::Terminal(terminal) = self else {
+            return Ok(());
+        };
         terminal.status = text;
         if terminal.live == Live::Reply {
             return Ok(());
         }
         let rows = terminal.status_rows();
-        let live = if rows.is_empty() { Live::Nothing } else { Live::Status };
+        let live = if rows.is_empty() {
+            Live::Nothing
+        } else {
+            Live::Status
+        };
         terminal.draw(live, rows).await
     }
 
@@ -147,13 +162,28 @@ impl Terminal {
             Manner::Notice => ("", &[FAINT]),
             Manner::Alarm => ("  ", &[ALARM]),
         };
-        let colour = if manner == Manner::Alarm { ALARM } else { paint::of_name(name) };
+        let colour = if manner == Manner::Alarm {
+            ALARM
+        } else {
+            paint::of_name(name)
+        };
         let lead = match name {
             "" => String::new(),
-            name => format!("{margin}{}: ", painted(self.colours, &[BOLD, colour], &escaped(name))),
+            name => format!(
+                "{margin}{}: ",
+                painted(self.colours, &[BOLD, colour], &escaped(name))
+            ),
         };
-        let wide = if name.is_empty() { 0 } else { margin.len() + columns(&escaped(name)) + 2 };
-        let hang = if name.is_empty() { margin.len() } else { margin.len() + 2 };
+        let wide = if name.is_empty() {
+            0
+        } else {
+            margin.len() + columns(&escaped(name)) + 2
+        };
+        let hang = if name.is_empty() {
+            margin.len()
+        } else {
+            margin.len() + 2
+        };
         let width = self.keyboard.width.load(Ordering::SeqCst).saturating_sub(1);
         let mut rows = Rows::new(width, self.colours, (lead, wide), hang);
         if manner == Manner::Reply {
@@ -164,7 +194,10 @@ impl Terminal {
     }
 
     fn status_rows(&self) -> Vec<String> {
-        self.status.iter().map(|text| painted(self.colours, &[FAINT], &escaped(text))).collect()
+        self.status
+            .iter()
+            .map(|text| painted(self.colours, &[FAINT], &escaped(text)))
+            .collect()
     }
 
     /// Rows that stay. The row that says what goes on moves below them.
@@ -180,7 +213,11 @@ impl Terminal {
         });
         self.print(drawing).await?;
         let status = self.status_rows();
-        if status.is_empty() { Ok(()) } else { self.draw(Live::Status, status).await }
+        if status.is_empty() {
+            Ok(())
+        } else {
+            self.draw(Live::Status, status).await
+        }
     }
 
     /// Draws what is live as it is now, from the first row that has changed.
@@ -193,7 +230,12 @@ impl Terminal {
             self.frozen = if goes_on { shown.saturating_sub(1) } else { 0 };
         }
         let rows = rows.get(self.frozen..).unwrap_or_default();
-        let same = self.drawn.iter().zip(rows).take_while(|(old, new)| old == new).count();
+        let same = self
+            .drawn
+            .iter()
+            .zip(rows)
+            .take_while(|(old, new)| old == new)
+            .count();
         let mut drawing = up(self.drawn.len() - same);
         for row in &rows[same..] {
             drawing.push_str(row);
@@ -202,7 +244,12 @@ impl Terminal {
         (self.live, self.drawn) = (live, rows.to_vec());
         self.entered = self.keyboard.entered.load(Ordering::SeqCst);
         // What has left the screen at its top cannot be drawn again.
-        let height = self.keyboard.height.load(Ordering::SeqCst).saturating_sub(3).max(3);
+        let height = self
+            .keyboard
+            .height
+            .load(Ordering::SeqCst)
+            .saturating_sub(3)
+            .max(3);
         let gone = self.drawn.len().saturating_sub(height);
         self.drawn.drain(..gone);
         self.frozen += gone;
@@ -230,11 +277,18 @@ impl Terminal {
     }
 
     async fn print(&self, text: String) -> io::Result<()> {
-        self.printer.send(text).await.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+        self.printer
+            .send(text)
+            .await
+            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
     }
 }
 
 /// Goes so many rows up, and clears what is there.
 fn up(rows: usize) -> String {
-    if rows == 0 { String::new() } else { format!("\x1b[{rows}A\r\x1b[J") }
+    if rows == 0 {
+        String::new()
+    } else {
+        format!("\x1b[{rows}A\r\x1b[J")
+    }
 }

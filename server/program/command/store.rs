@@ -34,8 +34,14 @@ pub async fn rebuild(settings: &Settings, check: bool) -> anyhow::Result<()> {
     let rebuilt = rebuilt?;
     told?;
     say(format_args!("{} events read", rebuilt.events))?;
-    rebuilt.differences.iter().try_for_each(|difference| say(format_args!("  differed: {difference}")))?;
-    rebuilt.unreadable.iter().try_for_each(|it| say(format_args!("  {}", words(it))))?;
+    rebuilt
+        .differences
+        .iter()
+        .try_for_each(|difference| say(format_args!("  differed: {difference}")))?;
+    rebuilt
+        .unreadable
+        .iter()
+        .try_for_each(|it| say(format_args!("  {}", words(it))))?;
     if check && !rebuilt.unreadable.is_empty() {
         bail!("the log has changes that this thinkd cannot read; use the version that wrote them");
     }
@@ -47,7 +53,13 @@ pub async fn rebuild(settings: &Settings, check: bool) -> anyhow::Result<()> {
 }
 
 fn words(it: &Unread) -> String {
-    let Unread { space, seq, kind, key, .. } = it;
+    let Unread {
+        space,
+        seq,
+        kind,
+        key,
+        ..
+    } = it;
     format!(
         "the change of the {kind} {key} at seq {seq} of {space} is in a form that this thinkd does not know; what was there stays"
     )
@@ -74,8 +86,13 @@ pub async fn backup(settings: &Settings, file: &Path) -> anyhow::Result<()> {
     settings.check_database()?;
     let url = settings.database.expose_secret();
     let what = || format!("backing up {} to {}", shown_url(url), file.display());
-    let events = crate::log::backup::backup(url, file).await.with_context(what)?;
-    Ok(say(format_args!("{events} events copied to {}", file.display()))?)
+    let events = crate::log::backup::backup(url, file)
+        .await
+        .with_context(what)?;
+    Ok(say(format_args!(
+        "{events} events copied to {}",
+        file.display()
+    ))?)
 }
 
 /// Fills the configured database, which must be empty, from a backup.
@@ -83,19 +100,26 @@ pub async fn restore(settings: &Settings, file: &Path) -> anyhow::Result<()> {
     settings.check_database()?;
     let url = settings.database.expose_secret();
     let what = || format!("restoring {} into {}", file.display(), shown_url(url));
-    let made = backup::restore(url, file, project).await.with_context(what)?;
+    let made = backup::restore(url, file, project)
+        .await
+        .with_context(what)?;
     if !made.unreadable.is_empty() {
         let store = open_store(settings, &Supervisor::default()).await?;
         let told = tell(&store, &made.unreadable).await;
         store.close().await;
         told?;
     }
-    made.unreadable.iter().try_for_each(|it| say(format_args!("  {}", words(it))))?;
+    made.unreadable
+        .iter()
+        .try_for_each(|it| say(format_args!("  {}", words(it))))?;
     if !made.checked {
         let shown = file.display();
         say(format_args!(
             "{shown} has no checksum, as an older thinkd made it: damage that can be read is not noticed"
         ))?;
     }
-    Ok(say(format_args!("{} events restored; clients see a new epoch", made.events))?)
+    Ok(say(format_args!(
+        "{} events restored; clients see a new epoch",
+        made.events
+    ))?)
 }

@@ -94,26 +94,48 @@ impl Word {
 impl Waiting {
     /// A request, by what its event or the server says of it.
     pub fn new(kind: Kind, asked: Value) -> Self {
-        let text = |key: &str| asked.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text = |key: &str| {
+            asked
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
         let (id, thread) = (text(&format!("{}_id", kind.as_str())), text("thread"));
-        Self { kind, since: made_at(&id), id, thread, asked }
+        Self {
+            kind,
+            since: made_at(&id),
+            id,
+            thread,
+            asked,
+        }
     }
 
     fn text(&self, key: &str) -> &str {
-        self.asked.get(key).and_then(Value::as_str).unwrap_or_default()
+        self.asked
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     }
 
     /// The name by which people call it: the last digits of its id that it shares with no other. The whole id, should another of these be called so.
     pub fn handle(&self, among: &[Self]) -> String {
         let name = self.short_name();
-        let is_alone = among.iter().filter(|other| other.short_name() == name).count() < 2;
+        let is_alone = among
+            .iter()
+            .filter(|other| other.short_name() == name)
+            .count()
+            < 2;
         if is_alone { name } else { self.id.clone() }
     }
 
     fn short_name(&self) -> String {
         let digits = digits(&self.id);
         let drawn = drawn(&digits);
-        drawn.chars().skip(drawn.chars().count().saturating_sub(END)).collect()
+        drawn
+            .chars()
+            .skip(drawn.chars().count().saturating_sub(END))
+            .collect()
     }
 
     fn is_named(&self, given: &str) -> bool {
@@ -126,7 +148,11 @@ impl Waiting {
     pub fn about(&self) -> String {
         let about = match self.kind {
             Kind::Approval => {
-                let arguments = self.asked.get("arguments").map(Value::to_string).unwrap_or_default();
+                let arguments = self
+                    .asked
+                    .get("arguments")
+                    .map(Value::to_string)
+                    .unwrap_or_default();
                 format!("{} {arguments}", self.text("tool"))
             }
             Kind::Question => self.text("text").to_owned(),
@@ -141,21 +167,35 @@ impl Waiting {
     /// Since when and until when it waits.
     pub fn times(&self) -> String {
         let now = time::now().micros();
-        let since = self.since.map(|since| format!("{} ago", span((now - since.micros()) / 1_000_000)));
+        let since = self
+            .since
+            .map(|since| format!("{} ago", span((now - since.micros()) / 1_000_000)));
         let until = Timestamp::parse(self.text("expires_at"));
-        let until = until.map(|until| format!("expires in {}", span((until.micros() - now) / 1_000_000)));
-        since.into_iter().chain(until).collect::<Vec<_>>().join(", ")
+        let until =
+            until.map(|until| format!("expires in {}", span((until.micros() - now) / 1_000_000)));
+        since
+            .into_iter()
+            .chain(until)
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     /// All of it: the call with its arguments and what it would change, or the question and what its answer has to be like.
     pub fn described(&self, colours: bool) -> String {
         let mut lines = Vec::new();
         let mut put = |name: &str, text: &str| {
-            lines.push(format!("{} {}", painted(colours, &[FAINT], &format!("{name:<9}")), safe(text)));
+            lines.push(format!(
+                "{} {}",
+                painted(colours, &[FAINT], &format!("{name:<9}")),
+                safe(text)
+            ));
         };
         put(self.kind.as_str(), &self.id);
         put("thread", &self.thread);
-        put("waits", &format!("{} ({})", self.times(), self.text("expires_at")));
+        put(
+            "waits",
+            &format!("{} ({})", self.times(), self.text("expires_at")),
+        );
         match self.kind {
             Kind::Approval => {
                 put("tool", self.text("tool"));
@@ -172,7 +212,10 @@ impl Waiting {
         }
         if let Some(diff) = self.diff() {
             lines.push(String::new());
-            lines.extend(diff.lines().map(|line| painted(colours, &[look(line)], &safe(line))));
+            lines.extend(
+                diff.lines()
+                    .map(|line| painted(colours, &[look(line)], &safe(line))),
+            );
         }
         lines.join("\n")
     }
@@ -185,7 +228,10 @@ impl Waiting {
 
 /// The digits of an id, however it is written.
 fn digits(id: &str) -> String {
-    id.chars().filter(|c| *c != '-').map(|c| c.to_ascii_lowercase()).collect()
+    id.chars()
+        .filter(|c| *c != '-')
+        .map(|c| c.to_ascii_lowercase())
+        .collect()
 }
 
 /// The digits of an id without those in which all ids of the server's own making end.
@@ -212,7 +258,9 @@ fn look(line: &str) -> &'static str {
 }
 
 fn pretty(value: Option<&Value>) -> String {
-    value.and_then(|value| serde_json::to_string_pretty(value).ok()).unwrap_or_default()
+    value
+        .and_then(|value| serde_json::to_string_pretty(value).ok())
+        .unwrap_or_default()
 }
 
 /// A time in the largest unit that says enough.
@@ -227,7 +275,11 @@ fn span(seconds: i64) -> String {
 
 impl Server {
     /// All that waits, of one thread or all, the oldest first.
-    pub async fn waiting(&self, client: &reqwest::Client, thread: Option<&str>) -> anyhow::Result<Vec<Waiting>> {
+    pub async fn waiting(
+        &self,
+        client: &reqwest::Client,
+        thread: Option<&str>,
+    ) -> anyhow::Result<Vec<Waiting>> {
         let mut all = Vec::new();
         for kind in [Kind::Approval, Kind::Question] {
             let mut cursor = None;
@@ -236,7 +288,11 @@ impl Server {
                 query.extend(thread.map(|thread| ("thread", thread.to_owned())));
                 query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
                 let page: Page = self.ask(client, &kind.path(), &query).await?;
-                all.extend(page.items.into_iter().map(|asked| Waiting::new(kind, asked)));
+                all.extend(
+                    page.items
+                        .into_iter()
+                        .map(|asked| Waiting::new(kind, asked)),
+                );
                 cursor = page.next;
                 if cursor.is_none() {
                     break;
@@ -245,7 +301,9 @@ impl Server {
         }
         for waiting in all.iter_mut().filter(|waiting| waiting.since.is_none()) {
             // A request whose event cannot be read is one all the same, of an age that nobody knows.
-            let event = self.ask::<Event>(client, &format!("/events/{}", waiting.id), &[]).await;
+            let event = self
+                .ask::<Event>(client, &format!("/events/{}", waiting.id), &[])
+                .await;
             waiting.since = event.ok().map(|event| event.ts);
         }
         all.sort_by(|one, other| (one.since, &one.id).cmp(&(other.since, &other.id)));
@@ -253,7 +311,11 @@ impl Server {
     }
 
     /// What an id, its end or its beginning names, if it is open.
-    pub async fn waits(&self, client: &reqwest::Client, given: &str) -> anyhow::Result<Option<Waiting>> {
+    pub async fn waits(
+        &self,
+        client: &reqwest::Client,
+        given: &str,
+    ) -> anyhow::Result<Option<Waiting>> {
         let digits = digits(given.trim());
         if drawn(&digits).len() < END_MIN {
             bail!(
@@ -261,7 +323,10 @@ impl Server {
             );
         }
         let all = self.waiting(client, None).await?;
-        let named: Vec<&Waiting> = all.iter().filter(|waiting| waiting.is_named(&digits)).collect();
+        let named: Vec<&Waiting> = all
+            .iter()
+            .filter(|waiting| waiting.is_named(&digits))
+            .collect();
         match named[..] {
             [] => Ok(None),
             [one] => Ok(Some(one.clone())),
@@ -292,12 +357,20 @@ impl Server {
                 let key = format!("{}_id", kind.as_str());
                 Waiting::new(kind, json!({ key: given.trim() }))
             }
-            None => bail!("nothing that waits has an id like {given:?}; `thinkd inbox` lists what waits"),
+            None => bail!(
+                "nothing that waits has an id like {given:?}; `thinkd inbox` lists what waits"
+            ),
         };
         match (waiting.kind, kind) {
-            (Kind::Question, Kind::Approval) => bail!("{} is a question: it takes an answer, no verdict", waiting.id),
+            (Kind::Question, Kind::Approval) => bail!(
+                "{} is a question: it takes an answer, no verdict",
+                waiting.id
+            ),
             (Kind::Approval, Kind::Question) => {
-                bail!("{} is an approval: approve it, reject it, or respond to it", waiting.id)
+                bail!(
+                    "{} is an approval: approve it, reject it, or respond to it",
+                    waiting.id
+                )
             }
             _ => {}
         }
@@ -311,8 +384,13 @@ impl Server {
         if let Some(why) = why {
             body["reason"] = why.into();
         }
-        let answered = self.post(client, &format!("{}/{}", kind.path(), waiting.id), &body).await?;
-        let status = answered.get("status").and_then(Value::as_str).unwrap_or("answered");
+        let answered = self
+            .post(client, &format!("{}/{}", kind.path(), waiting.id), &body)
+            .await?;
+        let status = answered
+            .get("status")
+            .and_then(Value::as_str)
+            .unwrap_or("answered");
         // Of one that was not in the list nothing more is known.
         let known = !waiting.thread.is_empty();
         let about = known.then(|| format!(": {} in {}", waiting.about(), escaped(&waiting.thread)));
@@ -327,7 +405,9 @@ fn answer(waiting: &Waiting, text: &str) -> anyhow::Result<Value> {
     match serde_json::from_str::<Value>(text) {
         Ok(value) => Ok(json!({ "text": text, "value": value })),
         Err(error) => {
-            bail!("the answer to this question is JSON, as its schema says ({error}): show it to see the schema")
+            bail!(
+                "the answer to this question is JSON, as its schema says ({error}): show it to see the schema"
+            )
         }
     }
 }

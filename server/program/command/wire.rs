@@ -51,23 +51,29 @@ pub async fn enter(server: &Server) -> anyhow::Result<(Socket, Hello)> {
                         return Ok((socket, hello));
                     }
                 }
-                Some(Ok(Message::Close(frame))) => bail!("{}: {}", server.unreachable(), closed(server, frame)?),
+                Some(Ok(Message::Close(frame))) => {
+                    bail!("{}: {}", server.unreachable(), closed(server, frame)?)
+                }
                 Some(Ok(_)) => {}
                 Some(Err(error)) => return Err(error).with_context(|| server.unreachable()),
                 None => bail!("{}: it closed the connection", server.unreachable()),
             }
         }
     };
-    tokio::time::timeout(ENTERING, entering).await.with_context(|| server.unreachable())?
+    tokio::time::timeout(ENTERING, entering)
+        .await
+        .with_context(|| server.unreachable())?
 }
 
 async fn connect(server: &Server) -> anyhow::Result<Socket> {
     let mut request = server.socket().into_client_request().context("--url")?;
     if server.user.is_none() {
         // Without a secret something is shown all the same: a server that wants one says so at once, and does not wait for it.
-        let authorization = server.authorization().unwrap_or_else(|| "Bearer none".to_owned());
-        let value =
-            HeaderValue::from_str(&authorization).context("the token has characters that no header may have")?;
+        let authorization = server
+            .authorization()
+            .unwrap_or_else(|| "Bearer none".to_owned());
+        let value = HeaderValue::from_str(&authorization)
+            .context("the token has characters that no header may have")?;
         request.headers_mut().insert("authorization", value);
     }
     let mut socket = match tokio_tungstenite::connect_async(request).await {
@@ -75,15 +81,23 @@ async fn connect(server: &Server) -> anyhow::Result<Socket> {
         Err(tungstenite::Error::Http(answer)) if answer.status().is_client_error() => {
             let body = answer.body().as_deref().unwrap_or_default();
             let problem: Value = serde_json::from_slice(body).unwrap_or_default();
-            let detail = problem.get("detail").and_then(Value::as_str).unwrap_or_default();
+            let detail = problem
+                .get("detail")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
             return Err(refused(server, answer.status().as_u16(), detail).into());
         }
         Err(error) => return Err(error).with_context(|| server.unreachable()),
     };
     if let Some(user) = &server.user {
         // Only this form carries a name.
-        let token = server.token.as_ref().map_or("none", |token| token.expose_secret());
-        socket.send(Message::text(format!("{user}:{token}"))).await?;
+        let token = server
+            .token
+            .as_ref()
+            .map_or("none", |token| token.expose_secret());
+        socket
+            .send(Message::text(format!("{user}:{token}")))
+            .await?;
     }
     Ok(socket)
 }
@@ -95,8 +109,13 @@ fn refused(server: &Server, code: u16, detail: &str) -> Refused {
         (401 | 4401, Some(_)) => format!(
             "the token is wrong: {base} refused it ({code}). Give the right one with --token, or in THINKD_TOKEN"
         ),
-        (401 | 4401, None) => format!("{base} wants a token ({code}): give it with --token, or in THINKD_TOKEN"),
-        _ => format!("{base} refused the connection ({code}): {}", escaped(detail)),
+        (401 | 4401, None) => {
+            format!("{base} wants a token ({code}): give it with --token, or in THINKD_TOKEN")
+        }
+        _ => format!(
+            "{base} refused the connection ({code}): {}",
+            escaped(detail)
+        ),
     })
 }
 
@@ -106,7 +125,10 @@ pub fn is_refusal(error: &anyhow::Error) -> bool {
 }
 
 /// Why the server closed the socket, if another one may be had.
-pub fn closed(server: &Server, frame: Option<tungstenite::protocol::CloseFrame>) -> anyhow::Result<String> {
+pub fn closed(
+    server: &Server,
+    frame: Option<tungstenite::protocol::CloseFrame>,
+) -> anyhow::Result<String> {
     match frame {
         Some(frame) if matches!(u16::from(frame.code), 4401 | 4403 | 4429) => {
             Err(refused(server, frame.code.into(), &frame.reason).into())

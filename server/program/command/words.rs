@@ -6,15 +6,25 @@ use crate::event::fact::input::{Content, Input};
 
 /// Who speaks or acts, in a few words.
 pub fn who(event: &Event) -> String {
-    let who = event.fact().label().unwrap_or_else(|| event.source.to_string());
+    let who = event
+        .fact()
+        .label()
+        .unwrap_or_else(|| event.source.to_string());
     let marks = event.marks();
-    if marks.is_empty() { who } else { format!("{who} ({})", marks.join(", ")) }
+    if marks.is_empty() {
+        who
+    } else {
+        format!("{who} ({})", marks.join(", "))
+    }
 }
 
 /// What is said; of media, what they are.
 pub fn what(event: &Event) -> String {
     match event.fact() {
-        Fact::Input(Input { content: Content::Media { blob, mime, .. }, .. }) => format!("[{mime} {blob}]"),
+        Fact::Input(Input {
+            content: Content::Media { blob, mime, .. },
+            ..
+        }) => format!("[{mime} {blob}]"),
         _ => event.text().to_owned(),
     }
 }

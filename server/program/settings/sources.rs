@@ -34,7 +34,10 @@ pub struct Flags {
 impl Flags {
     /// The same for `thinkd replica`, which listens at an address of its own.
     pub fn of_replica(self) -> Self {
-        Self { is_replica: true, ..self }
+        Self {
+            is_replica: true,
+            ..self
+        }
     }
 }
 
@@ -85,9 +88,17 @@ impl Settings {
         }
         figment = share_endpoint(figment);
         // Lossy: an environment has texts only, and "3" is to be a number where one is wanted.
-        let mut settings: Self = figment.extract_lossy().map_err(|error| explain(&figment, &error))?;
-        settings.loading = Some(Loading { flags: flags.clone(), environment: environment.clone() });
-        Ok(Loaded { settings, sources: sources(&figment) })
+        let mut settings: Self = figment
+            .extract_lossy()
+            .map_err(|error| explain(&figment, &error))?;
+        settings.loading = Some(Loading {
+            flags: flags.clone(),
+            environment: environment.clone(),
+        });
+        Ok(Loaded {
+            settings,
+            sources: sources(&figment),
+        })
     }
 }
 
@@ -100,7 +111,10 @@ struct Layer {
 
 impl Layer {
     fn key(source: String, path: &str, value: Value) -> Self {
-        Self { source, data: nest(path, value) }
+        Self {
+            source,
+            data: nest(path, value),
+        }
     }
 }
 
@@ -126,22 +140,35 @@ fn layers(flags: &Flags, environment: &Environment) -> Result<Vec<Layer>, Invali
     let mut layers: Vec<Layer> = file(named.as_deref())?.into_iter().collect();
     layers.extend(variables(environment)?);
     let flag = |name: &str, key: &str, value: &Option<String>| {
-        value.as_ref().map(|value| Layer::key(format!("the flag --{name}"), key, read(key, value)))
+        value
+            .as_ref()
+            .map(|value| Layer::key(format!("the flag --{name}"), key, read(key, value)))
     };
-    let listen = if flags.is_replica { "replica.listen" } else { "listen" };
+    let listen = if flags.is_replica {
+        "replica.listen"
+    } else {
+        "listen"
+    };
     layers.extend(flag("listen", listen, &flags.listen));
     layers.extend(flag("database", "database", &flags.database));
     for assignment in &flags.set {
         let Some((key, value)) = assignment.split_once('=') else {
             return invalid("--set takes KEY=VALUE, for example --set turn.max_rounds=3");
         };
-        layers.push(Layer::key(format!("the flag --set {key}"), key, read(key, value)));
+        layers.push(Layer::key(
+            format!("the flag --set {key}"),
+            key,
+            read(key, value),
+        ));
     }
     Ok(layers)
 }
 
 fn named_file(flags: &Flags, environment: &Environment) -> Option<PathBuf> {
-    flags.config.clone().or_else(|| environment.get("THINKD_CONFIG").map(PathBuf::from))
+    flags
+        .config
+        .clone()
+        .or_else(|| environment.get("THINKD_CONFIG").map(PathBuf::from))
 }
 
 /// The configuration file, where none is named.
@@ -153,19 +180,35 @@ fn file(named: Option<&Path>) -> Result<Option<Layer>, Invalid> {
     let source = path.display().to_string();
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return invalid(format!("the configuration file {source} cannot be read: {error}")),
+        Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(None);
+        }
+        Err(error) => {
+            return invalid(format!(
+                "the configuration file {source} cannot be read: {error}"
+            ));
+        }
     };
     // Not the error's own text: it quotes the line, which may hold a secret.
-    let table: toml::Table = toml::from_str(&text)
-        .map_err(|error| Invalid(format!("{source}, line {}: {}", line_of(&text, &error), error.message())))?;
-    let data = Value::serialize(table).ok().and_then(|value| value.into_dict()).unwrap_or_default();
+    let table: toml::Table = toml::from_str(&text).map_err(|error| {
+        Invalid(format!(
+            "{source}, line {}: {}",
+            line_of(&text, &error),
+            error.message()
+        ))
+    })?;
+    let data = Value::serialize(table)
+        .ok()
+        .and_then(|value| value.into_dict())
+        .unwrap_or_default();
     Ok(Some(Layer { source, data }))
 }
 
 /// The line that an error is about, from 1.
 fn line_of(text: &str, error: &toml::de::Error) -> usize {
-    error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1)
+    error.span().map_or(1, |span| {
+        text[..span.start.min(text.len())].matches('\n').count() + 1
+    })
 }
 
 /// The keys of a file that has nothing else.
@@ -184,7 +227,14 @@ pub(super) fn key_file(path: &Path) -> Result<Vec<Key>, Invalid> {
         let line = line_of(&text, &error);
         Invalid(format!("{shown}, line {line}: a file of keys has tables [[keys]] with key or sha256, space and role, and nothing else"))
     })?;
-    Ok(file.keys.into_iter().map(|key| Key { file: Some(path.to_owned()), ..key }).collect())
+    Ok(file
+        .keys
+        .into_iter()
+        .map(|key| Key {
+            file: Some(path.to_owned()),
+            ..key
+        })
+        .collect())
 }
 
 /// Environment names that are shorter than the rule makes them.
@@ -231,7 +281,10 @@ fn key_of(variable: &str) -> Option<String> {
     // What Kubernetes sets for a service of our name, and what belongs to the tests.
     let foreign = ["SERVICE_HOST", "SERVICE_PORT", "PORT", "TEST"]
         .iter()
-        .any(|word| rest.strip_prefix(word).is_some_and(|more| more.is_empty() || more.starts_with('_')));
+        .any(|word| {
+            rest.strip_prefix(word)
+                .is_some_and(|more| more.is_empty() || more.starts_with('_'))
+        });
     (!foreign && !OTHERS.contains(&variable)).then(|| rest.to_lowercase().replace("__", "."))
 }
 
@@ -240,21 +293,36 @@ fn variables(environment: &Environment) -> Result<Vec<Layer>, Invalid> {
     let mut seen: BTreeMap<String, &str> = BTreeMap::new();
     let mut layers = Vec::new();
     for (variable, value) in environment.iter().filter(|(_, value)| !value.is_empty()) {
-        let Some((key, value)) = variable_says(variable, value)? else { continue };
+        let Some((key, value)) = variable_says(variable, value)? else {
+            continue;
+        };
         if let Some(other) = seen.insert(key.clone(), variable) {
             return invalid(format!("{other} and {variable} both set {key}: leave one"));
         }
-        layers.push(Layer::key(format!("the environment variable {variable}"), &key, value));
+        layers.push(Layer::key(
+            format!("the environment variable {variable}"),
+            &key,
+            value,
+        ));
     }
     Ok(layers)
 }
 
 fn variable_says(variable: &str, value: &str) -> Result<Option<(String, Value)>, Invalid> {
-    let from_file = variable.strip_suffix("_FILE").and_then(key_of).filter(|key| is_secret(key));
+    let from_file = variable
+        .strip_suffix("_FILE")
+        .and_then(key_of)
+        .filter(|key| is_secret(key));
     if let Some(key) = from_file {
-        let secret = std::fs::read_to_string(value)
-            .map_err(|error| Invalid(format!("{variable} names {value}, which cannot be read: {error}")))?;
-        return Ok(Some((key, Value::from(secret.trim_end_matches(['\r', '\n'])))));
+        let secret = std::fs::read_to_string(value).map_err(|error| {
+            Invalid(format!(
+                "{variable} names {value}, which cannot be read: {error}"
+            ))
+        })?;
+        return Ok(Some((
+            key,
+            Value::from(secret.trim_end_matches(['\r', '\n'])),
+        )));
     }
     Ok(key_of(variable).map(|key| {
         let value = read(&key, value);
@@ -265,15 +333,27 @@ fn variable_says(variable: &str, value: &str) -> Result<Option<(String, Value)>,
 /// A text as a value: a list or table in TOML's words, else the text itself.
 fn read(key: &str, text: &str) -> Value {
     let is_compound = !is_secret(key) && text.starts_with(['[', '{']);
-    let compound = || toml::from_str::<toml::Table>(&format!("value = {text}")).ok()?.remove("value");
+    let compound = || {
+        toml::from_str::<toml::Table>(&format!("value = {text}"))
+            .ok()?
+            .remove("value")
+    };
     // What only looks like a list stays a text.
-    is_compound.then(compound).flatten().and_then(|value| Value::serialize(value).ok()).unwrap_or_else(|| text.into())
+    is_compound
+        .then(compound)
+        .flatten()
+        .and_then(|value| Value::serialize(value).ok())
+        .unwrap_or_else(|| text.into())
 }
 
 /// Gives the shared endpoint and its key to those models that name no endpoint themselves. A model with an endpoint of its own
 /// gets neither: a key goes where it was meant to go.
 fn share_endpoint(mut figment: Figment) -> Figment {
-    let modules = figment.find_value("models.modules").ok().and_then(Value::into_dict).unwrap_or_default();
+    let modules = figment
+        .find_value("models.modules")
+        .ok()
+        .and_then(Value::into_dict)
+        .unwrap_or_default();
     let modules = modules.keys().map(|name| format!("models.modules.{name}"));
     let tiers = ["models.low", "models.high", "models.embedding"].map(str::to_owned);
     for model in tiers.into_iter().chain(modules) {
@@ -283,7 +363,11 @@ fn share_endpoint(mut figment: Figment) -> Figment {
         for key in ["base_url", "api_key"] {
             if let Ok(value) = figment.find_value(&format!("models.{key}")) {
                 // `join`: a key of its own stays.
-                figment = figment.join(Layer::key(format!("models.{key}"), &format!("{model}.{key}"), value));
+                figment = figment.join(Layer::key(
+                    format!("models.{key}"),
+                    &format!("{model}.{key}"),
+                    value,
+                ));
             }
         }
     }
@@ -297,7 +381,11 @@ fn sources(figment: &Figment) -> Vec<(String, String)> {
         match value {
             Value::Dict(_, dict) => {
                 for (key, value) in dict {
-                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                    let path = if path.is_empty() {
+                        key.clone()
+                    } else {
+                        format!("{path}.{key}")
+                    };
                     walk(figment, &path, value, found);
                 }
             }
@@ -317,7 +405,9 @@ fn source(figment: &Figment, value: &Value) -> String {
         Value::Array(_, items) => items.first().map_or(value.tag(), Value::tag),
         _ => value.tag(),
     };
-    figment.get_metadata(tag).map_or("default".into(), |metadata| metadata.name.to_string())
+    figment
+        .get_metadata(tag)
+        .map_or("default".into(), |metadata| metadata.name.to_string())
 }
 
 fn explain(figment: &Figment, error: &figment::Error) -> Invalid {
@@ -325,13 +415,19 @@ fn explain(figment: &Figment, error: &figment::Error) -> Invalid {
     let path = error.path.join(".");
     if let Kind::UnknownField(_, expected) = &error.kind {
         let known = expected.join(", ");
-        let from =
-            figment.find_value(&path).map_or(String::new(), |value| format!(" ({})", first_source(figment, &value)));
-        return Invalid(format!("there is no setting {path}{from}; known here: {known}"));
+        let from = figment.find_value(&path).map_or(String::new(), |value| {
+            format!(" ({})", first_source(figment, &value))
+        });
+        return Invalid(format!(
+            "there is no setting {path}{from}; known here: {known}"
+        ));
     }
     let from = match figment.find_value(&path) {
         Ok(value) => format!(" ({})", first_source(figment, &value)),
-        Err(_) => error.metadata.as_ref().map_or(String::new(), |metadata| format!(" ({})", metadata.name)),
+        Err(_) => error
+            .metadata
+            .as_ref()
+            .map_or(String::new(), |metadata| format!(" ({})", metadata.name)),
     };
     if let Kind::MissingField(field) = &error.kind {
         return Invalid(format!("the setting {path}.{field} is missing{from}"));
@@ -342,9 +438,15 @@ fn explain(figment: &Figment, error: &figment::Error) -> Invalid {
             "it is not what belongs here (and not shown, since it may hold a secret)".to_owned()
         }
         Kind::InvalidType(given, expected) | Kind::InvalidValue(given, expected) => {
-            format!("{} is expected, not {}", decode::taken(expected), shown(given))
+            format!(
+                "{} is expected, not {}",
+                decode::taken(expected),
+                shown(given)
+            )
         }
-        Kind::UnknownVariant(given, expected) => format!("{given:?} is none of {}", expected.join(", ")),
+        Kind::UnknownVariant(given, expected) => {
+            format!("{given:?} is none of {}", expected.join(", "))
+        }
         other => decode::plain(other.to_string()),
     };
     Invalid(format!("the setting {path} is not valid{from}: {what}"))
@@ -366,9 +468,10 @@ fn shown(given: &Actual) -> String {
 
 fn first_source(figment: &Figment, value: &Value) -> String {
     match value {
-        Value::Dict(_, dict) if !dict.is_empty() => {
-            dict.values().next().map_or_else(String::new, |v| first_source(figment, v))
-        }
+        Value::Dict(_, dict) if !dict.is_empty() => dict
+            .values()
+            .next()
+            .map_or_else(String::new, |v| first_source(figment, v)),
         _ => source(figment, value),
     }
 }

@@ -46,7 +46,9 @@ pub struct Tools {
 
 impl Default for Tools {
     fn default() -> Self {
-        let Rules { expiry, open_max, .. } = Rules::default();
+        let Rules {
+            expiry, open_max, ..
+        } = Rules::default();
         Self {
             conversation: None,
             process: None,
@@ -64,43 +66,70 @@ impl Default for Tools {
 impl Tools {
     /// Which of them wait for a person.
     pub fn approvals(&self) -> Rules {
-        let Self { approval, approval_ms, approval_ms_of, open_requests, .. } = self;
+        let Self {
+            approval,
+            approval_ms,
+            approval_ms_of,
+            open_requests,
+            ..
+        } = self;
         Rules {
             tools: approval.clone(),
             expiry: ms(*approval_ms),
-            expiry_of: approval_ms_of.iter().map(|(tool, limit)| (tool.clone(), ms(*limit))).collect(),
+            expiry_of: approval_ms_of
+                .iter()
+                .map(|(tool, limit)| (tool.clone(), ms(*limit)))
+                .collect(),
             open_max: *open_requests,
         }
     }
 
     /// Says what is wrong with a server of tools.
     pub(super) fn check_servers(&self) -> Result<(), String> {
-        self.mcp.iter().try_for_each(|(name, options)| options.check(name))
+        self.mcp
+            .iter()
+            .try_for_each(|(name, options)| options.check(name))
     }
 
     /// Says what is wrong with what is marked.
     pub(super) fn check_approvals(&self, tools: &Catalogue) -> Result<(), String> {
-        let Self { approval, approval_ms, approval_ms_of, open_requests, .. } = self;
+        let Self {
+            approval,
+            approval_ms,
+            approval_ms_of,
+            open_requests,
+            ..
+        } = self;
         if self.approvals().marks(decision::REPLY) {
             return Err(
                 "tools.approval: reply cannot wait for a person, for its words are shown while they are written".into(),
             );
         }
         if self.approvals().marks(ASK_USER) {
-            return Err("tools.approval: ask_user cannot wait for a person before it asks one".into());
+            return Err(
+                "tools.approval: ask_user cannot wait for a person before it asks one".into(),
+            );
         }
         for name in approval.iter().chain(approval_ms_of.keys()) {
             tools.check_marked(name)?;
         }
         let limits = std::iter::once(("tools.approval_ms".to_owned(), approval_ms));
-        let limits = limits.chain(approval_ms_of.iter().map(|(tool, ms)| (format!("tools.approval_ms_of.{tool}"), ms)));
+        let limits = limits.chain(
+            approval_ms_of
+                .iter()
+                .map(|(tool, ms)| (format!("tools.approval_ms_of.{tool}"), ms)),
+        );
         for (key, limit) in limits {
             if !(Duration::from_secs(1)..=EXPIRY_MAX).contains(&ms(*limit)) {
-                return Err(format!("{key} is {limit}: from 1000 (a second) to 31536000000 (365 days)"));
+                return Err(format!(
+                    "{key} is {limit}: from 1000 (a second) to 31536000000 (365 days)"
+                ));
             }
         }
         if *open_requests == 0 {
-            return Err("tools.open_requests is 0: then no call could wait for a person; 1 at least".into());
+            return Err(
+                "tools.open_requests is 0: then no call could wait for a person; 1 at least".into(),
+            );
         }
         Ok(())
     }

@@ -11,12 +11,16 @@ use crate::words::secret;
 pub fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
     let text = String::deserialize(deserializer)?;
     text.parse().map_err(|_| {
-        serde::de::Error::custom(format!("{text:?} is no address and port, such as 127.0.0.1:2953 or [::1]:2953"))
+        serde::de::Error::custom(format!(
+            "{text:?} is no address and port, such as 127.0.0.1:2953 or [::1]:2953"
+        ))
     })
 }
 
 /// A list, or a text with commas.
-pub fn list<'de, D: Deserializer<'de>, T: From<String>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+pub fn list<'de, D: Deserializer<'de>, T: From<String>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Given {
@@ -25,9 +29,12 @@ pub fn list<'de, D: Deserializer<'de>, T: From<String>>(deserializer: D) -> Resu
     }
     let items = match Given::deserialize(deserializer)? {
         Given::List(items) => items,
-        Given::Text(text) => {
-            text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
-        }
+        Given::Text(text) => text
+            .split(',')
+            .map(str::trim)
+            .filter(|item| !item.is_empty())
+            .map(str::to_owned)
+            .collect(),
     };
     Ok(items.into_iter().map(T::from).collect())
 }
@@ -36,18 +43,27 @@ pub fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<St
     list(deserializer).map(Some)
 }
 
-pub fn redacted<S: Serializer>(secret: &Option<SecretString>, serializer: S) -> Result<S::Ok, S::Error> {
+pub fn redacted<S: Serializer>(
+    secret: &Option<SecretString>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     match secret {
         Some(secret) => keys::redacted(secret, serializer),
         None => serializer.serialize_none(),
     }
 }
 
-pub fn without_password<S: Serializer>(url: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
+pub fn without_password<S: Serializer>(
+    url: &SecretString,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     secret::redacted_url(url.expose_secret(), serializer)
 }
 
-pub fn address_shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+pub fn address_shown<S: Serializer>(
+    url: &Option<String>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     match url {
         Some(url) => secret::redacted_url(url, serializer),
         None => serializer.serialize_none(),

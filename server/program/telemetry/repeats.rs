@@ -28,7 +28,10 @@ struct Said {
 impl Repeats {
     /// Nothing was said yet.
     pub fn new(now: Instant) -> Self {
-        Self { said: HashMap::new(), looked: now }
+        Self {
+            said: HashMap::new(),
+            looked: now,
+        }
     }
 
     /// How long nothing needs to be looked at; `None`: until the next line.
@@ -38,7 +41,9 @@ impl Repeats {
 
     /// The line, if it is to be written now.
     pub fn take(&mut self, line: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
-        let Some(words) = complaint(&line) else { return Some(line) };
+        let Some(words) = complaint(&line) else {
+            return Some(line);
+        };
         let mut hasher = DefaultHasher::new();
         words.hash(&mut hasher);
         let key = hasher.finish();
@@ -48,7 +53,14 @@ impl Repeats {
             return None;
         }
         if self.said.len() < KNOWN {
-            self.said.insert(key, Said { since: now, left_out: 0, last: Vec::new() });
+            self.said.insert(
+                key,
+                Said {
+                    since: now,
+                    left_out: 0,
+                    last: Vec::new(),
+                },
+            );
         }
         Some(line)
     }
@@ -75,8 +87,16 @@ impl Repeats {
             }
             let goes_on = said.left_out > 0;
             if goes_on {
-                lines.push(counted(&said.last, said.left_out, now.duration_since(said.since)));
-                *said = Said { since: now, left_out: 0, last: Vec::new() };
+                lines.push(counted(
+                    &said.last,
+                    said.left_out,
+                    now.duration_since(said.since),
+                ));
+                *said = Said {
+                    since: now,
+                    left_out: 0,
+                    last: Vec::new(),
+                };
             }
             goes_on
         });
@@ -87,11 +107,19 @@ impl Repeats {
 /// What a warning or an error says, without its time; `None` for other lines.
 fn complaint(line: &[u8]) -> Option<&[u8]> {
     let is_json = line.first() == Some(&b'{');
-    let end = line.iter().position(|byte| *byte == if is_json { b',' } else { b' ' })?;
+    let end = line
+        .iter()
+        .position(|byte| *byte == if is_json { b',' } else { b' ' })?;
     let words = line[end + 1..].trim_ascii_start();
-    let levels: [&[u8]; 2] =
-        if is_json { [br#""level":"WARN""#, br#""level":"ERROR""#] } else { [b"WARN ", b"ERROR "] };
-    levels.iter().any(|level| words.starts_with(level)).then_some(words)
+    let levels: [&[u8]; 2] = if is_json {
+        [br#""level":"WARN""#, br#""level":"ERROR""#]
+    } else {
+        [b"WARN ", b"ERROR "]
+    };
+    levels
+        .iter()
+        .any(|level| words.starts_with(level))
+        .then_some(words)
 }
 
 /// The line with how many like it were left out.
@@ -99,6 +127,9 @@ fn counted(line: &[u8], left_out: u64, time: Duration) -> Vec<u8> {
     if let Some(members) = line.strip_prefix(b"{") {
         return [format!("{{\"left_out\":{left_out},").as_bytes(), members].concat();
     }
-    let note = format!(" ({left_out} more like this were left out in {} s)\n", time.as_secs().max(1));
+    let note = format!(
+        " ({left_out} more like this were left out in {} s)\n",
+        time.as_secs().max(1)
+    );
     [line.trim_ascii_end(), note.as_bytes()].concat()
 }

@@ -13,11 +13,19 @@ const WAY_MAX: usize = 3;
 
 impl View {
     /// Candidates as hits, without those that say the same as a better one.
-    pub(super) fn hits(&self, candidates: Vec<Candidate>, limit: usize, asked: &Asked, names: &[Node]) -> Vec<Hit> {
+    pub(super) fn hits(
+        &self,
+        candidates: Vec<Candidate>,
+        limit: usize,
+        asked: &Asked,
+        names: &[Node],
+    ) -> Vec<Hit> {
         let mut hits: Vec<(Saying, Hit)> = Vec::new();
         let mut ways = self.graph.ways(names, WAY_MAX);
         for candidate in candidates {
-            let Some(held) = self.held(candidate.doc) else { continue };
+            let Some(held) = self.held(candidate.doc) else {
+                continue;
+            };
             let saying = Saying::of(held.triple.as_ref(), &held.text, held.valid, &self.names);
             if let Some((_, hit)) = hits.iter_mut().find(|(other, _)| other.is_same(&saying)) {
                 hit.same.push(held.id.clone());
@@ -30,18 +38,33 @@ impl View {
         hits.into_iter().map(|(_, hit)| hit).collect()
     }
 
-    fn hit(&self, candidate: Candidate, held: &Held, asked: &Asked, (names, ways): (&[Node], &mut Ways)) -> Hit {
+    fn hit(
+        &self,
+        candidate: Candidate,
+        held: &Held,
+        asked: &Asked,
+        (names, ways): (&[Node], &mut Ways),
+    ) -> Hit {
         let Candidate { doc, scores, .. } = candidate;
         let ends = self.graph.ends(doc);
         let about = names.iter().filter(|name| ends.contains(name));
-        let (against, against_count) =
-            if held.status == Status::Contested { self.rivals.of(held, &self.names) } else { (Vec::new(), 0) };
-        let against = against.into_iter().filter_map(|doc| self.held(doc)).cloned().collect();
+        let (against, against_count) = if held.status == Status::Contested {
+            self.rivals.of(held, &self.names)
+        } else {
+            (Vec::new(), 0)
+        };
+        let against = against
+            .into_iter()
+            .filter_map(|doc| self.held(doc))
+            .cloned()
+            .collect();
         Hit {
             score: candidate.score(),
             scores,
             words: self.words.matched(doc, asked),
-            names: about.map(|name| self.graph.key_of(*name).to_owned()).collect(),
+            names: about
+                .map(|name| self.graph.key_of(*name).to_owned())
+                .collect(),
             way: self.way(doc, names, ways),
             same: Vec::new(),
             against,
@@ -56,8 +79,11 @@ impl View {
         if names.is_empty() || ends.is_empty() {
             return Vec::new();
         }
-        let Some(way) = ways.to(ends).0 else { return Vec::new() };
+        let Some(way) = ways.to(ends).0 else {
+            return Vec::new();
+        };
         let way = way.into_iter().filter(|step| *step != doc).chain([doc]);
-        way.filter_map(|step| Some(self.held(step)?.id.clone())).collect()
+        way.filter_map(|step| Some(self.held(step)?.id.clone()))
+            .collect()
     }
 }

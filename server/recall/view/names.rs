@@ -30,21 +30,46 @@ impl View {
     pub fn set_names(&mut self, names: Names) {
         let changed = self.names.changed(&names);
         let before = std::mem::replace(&mut self.names, names);
-        let stood = |form: String| before.all().get(form.as_str()).map_or(form.clone(), |it| (*it).to_owned());
-        let nodes: BTreeSet<Node> = changed.into_iter().filter_map(|form| self.graph.named(&stood(form))).collect();
-        let docs: BTreeSet<Doc> = nodes.into_iter().flat_map(|node| self.graph.of_name(node)).collect();
+        let stood = |form: String| {
+            before
+                .all()
+                .get(form.as_str())
+                .map_or(form.clone(), |it| (*it).to_owned())
+        };
+        let nodes: BTreeSet<Node> = changed
+            .into_iter()
+            .filter_map(|form| self.graph.named(&stood(form)))
+            .collect();
+        let docs: BTreeSet<Doc> = nodes
+            .into_iter()
+            .flat_map(|node| self.graph.of_name(node))
+            .collect();
         for doc in docs {
-            let Some(held) = self.held.get(doc as usize).and_then(Option::as_ref) else { continue };
+            let Some(held) = self.held.get(doc as usize).and_then(Option::as_ref) else {
+                continue;
+            };
             let (number, ends) = (held.number, self.ends(held));
             self.graph.remove(doc, number);
-            self.graph.put(doc, number, &ends.iter().map(String::as_str).collect::<Vec<_>>());
+            self.graph.put(
+                doc,
+                number,
+                &ends.iter().map(String::as_str).collect::<Vec<_>>(),
+            );
         }
-        self.graph.set_aliases(self.names.all().into_iter().map(|(form, entity)| (form.to_owned(), entity.to_owned())));
+        self.graph.set_aliases(
+            self.names
+                .all()
+                .into_iter()
+                .map(|(form, entity)| (form.to_owned(), entity.to_owned())),
+        );
     }
 
     /// The names that a statement connects: those of the entities.
     pub(super) fn ends(&self, held: &Held) -> Vec<String> {
-        let names = held.triple.iter().flat_map(|triple| [&triple.subject, &triple.object]);
+        let names = held
+            .triple
+            .iter()
+            .flat_map(|triple| [&triple.subject, &triple.object]);
         names.map(|name| self.names.resolve(name)).collect()
     }
 }

@@ -123,14 +123,22 @@ impl Work for Missions {
     }
 
     /// A mission is cancelled by an event, which the server heeds that works on it. One that has ended stays as it is.
-    async fn cancel(&self, space: &Space, row: &ThreadRow, user: Option<&str>) -> Result<bool, Refused> {
+    async fn cancel(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        user: Option<&str>,
+    ) -> Result<bool, Refused> {
         let thread = &row.thread;
         if row.status.is_final() || !thread.is_of_mission() {
             return Ok(false);
         }
         let key = key(thread).ok_or_else(|| Refused::NotFound(format!("mission {thread}")))?;
-        self.store.append(Append::free(space, vec![key.cancel(user)])).await?;
-        self.running.stop(&(space.clone(), thread.clone()), Why::Cancel);
+        self.store
+            .append(Append::free(space, vec![key.cancel(user)]))
+            .await?;
+        self.running
+            .stop(&(space.clone(), thread.clone()), Why::Cancel);
         self.waker.wake(space, thread, None);
         Ok(true)
     }
@@ -159,11 +167,42 @@ fn key(thread: &ThreadId) -> Option<RunKey> {
 impl Missions {
     /// Missions of this server.
     pub fn new(ground: &Ground) -> Self {
-        let Ground { store, mind, options, quotas, running, waker, code, recall, approvals, .. } = ground.clone();
-        let places = Places::new("mission.at_once", options.mission.at_once, options.space_share);
-        let knowledge =
-            options.memory.knowledge.url.is_some().then(|| Arc::new(Search::new(&options.memory.knowledge)));
-        Self { store, mind, options, quotas, running, waker, code, knowledge, recall, approvals, places }
+        let Ground {
+            store,
+            mind,
+            options,
+            quotas,
+            running,
+            waker,
+            code,
+            recall,
+            approvals,
+            ..
+        } = ground.clone();
+        let places = Places::new(
+            "mission.at_once",
+            options.mission.at_once,
+            options.space_share,
+        );
+        let knowledge = options
+            .memory
+            .knowledge
+            .url
+            .is_some()
+            .then(|| Arc::new(Search::new(&options.memory.knowledge)));
+        Self {
+            store,
+            mind,
+            options,
+            quotas,
+            running,
+            waker,
+            code,
+            knowledge,
+            recall,
+            approvals,
+            places,
+        }
     }
 
     /// How missions go here.
@@ -172,14 +211,27 @@ impl Missions {
     }
 
     /// Begins a mission. Returns its thread after the commit.
-    pub async fn start(&self, space: &Space, wanted: Wanted, user: Option<&str>) -> Result<ThreadRow, Refused> {
+    pub async fn start(
+        &self,
+        space: &Space,
+        wanted: Wanted,
+        user: Option<&str>,
+    ) -> Result<ThreadRow, Refused> {
         let key = RunKey::of_mission(id::announced());
         let thread = key.thread();
-        let started = key.started(&Held::Here(json!(wanted)), user).only_if(self.options.room_in_space());
+        let started = key
+            .started(&Held::Here(json!(wanted)), user)
+            .only_if(self.options.room_in_space());
         match self.store.append(Append::free(space, vec![started])).await {
             Ok(Appended::Stored(_)) => {}
-            Ok(Appended::Stale) => return Err(Refused::Unprocessable("the mission was dropped by the store".into())),
-            Err(StoreError::Unmet(_)) => return Err(too_many_threads(self.options.tool_limits.threads)),
+            Ok(Appended::Stale) => {
+                return Err(Refused::Unprocessable(
+                    "the mission was dropped by the store".into(),
+                ));
+            }
+            Err(StoreError::Unmet(_)) => {
+                return Err(too_many_threads(self.options.tool_limits.threads));
+            }
             Err(error) => return Err(error.into()),
         }
         self.waker.wake(space, &thread, None);
@@ -188,7 +240,16 @@ impl Missions {
     }
 
     /// A mission's turn: from where its log leaves off to its end, or until it is left.
-    async fn take_mission(&self, Claim { row, fence, stop, attempts, .. }: Claim) -> Result<Looked, StoreError> {
+    async fn take_mission(
+        &self,
+        Claim {
+            row,
+            fence,
+            stop,
+            attempts,
+            ..
+        }: Claim,
+    ) -> Result<Looked, StoreError> {
         // Followed first, then read: what people change is in one of the two.
         let follower = self.store.feed().follow(&fence.space, Some(&row.thread));
         let begun = self.begun(&fence.space, &row).await?;
@@ -202,12 +263,26 @@ impl Missions {
         };
         let space = fence.space.clone();
         let tasks = self.store.tasks(&space, &row.thread, None, None).await?;
-        let verdicts = Query { tags: VERDICT.map(str::to_owned).into(), limit: VERDICTS, ..Query::default() };
+        let verdicts = Query {
+            tags: VERDICT.map(str::to_owned).into(),
+            limit: VERDICTS,
+            ..Query::default()
+        };
         let records = Records::of(&self.store.events(&space, &verdicts).await?);
         let writer = TurnWriter::new(self.store.clone(), fence, None).rooted(Some(begun.root));
         let event_bytes = self.options.tool_limits.output_bytes;
-        let values = Values { store: self.store.clone(), space: space.clone(), event_bytes };
-        let ledger = Ledger::new(key.clone(), writer, values, registry::Limits::default(), &begun.past);
+        let values = Values {
+            store: self.store.clone(),
+            space: space.clone(),
+            event_bytes,
+        };
+        let ledger = Ledger::new(
+            key.clone(),
+            writer,
+            values,
+            registry::Limits::default(),
+            &begun.past,
+        );
         let options = self.options.mission.clone();
         let budget = &wanted.budget;
         let toolbox = self.mind.tools.mission.now(&space);
@@ -216,7 +291,9 @@ impl Missions {
             ledger: ledger.clone(),
             client: self.mind.client.clone(),
             tools: self.mind.tools.clone(),
-            purse: self.quotas.of_mission(&space, begun.root, budget.model_calls, budget.tokens),
+            purse: self
+                .quotas
+                .of_mission(&space, begun.root, budget.model_calls, budget.tokens),
             space,
             row,
             places: Arc::new(Semaphore::new(options.width as usize)),
@@ -258,7 +335,9 @@ impl Missions {
             (outcome, answer) = work(&key, &begun.past, &desk, &ledger) => Ok(CameTo::End(outcome, answer)),
         };
         match came_to {
-            Ok(CameTo::End(outcome, answer)) => looked(self.close(&key, &desk, &ledger, outcome, answer).await),
+            Ok(CameTo::End(outcome, answer)) => {
+                looked(self.close(&key, &desk, &ledger, outcome, answer).await)
+            }
             Ok(CameTo::Rest(stands)) => self.park(&key, &desk, &ledger, stands).await,
             Err(lost) => looked(Err(lost)),
         }
@@ -272,7 +351,10 @@ impl Missions {
         ledger: &Ledger,
         stands: Vec<Condition>,
     ) -> Result<Looked, StoreError> {
-        match ledger.close(vec![stands.into_iter().fold(key.parked(), Draft::only_if)]).await {
+        match ledger
+            .close(vec![stands.into_iter().fold(key.parked(), Draft::only_if)])
+            .await
+        {
             Ok(()) => Ok(Looked::Worked(Status::Waiting)),
             Err(Lost::Store(StoreError::Unmet(_))) => {
                 self.waker.wake(desk.space(), desk.mission_thread(), None);
@@ -308,12 +390,20 @@ impl Missions {
         let (status, why) = match &outcome {
             RunOutcome::Done(_) => (Status::Done, None),
             RunOutcome::Failed(failure) => (Status::Failed, Some(failure.text.clone())),
-            RunOutcome::Cancelled => (Status::Stopped, Some("the mission was cancelled".to_owned())),
+            RunOutcome::Cancelled => (
+                Status::Stopped,
+                Some("the mission was cancelled".to_owned()),
+            ),
         };
         let (left, text) = {
             let board = desk.board();
-            let left = why.as_deref().map_or_else(Vec::new, |why| closing::left(&key.thread, &board, why));
-            (left, answer.unwrap_or_else(|| closing::what_there_is(&board, why.as_deref())))
+            let left = why
+                .as_deref()
+                .map_or_else(Vec::new, |why| closing::left(&key.thread, &board, why));
+            (
+                left,
+                answer.unwrap_or_else(|| closing::what_there_is(&board, why.as_deref())),
+            )
         };
         for some in left.chunks(LEFT_AT_ONCE) {
             ledger.say(some.to_vec()).await?;
@@ -322,21 +412,36 @@ impl Missions {
         let reply = (!text.is_empty()).then(|| Draft::answered(&key.thread, &text));
         let by = desk.wanted().by.as_ref();
         let told = by.map(|by| Draft::message(by, &key.thread, &text).rooted(desk.wanted().root));
-        ledger.close(reply.into_iter().chain(told).chain(key.ended(&outcome)).collect()).await?;
-        by.into_iter().for_each(|by| self.waker.wake(desk.space(), by, None));
+        ledger
+            .close(
+                reply
+                    .into_iter()
+                    .chain(told)
+                    .chain(key.ended(&outcome))
+                    .collect(),
+            )
+            .await?;
+        by.into_iter()
+            .for_each(|by| self.waker.wake(desk.space(), by, None));
         metrics::counter!("thinkd_missions_total", &labels).increment(1);
         Ok(status)
     }
 }
 
 /// Works on a mission until it has an outcome, and an answer if there is one.
-async fn work(key: &RunKey, past: &Past, desk: &Desk, ledger: &Ledger) -> (RunOutcome, Option<String>) {
+async fn work(
+    key: &RunKey,
+    past: &Past,
+    desk: &Desk,
+    ledger: &Ledger,
+) -> (RunOutcome, Option<String>) {
     let failed = |kind, text: String| (RunOutcome::Failed(Failure::new(kind, text)), None);
     if past.cancel {
         return (RunOutcome::Cancelled, None);
     }
     if past.resumed >= RESUMES_MAX {
-        let text = format!("the mission was taken up again {RESUMES_MAX} times and never came to its end");
+        let text =
+            format!("the mission was taken up again {RESUMES_MAX} times and never came to its end");
         return failed(FailureKind::Budget, text);
     }
     if past.begun {
@@ -344,22 +449,39 @@ async fn work(key: &RunKey, past: &Past, desk: &Desk, ledger: &Ledger) -> (RunOu
     }
     let most = desk.wanted().budget.time_ms;
     let left = Duration::from_millis(most).saturating_sub(past.spent());
-    let worked = AssertUnwindSafe(ledger.hooked_without_starts().scope(flow::mission(desk.clone()))).catch_unwind();
+    let worked = AssertUnwindSafe(
+        ledger
+            .hooked_without_starts()
+            .scope(flow::mission(desk.clone())),
+    )
+    .catch_unwind();
     match tokio::time::timeout(left, worked).await {
         Ok(Ok(Ok(outcome))) => done(desk, outcome),
         Ok(Ok(Err(error))) => (RunOutcome::Failed(node_failed(&error)), None),
-        Ok(Err(_)) => failed(FailureKind::Internal, "the mission met a defect of this server".into()),
-        Err(_) => failed(FailureKind::Budget, format!("the mission was worked on for its {most} ms (mission.time_ms)")),
+        Ok(Err(_)) => failed(
+            FailureKind::Internal,
+            "the mission met a defect of this server".into(),
+        ),
+        Err(_) => failed(
+            FailureKind::Budget,
+            format!("the mission was worked on for its {most} ms (mission.time_ms)"),
+        ),
     }
 }
 
 fn done(desk: &Desk, outcome: flow::Outcome) -> (RunOutcome, Option<String>) {
     let failed = |kind, text: String| (RunOutcome::Failed(Failure::new(kind, text)), None);
     match outcome {
-        flow::Outcome::Answer(answer) => (RunOutcome::Done(Held::Here(json!({ "answer": answer }))), Some(answer)),
-        flow::Outcome::Spent => {
-            failed(FailureKind::Budget, desk.spent().unwrap_or("a budget of the mission is used up").to_owned())
-        }
+        flow::Outcome::Answer(answer) => (
+            RunOutcome::Done(Held::Here(json!({ "answer": answer }))),
+            Some(answer),
+        ),
+        flow::Outcome::Spent => failed(
+            FailureKind::Budget,
+            desk.spent()
+                .unwrap_or("a budget of the mission is used up")
+                .to_owned(),
+        ),
         flow::Outcome::Rejected(why) => failed(FailureKind::Tool, why),
     }
 }

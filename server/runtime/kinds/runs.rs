@@ -96,7 +96,12 @@ impl Work for Runs {
     }
 
     /// A run is cancelled by an event, which the server heeds that runs it. One that has ended stays as it is.
-    async fn cancel(&self, space: &Space, row: &ThreadRow, user: Option<&str>) -> Result<bool, Refused> {
+    async fn cancel(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        user: Option<&str>,
+    ) -> Result<bool, Refused> {
         let thread = &row.thread;
         if row.status.is_final() {
             return Ok(false);
@@ -107,8 +112,11 @@ impl Work for Runs {
         };
         let key = begun.and_then(|event| event.begins_run());
         let key = key.ok_or_else(|| Refused::NotFound(format!("run {thread}")))?;
-        self.store.append(Append::free(space, vec![key.cancel(user)])).await?;
-        self.running.stop(&(space.clone(), thread.clone()), Why::Cancel);
+        self.store
+            .append(Append::free(space, vec![key.cancel(user)]))
+            .await?;
+        self.running
+            .stop(&(space.clone(), thread.clone()), Why::Cancel);
         self.waker.wake(space, thread, None);
         Ok(true)
     }
@@ -125,9 +133,29 @@ impl Work for Runs {
 impl Runs {
     /// Runs of the configured pipelines.
     pub fn new(ground: &Ground) -> Self {
-        let Ground { store, mind, options, quotas, running, waker, .. } = ground.clone();
-        let places = Places::new("pipelines.at_once", options.pipeline_limits.at_once, options.space_share);
-        Self { store, mind, options, quotas, running, waker, places }
+        let Ground {
+            store,
+            mind,
+            options,
+            quotas,
+            running,
+            waker,
+            ..
+        } = ground.clone();
+        let places = Places::new(
+            "pipelines.at_once",
+            options.pipeline_limits.at_once,
+            options.space_share,
+        );
+        Self {
+            store,
+            mind,
+            options,
+            quotas,
+            running,
+            waker,
+            places,
+        }
     }
 
     /// All pipelines, by name.
@@ -137,7 +165,13 @@ impl Runs {
 
     /// Starts a run. Returns after the commit.
     pub async fn start(&self, new: NewRun) -> Result<LoggedRun, Refused> {
-        let NewRun { space, pipeline, input, id, user } = new;
+        let NewRun {
+            space,
+            pipeline,
+            input,
+            id,
+            user,
+        } = new;
         let id = id.map(Key::id);
         self.pipeline(&pipeline)?;
         let known = match id {
@@ -145,17 +179,33 @@ impl Runs {
             None => false,
         };
         // A repeated start is answered as the first time, however many runs there are by now.
-        let place = if known { None } else { Some(self.try_place(&space)?) };
+        let place = if known {
+            None
+        } else {
+            Some(self.try_place(&space)?)
+        };
         let key = RunKey::new(id.unwrap_or_else(id::fresh), pipeline);
-        let input = self.values(&space).hold(input).await.map_err(|error| match error {
-            NotKept::Unfit(why) => Refused::Unprocessable(why),
-            NotKept::Store(error) => Refused::Store(error),
-        })?;
-        let started = key.started(&input, user.as_deref()).only_if(self.options.room_in_space());
+        let input = self
+            .values(&space)
+            .hold(input)
+            .await
+            .map_err(|error| match error {
+                NotKept::Unfit(why) => Refused::Unprocessable(why),
+                NotKept::Store(error) => Refused::Store(error),
+            })?;
+        let started = key
+            .started(&input, user.as_deref())
+            .only_if(self.options.room_in_space());
         let placed = match self.store.append(Append::free(&space, vec![started])).await {
             Ok(Appended::Stored(placed)) => placed,
-            Ok(Appended::Stale) => return Err(Refused::Unprocessable("the run was dropped by the store".into())),
-            Err(StoreError::Unmet(Condition::FewerThreads(limit))) => return Err(too_many_threads(limit)),
+            Ok(Appended::Stale) => {
+                return Err(Refused::Unprocessable(
+                    "the run was dropped by the store".into(),
+                ));
+            }
+            Err(StoreError::Unmet(Condition::FewerThreads(limit))) => {
+                return Err(too_many_threads(limit));
+            }
             Err(error) => return Err(error.into()),
         };
         let Some(placed) = placed.into_iter().find(|placed| !placed.duplicate) else {
@@ -164,18 +214,31 @@ impl Runs {
         if place.is_some() {
             self.waker.wake(&space, &key.thread(), place);
         }
-        Ok(LoggedRun { key, started: placed.shown.event.clone(), ended: None })
+        Ok(LoggedRun {
+            key,
+            started: placed.shown.event.clone(),
+            ended: None,
+        })
     }
 
     /// A run of this pipeline.
-    pub async fn run(&self, space: &Space, pipeline: &Name, id: Uuid) -> Result<LoggedRun, Refused> {
+    pub async fn run(
+        &self,
+        space: &Space,
+        pipeline: &Name,
+        id: Uuid,
+    ) -> Result<LoggedRun, Refused> {
         let started = self.store.event(space, id).await?;
         let found = started.and_then(|event| Some((event.begins_run()?, event)));
         let (key, started) = found
             .filter(|(key, _)| key.pipeline == *pipeline && !key.thread.is_of_mission())
             .ok_or_else(|| Refused::NotFound(format!("run {id} of the pipeline {pipeline}")))?;
         let ended = self.last(space, &key.thread(), tag::ENDED).await?;
-        Ok(LoggedRun { key, started, ended })
+        Ok(LoggedRun {
+            key,
+            started,
+            ended,
+        })
     }
 
     /// Runs of this pipeline, the newest first, from before a position; and where the next ones would begin, if there are
@@ -188,18 +251,34 @@ impl Runs {
         limit: usize,
     ) -> Result<(Vec<LoggedRun>, Option<Seq>), Refused> {
         let (mut ended, mut runs) = (HashMap::new(), Vec::new());
-        let mut query = Query { tags: vec![tag::RUN.to_owned()], before, limit: SCAN, ..Query::default() };
+        let mut query = Query {
+            tags: vec![tag::RUN.to_owned()],
+            before,
+            limit: SCAN,
+            ..Query::default()
+        };
         for _ in 0..SCANS_MAX {
             let events = self.store.events(space, &query).await?;
             let full = events.len() == SCAN as usize;
             for event in events {
                 query.before = Some(event.seq);
-                if matches!(event.fact(), Fact::Run(RunFact { what: RunNews::Ended { .. }, .. })) {
+                if matches!(
+                    event.fact(),
+                    Fact::Run(RunFact {
+                        what: RunNews::Ended { .. },
+                        ..
+                    })
+                ) {
                     ended.insert(event.thread.clone(), event);
-                } else if let Some(key) =
-                    event.begins_run().filter(|key| key.pipeline == *pipeline && !key.thread.is_of_mission())
+                } else if let Some(key) = event
+                    .begins_run()
+                    .filter(|key| key.pipeline == *pipeline && !key.thread.is_of_mission())
                 {
-                    runs.push(LoggedRun { ended: ended.remove(&key.thread()), key, started: event });
+                    runs.push(LoggedRun {
+                        ended: ended.remove(&key.thread()),
+                        key,
+                        started: event,
+                    });
                     if runs.len() == limit {
                         return Ok((self.with_ends(space, runs).await?, query.before));
                     }
@@ -213,7 +292,11 @@ impl Runs {
     }
 
     /// Ends that came after the page began.
-    async fn with_ends(&self, space: &Space, mut runs: Vec<LoggedRun>) -> Result<Vec<LoggedRun>, StoreError> {
+    async fn with_ends(
+        &self,
+        space: &Space,
+        mut runs: Vec<LoggedRun>,
+    ) -> Result<Vec<LoggedRun>, StoreError> {
         for run in runs.iter_mut().filter(|run| run.ended.is_none()) {
             run.ended = self.last(space, &run.key.thread(), tag::ENDED).await?;
         }
@@ -222,28 +305,57 @@ impl Runs {
 
     /// The pipeline of that name.
     pub fn pipeline(&self, name: &Name) -> Result<&Arc<Pipeline>, Refused> {
-        self.options.pipelines.get(name).ok_or_else(|| Refused::NotFound(format!("pipeline {name}")))
+        self.options
+            .pipelines
+            .get(name)
+            .ok_or_else(|| Refused::NotFound(format!("pipeline {name}")))
     }
 
     fn try_place(&self, space: &Space) -> Result<Place, Refused> {
         let places = &self.places;
-        let full = || Refused::TooManyRuns { of_space: places.of_a_space(), all: places.all() };
+        let full = || Refused::TooManyRuns {
+            of_space: places.of_a_space(),
+            all: places.all(),
+        };
         places.try_take(space).ok_or_else(full)
     }
 
     fn values(&self, space: &Space) -> Values {
         let event_bytes = self.options.tool_limits.output_bytes;
-        Values { store: self.store.clone(), space: space.clone(), event_bytes }
+        Values {
+            store: self.store.clone(),
+            space: space.clone(),
+            event_bytes,
+        }
     }
 
     /// The newest event of a run's thread with this tag.
-    async fn last(&self, space: &Space, thread: &ThreadId, tag: &str) -> Result<Option<Event>, StoreError> {
-        let query = Query { thread: Some(thread.clone()), tags: vec![tag.to_owned()], limit: 1, ..Query::default() };
+    async fn last(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        tag: &str,
+    ) -> Result<Option<Event>, StoreError> {
+        let query = Query {
+            thread: Some(thread.clone()),
+            tags: vec![tag.to_owned()],
+            limit: 1,
+            ..Query::default()
+        };
         Ok(self.store.events(space, &query).await?.into_iter().next())
     }
 
     /// A run's turn: from where its log leaves off to its end, or until it is left.
-    async fn take_run(&self, Claim { row, fence, stop, attempts, .. }: Claim) -> Result<Looked, StoreError> {
+    async fn take_run(
+        &self,
+        Claim {
+            row,
+            fence,
+            stop,
+            attempts,
+            ..
+        }: Claim,
+    ) -> Result<Looked, StoreError> {
         let mut past = Past::default();
         each_after(&*self.store, &fence.space, &row, Show::Public, |event| {
             past.apply(&event);
@@ -254,10 +366,20 @@ impl Runs {
             tracing::error!(thread = %row.thread, "a run without a beginning is left alone");
             return Ok(Looked::Nothing);
         };
-        let _place = if past.cancel { None } else { self.take_place(&fence, &stop).await };
+        let _place = if past.cancel {
+            None
+        } else {
+            self.take_place(&fence, &stop).await
+        };
         let writer = TurnWriter::new(self.store.clone(), fence.clone(), None);
         let limits = self.options.pipeline_limits.clone();
-        let ledger = Ledger::new(key.clone(), writer, self.values(&fence.space), limits, &past);
+        let ledger = Ledger::new(
+            key.clone(),
+            writer,
+            self.values(&fence.space),
+            limits,
+            &past,
+        );
         if attempts.are_used_up() {
             return looked(close(&key, &ledger, RunOutcome::Failed(not_taken())).await);
         }
@@ -314,25 +436,43 @@ impl Runs {
         }
         let values = ledger.values();
         let host = self.host(key, &values.space, stop);
-        let worked = ledger.hooked().scope(pipeline.start(values.load(input).await?, host));
+        let worked = ledger
+            .hooked()
+            .scope(pipeline.start(values.load(input).await?, host));
         let most = self.options.pipeline_limits.time_ms;
         let left = Duration::from_millis(most).saturating_sub(past.spent());
         match tokio::time::timeout(left, AssertUnwindSafe(worked).catch_unwind()).await {
             Ok(Ok(worked)) => Ok(outcome(worked, values).await?),
             Ok(Err(_)) => {
                 let text = format!("the pipeline {} panicked", key.pipeline);
-                Ok(RunOutcome::Failed(Failure::new(FailureKind::Internal, text)))
+                Ok(RunOutcome::Failed(Failure::new(
+                    FailureKind::Internal,
+                    text,
+                )))
             }
             Err(_) => Ok(RunOutcome::Failed(too_long(most))),
         }
     }
 
     fn host(&self, key: &RunKey, space: &Space, stop: &Stop) -> Host {
-        let Mind { client, beside, options, .. } = &self.mind;
+        let Mind {
+            client,
+            beside,
+            options,
+            ..
+        } = &self.mind;
         let ask_ms = options.decision_timeout_ms;
         // A run has limits of its own (`[pipelines]`); thread and space have theirs.
         let purse = self.quotas.open(space, &key.thread(), None, false);
-        Host::new(client.clone(), key.clone(), space.clone(), ask_ms, purse, beside.clone(), stop.token().clone())
+        Host::new(
+            client.clone(),
+            key.clone(),
+            space.clone(),
+            ask_ms,
+            purse,
+            beside.clone(),
+            stop.token().clone(),
+        )
     }
 }
 
@@ -349,7 +489,10 @@ async fn outcome(worked: Worked, values: &Values) -> Result<RunOutcome, StoreErr
 }
 
 async fn close(key: &RunKey, ledger: &Ledger, outcome: RunOutcome) -> Result<Status, Lost> {
-    let labels = [("pipeline", key.pipeline.to_string()), ("outcome", outcome.as_str().to_owned())];
+    let labels = [
+        ("pipeline", key.pipeline.to_string()),
+        ("outcome", outcome.as_str().to_owned()),
+    ];
     let status = match outcome {
         RunOutcome::Done(_) => Status::Done,
         RunOutcome::Failed(_) => Status::Failed,
@@ -373,6 +516,9 @@ fn never_ends() -> Failure {
 }
 
 fn too_long(most: u64) -> Failure {
-    let text = format!("the run was worked on for {most} ms (pipelines.time_ms) and did not come to its end");
-    Failure::new(FailureKind::Timeout, text).with(json!({ "limit": most, "key": "pipelines.time_ms" }))
+    let text = format!(
+        "the run was worked on for {most} ms (pipelines.time_ms) and did not come to its end"
+    );
+    Failure::new(FailureKind::Timeout, text)
+        .with(json!({ "limit": most, "key": "pipelines.time_ms" }))
 }

@@ -94,7 +94,9 @@ impl Work for Summaries {
     }
 
     async fn work(&self, claim: Claim) -> Result<Looked, StoreError> {
-        let Claim { row, fence, stop, .. } = claim;
+        let Claim {
+            row, fence, stop, ..
+        } = claim;
         let space = fence.space.clone();
         let writer = TurnWriter::new(self.0.store.clone(), fence, None);
         let due = self.due(&space, &row).await?;
@@ -102,7 +104,11 @@ impl Work for Summaries {
             let (space, writer, stop) = (&space, &writer, &stop);
             async move { self.sum_up(space, &thread, target, writer, stop).await }
         };
-        let all = stream::iter(due).map(one).buffered(AT_ONCE).try_collect::<()>().await;
+        let all = stream::iter(due)
+            .map(one)
+            .buffered(AT_ONCE)
+            .try_collect::<()>()
+            .await;
         if let Err(lost) = all {
             return looked(Err(lost));
         }
@@ -114,21 +120,55 @@ impl Work for Summaries {
 impl Summaries {
     /// The summaries of this server.
     pub fn new(ground: &Ground) -> Self {
-        let Ground { store, mind, quotas, waker, .. } = ground.clone();
-        Self(Arc::new(Parts { store, mind, quotas, waker, asked: Mutex::default() }))
+        let Ground {
+            store,
+            mind,
+            quotas,
+            waker,
+            ..
+        } = ground.clone();
+        Self(Arc::new(Parts {
+            store,
+            mind,
+            quotas,
+            waker,
+            asked: Mutex::default(),
+        }))
     }
 
     fn place(&self, space: &Space, thread: &ThreadId) -> TurnPlace {
         let purse = self.0.quotas.open(space, thread, None, false);
-        TurnPlace { space: space.clone(), thread: thread.clone(), turn: 0, purse }
+        TurnPlace {
+            space: space.clone(),
+            thread: thread.clone(),
+            turn: 0,
+            purse,
+        }
     }
 
     /// Asks for what is to be summed up of a conversation, once for the same.
     async fn ask(&self, space: &Space, thread: &ThreadId) -> Result<(), StoreError> {
-        let Parts { store, mind, waker, asked, .. } = &*self.0;
-        let Some(row) = store.thread_lately(space, thread).await? else { return Ok(()) };
-        let Some(due) = mind.client.to_sum_up(&self.place(space, thread), &row).await? else { return Ok(()) };
-        let id = id::about(&format!("summaries of {thread} from {:?} to {}", due.from, due.target));
+        let Parts {
+            store,
+            mind,
+            waker,
+            asked,
+            ..
+        } = &*self.0;
+        let Some(row) = store.thread_lately(space, thread).await? else {
+            return Ok(());
+        };
+        let Some(due) = mind
+            .client
+            .to_sum_up(&self.place(space, thread), &row)
+            .await?
+        else {
+            return Ok(());
+        };
+        let id = id::about(&format!(
+            "summaries of {thread} from {:?} to {}",
+            due.from, due.target
+        ));
         let key = (space.clone(), thread.clone());
         {
             // A panic while this short lock was held left nothing half done.
@@ -140,16 +180,26 @@ impl Summaries {
                 return Ok(());
             }
         }
-        let draft = Draft::summaries(Said::Due { thread: thread.clone(), target: due.target }).with_id(id);
+        let draft = Draft::summaries(Said::Due {
+            thread: thread.clone(),
+            target: due.target,
+        })
+        .with_id(id);
         if let Appended::Stored(placed) = store.append(Append::free(space, vec![draft])).await? {
             let on_stored = waker.on_stored();
-            placed.iter().for_each(|placed| on_stored(space, &placed.shown.event));
+            placed
+                .iter()
+                .for_each(|placed| on_stored(space, &placed.shown.event));
         }
         Ok(())
     }
 
     /// What is due: by conversation, how many of its first events.
-    async fn due(&self, space: &Space, row: &ThreadRow) -> Result<BTreeMap<ThreadId, u64>, StoreError> {
+    async fn due(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+    ) -> Result<BTreeMap<ThreadId, u64>, StoreError> {
         let (mut due, mut after): (BTreeMap<_, u64>, Seq) = (BTreeMap::new(), row.handled);
         loop {
             let query = Query {
@@ -186,8 +236,12 @@ impl Summaries {
         let place = self.place(space, thread);
         for _ in 0..STEPS_MAX {
             let row = self.0.store.thread(space, thread).await?;
-            let Some(row) = row.filter(|row| !row.status.is_final()) else { return Ok(()) };
-            let Some(summing) = self.0.mind.client.summing(&place, &row, target).await? else { return Ok(()) };
+            let Some(row) = row.filter(|row| !row.status.is_final()) else {
+                return Ok(());
+            };
+            let Some(summing) = self.0.mind.client.summing(&place, &row, target).await? else {
+                return Ok(());
+            };
             if !self.make(&place, &summing, writer, stop).await? {
                 return Ok(());
             }
@@ -196,11 +250,20 @@ impl Summaries {
     }
 
     /// Makes one summary. False: it was given up, which is said.
-    async fn make(&self, place: &TurnPlace, summing: &Summing, writer: &TurnWriter, stop: &Stop) -> Result<bool, Lost> {
+    async fn make(
+        &self,
+        place: &TurnPlace,
+        summing: &Summing,
+        writer: &TurnWriter,
+        stop: &Stop,
+    ) -> Result<bool, Lost> {
         let Parts { mind, .. } = &*self.0;
         let mut pause = PAUSE;
         for attempt in 1..=TRIES {
-            let ready = mind.client.prepare(place, &summing.view, &summing.question).await?;
+            let ready = mind
+                .client
+                .prepare(place, &summing.view, &summing.question)
+                .await?;
             let until = Until::ms(mind.options.decision_timeout_ms);
             let ended = mind.client.ask(&ready, until, stop.token(), |_| {}).await;
             let id = id::fresh();
@@ -211,15 +274,24 @@ impl Summaries {
                 Ended::Answered(answer) => match said(answer, summing.chars) {
                     Ok(text) => {
                         let (covers, joins) = (summing.covers.clone(), summing.joins.clone());
-                        let summary = Summary { text, covers, joins, call: id };
-                        writer.write(vec![record, Draft::summary(&place.thread, summary)]).await?;
+                        let summary = Summary {
+                            text,
+                            covers,
+                            joins,
+                            call: id,
+                        };
+                        writer
+                            .write(vec![record, Draft::summary(&place.thread, summary)])
+                            .await?;
                         return Ok(true);
                     }
                     Err(failure) => failure,
                 },
             };
             if attempt == TRIES || !failure.retryable {
-                writer.write(vec![record, given_up(place, summing, failure)]).await?;
+                writer
+                    .write(vec![record, given_up(place, summing, failure)])
+                    .await?;
                 return Ok(false);
             }
             writer.write(vec![record]).await?;
@@ -239,7 +311,9 @@ fn said(answer: &Answer, chars: usize) -> Result<&str, Failure> {
     let wrong = |what: String| Err(Failure::new(FailureKind::Model, what).retryable());
     match count {
         0 => wrong("the model answered nothing where a summary was asked for".into()),
-        _ if count > chars => wrong(format!("a summary has at most {chars} characters; this one has {count}")),
+        _ if count > chars => wrong(format!(
+            "a summary has at most {chars} characters; this one has {count}"
+        )),
         _ => Ok(text),
     }
 }
@@ -251,7 +325,8 @@ fn given_up(place: &TurnPlace, summing: &Summing, failure: Failure) -> Draft {
         "events #{} to #{} of {thread} were not summed up; it is tried again when more has left the view of its decision: {}",
         covers.from, covers.to, failure.text
     );
-    let detail = json!({ "thread": thread, "from": covers.from, "to": covers.to, "cause": failure.detail });
+    let detail =
+        json!({ "thread": thread, "from": covers.from, "to": covers.to, "cause": failure.detail });
     let failure = Failure { text, ..failure }.with(detail);
     Draft::failure(&ThreadId::of_summaries(), None, &Who::Summary, &failure)
 }

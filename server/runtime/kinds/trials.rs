@@ -114,7 +114,16 @@ impl Work for Trials {
 impl Trials {
     /// The trials of this server.
     pub fn new(ground: &Ground) -> Self {
-        let Ground { store, mind, options, quotas, code, waker, recall, .. } = ground.clone();
+        let Ground {
+            store,
+            mind,
+            options,
+            quotas,
+            code,
+            waker,
+            recall,
+            ..
+        } = ground.clone();
         let allowance = Allowance::new(options.memory.calls_per_hour);
         let knowledge = Base::of(&options.memory.knowledge);
         Self {
@@ -133,7 +142,12 @@ impl Trials {
     }
 
     /// Somebody claims something in a thread. Returns the statement's id after the commit, before any trial.
-    pub async fn claim(&self, space: &Space, thread: &ThreadId, claim: Claim) -> Result<String, Refused> {
+    pub async fn claim(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        claim: Claim,
+    ) -> Result<String, Refused> {
         let limit = self.memory.waiting;
         let refused = || Refused::TooMany {
             what: "claims of a space that wait for their trial (memory.waiting); claim again when some have had theirs",
@@ -145,7 +159,9 @@ impl Trials {
         }
         let id = id::fresh();
         let [mut claimed, told] = Draft::claimed(thread, id, claim);
-        claimed.conditions.extend((room == Room::Scarce).then_some(Condition::FewerWaiting(limit)));
+        claimed
+            .conditions
+            .extend((room == Room::Scarce).then_some(Condition::FewerWaiting(limit)));
         match self.append(space, vec![claimed, told]).await {
             Err(StoreError::Unmet(Condition::FewerWaiting(_))) => Err(refused()),
             appended => Ok(appended.map(|()| id.to_string())?),
@@ -163,7 +179,9 @@ impl Trials {
             Appended::Stale => Vec::new(),
         };
         let on_stored = self.waker.on_stored();
-        placed.iter().for_each(|placed| on_stored(space, &placed.shown.event));
+        placed
+            .iter()
+            .for_each(|placed| on_stored(space, &placed.shown.event));
         Ok(())
     }
 
@@ -171,22 +189,39 @@ impl Trials {
     fn instruments(&self) -> BTreeSet<Instrument> {
         let knowledge = self.knowledge.is_there().then_some(Instrument::Knowledge);
         let code = self.code.is_enabled().then_some(Instrument::Code);
-        knowledge.into_iter().chain(code).chain([Instrument::Reflection]).collect()
+        knowledge
+            .into_iter()
+            .chain(code)
+            .chain([Instrument::Reflection])
+            .collect()
     }
 
     fn rules(&self) -> Rules {
-        let memory::Options { tries, retry_ms, two_of_three, require_experiment, .. } = self.memory;
+        let memory::Options {
+            tries,
+            retry_ms,
+            two_of_three,
+            require_experiment,
+            ..
+        } = self.memory;
         Rules {
             available: self.instruments(),
             two_of_three,
             require_experiment,
             tries,
-            retry_micros: i64::try_from(retry_ms).unwrap_or(i64::MAX).saturating_mul(1000),
+            retry_micros: i64::try_from(retry_ms)
+                .unwrap_or(i64::MAX)
+                .saturating_mul(1000),
         }
     }
 
     /// Tries what is due until nothing is, then rests until something is claimed, answered or due again.
-    async fn try_all(&self, Leased { row, fence, stop, .. }: Leased) -> Result<Looked, StoreError> {
+    async fn try_all(
+        &self,
+        Leased {
+            row, fence, stop, ..
+        }: Leased,
+    ) -> Result<Looked, StoreError> {
         let space = fence.space.clone();
         let thread = row.thread.clone();
         let named = row.state.told.unwrap_or(row.handled);
@@ -196,7 +231,12 @@ impl Trials {
             trials: self,
             asker: Asker {
                 client: &self.mind.client,
-                place: TurnPlace { space: space.clone(), thread: thread.clone(), turn: 0, purse },
+                place: TurnPlace {
+                    space: space.clone(),
+                    thread: thread.clone(),
+                    turn: 0,
+                    purse,
+                },
                 row,
                 stop: &stop,
                 answer_ms: self.memory.answer_ms,
@@ -212,12 +252,20 @@ impl Trials {
         let mut busy: Vec<String> = Vec::new();
         let at_once = self.memory.trials_at_once as usize;
         loop {
-            let limit = u32::try_from(at_once + begun.len()).unwrap_or(u32::MAX).min(REACH);
+            let limit = u32::try_from(at_once + begun.len())
+                .unwrap_or(u32::MAX)
+                .min(REACH);
             let look = async {
                 // Read before the rows: what is claimed behind it wakes the thread again.
                 let woken = bench::woken(self.store.thread(&space, &thread).await?.as_ref());
                 let told = bench.tell(told).await?;
-                Ok((woken, told, self.store.statements_due(&space, time::now(), limit).await?))
+                Ok((
+                    woken,
+                    told,
+                    self.store
+                        .statements_due(&space, time::now(), limit)
+                        .await?,
+                ))
             };
             let (woken, due);
             (woken, told, due) = match under_way.beside(look).await {
@@ -229,7 +277,11 @@ impl Trials {
             for row in due {
                 let times = begun.get(&row.id).copied().unwrap_or(0);
                 let is_free = self.allowance.free_at(&space, time::now()).is_none();
-                if is_free && busy.len() < at_once && !busy.contains(&row.id) && times < OVERTAKEN_MAX {
+                if is_free
+                    && busy.len() < at_once
+                    && !busy.contains(&row.id)
+                    && times < OVERTAKEN_MAX
+                {
                     begun.insert(row.id.clone(), times + 1);
                     busy.push(row.id.clone());
                     let bench = &bench;
@@ -278,7 +330,13 @@ impl Trials {
     }
 
     /// What is said when nothing is due: up to where all is done, and when something is due again.
-    async fn rest(&self, space: &Space, thread: &ThreadId, woken: Seq, told: Seq) -> Result<Vec<Draft>, StoreError> {
+    async fn rest(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        woken: Seq,
+        told: Seq,
+    ) -> Result<Vec<Draft>, StoreError> {
         let now = time::now();
         let soon = now.after(self.rules().retry_micros.max(1_000_000));
         // What is due and was overtaken again and again waits, too.
@@ -290,10 +348,16 @@ impl Trials {
             Some(soon)
         } else {
             let retest = self.next_retest(space).filter(|next| *next > now);
-            self.store.next_statement_due(space, now).await?.into_iter().chain(retest).min()
+            self.store
+                .next_statement_due(space, now)
+                .await?
+                .into_iter()
+                .chain(retest)
+                .min()
         };
         let note = "statements are to be tried again".to_owned();
-        let timer = next.map(|due| Draft::set(thread, RETRY, Change::Timer(Some(Timer { due, note }))));
+        let timer =
+            next.map(|due| Draft::set(thread, RETRY, Change::Timer(Some(Timer { due, note }))));
         let spent = match free {
             Some(until) if !allowance::is_said(&*self.store, space, now).await? => {
                 Some(Draft::trials(Said::Spent(until)))
@@ -303,14 +367,20 @@ impl Trials {
         Ok(timer
             .into_iter()
             .chain(spent)
-            .chain([Draft::trials(Said::Rested { handled: woken, told: Some(told) })])
+            .chain([Draft::trials(Said::Rested {
+                handled: woken,
+                told: Some(told),
+            })])
             .collect())
     }
 }
 
 /// What something that becomes of a statement is stored under: that it is as it was looked at.
 fn stands(row: &StatementRow) -> Condition {
-    Condition::StatementAt { id: row.id.clone(), changed: row.changed }
+    Condition::StatementAt {
+        id: row.id.clone(),
+        changed: row.changed,
+    }
 }
 
 /// A word on a statement without a trial: all but this stays as it is.
@@ -321,7 +391,10 @@ fn word(row: &StatementRow, outcome: Outcome, reason: String) -> Judged {
         outcome,
         reason,
         valid: row.valid,
-        carried: before.filter(|_| is_held).map(|judged| judged.carried.clone()).unwrap_or_default(),
+        carried: before
+            .filter(|_| is_held)
+            .map(|judged| judged.carried.clone())
+            .unwrap_or_default(),
         survived: before.map_or(0, |judged| judged.survived),
         tries: 0,
         breaks: 0,
@@ -331,7 +404,9 @@ fn word(row: &StatementRow, outcome: Outcome, reason: String) -> Judged {
         others: Vec::new(),
         by: None,
         tried: false,
-        available: before.map(|judged| judged.available.clone()).unwrap_or_default(),
+        available: before
+            .map(|judged| judged.available.clone())
+            .unwrap_or_default(),
         testable: before.and_then(|judged| judged.testable.clone()),
         retest: 0,
     }

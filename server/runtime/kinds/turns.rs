@@ -74,17 +74,27 @@ impl Work for Turns {
     }
 
     async fn prepare(&self, space: &Space) -> Result<Prepared, StoreError> {
-        Ok(Prepared { submodules: self.store.submodules(space).await? })
+        Ok(Prepared {
+            submodules: self.store.submodules(space).await?,
+        })
     }
 
     async fn postpone(&self, row: &ThreadRow, fence: &Fence) -> Result<Option<Looked>, StoreError> {
         match self.is_awaited(&fence.space, row).await? {
             true => Ok(None),
-            false => self.wait_on(&fence.space, row, fence.clone()).await.map(Some),
+            false => self
+                .wait_on(&fence.space, row, fence.clone())
+                .await
+                .map(Some),
         }
     }
 
-    async fn cancel(&self, space: &Space, row: &ThreadRow, _: Option<&str>) -> Result<bool, Refused> {
+    async fn cancel(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        _: Option<&str>,
+    ) -> Result<bool, Refused> {
         let key = (space.clone(), row.thread.clone());
         if self.running.stop(&key, Why::Cancel) {
             return Ok(true);
@@ -95,7 +105,12 @@ impl Work for Turns {
         if !self.store.is_shared() {
             return Ok(self.running.cancel(&key));
         }
-        self.store.append(Append::free(space, vec![Draft::cancel(&row.thread, row.turn_at_hand())])).await?;
+        self.store
+            .append(Append::free(
+                space,
+                vec![Draft::cancel(&row.thread, row.turn_at_hand())],
+            ))
+            .await?;
         Ok(true)
     }
 
@@ -107,10 +122,27 @@ impl Work for Turns {
 impl Turns {
     /// Turns of these minds.
     pub fn new(ground: &Ground) -> Self {
-        let Ground { store, mind, options, quotas, spawner, running, .. } = ground.clone();
+        let Ground {
+            store,
+            mind,
+            options,
+            quotas,
+            spawner,
+            running,
+            ..
+        } = ground.clone();
         let inbox = Inbox::new(ground);
         let schedule = Schedule::new(options.workers, options.space_share, options.scheduling);
-        Self { store, mind, options, quotas, spawner, running, schedule, inbox }
+        Self {
+            store,
+            mind,
+            options,
+            quotas,
+            spawner,
+            running,
+            schedule,
+            inbox,
+        }
     }
 
     /// What became of the times that this server asked a submodule.
@@ -120,7 +152,12 @@ impl Turns {
 
     /// Whether something in the mailbox ends the thread's wait, if it waits at all.
     async fn is_awaited(&self, space: &Space, row: &ThreadRow) -> Result<bool, StoreError> {
-        let Some(waiting) = row.state.waiting.as_ref().filter(|waiting| waiting.from.is_some()) else {
+        let Some(waiting) = row
+            .state
+            .waiting
+            .as_ref()
+            .filter(|waiting| waiting.from.is_some())
+        else {
             return Ok(true);
         };
         if row.status == Status::Thinking {
@@ -131,9 +168,11 @@ impl Turns {
             if row.is_withdrawn(event.seq) {
                 return true;
             }
-            let gather = event.part().and_then(|part| row.state.gathers.get(&part.id));
-            awaited |=
-                event.waking().is_some_and(|waking| waiting.admits(&waking)) || gather.is_some_and(Gather::is_ready);
+            let gather = event
+                .part()
+                .and_then(|part| row.state.gathers.get(&part.id));
+            awaited |= event.waking().is_some_and(|waking| waiting.admits(&waking))
+                || gather.is_some_and(Gather::is_ready);
             !awaited
         })
         .await?;
@@ -141,51 +180,101 @@ impl Turns {
     }
 
     /// What is in the mailbox is not what the thread waits for: it sleeps on. If something came meanwhile, it is looked at again.
-    async fn wait_on(&self, space: &Space, row: &ThreadRow, fence: Fence) -> Result<Looked, StoreError> {
-        let wait = set::Wait { waiting: row.state.waiting.clone(), seen: Some(row.head) };
+    async fn wait_on(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        fence: Fence,
+    ) -> Result<Looked, StoreError> {
+        let wait = set::Wait {
+            waiting: row.state.waiting.clone(),
+            seen: Some(row.head),
+        };
         let draft = Draft::set(&row.thread, row.thread.as_str(), Change::Wait(wait));
         let writer = TurnWriter::new(self.store.clone(), fence, None);
         let slept = looked(writer.close(vec![draft]).await.map(|_| Status::Waiting))?;
-        let queued = self.running.queued(space, row, self.options.queue_max).await?;
-        self.running.show(&(space.clone(), row.thread.clone()), Status::Waiting, queued).await;
+        let queued = self
+            .running
+            .queued(space, row, self.options.queue_max)
+            .await?;
+        self.running
+            .show(
+                &(space.clone(), row.thread.clone()),
+                Status::Waiting,
+                queued,
+            )
+            .await;
         Ok(slept)
     }
 
-    async fn take_turn(&self, Claim { row, fence, stop, prepared, attempts }: Claim) -> Result<Looked, StoreError> {
+    async fn take_turn(
+        &self,
+        Claim {
+            row,
+            fence,
+            stop,
+            prepared,
+            attempts,
+        }: Claim,
+    ) -> Result<Looked, StoreError> {
         let row = &row;
         let (space, thread) = (fence.space.clone(), row.thread.clone());
         let settings = Settings::of(&row.settings);
         let mut submodules = prepared.submodules;
         submodules.retain(|submodule| settings.hears(&submodule.name));
-        let mut settled = Settled { news: true, ..Settled::default() };
-        let (options, budget) = (&self.options.turn, &self.options.budget);
-        let (mut turn, opening, batch, purse) = match self.open_turn(&fence.space, row, &settings).await? {
-            Some(turn) => (turn, None, Vec::new(), self.quotas.open(&space, &thread, row.state.root, false)),
-            None => {
-                let number = row.turn + 1;
-                let batch = self.batch(&fence.space, row, number).await?;
-                let names: Vec<Name> = submodules.iter().map(|submodule| submodule.name.clone()).collect();
-                let seqs: Vec<Seq> = batch.events.iter().map(|event| event.seq).collect();
-                let opening = opening(row, (&settings, options), number, &seqs, &names);
-                settled = self.settle(&fence.space, row, number, &batch).await?;
-                // What is slept through has its turn later, and what it may cost is whole until then.
-                let root = if settled.news { root(row, &batch.events) } else { row.state.root };
-                let is_new = attempts.are_none() && is_unused(row, root, &seqs);
-                let purse = self.quotas.open(&space, &thread, root, is_new);
-                let granted = batch.events.iter().filter_map(Granted::by).collect();
-                let granted = self.not_run(&space, row, granted).await?;
-                let recalls = self.mind.recalling.is_on() && batch.events.iter().any(asks);
-                let turn = Turn::new(number, seqs, names, options, budget).for_thread(&settings);
-                let mut turn = turn.granting(granted).recalling(recalls);
-                batch.cancel.iter().for_each(|event| turn.apply(event));
-                (turn, Some(opening), batch.events, purse)
-            }
+        let mut settled = Settled {
+            news: true,
+            ..Settled::default()
         };
-        let place = TurnPlace { space, thread, turn: turn.number(), purse };
+        let (options, budget) = (&self.options.turn, &self.options.budget);
+        let (mut turn, opening, batch, purse) =
+            match self.open_turn(&fence.space, row, &settings).await? {
+                Some(turn) => (
+                    turn,
+                    None,
+                    Vec::new(),
+                    self.quotas.open(&space, &thread, row.state.root, false),
+                ),
+                None => {
+                    let number = row.turn + 1;
+                    let batch = self.batch(&fence.space, row, number).await?;
+                    let names: Vec<Name> = submodules
+                        .iter()
+                        .map(|submodule| submodule.name.clone())
+                        .collect();
+                    let seqs: Vec<Seq> = batch.events.iter().map(|event| event.seq).collect();
+                    let opening = opening(row, (&settings, options), number, &seqs, &names);
+                    settled = self.settle(&fence.space, row, number, &batch).await?;
+                    // What is slept through has its turn later, and what it may cost is whole until then.
+                    let root = if settled.news {
+                        root(row, &batch.events)
+                    } else {
+                        row.state.root
+                    };
+                    let is_new = attempts.are_none() && is_unused(row, root, &seqs);
+                    let purse = self.quotas.open(&space, &thread, root, is_new);
+                    let granted = batch.events.iter().filter_map(Granted::by).collect();
+                    let granted = self.not_run(&space, row, granted).await?;
+                    let recalls = self.mind.recalling.is_on() && batch.events.iter().any(asks);
+                    let turn =
+                        Turn::new(number, seqs, names, options, budget).for_thread(&settings);
+                    let mut turn = turn.granting(granted).recalling(recalls);
+                    batch.cancel.iter().for_each(|event| turn.apply(event));
+                    (turn, Some(opening), batch.events, purse)
+                }
+            };
+        let place = TurnPlace {
+            space,
+            thread,
+            turn: turn.number(),
+            purse,
+        };
         let key = (place.space.clone(), place.thread.clone());
         self.running.takes(&key, turn.last_of_batch());
         let begins = opening.is_some();
-        let writer = Arc::new(TurnWriter::new(self.store.clone(), fence, opening).rooted(place.purse.root()));
+        let writer = Arc::new(
+            TurnWriter::new(self.store.clone(), fence, opening).rooted(place.purse.root()),
+        );
         if !settled.news {
             // What the thread does not wait for waits on.
             let up_to = match batch.as_slice() {
@@ -194,7 +283,9 @@ impl Turns {
                 batch if batch.iter().any(Event::wakes) => row.handled,
                 _ => turn.last_of_batch(),
             };
-            return self.slept_through(&writer, row, &place, up_to, settled.drafts).await;
+            return self
+                .slept_through(&writer, row, &place, up_to, settled.drafts)
+                .await;
         }
         if begins && self.talks_to_itself(row, &batch) {
             return self.silence(&writer, &place, turn.last_of_batch()).await;
@@ -203,7 +294,16 @@ impl Turns {
             place.purse.read().await?;
             if let Some(spent) = place.purse.spent() {
                 // What came back and whose time was up is settled nonetheless: nothing would come to tell of it again.
-                return looked(self.fall_silent(&writer, &place, turn.last_of_batch(), &spent, settled.drafts).await);
+                return looked(
+                    self.fall_silent(
+                        &writer,
+                        &place,
+                        turn.last_of_batch(),
+                        &spent,
+                        settled.drafts,
+                    )
+                    .await,
+                );
             }
         }
         let up_to = turn.last_of_batch();
@@ -211,7 +311,9 @@ impl Turns {
             return self.give_up(&writer, &place, up_to).await;
         }
         if begins && row.state.archived {
-            settled.drafts.extend(Draft::resumed(&place.thread, row.parent().as_ref()));
+            settled
+                .drafts
+                .extend(Draft::resumed(&place.thread, row.parent().as_ref()));
         }
         if !settled.drafts.is_empty() {
             // Before a model is asked: it is to be told.
@@ -254,16 +356,29 @@ impl Turns {
         mut drafts: Vec<Draft>,
     ) -> Result<Looked, StoreError> {
         let (outcome, wait) = (Some(TurnOutcome::Done), row.state.waiting.clone());
-        let ended = Ended { turn: place.turn, outcome, handled: Some(up_to), wait, seen: Some(row.head), mood: None };
+        let ended = Ended {
+            turn: place.turn,
+            outcome,
+            handled: Some(up_to),
+            wait,
+            seen: Some(row.head),
+            mood: None,
+        };
         let ended = Fact::TurnEnded(ended).encode(&place.thread);
-        let status = if row.state.waiting.is_some() { Status::Waiting } else { Status::Idle };
+        let status = if row.state.waiting.is_some() {
+            Status::Waiting
+        } else {
+            Status::Idle
+        };
         // The turn's beginning ended the limit of the wait that goes on.
         let waiting = row.state.waiting.as_ref();
         drafts.extend(waiting.and_then(|waiting| Draft::wait_limit(&row.thread, waiting)));
         drafts.push(ended);
         let stored = writer.close(drafts).await;
         if let Ok(stored) = &stored {
-            stored.iter().for_each(|shown| self.tell(&place.space, &shown.event));
+            stored
+                .iter()
+                .for_each(|shown| self.tell(&place.space, &shown.event));
         }
         looked(stored.map(|_| status))
     }

@@ -25,13 +25,27 @@ impl LeaseLoop {
 
     /// Says that this server is there, and how, with its next look.
     pub(super) fn say_present(&self) {
-        self.say(if self.is_draining() { Doing::Draining } else { Doing::Ready });
+        self.say(if self.is_draining() {
+            Doing::Draining
+        } else {
+            Doing::Ready
+        });
     }
 
     fn say(&self, doing: Doing) {
-        let Parts { store, running, times, .. } = &self.0.parts;
+        let Parts {
+            store,
+            running,
+            times,
+            ..
+        } = &self.0.parts;
         let (threads, leases) = (running.len() as u64, self.leases().len() as u64);
-        store.say(Presence { doing, threads, leases, every: times.scan });
+        store.say(Presence {
+            doing,
+            threads,
+            leases,
+            every: times.scan,
+        });
     }
 
     /// Tells other servers that this one is gone, and leaves what waits to them.

@@ -23,17 +23,42 @@ impl Requests {
         if rows.is_empty() {
             return Ok(());
         }
-        let Some(owner) = self.store.thread(space, thread).await? else { return Ok(()) };
+        let Some(owner) = self.store.thread(space, thread).await? else {
+            return Ok(());
+        };
         let has_ended = owner.status.is_final();
         for row in rows {
             match row.state {
-                RequestState::Approval | RequestState::Question if has_ended && !row.is_of_trial() => {
-                    self.settle(space, &row, Settled::Withdrawn { reason: "the thread has ended" }).await?;
+                RequestState::Approval | RequestState::Question
+                    if has_ended && !row.is_of_trial() =>
+                {
+                    self.settle(
+                        space,
+                        &row,
+                        Settled::Withdrawn {
+                            reason: "the thread has ended",
+                        },
+                    )
+                    .await?;
                 }
-                RequestState::Granted | RequestState::Started if has_ended || row.seq <= owner.handled => {
-                    self.abandon(space, &row, if has_ended { "the thread ended" } else { "its turn was over" }).await?;
+                RequestState::Granted | RequestState::Started
+                    if has_ended || row.seq <= owner.handled =>
+                {
+                    self.abandon(
+                        space,
+                        &row,
+                        if has_ended {
+                            "the thread ended"
+                        } else {
+                            "its turn was over"
+                        },
+                    )
+                    .await?;
                 }
-                RequestState::Approval | RequestState::Question | RequestState::Granted | RequestState::Started => {}
+                RequestState::Approval
+                | RequestState::Question
+                | RequestState::Granted
+                | RequestState::Started => {}
             }
         }
         Ok(())
@@ -41,10 +66,17 @@ impl Requests {
 
     /// The result of a granted call that no turn will write.
     async fn abandon(&self, space: &Space, row: &RequestRow, why: &str) -> Result<(), StoreError> {
-        let Ok(event_id) = row.id.parse() else { return Ok(()) };
-        let asked = self.store.event(space, event_id).await?.map(|event| Value::Object(event.payload));
+        let Ok(event_id) = row.id.parse() else {
+            return Ok(());
+        };
+        let asked = self
+            .store
+            .event(space, event_id)
+            .await?
+            .map(|event| Value::Object(event.payload));
         if let Some(parked) = asked.and_then(|asked| Parked::of(&row.id, &asked)) {
-            self.unless_settled(space, vec![parked.abandoned(&row.thread, row.state, why)]).await?;
+            self.unless_settled(space, vec![parked.abandoned(&row.thread, row.state, why)])
+                .await?;
         }
         Ok(())
     }

@@ -58,17 +58,32 @@ impl Processors {
             return Self(None);
         }
         let free = threads.max(2);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "few")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "few"
+        )]
         let most = ((free as f64 * share) as usize).max(1);
-        let state = Mutex::new(State { free, lanes: HashMap::new(), round: VecDeque::new() });
+        let state = Mutex::new(State {
+            free,
+            lanes: HashMap::new(),
+            round: VecDeque::new(),
+        });
         Self(Some(Arc::new(Inner { most, state })))
     }
 
     /// Wraps work of a space, so that it is polled when the space may have a processor.
     pub fn of<F: Future>(&self, space: &Space, work: F) -> Work<F> {
-        let gate =
-            self.0.as_ref().map(|inner| Gate { inner: inner.clone(), space: space.clone(), ticket: Arc::default() });
-        Work { gate, work: Box::pin(work) }
+        let gate = self.0.as_ref().map(|inner| Gate {
+            inner: inner.clone(),
+            space: space.clone(),
+            ticket: Arc::default(),
+        });
+        Work {
+            gate,
+            work: Box::pin(work),
+        }
     }
 }
 
@@ -221,7 +236,10 @@ impl State {
         if let Some(lane) = self.lanes.get_mut(space) {
             lane.taken -= 1;
         }
-        let at = self.round.iter().position(|space| self.lanes.get(space).is_some_and(|lane| lane.taken < most))?;
+        let at = self
+            .round
+            .iter()
+            .position(|space| self.lanes.get(space).is_some_and(|lane| lane.taken < most))?;
         let space = self.round.remove(at)?;
         let lane = self.lanes.get_mut(&space)?;
         let ticket = lane.waiting.pop_front()?;

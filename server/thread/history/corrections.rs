@@ -21,11 +21,21 @@ pub fn corrections(
 ) -> String {
     // What a summary says of an event came from it, too.
     let is_shown = |seq: &&Seq| {
-        entries.binary_search_by_key(*seq, |entry| entry.seq).is_ok()
-            || summaries.iter().any(|summary| (summary.covers.from..=summary.covers.to).contains(*seq))
+        entries
+            .binary_search_by_key(*seq, |entry| entry.seq)
+            .is_ok()
+            || summaries
+                .iter()
+                .any(|summary| (summary.covers.from..=summary.covers.to).contains(*seq))
     };
-    let of =
-        |it: &Correction| it.of.iter().rev().filter(is_shown).map(|seq| line(it, *seq, prompts)).collect::<Vec<_>>();
+    let of = |it: &Correction| {
+        it.of
+            .iter()
+            .rev()
+            .filter(is_shown)
+            .map(|seq| line(it, *seq, prompts))
+            .collect::<Vec<_>>()
+    };
     let lines: Vec<String> = all.iter().rev().flat_map(of).collect();
     let mut text = String::new();
     for (at, line) in lines.iter().enumerate() {
@@ -41,9 +51,24 @@ pub fn corrections(
 }
 
 fn line(correction: &Correction, seq: Seq, prompts: &Prompts) -> String {
-    let Correction { says, status, since, was_held, .. } = correction;
+    let Correction {
+        says,
+        status,
+        since,
+        was_held,
+        ..
+    } = correction;
     let (seq, since, says) = (seq.to_string(), since.to_string(), quoted(says));
-    let values = [("seq", &*seq), ("since", &*since), ("status", status.as_str()), ("statement", &*says)];
-    let how = if *was_held { &prompts.view_correction } else { &prompts.view_never_held };
+    let values = [
+        ("seq", &*seq),
+        ("since", &*since),
+        ("status", status.as_str()),
+        ("statement", &*says),
+    ];
+    let how = if *was_held {
+        &prompts.view_correction
+    } else {
+        &prompts.view_never_held
+    };
     how.fill(&values) + "\n"
 }

@@ -11,7 +11,15 @@ const ENTRY_MIN: usize = 256;
 
 /// How many bytes of a view an event takes at least, with these settings: as short as it is ever made.
 pub fn least(event: &Event, options: &Options, prompts: &Prompts) -> usize {
-    Entry::of(event, Lengths { event_chars: options.event_chars, entry_bytes: ENTRY_MIN }, prompts).written()
+    Entry::of(
+        event,
+        Lengths {
+            event_chars: options.event_chars,
+            entry_bytes: ENTRY_MIN,
+        },
+        prompts,
+    )
+    .written()
 }
 
 /// Which of these entries, by their sizes, a view begins with that may take `bytes`; the first stands at `position` in its thread.
@@ -25,9 +33,13 @@ pub fn begin(sizes: &[usize], position: u64, block: u64, bytes: usize, kept: usi
     }
     let half = holds(bytes / 2).min(kept);
     let round = |grain: u64| (position + full as u64).next_multiple_of(grain) - position;
-    let grains = std::iter::successors(Some(block.clamp(1, 1 << 40) << 16), |grain| (*grain > 1).then_some(grain / 2));
+    let grains = std::iter::successors(Some(block.clamp(1, 1 << 40) << 16), |grain| {
+        (*grain > 1).then_some(grain / 2)
+    });
     let begins = grains.map(round).find(|at| *at <= half as u64);
-    begins.and_then(|at| usize::try_from(at).ok()).unwrap_or(full)
+    begins
+        .and_then(|at| usize::try_from(at).ok())
+        .unwrap_or(full)
 }
 
 /// How many of these sizes, from the last backwards, take at most `most` together.
@@ -53,14 +65,27 @@ pub struct Fit {
 /// must be, and has half of the view if it needs so much; more only where its entries are too many for that at their shortest.
 /// The newest entry is there whatever has room.
 pub fn fit(about: &[Arc<Entry>], since: &[Arc<Entry>], lengths: Lengths, bytes: usize) -> Fit {
-    let at_most = |entries: &[Arc<Entry>], most: usize| entries.iter().map(|it| it.at_most(most)).sum::<usize>();
+    let at_most = |entries: &[Arc<Entry>], most: usize| {
+        entries.iter().map(|it| it.at_most(most)).sum::<usize>()
+    };
     let share = at_most(about, usize::MAX).min((bytes / 2).max(at_most(about, ENTRY_MIN)));
-    let newest = newest(since.iter().map(|entry| entry.written()), bytes.saturating_sub(share));
+    let newest = newest(
+        since.iter().map(|entry| entry.written()),
+        bytes.saturating_sub(share),
+    );
     let newest = newest.max(since.len().min(1));
     let kept = &since[since.len() - newest..];
     let mut entry_bytes = lengths.entry_bytes;
-    while at_most(about, entry_bytes) + at_most(kept, entry_bytes) > bytes && entry_bytes > ENTRY_MIN {
+    while at_most(about, entry_bytes) + at_most(kept, entry_bytes) > bytes
+        && entry_bytes > ENTRY_MIN
+    {
         entry_bytes = (entry_bytes / 2).max(ENTRY_MIN);
     }
-    Fit { newest, lengths: Lengths { entry_bytes, ..lengths } }
+    Fit {
+        newest,
+        lengths: Lengths {
+            entry_bytes,
+            ..lengths
+        },
+    }
 }

@@ -32,11 +32,21 @@ impl Slice {
         // The end first: it counts from the beginning of its entry.
         if let (Some(upto), Some(last)) = (self.upto, entries.last_mut()) {
             let line = format!("{}…", &last.line[..at(&last.line, upto)]);
-            *last = Arc::new(Entry { line, ..Entry::clone(last) });
+            *last = Arc::new(Entry {
+                line,
+                ..Entry::clone(last)
+            });
         }
         if let Some(first) = entries.first_mut().filter(|_| self.skip > 0) {
-            let line = format!("#{} (continued): …{}", first.seq, &first.line[at(&first.line, self.skip)..]);
-            *first = Arc::new(Entry { line, ..Entry::clone(first) });
+            let line = format!(
+                "#{} (continued): …{}",
+                first.seq,
+                &first.line[at(&first.line, self.skip)..]
+            );
+            *first = Arc::new(Entry {
+                line,
+                ..Entry::clone(first)
+            });
         }
         entries
     }
@@ -45,16 +55,28 @@ impl Slice {
 /// The byte at which a character begins.
 fn at(text: &str, char: u64) -> usize {
     let char = usize::try_from(char).unwrap_or(usize::MAX);
-    text.char_indices().nth(char).map_or(text.len(), |(at, _)| at)
+    text.char_indices()
+        .nth(char)
+        .map_or(text.len(), |(at, _)| at)
 }
 
 /// The next piece of these entries, of which `skip` characters were read already: how many of them it holds, at most `events` and of `bytes`,
 /// and where it cuts off the last one. What is longer by itself is read in several.
-pub fn piece(entries: &[Arc<Entry>], skip: u64, bytes: usize, events: usize) -> (usize, Option<u64>) {
-    let Some(first) = entries.first() else { return (0, None) };
+pub fn piece(
+    entries: &[Arc<Entry>],
+    skip: u64,
+    bytes: usize,
+    events: usize,
+) -> (usize, Option<u64>) {
+    let Some(first) = entries.first() else {
+        return (0, None);
+    };
     let rest = &first.line[at(&first.line, skip)..];
     if rest.len() > bytes {
-        let fits = (0..=bytes).rev().find(|end| rest.is_char_boundary(*end)).unwrap_or(0);
+        let fits = (0..=bytes)
+            .rev()
+            .find(|end| rest.is_char_boundary(*end))
+            .unwrap_or(0);
         // A piece is never empty, whatever a character takes.
         let chars = rest[..fits].chars().count().max(1) as u64;
         return (1, Some(skip + chars));
@@ -80,14 +102,32 @@ pub struct Summary {
 impl Summary {
     /// Writes a summary; none: the event is none.
     pub fn of(event: &Event) -> Option<Self> {
-        let Fact::Summary(summary) = event.fact() else { return None };
-        let Covers { from, to, skip, upto, .. } = summary.covers;
-        let begin = if skip > 0 { format!(" from character {}", skip + 1) } else { String::new() };
-        let end = upto.map(|upto| format!(" up to character {upto}")).unwrap_or_default();
+        let Fact::Summary(summary) = event.fact() else {
+            return None;
+        };
+        let Covers {
+            from,
+            to,
+            skip,
+            upto,
+            ..
+        } = summary.covers;
+        let begin = if skip > 0 {
+            format!(" from character {}", skip + 1)
+        } else {
+            String::new()
+        };
+        let end = upto
+            .map(|upto| format!(" up to character {upto}"))
+            .unwrap_or_default();
         let mut line = format!("#{from}{begin} to #{to}{end} [summary]: ");
         write_indented(summary.text, &mut line);
         line.push('\n');
-        Some(Self { seq: event.seq, covers: summary.covers, line })
+        Some(Self {
+            seq: event.seq,
+            covers: summary.covers,
+            line,
+        })
     }
 
     /// How many bytes of a view it takes.
@@ -122,11 +162,18 @@ pub fn summed(
     let mut left = omitted.count;
     // So many of the first events are summed up whole, or said to be left out.
     let mut told = 0;
-    let mut next = Place { position: 0, skip: 0 };
+    let mut next = Place {
+        position: 0,
+        skip: 0,
+    };
     for summary in summaries {
         let (begins, ends) = (summary.covers.begins(), summary.covers.ends());
         // An event of which the beginning is missing is missing.
-        let whole = if begins == next { told } else { begins.position + u64::from(begins.skip > 0) };
+        let whole = if begins == next {
+            told
+        } else {
+            begins.position + u64::from(begins.skip > 0)
+        };
         let gap = whole.saturating_sub(told).min(left);
         if gap > 0 {
             text.push_str(&prompts.view_omitted.fill(&[("count", &gap.to_string())]));
@@ -138,6 +185,14 @@ pub fn summed(
         (told, next) = (upto.max(told), ends);
     }
     let mut blocks = vec![Block::Text(text)];
-    blocks.extend(joined(entries, Omitted { count: left, ..omitted }, media, prompts));
+    blocks.extend(joined(
+        entries,
+        Omitted {
+            count: left,
+            ..omitted
+        },
+        media,
+        prompts,
+    ));
     blocks
 }

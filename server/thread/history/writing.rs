@@ -70,7 +70,13 @@ fn write_lines(text: &str, next: &str, most: Most, to: &mut String) -> usize {
 
 /// Writes a text with `next` before every line but the first, shortened with a mark where it is longer than it may be. A mark that
 /// would take more room than it saves is left out, with the shortening.
-fn write_shortened(text: &str, next: &str, most: Most, mark: impl Fn(usize, usize) -> String, to: &mut String) {
+fn write_shortened(
+    text: &str,
+    next: &str,
+    most: Most,
+    mark: impl Fn(usize, usize) -> String,
+    to: &mut String,
+) {
     let begin = to.len();
     let shown = write_lines(text, next, most, to);
     let all = text.chars().count();
@@ -80,7 +86,17 @@ fn write_shortened(text: &str, next: &str, most: Most, mark: impl Fn(usize, usiz
     let mark = mark(shown, all);
     let bytes = to.len() - begin + mark.len();
     let mut whole = String::new();
-    if text.len() <= bytes && write_lines(text, next, Most { chars: usize::MAX, bytes }, &mut whole) == all {
+    if text.len() <= bytes
+        && write_lines(
+            text,
+            next,
+            Most {
+                chars: usize::MAX,
+                bytes,
+            },
+            &mut whole,
+        ) == all
+    {
         to.truncate(begin);
         to.push_str(&whole);
     } else {
@@ -90,7 +106,15 @@ fn write_shortened(text: &str, next: &str, most: Most, mark: impl Fn(usize, usiz
 
 /// A text in lines of an entry, whole.
 pub(super) fn write_indented(text: &str, to: &mut String) {
-    write_lines(text, INDENT, Most { chars: usize::MAX, bytes: usize::MAX }, to);
+    write_lines(
+        text,
+        INDENT,
+        Most {
+            chars: usize::MAX,
+            bytes: usize::MAX,
+        },
+        to,
+    );
 }
 
 /// A text in one line: breaks and what hides are written so that they can be seen.
@@ -99,19 +123,42 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut line = String::with_capacity(text.len());
-    text.chars().for_each(|c| if breaks(c) || hides(c) { show(c, &mut line) } else { line.push(c) });
+    text.chars().for_each(|c| {
+        if breaks(c) || hides(c) {
+            show(c, &mut line)
+        } else {
+            line.push(c)
+        }
+    });
     Cow::Owned(line)
 }
 
 /// A text that stands beside the entries, such as somebody's prompt, in its own lines, none of which passes for an entry.
 pub fn beside(text: &str) -> String {
     let mut lines = String::with_capacity(text.len());
-    write_lines(text, "", Most { chars: usize::MAX, bytes: usize::MAX }, &mut lines);
-    let passes = |line: &str| line.strip_prefix('#').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    write_lines(
+        text,
+        "",
+        Most {
+            chars: usize::MAX,
+            bytes: usize::MAX,
+        },
+        &mut lines,
+    );
+    let passes = |line: &str| {
+        line.strip_prefix('#')
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
     if !lines.split('\n').any(passes) {
         return lines;
     }
-    let apart = |line| if passes(line) { format!("{INDENT}{line}") } else { line.to_owned() };
+    let apart = |line| {
+        if passes(line) {
+            format!("{INDENT}{line}")
+        } else {
+            line.to_owned()
+        }
+    };
     lines.split('\n').map(apart).collect::<Vec<_>>().join("\n")
 }
 
@@ -123,7 +170,11 @@ fn name(text: &str) -> Cow<'_, str> {
         && !text.chars().any(odd)
         && !text.contains(": ")
         && !text.ends_with(':');
-    if is_plain { Cow::Borrowed(text) } else { Cow::Owned(quoted(text)) }
+    if is_plain {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(quoted(text))
+    }
 }
 
 pub(super) fn quoted(text: &str) -> String {
@@ -132,19 +183,43 @@ pub(super) fn quoted(text: &str) -> String {
 
 /// One event: `#<seq> [<time>] <who>: <text>`, further lines indented, so that no text can pass for another entry. And what of it
 /// is not text: none is longer than `lengths` say by more than that, its head and the mark that it was shortened.
-pub(super) fn line<'e>(event: &'e Event, fact: &Fact<'e>, lengths: Lengths, prompts: &Prompts) -> (String, usize) {
+pub(super) fn line<'e>(
+    event: &'e Event,
+    fact: &Fact<'e>,
+    lengths: Lengths,
+    prompts: &Prompts,
+) -> (String, usize) {
     let time = event.ts.to_string();
     // To the minute: 2026-11-21 04:25
-    let time = format!("{} {}", time.get(..10).unwrap_or_default(), time.get(11..16).unwrap_or_default());
+    let time = format!(
+        "{} {}",
+        time.get(..10).unwrap_or_default(),
+        time.get(11..16).unwrap_or_default()
+    );
     let mut line = format!("#{} [{time}] {}: ", event.seq, who(event, fact));
     let around = line.len() + mark_max(prompts);
     if let Some(parts) = gathered(event, fact, lengths, prompts) {
         return (line + &parts, around);
     }
-    let text = fact.content().map_or(Cow::Borrowed(event.text()), Cow::Owned);
+    let text = fact
+        .content()
+        .map_or(Cow::Borrowed(event.text()), Cow::Owned);
     let is_bounded = matches!(fact, Fact::Action(_) | Fact::Result(_));
-    let most = Most { chars: if is_bounded { lengths.event_chars } else { usize::MAX }, bytes: lengths.entry_bytes };
-    write_shortened(&text, INDENT, most, |shown, all| mark(shown, all, event.seq, prompts), &mut line);
+    let most = Most {
+        chars: if is_bounded {
+            lengths.event_chars
+        } else {
+            usize::MAX
+        },
+        bytes: lengths.entry_bytes,
+    };
+    write_shortened(
+        &text,
+        INDENT,
+        most,
+        |shown, all| mark(shown, all, event.seq, prompts),
+        &mut line,
+    );
     (line, around)
 }
 
@@ -154,16 +229,41 @@ fn gathered(event: &Event, fact: &Fact<'_>, lengths: Lengths, prompts: &Prompts)
     /// What a part has before its text, at most.
     const HEAD: usize = 48;
     let text = event.text();
-    let Fact::Told(Told { news: News::Gathered { results, .. }, .. }) = fact else { return None };
+    let Fact::Told(Told {
+        news: News::Gathered { results, .. },
+        ..
+    }) = fact
+    else {
+        return None;
+    };
     let is_long = text.len() > lengths.entry_bytes;
-    let parts = results.as_array().filter(|parts| is_long && !parts.is_empty())?;
-    let mut line = text.split_inclusive('>').next().unwrap_or_default().to_owned();
+    let parts = results
+        .as_array()
+        .filter(|parts| is_long && !parts.is_empty())?;
+    let mut line = text
+        .split_inclusive('>')
+        .next()
+        .unwrap_or_default()
+        .to_owned();
     let room = lengths.entry_bytes.checked_sub(line.len())? / parts.len();
-    let most = Most { chars: usize::MAX, bytes: room.checked_sub(HEAD + mark_max(prompts))? };
+    let most = Most {
+        chars: usize::MAX,
+        bytes: room.checked_sub(HEAD + mark_max(prompts))?,
+    };
     for part in parts {
         let text = part.get("text").and_then(Value::as_str).unwrap_or_default();
-        let failed = if part.get("ok").and_then(Value::as_bool) == Some(true) { "" } else { "failed: " };
-        let _ = write!(line, "\n{INDENT}{}: {failed}", part.get("index").and_then(Value::as_u64).unwrap_or_default());
+        let failed = if part.get("ok").and_then(Value::as_bool) == Some(true) {
+            ""
+        } else {
+            "failed: "
+        };
+        let _ = write!(
+            line,
+            "\n{INDENT}{}: {failed}",
+            part.get("index")
+                .and_then(Value::as_u64)
+                .unwrap_or_default()
+        );
         let mark = |shown, all| mark(shown, all, event.seq, prompts);
         write_shortened(text, &INDENT.repeat(2), most, mark, &mut line);
     }
@@ -177,7 +277,9 @@ fn mark_max(prompts: &Prompts) -> usize {
 
 fn mark(shown: usize, all: usize, seq: Seq, prompts: &Prompts) -> String {
     let (all, shown, seq) = (all.to_string(), shown.to_string(), seq.to_string());
-    prompts.view_cut.fill(&[("shown", &shown), ("all", &all), ("seq", &seq)])
+    prompts
+        .view_cut
+        .fill(&[("shown", &shown), ("all", &all), ("seq", &seq)])
 }
 
 fn who<'e>(event: &'e Event, fact: &Fact<'e>) -> String {

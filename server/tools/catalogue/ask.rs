@@ -30,10 +30,20 @@ impl Typed for Ask {
         let known = |name: &Name| site.so_far.submodules.contains(name);
         let Some(name) = Name::parse(&input.submodule).ok().filter(known) else {
             let names: Vec<_> = site.so_far.submodules.iter().map(Name::as_str).collect();
-            let text = format!("there is no voice {:?}; there are: {}", input.submodule, names.join(", "));
-            return Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": "unknown_submodule" })));
+            let text = format!(
+                "there is no voice {:?}; there are: {}",
+                input.submodule,
+                names.join(", ")
+            );
+            return Err(Failure::new(FailureKind::Tool, text)
+                .with(json!({ "reason": "unknown_submodule" })));
         };
-        let question = Draft::question(&site.thread, site.turn, &name, &input.question).of_call(&site.call_id);
-        Ok(Output { drafts: vec![question], value: Some(Value::from("asked")), ..Output::default() })
+        let question =
+            Draft::question(&site.thread, site.turn, &name, &input.question).of_call(&site.call_id);
+        Ok(Output {
+            drafts: vec![question],
+            value: Some(Value::from("asked")),
+            ..Output::default()
+        })
     }
 }

@@ -37,8 +37,13 @@ pub struct AskUser {
 
 impl AskUser {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        let Supplies { store, approvals, .. } = supplies.clone();
-        Self { store, rules: approvals }
+        let Supplies {
+            store, approvals, ..
+        } = supplies.clone();
+        Self {
+            store,
+            rules: approvals,
+        }
     }
 }
 
@@ -62,16 +67,29 @@ impl Typed for AskUser {
     const ASKS_AGAIN: bool = false;
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
-        let Input { question, choices, schema, who, expires_s } = input;
+        let Input {
+            question,
+            choices,
+            schema,
+            who,
+            expires_s,
+        } = input;
         let (choices, who) = (choices.unwrap_or_default(), who.unwrap_or_default());
         if question.trim().is_empty() {
             return Err(invalid("the question is empty"));
         }
         if choices.len() > LIST_MAX || who.len() > LIST_MAX {
-            return Err(invalid(format!("at most {LIST_MAX} choices, and {LIST_MAX} names of who may answer")));
+            return Err(invalid(format!(
+                "at most {LIST_MAX} choices, and {LIST_MAX} names of who may answer"
+            )));
         }
         let schema = schema.as_deref().map(parsed).transpose()?;
-        if self.store.is_user_away(&site.space).await.map_err(unreadable)? {
+        if self
+            .store
+            .is_user_away(&site.space)
+            .await
+            .map_err(unreadable)?
+        {
             let text = "people are away (user_away), and nobody is asked: do without the answer, or leave this until they are back";
             return Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": AWAY })));
         }
@@ -93,21 +111,27 @@ impl Typed for AskUser {
             server: None,
             trial: None,
         };
-        Ok(Output::events(vec![Fact::Question(asked).encode(&site.thread).with_id(id)]))
+        Ok(Output::events(vec![
+            Fact::Question(asked).encode(&site.thread).with_id(id),
+        ]))
     }
 }
 
 fn parsed(text: &str) -> Result<Value, Failure> {
     if text.len() > SCHEMA_MAX {
-        return Err(invalid(format!("the schema has more than {SCHEMA_MAX} bytes")));
+        return Err(invalid(format!(
+            "the schema has more than {SCHEMA_MAX} bytes"
+        )));
     }
-    let schema: Value =
-        serde_json::from_str(text).map_err(|error| invalid(format!("the schema is not JSON: {error}")))?;
+    let schema: Value = serde_json::from_str(text)
+        .map_err(|error| invalid(format!("the schema is not JSON: {error}")))?;
     if !schema.is_object() {
         return Err(invalid("the schema is not a JSON object"));
     }
     if !is_within_depth(&schema, SCHEMA_DEPTH) {
-        return Err(invalid(format!("the schema is nested more than {SCHEMA_DEPTH} deep")));
+        return Err(invalid(format!(
+            "the schema is nested more than {SCHEMA_DEPTH} deep"
+        )));
     }
     // A few that name one another twice take for ever to go through.
     if refers(&schema) {
@@ -121,9 +145,9 @@ fn parsed(text: &str) -> Result<Value, Failure> {
 fn refers(schema: &Value) -> bool {
     match schema {
         Value::Array(items) => items.iter().any(refers),
-        Value::Object(members) => members
-            .iter()
-            .any(|(key, value)| matches!(key.as_str(), "$ref" | "$dynamicRef" | "$recursiveRef") || refers(value)),
+        Value::Object(members) => members.iter().any(|(key, value)| {
+            matches!(key.as_str(), "$ref" | "$dynamicRef" | "$recursiveRef") || refers(value)
+        }),
         _ => false,
     }
 }

@@ -20,7 +20,9 @@ pub struct ClearContext {
 
 impl ClearContext {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        Self { store: supplies.store.clone() }
+        Self {
+            store: supplies.store.clone(),
+        }
     }
 }
 
@@ -41,7 +43,11 @@ impl Typed for ClearContext {
     const LEAVES_ACTION: bool = false;
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
-        let row = self.store.thread(&site.space, &site.thread).await.map_err(unreadable)?;
+        let row = self
+            .store
+            .thread(&site.space, &site.thread)
+            .await
+            .map_err(unreadable)?;
         let kept = input.keep.min(row.map_or(0, |row| row.visible));
         let draft = Draft::news(&site.thread, site.turn, News::Cleared { kept: Some(kept) });
         Ok(Output::events(vec![draft.of_call(&site.call_id)]))

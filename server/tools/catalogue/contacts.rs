@@ -27,7 +27,11 @@ pub struct Connect {
 impl Connect {
     pub(super) fn new(supplies: &Supplies) -> Self {
         let Supplies { store, budget, .. } = supplies.clone();
-        Self { contacts: Contacts::new(supplies), store, budget }
+        Self {
+            contacts: Contacts::new(supplies),
+            store,
+            budget,
+        }
     }
 }
 
@@ -50,7 +54,9 @@ impl Typed for Connect {
     async fn call(&self, input: ConnectInput, site: &CallSite) -> Result<Output, Failure> {
         let name = Name::parse(&input.name).map_err(|error| refused(&error.to_string()))?;
         if [PARENT, SELF].contains(&name.as_str()) {
-            return Err(refused(&format!("{name} means something already; choose another name")));
+            return Err(refused(&format!(
+                "{name} means something already; choose another name"
+            )));
         }
         let limit = self.budget.contacts;
         let contacts = self.contacts.known(site).await?;
@@ -61,7 +67,11 @@ impl Typed for Connect {
             ));
         }
         let row = match ThreadId::parse(&input.thread) {
-            Ok(thread) if !thread.is_of_runs() => self.store.thread(&site.space, &thread).await.map_err(unreadable)?,
+            Ok(thread) if !thread.is_of_runs() => self
+                .store
+                .thread(&site.space, &thread)
+                .await
+                .map_err(unreadable)?,
             _ => None,
         };
         let Some(row) = row.filter(|row| !row.status.is_final()) else {
@@ -70,7 +80,14 @@ impl Typed for Connect {
         };
         let value = format!("{name} is {}", row.thread);
         let description = described(&input.description);
-        Ok(Output::intent(Intent::Connect { name, thread: row.thread, description }, value))
+        Ok(Output::intent(
+            Intent::Connect {
+                name,
+                thread: row.thread,
+                description,
+            },
+            value,
+        ))
     }
 }
 
@@ -81,7 +98,9 @@ pub struct Disconnect {
 
 impl Disconnect {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        Self { contacts: Contacts::new(supplies) }
+        Self {
+            contacts: Contacts::new(supplies),
+        }
     }
 }
 
@@ -101,7 +120,10 @@ impl Typed for Disconnect {
 
     async fn call(&self, input: DisconnectInput, site: &CallSite) -> Result<Output, Failure> {
         let contacts = self.contacts.known(site).await?;
-        let Some(name) = contacts.into_keys().find(|name| name.as_str() == input.name) else {
+        let Some(name) = contacts
+            .into_keys()
+            .find(|name| name.as_str() == input.name)
+        else {
             let (error, text) = nobody(site, &input.name);
             return Ok(Output::failed(vec![error], refused(&text)));
         };
@@ -117,7 +139,9 @@ pub struct ViewContacts {
 
 impl ViewContacts {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        Self { contacts: Contacts::new(supplies) }
+        Self {
+            contacts: Contacts::new(supplies),
+        }
     }
 }
 
@@ -133,9 +157,15 @@ impl Typed for ViewContacts {
     const EFFECT: Effect = Effect::Repeatable;
 
     async fn call(&self, _: ViewInput, site: &CallSite) -> Result<Output, Failure> {
-        let shown =
-            |row: &ContactRow| json!({ "name": row.name, "thread": row.target, "description": row.description });
-        Ok(Output::value(self.contacts.known(site).await?.values().map(shown).collect()))
+        let shown = |row: &ContactRow| json!({ "name": row.name, "thread": row.target, "description": row.description });
+        Ok(Output::value(
+            self.contacts
+                .known(site)
+                .await?
+                .values()
+                .map(shown)
+                .collect(),
+        ))
     }
 }
 

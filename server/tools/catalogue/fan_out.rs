@@ -28,7 +28,10 @@ pub struct FanOut {
 
 impl FanOut {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        Self { spawner: Spawner::new(supplies), wait_s: supplies.budget.wait_s }
+        Self {
+            spawner: Spawner::new(supplies),
+            wait_s: supplies.budget.wait_s,
+        }
     }
 }
 
@@ -56,10 +59,17 @@ impl Typed for FanOut {
         let mut spawning = self.spawner.begin(site).await?;
         let mut drafts = Vec::new();
         for (index, item) in (0..).zip(&input.items) {
-            let gathered = input.gather.then(|| Gathered { id: id.clone(), index });
+            let gathered = input.gather.then(|| Gathered {
+                id: id.clone(),
+                index,
+            });
             let label = format!("{id}-{index}");
-            let child =
-                Child { label: Some(&label), prompt: input.prompt.clone(), payload: Some(item.clone()), gathered };
+            let child = Child {
+                label: Some(&label),
+                prompt: input.prompt.clone(),
+                payload: Some(item.clone()),
+                gathered,
+            };
             match spawning.spawn(site, child).await? {
                 Ok((_, more)) => drafts.extend(more),
                 // All of them or none.
@@ -71,11 +81,18 @@ impl Typed for FanOut {
         }
         let total = input.items.len() as u64;
         if input.gather {
-            let gather = Gather { total, ..Gather::default() };
+            let gather = Gather {
+                total,
+                ..Gather::default()
+            };
             drafts.extend(gathered(site, &id, gather, input.timeout_s, self.wait_s)?);
         }
         let value = json!({ "dispatched": total, "id": input.gather.then_some(id) });
-        Ok(Output { drafts, value: Some(value), ..Output::default() })
+        Ok(Output {
+            drafts,
+            value: Some(value),
+            ..Output::default()
+        })
     }
 }
 
@@ -87,7 +104,10 @@ pub struct Sequence {
 
 impl Sequence {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        Self { spawner: Spawner::new(supplies), wait_s: supplies.budget.wait_s }
+        Self {
+            spawner: Spawner::new(supplies),
+            wait_s: supplies.budget.wait_s,
+        }
     }
 }
 
@@ -112,13 +132,34 @@ impl Typed for Sequence {
         self.spawner.check_prompt(input.prompt.as_deref())?;
         let id = gathering(site);
         let total = input.steps.len() as u64;
-        let gather = Gather { total, steps: input.steps, prompt: input.prompt, ..Gather::default() };
-        let mut drafts = Vec::from(gathered(site, &id, gather.clone(), input.timeout_s, self.wait_s)?);
-        match self.spawner.begin(site).await?.next_step(site, &id, &gather).await? {
+        let gather = Gather {
+            total,
+            steps: input.steps,
+            prompt: input.prompt,
+            ..Gather::default()
+        };
+        let mut drafts = Vec::from(gathered(
+            site,
+            &id,
+            gather.clone(),
+            input.timeout_s,
+            self.wait_s,
+        )?);
+        match self
+            .spawner
+            .begin(site)
+            .await?
+            .next_step(site, &id, &gather)
+            .await?
+        {
             Ok(first) => drafts.extend(first),
             Err(refusal) => return Ok(refusal),
         }
-        Ok(Output { drafts, value: Some(json!({ "steps": total, "id": id })), ..Output::default() })
+        Ok(Output {
+            drafts,
+            value: Some(json!({ "steps": total, "id": id })),
+            ..Output::default()
+        })
     }
 }
 
@@ -129,10 +170,16 @@ fn gathering(site: &CallSite) -> String {
 
 fn check(items: &[String], what: &str) -> Result<(), Failure> {
     if items.is_empty() || items.iter().any(|item| item.trim().is_empty()) {
-        return Err(Failure::new(FailureKind::Tool, format!("{what}, and none of them may be empty")));
+        return Err(Failure::new(
+            FailureKind::Tool,
+            format!("{what}, and none of them may be empty"),
+        ));
     }
     if items.len() > ITEMS_MAX {
-        return Err(Failure::new(FailureKind::Tool, format!("{what}, at most {ITEMS_MAX} of them")));
+        return Err(Failure::new(
+            FailureKind::Tool,
+            format!("{what}, at most {ITEMS_MAX} of them"),
+        ));
     }
     Ok(())
 }
@@ -145,9 +192,23 @@ fn gathered(
     timeout_s: Option<f64>,
     wait_s: u64,
 ) -> Result<[Draft; 2], Failure> {
-    let ms = timeout_s.map(millis).transpose()?.unwrap_or(wait_s.saturating_mul(1000));
-    let due = Timestamp::from_micros(site.now.micros().saturating_add_unsigned(ms.saturating_mul(1000)));
+    let ms = timeout_s
+        .map(millis)
+        .transpose()?
+        .unwrap_or(wait_s.saturating_mul(1000));
+    let due = Timestamp::from_micros(
+        site.now
+            .micros()
+            .saturating_add_unsigned(ms.saturating_mul(1000)),
+    );
     let note = format!("not all of {id} came back in time");
-    let timer = Draft::set(&site.thread, &format!("{GATHER}{id}"), Change::Timer(Some(Timer { due, note })));
-    Ok([Draft::set(&site.thread, id, Change::Gather(Some(gather))), timer])
+    let timer = Draft::set(
+        &site.thread,
+        &format!("{GATHER}{id}"),
+        Change::Timer(Some(Timer { due, note })),
+    );
+    Ok([
+        Draft::set(&site.thread, id, Change::Gather(Some(gather))),
+        timer,
+    ])
 }

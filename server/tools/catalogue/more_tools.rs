@@ -32,9 +32,17 @@ impl MoreTools {
             "type": "object", "properties": { "names": names }, "required": ["names"], "additionalProperties": false,
         });
         let parameters = Json::of(&schema::explained(parameters, NAME, &words)?);
-        let told = ToolSpec { name: NAME.to_owned(), description: words.about, parameters, is_strict: true };
+        let told = ToolSpec {
+            name: NAME.to_owned(),
+            description: words.about,
+            parameters,
+            is_strict: true,
+        };
         // What is open is among the tools of the next call: the decision is asked again.
-        Ok(Self { spec: Spec::new(told, Effect::Events), rare })
+        Ok(Self {
+            spec: Spec::new(told, Effect::Events),
+            rare,
+        })
     }
 }
 
@@ -52,18 +60,27 @@ impl Tool for MoreTools {
 
     async fn call(&self, arguments: Value, site: &CallSite) -> Result<Output, Failure> {
         let Input { names } = decoded(NAME, arguments)?;
-        let (known, unknown): (Vec<_>, Vec<_>) =
-            names.iter().map(|name| name.trim()).partition(|name| self.rare.iter().any(|rare| rare == name));
-        let drafts = Vec::from_iter((!known.is_empty()).then(|| Draft::tools_opened(&site.thread, &known)));
+        let (known, unknown): (Vec<_>, Vec<_>) = names
+            .iter()
+            .map(|name| name.trim())
+            .partition(|name| self.rare.iter().any(|rare| rare == name));
+        let drafts =
+            Vec::from_iter((!known.is_empty()).then(|| Draft::tools_opened(&site.thread, &known)));
         if known.is_empty() || !unknown.is_empty() {
             let text = match unknown.as_slice() {
                 [] => "more_tools needs names".to_owned(),
                 unknown => format!("there are no further tools {}", unknown.join(", ")),
             };
             let text = format!("{text}; there are: {}", self.rare.join(", "));
-            return Ok(Output::failed(drafts, Failure::new(FailureKind::Tool, text)));
+            return Ok(Output::failed(
+                drafts,
+                Failure::new(FailureKind::Tool, text),
+            ));
         }
         let value = format!("open from your next call on: {}", known.join(", "));
-        Ok(Output { drafts, ..Output::value(value.into()) })
+        Ok(Output {
+            drafts,
+            ..Output::value(value.into())
+        })
     }
 }

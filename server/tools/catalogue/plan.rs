@@ -41,17 +41,27 @@ impl Typed for Plan {
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
         if input.steps.len() > STEPS_MAX {
-            return Err(Failure::new(FailureKind::Tool, format!("a plan has at most {STEPS_MAX} steps")));
+            return Err(Failure::new(
+                FailureKind::Tool,
+                format!("a plan has at most {STEPS_MAX} steps"),
+            ));
         }
         let done = input.steps.iter().filter(|step| step.done).count();
         let complete = done == input.steps.len() && done > 0;
-        let plan = json!({ "condition": input.condition, "steps": input.steps, "complete": complete });
+        let plan =
+            json!({ "condition": input.condition, "steps": input.steps, "complete": complete });
         let mut drafts = vec![Draft::set(&site.thread, "plan", Change::Plan(&plan))];
         if complete {
-            let news = News::PlanComplete { condition: &input.condition };
+            let news = News::PlanComplete {
+                condition: &input.condition,
+            };
             drafts.push(Draft::news(&site.thread, site.turn, news));
         }
         let value = json!({ "steps": input.steps.len(), "done": done, "complete": complete });
-        Ok(Output { drafts, value: Some(value), ..Output::default() })
+        Ok(Output {
+            drafts,
+            value: Some(value),
+            ..Output::default()
+        })
     }
 }

@@ -33,7 +33,11 @@ pub struct ProposeSubmodule {
 impl ProposeSubmodule {
     pub(super) fn new(supplies: &Supplies) -> Self {
         let limits = supplies.limits;
-        Self { store: supplies.store.clone(), most: limits.submodules, prompt_bytes: limits.text_bytes }
+        Self {
+            store: supplies.store.clone(),
+            most: limits.submodules,
+            prompt_bytes: limits.text_bytes,
+        }
     }
 }
 
@@ -96,33 +100,56 @@ struct Changed {
 }
 
 impl ProposeSubmodule {
-    async fn changed(&self, Proposal { name, prompt }: &Proposal, space: &Space) -> Result<Changed, Failure> {
+    async fn changed(
+        &self,
+        Proposal { name, prompt }: &Proposal,
+        space: &Space,
+    ) -> Result<Changed, Failure> {
         let rows = self.store.submodules(space).await.map_err(unreadable)?;
         let old = prompt_of(&rows, name);
         let new = match (prompt, &old) {
             (Prompt::Whole(prompt), _) => prompt.clone(),
             (Prompt::Diff(_), None) => {
-                let text = format!("there is no submodule {name} that a diff could change: give its whole prompt");
+                let text = format!(
+                    "there is no submodule {name} that a diff could change: give its whole prompt"
+                );
                 return Err(refused(text, "not_there"));
             }
             (Prompt::Diff(diff), Some(old)) => applied(old, diff).map_err(|why| {
-                refused(format!("the prompt of {name} was not changed by the diff: {why}"), "does_not_fit")
+                refused(
+                    format!("the prompt of {name} was not changed by the diff: {why}"),
+                    "does_not_fit",
+                )
             })?,
         };
         let most = self.prompt_bytes;
         if new.trim().is_empty() {
-            return Err(refused(format!("the diff leaves nothing of the prompt of {name}"), "empty"));
+            return Err(refused(
+                format!("the diff leaves nothing of the prompt of {name}"),
+                "empty",
+            ));
         }
         if new.len() > most {
-            return Err(refused(format!("a prompt has at most {most} bytes (limits.text_bytes)"), "too_large"));
+            return Err(refused(
+                format!("a prompt has at most {most} bytes (limits.text_bytes)"),
+                "too_large",
+            ));
         }
         if old.is_none() && rows.len() >= self.most as usize {
-            let text = format!("there are {} submodules, and may be no more (limits.submodules)", rows.len());
-            return Err(Failure::new(FailureKind::Budget, text).with(json!({ "key": "limits.submodules" })));
+            let text = format!(
+                "there are {} submodules, and may be no more (limits.submodules)",
+                rows.len()
+            );
+            return Err(
+                Failure::new(FailureKind::Budget, text).with(json!({ "key": "limits.submodules" }))
+            );
         }
         let diff = shown(name, old.as_deref(), Some(&new));
         if diff.is_empty() {
-            return Err(refused(format!("the prompt of {name} is that already"), "unchanged"));
+            return Err(refused(
+                format!("the prompt of {name} is that already"),
+                "unchanged",
+            ));
         }
         Ok(Changed { old, new, diff })
     }
@@ -136,7 +163,11 @@ impl Typed for ProposeSubmodule {
     const READS_ROWS: bool = true;
     const ALWAYS_GATED: bool = true;
 
-    async fn preview(&self, proposal: Proposal, site: &CallSite) -> Result<Option<String>, Failure> {
+    async fn preview(
+        &self,
+        proposal: Proposal,
+        site: &CallSite,
+    ) -> Result<Option<String>, Failure> {
         Ok(Some(self.changed(&proposal, &site.space).await?.diff))
     }
 
@@ -148,12 +179,28 @@ impl Typed for ProposeSubmodule {
             is_as_shown(&*self.store, &name, &diff, site).await?;
         }
         let (done, condition) = match old {
-            None => ("created", Condition::NewSubmodule { name: name.clone(), most: self.most as usize }),
-            Some(prompt) => ("changed", Condition::PromptIs { name: name.clone(), prompt }),
+            None => (
+                "created",
+                Condition::NewSubmodule {
+                    name: name.clone(),
+                    most: self.most as usize,
+                },
+            ),
+            Some(prompt) => (
+                "changed",
+                Condition::PromptIs {
+                    name: name.clone(),
+                    prompt,
+                },
+            ),
         };
         let change = Change::Submodule(Some(Submodule { prompt: new }));
         let draft = Draft::set(&site.thread, name.as_str(), change).only_if(condition);
-        Ok(Output { drafts: vec![draft], value: Some(json!({ done: name })), ..Output::default() })
+        Ok(Output {
+            drafts: vec![draft],
+            value: Some(json!({ done: name })),
+            ..Output::default()
+        })
     }
 }
 
@@ -164,14 +211,17 @@ pub struct ProposeRemoval {
 
 impl ProposeRemoval {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        Self { store: supplies.store.clone() }
+        Self {
+            store: supplies.store.clone(),
+        }
     }
 
     /// Its prompt, and what is shown of its removal.
     async fn present(&self, name: &Name, space: &Space) -> Result<(String, String), Failure> {
         let rows = self.store.submodules(space).await.map_err(unreadable)?;
         let prompt = prompt_of(&rows, name);
-        let prompt = prompt.ok_or_else(|| refused(format!("there is no submodule {name}"), "not_there"))?;
+        let prompt =
+            prompt.ok_or_else(|| refused(format!("there is no submodule {name}"), "not_there"))?;
         let diff = shown(name, Some(&prompt), None);
         Ok((prompt, diff))
     }
@@ -188,12 +238,17 @@ pub struct Removal {
 impl Typed for ProposeRemoval {
     type Input = Removal;
     const NAME: &'static str = "propose_submodule_removal";
-    const PROMPT: &'static str = include_str!("../../../prompts/tools/propose_submodule_removal.md");
+    const PROMPT: &'static str =
+        include_str!("../../../prompts/tools/propose_submodule_removal.md");
     const EFFECT: Effect = Effect::Events;
     const READS_ROWS: bool = true;
     const ALWAYS_GATED: bool = true;
 
-    async fn preview(&self, Removal { name }: Removal, site: &CallSite) -> Result<Option<String>, Failure> {
+    async fn preview(
+        &self,
+        Removal { name }: Removal,
+        site: &CallSite,
+    ) -> Result<Option<String>, Failure> {
         Ok(Some(self.present(&name, &site.space).await?.1))
     }
 
@@ -201,34 +256,61 @@ impl Typed for ProposeRemoval {
         let (prompt, diff) = self.present(&name, &site.space).await?;
         is_as_shown(&*self.store, &name, &diff, site).await?;
         let draft = Draft::set(&site.thread, name.as_str(), Change::Submodule(None));
-        let draft = draft.only_if(Condition::PromptIs { name: name.clone(), prompt });
-        Ok(Output { drafts: vec![draft], value: Some(json!({ "removed": name })), ..Output::default() })
+        let draft = draft.only_if(Condition::PromptIs {
+            name: name.clone(),
+            prompt,
+        });
+        Ok(Output {
+            drafts: vec![draft],
+            value: Some(json!({ "removed": name })),
+            ..Output::default()
+        })
     }
 }
 
 fn prompt_of(rows: &[SubmoduleRow], name: &Name) -> Option<String> {
-    rows.iter().find(|row| row.name == *name).map(|row| row.prompt.clone())
+    rows.iter()
+        .find(|row| row.name == *name)
+        .map(|row| row.prompt.clone())
 }
 
 /// The change of a prompt as people are shown it; none: there is none before, or after.
 fn shown(name: &Name, old: Option<&str>, new: Option<&str>) -> String {
     let place = format!("submodules/{name}");
     let side = |prompt: Option<&str>| prompt.map_or("/dev/null", |_| place.as_str());
-    unified((side(old), old.unwrap_or_default()), (side(new), new.unwrap_or_default()))
+    unified(
+        (side(old), old.unwrap_or_default()),
+        (side(new), new.unwrap_or_default()),
+    )
 }
 
 /// Whether a change that was approved as it was proposed is what the person was shown: somebody else may have changed the
 /// submodule since, and would be overruled by a person who never saw that.
-async fn is_as_shown(store: &dyn Store, name: &Name, diff: &str, site: &CallSite) -> Result<(), Failure> {
-    let Some(grant) = &site.grant else { return Ok(()) };
-    let Ok(id) = grant.approval.parse() else { return Ok(()) };
-    let Some(event) = store.event(&site.space, id).await.map_err(unreadable)? else { return Ok(()) };
-    let Fact::ApprovalPending(proposed) = event.fact() else { return Ok(()) };
+async fn is_as_shown(
+    store: &dyn Store,
+    name: &Name,
+    diff: &str,
+    site: &CallSite,
+) -> Result<(), Failure> {
+    let Some(grant) = &site.grant else {
+        return Ok(());
+    };
+    let Ok(id) = grant.approval.parse() else {
+        return Ok(());
+    };
+    let Some(event) = store.event(&site.space, id).await.map_err(unreadable)? else {
+        return Ok(());
+    };
+    let Fact::ApprovalPending(proposed) = event.fact() else {
+        return Ok(());
+    };
     // Other arguments are a person's own, who was shown another change.
     if proposed.arguments_sha256 != grant.arguments_sha256 || proposed.diff == Some(diff) {
         return Ok(());
     }
-    let text = format!("the submodule {name} is another one than when this was proposed: look at it, and propose anew");
+    let text = format!(
+        "the submodule {name} is another one than when this was proposed: look at it, and propose anew"
+    );
     Err(refused(text, "changed_since"))
 }
 

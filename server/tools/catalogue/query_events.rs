@@ -22,7 +22,10 @@ pub struct QueryEvents {
 
 impl QueryEvents {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        Self { store: supplies.store.clone(), filter_tags: supplies.limits.filter_tags }
+        Self {
+            store: supplies.store.clone(),
+            filter_tags: supplies.limits.filter_tags,
+        }
     }
 }
 
@@ -53,29 +56,55 @@ impl Typed for QueryEvents {
         let query = Query {
             thread: Some(site.thread.clone()),
             subtree: true,
-            tags: input.tags.unwrap_or_default().into_iter().map(|tag| tag.to_lowercase()).collect(),
+            tags: input
+                .tags
+                .unwrap_or_default()
+                .into_iter()
+                .map(|tag| tag.to_lowercase())
+                .collect(),
             text: input.text.filter(|text| !text.trim().is_empty()),
-            since: input.since.filter(|since| !since.is_empty()).map(|since| moment(&since)).transpose()?,
+            since: input
+                .since
+                .filter(|since| !since.is_empty())
+                .map(|since| moment(&since))
+                .transpose()?,
             // Submodules stay independent of each other here, too.
-            show: if matches!(site.by, Who::Submodule(_)) { Show::Heard } else { Show::Visible },
+            show: if matches!(site.by, Who::Submodule(_)) {
+                Show::Heard
+            } else {
+                Show::Visible
+            },
             limit,
             ..Query::default()
         };
         let (tags, most) = (query.tags().len(), self.filter_tags);
         if tags > most {
-            return Err(invalid(format!("{tags} tags are too many: ask for at most {most} tags at a time")));
+            return Err(invalid(format!(
+                "{tags} tags are too many: ask for at most {most} tags at a time"
+            )));
         }
-        let mut events = self.store.events(&site.space, &query).await.map_err(|error| {
-            Failure::new(FailureKind::Store, format!("the log could not be read: {error}")).retryable()
-        })?;
+        let mut events = self
+            .store
+            .events(&site.space, &query)
+            .await
+            .map_err(|error| {
+                Failure::new(
+                    FailureKind::Store,
+                    format!("the log could not be read: {error}"),
+                )
+                .retryable()
+            })?;
         events.reverse();
         Ok(Output::value(events.iter().map(brief).collect()))
     }
 }
 
 fn moment(since: &str) -> Result<Timestamp, Failure> {
-    Timestamp::parse(since)
-        .ok_or_else(|| invalid(format!("since {since:?} is not an RFC 3339 time such as 2026-11-21T04:25:00Z")))
+    Timestamp::parse(since).ok_or_else(|| {
+        invalid(format!(
+            "since {since:?} is not an RFC 3339 time such as 2026-11-21T04:25:00Z"
+        ))
+    })
 }
 
 fn invalid(text: String) -> Failure {

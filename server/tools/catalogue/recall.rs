@@ -20,7 +20,9 @@ pub struct Recall {
 
 impl Recall {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        Self { recall: supplies.recall.clone() }
+        Self {
+            recall: supplies.recall.clone(),
+        }
     }
 }
 
@@ -52,7 +54,11 @@ impl Recall {
             false => Found::default(),
         };
         let others = among.iter().any(|memory| *memory != Memory::Statements);
-        let others = if others { Some(self.recall.others(space, question, among).await?.0) } else { None };
+        let others = if others {
+            Some(self.recall.others(space, question, among).await?.0)
+        } else {
+            None
+        };
         Ok((found, others))
     }
 }
@@ -64,26 +70,45 @@ impl Typed for Recall {
     const EFFECT: Effect = Effect::Repeatable;
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
-        let (text, limit) = (input.query.clone(), input.limit.unwrap_or(HITS).clamp(1, HITS_MAX) as usize);
+        let (text, limit) = (
+            input.query.clone(),
+            input.limit.unwrap_or(HITS).clamp(1, HITS_MAX) as usize,
+        );
         if text.trim().is_empty() {
             return Err(invalid("the query says nothing".to_owned(), "empty-input"));
         }
         let count = text.chars().count();
         if count > QUESTION_MAX {
-            let text = format!("a query has at most {QUESTION_MAX} characters; this one has {count}");
+            let text =
+                format!("a query has at most {QUESTION_MAX} characters; this one has {count}");
             return Err(invalid(text, "text-too-large"));
         }
-        let question = Question { text, limit, ..Question::default() };
-        let among = input.among.filter(|among| !among.is_empty()).unwrap_or_else(|| vec![Memory::Statements]);
+        let question = Question {
+            text,
+            limit,
+            ..Question::default()
+        };
+        let among = input
+            .among
+            .filter(|among| !among.is_empty())
+            .unwrap_or_else(|| vec![Memory::Statements]);
         match self.found(&site.space, &question, &among).await {
-            Ok((found, None)) => Ok(Output { recalled: found.statements(), ..Output::value(found.told()) }),
+            Ok((found, None)) => Ok(Output {
+                recalled: found.statements(),
+                ..Output::value(found.told())
+            }),
             Ok((found, Some(others))) => {
                 let recalled = found.statements();
                 let mut told = found.told();
                 told["others"] = memories::told(&others);
-                Ok(Output { recalled, ..Output::value(told) })
+                Ok(Output {
+                    recalled,
+                    ..Output::value(told)
+                })
             }
-            Err(error @ Error::Store(_)) => Err(Failure::new(FailureKind::Store, error.to_string()).retryable()),
+            Err(error @ Error::Store(_)) => {
+                Err(Failure::new(FailureKind::Store, error.to_string()).retryable())
+            }
             Err(error) => Err(invalid(error.to_string(), "recall")),
         }
     }

@@ -22,7 +22,9 @@ pub struct RunCode {
 
 impl RunCode {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        Self { runner: supplies.code.clone() }
+        Self {
+            runner: supplies.code.clone(),
+        }
     }
 }
 
@@ -60,10 +62,19 @@ impl Typed for RunCode {
     const PROMPT: &'static str = PROMPT;
     const EFFECT: Effect = Effect::Repeatable;
 
-    async fn call(&self, Input { language, code, input }: Input, site: &CallSite) -> Result<Output, Failure> {
+    async fn call(
+        &self,
+        Input {
+            language,
+            code,
+            input,
+        }: Input,
+        site: &CallSite,
+    ) -> Result<Output, Failure> {
         if code.trim().is_empty() {
             let text = "there is no code to run";
-            return Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" })));
+            return Err(Failure::new(FailureKind::Tool, text)
+                .with(json!({ "reason": "invalid_arguments" })));
         }
         let language = match language {
             In::JavaScript => Language::JavaScript,
@@ -75,7 +86,18 @@ impl Typed for RunCode {
             Some(Value::String(text)) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
             other => other.unwrap_or_default(),
         };
-        match self.runner.run(&site.space, Request { language, code, input }).await {
+        match self
+            .runner
+            .run(
+                &site.space,
+                Request {
+                    language,
+                    code,
+                    input,
+                },
+            )
+            .await
+        {
             Ok(answer) => Ok(Output::value(shown(answer))),
             Err(error) => Err(failure(error)),
         }
@@ -85,21 +107,32 @@ impl Typed for RunCode {
 /// What came of code that ended by itself.
 fn shown(Answer { outcome, printed }: Answer) -> Value {
     match outcome {
-        Ok(value) if is_within_depth(&value, DEPTH_MAX) => json!({ "value": value, "printed": printed }),
+        Ok(value) if is_within_depth(&value, DEPTH_MAX) => {
+            json!({ "value": value, "printed": printed })
+        }
         Ok(_) => {
             let message = format!("the value is nested deeper than {DEPTH_MAX}");
             json!({ "error": { "message": message, "line": null }, "printed": printed })
         }
-        Err(thrown) => json!({ "error": { "message": thrown.message, "line": thrown.line }, "printed": printed }),
+        Err(thrown) => {
+            json!({ "error": { "message": thrown.message, "line": thrown.line }, "printed": printed })
+        }
     }
 }
 
 fn failure(error: Error) -> Failure {
     let (reason, detail, printed) = match error {
-        Error::Stopped { reason, detail, printed } => (reason, detail, printed),
+        Error::Stopped {
+            reason,
+            detail,
+            printed,
+        } => (reason, detail, printed),
         Error::Unavailable(error) => {
-            let text = format!("the code was not run to its end, for no worker is to be had: {error}");
-            return Failure::new(FailureKind::Tool, text).with(json!({ "reason": "unavailable" })).retryable();
+            let text =
+                format!("the code was not run to its end, for no worker is to be had: {error}");
+            return Failure::new(FailureKind::Tool, text)
+                .with(json!({ "reason": "unavailable" }))
+                .retryable();
         }
     };
     let (kind, key) = match reason {
@@ -110,7 +143,14 @@ fn failure(error: Error) -> Failure {
     };
     let printed = &printed[..printed.floor_char_boundary(PRINTED_MAX)];
     let limit = key.map(|key| format!(" ({key})")).unwrap_or_default();
-    let before = if printed.is_empty() { String::new() } else { format!(". It had printed: {printed}") };
-    Failure::new(kind, format!("the code was stopped: {detail}{limit}{before}"))
-        .with(json!({ "reason": reason.as_str(), "key": key, "printed": printed }))
+    let before = if printed.is_empty() {
+        String::new()
+    } else {
+        format!(". It had printed: {printed}")
+    };
+    Failure::new(
+        kind,
+        format!("the code was stopped: {detail}{limit}{before}"),
+    )
+    .with(json!({ "reason": reason.as_str(), "key": key, "printed": printed }))
 }

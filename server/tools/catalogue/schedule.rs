@@ -31,8 +31,18 @@ pub struct Schedule {
 
 impl Schedule {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        let Supplies { store, budget, limits, .. } = supplies.clone();
-        Self { store, budget, most: limits.schedules, interval: limits.schedule_interval }
+        let Supplies {
+            store,
+            budget,
+            limits,
+            ..
+        } = supplies.clone();
+        Self {
+            store,
+            budget,
+            most: limits.schedules,
+            interval: limits.schedule_interval,
+        }
     }
 }
 
@@ -91,12 +101,23 @@ impl Schedule {
     }
 
     async fn of_thread(&self, site: &CallSite) -> Result<Vec<ScheduleRow>, Failure> {
-        self.store.schedules(&site.space, Some(&site.thread), None, self.most).await.map_err(unreadable)
+        self.store
+            .schedules(&site.space, Some(&site.thread), None, self.most)
+            .await
+            .map_err(unreadable)
     }
 
     async fn list(&self, site: &CallSite) -> Result<Output, Failure> {
         let shown = |row: ScheduleRow| {
-            let Plan { event, payload, when, note, paused, due, .. } = row.schedule;
+            let Plan {
+                event,
+                payload,
+                when,
+                note,
+                paused,
+                due,
+                ..
+            } = row.schedule;
             let text = payload.get("text").cloned();
             json!({ "name": row.name, "event": event, "text": text, "when": when, "paused": paused, "note": note, "next": due })
         };
@@ -105,31 +126,81 @@ impl Schedule {
     }
 
     async fn create(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
-        let Input { name, text, kind, at, seconds, time, zone, days, day, .. } = input;
+        let Input {
+            name,
+            text,
+            kind,
+            at,
+            seconds,
+            time,
+            zone,
+            days,
+            day,
+            ..
+        } = input;
         let name = named(name)?;
-        let Some(kind) = kind else { return Err(invalid("kind is missing: once, every, daily, weekly or monthly")) };
+        let Some(kind) = kind else {
+            return Err(invalid(
+                "kind is missing: once, every, daily, weekly or monthly",
+            ));
+        };
         let day = day.map(|day| day.parse().map_or(Day::Word(day), Day::Number));
-        let when = When { kind, at, seconds, start: None, time, zone, days, day }.starting(site.now);
+        let when = When {
+            kind,
+            at,
+            seconds,
+            start: None,
+            time,
+            zone,
+            days,
+            day,
+        }
+        .starting(site.now);
         let wrong = |it: crate::words::recurrence::Wrong| format!("{}: {}", it.member, it.detail);
-        let recurrence =
-            when.read().map_err(|all| invalid(all.into_iter().map(wrong).collect::<Vec<_>>().join("; ")))?;
+        let recurrence = when
+            .read()
+            .map_err(|all| invalid(all.into_iter().map(wrong).collect::<Vec<_>>().join("; ")))?;
         let (least, key) = self.least_interval();
         if matches!(recurrence, Recurrence::Every { micros, .. } if u128::from(micros.unsigned_abs()) < least.as_micros())
         {
-            return Err(invalid(format!("seconds: at least {} lie between two ({key})", least.as_secs_f64())));
+            return Err(invalid(format!(
+                "seconds: at least {} lie between two ({key})",
+                least.as_secs_f64()
+            )));
         }
         let Some(due) = recurrence.next(site.now) else {
-            return Err(invalid(format!("nothing of this is to come: now it is {}", site.now)));
+            return Err(invalid(format!(
+                "nothing of this is to come: now it is {}",
+                site.now
+            )));
         };
-        if self.store.schedule(&site.space, &name).await.map_err(unreadable)?.is_some() {
-            return Err(invalid(format!("a schedule {name} exists already; choose another name")));
+        if self
+            .store
+            .schedule(&site.space, &name)
+            .await
+            .map_err(unreadable)?
+            .is_some()
+        {
+            return Err(invalid(format!(
+                "a schedule {name} exists already; choose another name"
+            )));
         }
-        let (own, limit) = (self.of_thread(site).await?.len() as u64, self.budget.schedules);
+        let (own, limit) = (
+            self.of_thread(site).await?.len() as u64,
+            self.budget.schedules,
+        );
         if own >= limit {
-            let text = format!("this thread has {limit} schedules already (budget.schedules); remove one first");
+            let text = format!(
+                "this thread has {limit} schedules already (budget.schedules); remove one first"
+            );
             return Err(Failure::new(FailureKind::Budget, text));
         }
-        let all = self.store.schedules(&site.space, None, None, self.most).await.map_err(unreadable)?.len();
+        let all = self
+            .store
+            .schedules(&site.space, None, None, self.most)
+            .await
+            .map_err(unreadable)?
+            .len();
         if all >= self.most as usize {
             let text = format!("the space has {all} schedules already (limits.schedules)");
             return Err(Failure::new(FailureKind::Budget, text));
@@ -137,7 +208,10 @@ impl Schedule {
         let plan = Plan {
             thread: site.thread.clone(),
             event: name.clone(),
-            payload: text.map(|text| ("text".to_owned(), text.into())).into_iter().collect(),
+            payload: text
+                .map(|text| ("text".to_owned(), text.into()))
+                .into_iter()
+                .collect(),
             when,
             overlap: Overlap::Skip,
             catch_up_s: CATCH_UP_S,
@@ -147,24 +221,49 @@ impl Schedule {
             through: None,
             last: None,
         };
-        let draft = Draft::set(&site.thread, name.as_str(), Change::Schedule(Some(Box::new(plan))));
-        let draft = draft.only_if(Condition::NewSchedule { name: name.clone(), most: self.most as usize });
-        Ok(Output { drafts: vec![draft], value: Some(json!({ "name": name, "next": due })), ..Output::default() })
+        let draft = Draft::set(
+            &site.thread,
+            name.as_str(),
+            Change::Schedule(Some(Box::new(plan))),
+        );
+        let draft = draft.only_if(Condition::NewSchedule {
+            name: name.clone(),
+            most: self.most as usize,
+        });
+        Ok(Output {
+            drafts: vec![draft],
+            value: Some(json!({ "name": name, "next": due })),
+            ..Output::default()
+        })
     }
 
     async fn remove(&self, name: &Name, site: &CallSite) -> Result<Output, Failure> {
-        let row = self.store.schedule(&site.space, name).await.map_err(unreadable)?;
+        let row = self
+            .store
+            .schedule(&site.space, name)
+            .await
+            .map_err(unreadable)?;
         let Some(row) = row.filter(|row| row.schedule.thread == site.thread) else {
             return Err(invalid(format!("this thread has no schedule {name}")));
         };
-        let stands = Condition::ScheduleStands { name: name.clone(), changed: row.changed, due: None };
+        let stands = Condition::ScheduleStands {
+            name: name.clone(),
+            changed: row.changed,
+            due: None,
+        };
         let draft = Draft::set(&site.thread, name.as_str(), Change::Schedule(None)).only_if(stands);
-        Ok(Output { drafts: vec![draft], value: Some(json!({ "removed": name })), ..Output::default() })
+        Ok(Output {
+            drafts: vec![draft],
+            value: Some(json!({ "removed": name })),
+            ..Output::default()
+        })
     }
 }
 
 fn named(name: Option<String>) -> Result<Name, Failure> {
-    let Some(name) = name else { return Err(invalid("name is missing")) };
+    let Some(name) = name else {
+        return Err(invalid("name is missing"));
+    };
     Name::parse(&name).map_err(|error| invalid(error.to_string()))
 }
 

@@ -26,7 +26,11 @@ pub struct Send {
 impl Send {
     pub(super) fn new(supplies: &Supplies) -> Self {
         let Supplies { store, budget, .. } = supplies.clone();
-        Self { store, contacts: Contacts::new(supplies), budget }
+        Self {
+            store,
+            contacts: Contacts::new(supplies),
+            budget,
+        }
     }
 }
 
@@ -63,12 +67,16 @@ impl Typed for Send {
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
         if input.text.trim().is_empty() || input.to.is_empty() {
-            return Err(Failure::new(FailureKind::Tool, "send needs a recipient and a text that is not empty"));
+            return Err(Failure::new(
+                FailureKind::Tool,
+                "send needs a recipient and a text that is not empty",
+            ));
         }
         if let Some(refused) = self.refused(&input, site).await? {
             return Ok(refused);
         }
-        let (mut to, mut sent, mut errors, mut texts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut to, mut sent, mut errors, mut texts) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for given in &input.to {
             match self.contacts.resolve(site, given).await? {
                 Some(thread) if to.contains(&thread) => {}
@@ -86,21 +94,45 @@ impl Typed for Send {
         let others = to.iter().filter(|to| **to != site.thread).count() as u64;
         let failure = (!texts.is_empty()).then(|| {
             let failed = texts.join("; ");
-            let text = if sent.is_empty() { failed } else { format!("sent to {}; but {failed}", sent.join(", ")) };
-            Failure::new(FailureKind::Tool, text).with(json!({ "sent": sent, "failed": texts.len() }))
+            let text = if sent.is_empty() {
+                failed
+            } else {
+                format!("sent to {}; but {failed}", sent.join(", "))
+            };
+            Failure::new(FailureKind::Tool, text)
+                .with(json!({ "sent": sent, "failed": texts.len() }))
         });
-        let intent = (!to.is_empty()).then_some(Intent::Send { to, text: input.text });
+        let intent = (!to.is_empty()).then_some(Intent::Send {
+            to,
+            text: input.text,
+        });
         let value = Some(json!({ "sent": sent }));
-        Ok(Output { drafts: errors, value, failure, intent, sent: others, ..Output::default() })
+        Ok(Output {
+            drafts: errors,
+            value,
+            failure,
+            intent,
+            sent: others,
+            ..Output::default()
+        })
     }
 }
 
 impl Send {
     /// The refusal, when the thread has sent too much on its own.
     async fn refused(&self, input: &Input, site: &CallSite) -> Result<Option<Output>, Failure> {
-        let row = self.store.thread(&site.space, &site.thread).await.map_err(unreadable)?;
-        let (sent, own) = row.map_or((0, 0), |row| (u64::from(row.state.sends), u64::from(row.self_messages)));
-        let to_itself = input.to.iter().any(|to| to.trim() == SELF || to.trim() == site.thread.as_str());
+        let row = self
+            .store
+            .thread(&site.space, &site.thread)
+            .await
+            .map_err(unreadable)?;
+        let (sent, own) = row.map_or((0, 0), |row| {
+            (u64::from(row.state.sends), u64::from(row.self_messages))
+        });
+        let to_itself = input
+            .to
+            .iter()
+            .any(|to| to.trim() == SELF || to.trim() == site.thread.as_str());
         if to_itself && own >= self.budget.self_messages {
             return Err(self_messages(self.budget.self_messages));
         }
@@ -113,8 +145,15 @@ impl Send {
              (budget.sends)"
         );
         let given = input.to.join(", ");
-        let error = Draft::thread_error(&site.thread, Some(site.turn), &given, ErrorCode::SendLimit, &text);
-        let failure = Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": "budget.sends" }));
+        let error = Draft::thread_error(
+            &site.thread,
+            Some(site.turn),
+            &given,
+            ErrorCode::SendLimit,
+            &text,
+        );
+        let failure = Failure::new(FailureKind::Budget, text)
+            .with(json!({ "limit": limit, "key": "budget.sends" }));
         Ok(Some(Output::failed(vec![error], failure)))
     }
 }

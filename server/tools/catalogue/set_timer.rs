@@ -49,19 +49,38 @@ impl Typed for SetTimer {
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
         let ms = millis(input.after_s)?.max(self.budget.timer_ms);
-        let set = self.store.timers(&site.space, &site.thread..=&site.thread).await.map_err(unreadable)?;
+        let set = self
+            .store
+            .timers(&site.space, &site.thread..=&site.thread)
+            .await
+            .map_err(unreadable)?;
         // How many requests to people a thread may have open has a limit of its own.
-        let set = set.iter().filter(|timer| !timer.name.starts_with(REQUEST)).count() as u64;
+        let set = set
+            .iter()
+            .filter(|timer| !timer.name.starts_with(REQUEST))
+            .count() as u64;
         let limit = self.budget.timers;
         if set >= limit {
-            let text = format!("{limit} timers are set already (budget.timers); wait until one is due");
+            let text =
+                format!("{limit} timers are set already (budget.timers); wait until one is due");
             return Err(Failure::new(FailureKind::Budget, text));
         }
         let due = Timestamp::from_micros(site.now.micros().saturating_add_unsigned(ms * 1000));
         let id = format!("t{}-{}", site.turn, site.call_id);
-        let news = News::TimerSet { timer: &id, due: &due.to_string(), note: &input.note };
+        let news = News::TimerSet {
+            timer: &id,
+            due: &due.to_string(),
+            note: &input.note,
+        };
         let told = Draft::news(&site.thread, site.turn, news);
-        let change = Draft::set(&site.thread, &id, Change::Timer(Some(Timer { due, note: input.note })));
+        let change = Draft::set(
+            &site.thread,
+            &id,
+            Change::Timer(Some(Timer {
+                due,
+                note: input.note,
+            })),
+        );
         Ok(Output::events(vec![change, told.of_call(&site.call_id)]))
     }
 }

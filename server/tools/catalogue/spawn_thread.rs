@@ -15,7 +15,9 @@ pub struct SpawnThread {
 
 impl SpawnThread {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        Self { spawner: Spawner::new(supplies) }
+        Self {
+            spawner: Spawner::new(supplies),
+        }
     }
 }
 
@@ -39,7 +41,12 @@ impl Typed for SpawnThread {
         let label = input.label.filter(|label| !label.trim().is_empty());
         self.spawner.check_prompt(input.prompt.as_deref())?;
         let mut spawning = self.spawner.begin(site).await?;
-        let child = Child { label: label.as_deref(), prompt: input.prompt, payload: input.payload, gathered: None };
+        let child = Child {
+            label: label.as_deref(),
+            prompt: input.prompt,
+            payload: input.payload,
+            gathered: None,
+        };
         Ok(match spawning.spawn(site, child).await? {
             Ok((_, drafts)) => Output::events(drafts),
             Err(refusal) => refusal,

@@ -21,7 +21,10 @@ pub struct StartMission {
 
 impl StartMission {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        Self { budget: supplies.mission.clone(), threads: supplies.limits.threads }
+        Self {
+            budget: supplies.mission.clone(),
+            threads: supplies.limits.threads,
+        }
     }
 }
 
@@ -59,8 +62,11 @@ impl Typed for StartMission {
         let mission = input.mission.trim().to_owned();
         let count = mission.chars().count();
         if count == 0 || count > MISSION_MAX {
-            let text = format!("a mission says in 1 to {MISSION_MAX} characters what is wanted; this one has {count}");
-            return Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" })));
+            let text = format!(
+                "a mission says in 1 to {MISSION_MAX} characters what is wanted; this one has {count}"
+            );
+            return Err(Failure::new(FailureKind::Tool, text)
+                .with(json!({ "reason": "invalid_arguments" })));
         }
         let value = match input.value {
             Some(Worth::Low) => Value::Low,
@@ -72,11 +78,22 @@ impl Typed for StartMission {
             Some(When::Go) | None => Plan::Go,
         };
         let (by, root) = (Some(site.thread.clone()), site.so_far.purse.root());
-        let wanted = Wanted { mission, value, budget: self.budget.clone(), plan, by, root };
+        let wanted = Wanted {
+            mission,
+            value,
+            budget: self.budget.clone(),
+            plan,
+            by,
+            root,
+        };
         let key = RunKey::of_mission(id::announced());
         let room = Condition::FewerThreads(self.threads);
         let started = key.started(&Held::Here(json!(wanted)), None).only_if(room);
         let note = "it goes on beside this conversation; its answer will come as a message from that thread";
-        Ok(Output { sent: 1, drafts: vec![started], ..Output::value(json!({ "mission": key.thread, "note": note })) })
+        Ok(Output {
+            sent: 1,
+            drafts: vec![started],
+            ..Output::value(json!({ "mission": key.thread, "note": note }))
+        })
     }
 }

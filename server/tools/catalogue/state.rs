@@ -31,7 +31,9 @@ pub struct Get {
 
 impl Get {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        Self { store: supplies.store.clone() }
+        Self {
+            store: supplies.store.clone(),
+        }
     }
 }
 
@@ -49,7 +51,11 @@ impl Typed for Get {
     const EFFECT: Effect = Effect::Repeatable;
 
     async fn call(&self, input: GetInput, site: &CallSite) -> Result<Output, Failure> {
-        let entry = self.store.entry(&site.space, valid_key(&input.key)?).await.map_err(store_failed)?;
+        let entry = self
+            .store
+            .entry(&site.space, valid_key(&input.key)?)
+            .await
+            .map_err(store_failed)?;
         let output = match entry {
             Some(entry) => json!({ "found": true, "entry": shown(&entry) }),
             None => json!({ "found": false }),
@@ -77,17 +83,33 @@ impl Typed for Put {
     const EFFECT: Effect = Effect::Events;
 
     async fn call(&self, input: PutInput, site: &CallSite) -> Result<Output, Failure> {
-        let PutInput { key, content, related_keys } = input;
+        let PutInput {
+            key,
+            content,
+            related_keys,
+        } = input;
         valid_key(&key)?;
         if content.len() > CONTENT_MAX {
             return Err(invalid(format!("a note holds at most {CONTENT_MAX} bytes")));
         }
-        if related_keys.len() > RELATED_MAX || related_keys.iter().any(|key| valid_key(key).is_err()) {
-            return Err(invalid(format!("at most {RELATED_MAX} related keys, each 1 to {KEY_MAX} bytes")));
+        if related_keys.len() > RELATED_MAX
+            || related_keys.iter().any(|key| valid_key(key).is_err())
+        {
+            return Err(invalid(format!(
+                "at most {RELATED_MAX} related keys, each 1 to {KEY_MAX} bytes"
+            )));
         }
-        let note = Note { content, related_keys, owner: site.by.to_string() };
+        let note = Note {
+            content,
+            related_keys,
+            owner: site.by.to_string(),
+        };
         let draft = Draft::set(&site.thread, &key, Change::Entry(Some(note)));
-        Ok(Output { drafts: vec![draft], value: Some(json!({ "stored": key })), ..Output::default() })
+        Ok(Output {
+            drafts: vec![draft],
+            value: Some(json!({ "stored": key })),
+            ..Output::default()
+        })
     }
 }
 
@@ -98,7 +120,9 @@ pub struct Search {
 
 impl Search {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        Self { store: supplies.store.clone() }
+        Self {
+            store: supplies.store.clone(),
+        }
     }
 }
 
@@ -121,7 +145,11 @@ impl Typed for Search {
         if limit == 0 {
             return Ok(Output::value(json!([])));
         }
-        let hits = self.store.search_entries(&site.space, &input.query, limit).await.map_err(store_failed)?;
+        let hits = self
+            .store
+            .search_entries(&site.space, &input.query, limit)
+            .await
+            .map_err(store_failed)?;
         Ok(Output::value(hits.iter().map(shown).collect()))
     }
 }
@@ -133,7 +161,9 @@ pub struct Delete {
 
 impl Delete {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        Self { store: supplies.store.clone() }
+        Self {
+            store: supplies.store.clone(),
+        }
     }
 }
 
@@ -151,13 +181,21 @@ impl Typed for Delete {
     const EFFECT: Effect = Effect::Repeatable;
 
     async fn call(&self, input: DeleteInput, site: &CallSite) -> Result<Output, Failure> {
-        let known = self.store.entry(&site.space, valid_key(&input.key)?).await.map_err(store_failed)?;
+        let known = self
+            .store
+            .entry(&site.space, valid_key(&input.key)?)
+            .await
+            .map_err(store_failed)?;
         if known.is_none() {
             return Ok(Output::value(json!({ "found": false })));
         }
         let draft = Draft::set(&site.thread, &input.key, Change::Entry(None));
         let value = json!({ "found": true, "deleted": input.key });
-        Ok(Output { drafts: vec![draft], value: Some(value), ..Output::default() })
+        Ok(Output {
+            drafts: vec![draft],
+            value: Some(value),
+            ..Output::default()
+        })
     }
 }
 
@@ -166,12 +204,18 @@ fn invalid(text: String) -> Failure {
 }
 
 fn store_failed(error: StoreError) -> Failure {
-    Failure::new(FailureKind::Store, format!("the notes could not be read: {error}")).retryable()
+    Failure::new(
+        FailureKind::Store,
+        format!("the notes could not be read: {error}"),
+    )
+    .retryable()
 }
 
 fn valid_key(key: &str) -> Result<&str, Failure> {
     if key.trim().is_empty() || key.len() > KEY_MAX || key.contains('\0') {
-        return Err(invalid(format!("a key needs 1 to {KEY_MAX} bytes, not only spaces, no NUL")));
+        return Err(invalid(format!(
+            "a key needs 1 to {KEY_MAX} bytes, not only spaces, no NUL"
+        )));
     }
     Ok(key)
 }

@@ -26,7 +26,12 @@ impl Typed for Focus {
     const EFFECT: Effect = Effect::Events;
 
     async fn call(&self, input: FocusInput, _: &CallSite) -> Result<Output, Failure> {
-        Ok(Output::intent(Intent::Focus { operation: input.operation }, "so be it"))
+        Ok(Output::intent(
+            Intent::Focus {
+                operation: input.operation,
+            },
+            "so be it",
+        ))
     }
 }
 
@@ -48,7 +53,11 @@ impl Typed for Note {
 
     async fn call(&self, input: NoteInput, site: &CallSite) -> Result<Output, Failure> {
         let draft = Draft::decision_said(&site.thread, site.turn, &input.text);
-        Ok(Output { drafts: vec![draft], value: Some(Value::from("noted")), ..Output::default() })
+        Ok(Output {
+            drafts: vec![draft],
+            value: Some(Value::from("noted")),
+            ..Output::default()
+        })
     }
 }
 
@@ -67,7 +76,10 @@ impl Typed for SendsDone {
     const EFFECT: Effect = Effect::Events;
 
     async fn call(&self, _: Nothing, _: &CallSite) -> Result<Output, Failure> {
-        Ok(Output::intent(Intent::SendsDone, "no more messages in this step"))
+        Ok(Output::intent(
+            Intent::SendsDone,
+            "no more messages in this step",
+        ))
     }
 }
 
@@ -81,6 +93,9 @@ impl Typed for ContactsDone {
     const EFFECT: Effect = Effect::Events;
 
     async fn call(&self, _: Nothing, _: &CallSite) -> Result<Output, Failure> {
-        Ok(Output::intent(Intent::ContactsDone, "no more changes of contacts in this step"))
+        Ok(Output::intent(
+            Intent::ContactsDone,
+            "no more changes of contacts in this step",
+        ))
     }
 }

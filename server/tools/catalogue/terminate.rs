@@ -29,6 +29,11 @@ impl Typed for Terminate {
             let text = "this thread does not end: who names no thread speaks to it; to be silent call do_nothing";
             return Err(Failure::new(FailureKind::Tool, text));
         }
-        Ok(Output::intent(Intent::Terminate { reason: input.reason }, "the thread ends with this turn"))
+        Ok(Output::intent(
+            Intent::Terminate {
+                reason: input.reason,
+            },
+            "the thread ends with this turn",
+        ))
     }
 }

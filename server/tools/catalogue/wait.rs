@@ -20,7 +20,9 @@ pub struct Wait {
 
 impl Wait {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        Self { wait: WaitFor::new(supplies) }
+        Self {
+            wait: WaitFor::new(supplies),
+        }
     }
 }
 
@@ -52,22 +54,55 @@ struct WaitFor {
 
 impl WaitFor {
     fn new(supplies: &Supplies) -> Self {
-        Self { contacts: Contacts::new(supplies), budget: supplies.budget.clone() }
+        Self {
+            contacts: Contacts::new(supplies),
+            budget: supplies.budget.clone(),
+        }
     }
 
-    async fn on(&self, from: Option<String>, timeout_s: Option<f64>, site: &CallSite) -> Result<Output, Failure> {
-        let ms = timeout_s.map(millis).transpose()?.map(|ms| ms.max(self.budget.timer_ms));
+    async fn on(
+        &self,
+        from: Option<String>,
+        timeout_s: Option<f64>,
+        site: &CallSite,
+    ) -> Result<Output, Failure> {
+        let ms = timeout_s
+            .map(millis)
+            .transpose()?
+            .map(|ms| ms.max(self.budget.timer_ms));
         let Some(name) = from.filter(|from| !from.trim().is_empty()) else {
-            return Ok(Output::intent(Intent::Wait { from: None, name: None, ms }, "waits for anybody"));
+            return Ok(Output::intent(
+                Intent::Wait {
+                    from: None,
+                    name: None,
+                    ms,
+                },
+                "waits for anybody",
+            ));
         };
-        let Some(thread) = self.contacts.resolve(site, &name).await?.filter(|thread| *thread != site.thread) else {
+        let Some(thread) = self
+            .contacts
+            .resolve(site, &name)
+            .await?
+            .filter(|thread| *thread != site.thread)
+        else {
             let (error, text) = nobody(site, &name);
-            return Ok(Output::failed(vec![error], Failure::new(FailureKind::Tool, text)));
+            return Ok(Output::failed(
+                vec![error],
+                Failure::new(FailureKind::Tool, text),
+            ));
         };
         // Nobody waits for ever for somebody who may not know of it.
         let ms = ms.unwrap_or(self.budget.wait_s.saturating_mul(1000));
         let value = format!("waits for {name}");
-        Ok(Output::intent(Intent::Wait { from: Some(thread), name: Some(name), ms: Some(ms) }, value))
+        Ok(Output::intent(
+            Intent::Wait {
+                from: Some(thread),
+                name: Some(name),
+                ms: Some(ms),
+            },
+            value,
+        ))
     }
 }
 
@@ -76,10 +111,17 @@ pub(super) fn millis(seconds: f64) -> Result<u64, Failure> {
     const YEAR_MS: f64 = 366.0 * 86_400_000.0;
     let ms = seconds * 1000.0;
     if (0.0..=YEAR_MS).contains(&ms) {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it lies between 0 and a year")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it lies between 0 and a year"
+        )]
         return Ok(ms as u64);
     }
-    Err(Failure::new(FailureKind::Tool, format!("{seconds} seconds is no time to wait; give 0 to 31622400")))
+    Err(Failure::new(
+        FailureKind::Tool,
+        format!("{seconds} seconds is no time to wait; give 0 to 31622400"),
+    ))
 }
 
 /// `set_wait`. See the module.
@@ -89,7 +131,9 @@ pub struct SetWait {
 
 impl SetWait {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        Self { wait: WaitFor::new(supplies) }
+        Self {
+            wait: WaitFor::new(supplies),
+        }
     }
 }
 

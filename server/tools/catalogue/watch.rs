@@ -28,7 +28,11 @@ pub struct SetWatch {
 impl SetWatch {
     pub(super) fn new(supplies: &Supplies) -> Self {
         let Supplies { store, budget, .. } = supplies.clone();
-        Self { store, contacts: Contacts::new(supplies), budget }
+        Self {
+            store,
+            contacts: Contacts::new(supplies),
+            budget,
+        }
     }
 }
 
@@ -52,9 +56,16 @@ impl Typed for SetWatch {
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
         let kind = input.kind.trim().to_lowercase();
         if kind.is_empty() {
-            return Err(Failure::new(FailureKind::Tool, "watch needs a kind: a tag of the events to watch for"));
+            return Err(Failure::new(
+                FailureKind::Tool,
+                "watch needs a kind: a tag of the events to watch for",
+            ));
         }
-        let row = self.store.thread(&site.space, &site.thread).await.map_err(unreadable)?;
+        let row = self
+            .store
+            .thread(&site.space, &site.thread)
+            .await
+            .map_err(unreadable)?;
         let limit = self.budget.watches;
         if row.is_some_and(|row| row.state.watches.len() as u64 >= limit) {
             let text = format!("{limit} watches are open already (budget.watches); close one");
@@ -66,15 +77,28 @@ impl Typed for SetWatch {
                 Some(thread) => Some(thread),
                 None => {
                     let (error, text) = nobody(site, &name);
-                    return Ok(Output::failed(vec![error], Failure::new(FailureKind::Tool, text)));
+                    return Ok(Output::failed(
+                        vec![error],
+                        Failure::new(FailureKind::Tool, text),
+                    ));
                 }
             },
         };
         let id = format!("w{}-{}", site.turn, site.call_id);
         let whom = from.as_ref().map(ThreadId::as_str);
-        let news = News::WatchSet { watch: &id, kind: &kind, from: whom, note: &input.note };
+        let news = News::WatchSet {
+            watch: &id,
+            kind: &kind,
+            from: whom,
+            note: &input.note,
+        };
         let told = Draft::news(&site.thread, site.turn, news);
-        let watch = Watch { kind, from, note: input.note, raised: false };
+        let watch = Watch {
+            kind,
+            from,
+            note: input.note,
+            raised: false,
+        };
         let change = Draft::set(&site.thread, &id, Change::Watch(Some(watch)));
         Ok(Output::events(vec![change, told.of_call(&site.call_id)]))
     }
@@ -87,7 +111,9 @@ pub struct CloseWatch {
 
 impl CloseWatch {
     pub(super) fn new(supplies: &Supplies) -> Self {
-        Self { store: supplies.store.clone() }
+        Self {
+            store: supplies.store.clone(),
+        }
     }
 }
 
@@ -107,15 +133,31 @@ impl Typed for CloseWatch {
     const READS_ROWS: bool = true;
 
     async fn call(&self, input: CloseInput, site: &CallSite) -> Result<Output, Failure> {
-        let row = self.store.thread(&site.space, &site.thread).await.map_err(unreadable)?;
+        let row = self
+            .store
+            .thread(&site.space, &site.thread)
+            .await
+            .map_err(unreadable)?;
         let watch = row.and_then(|row| row.state.watches.get(&input.id).cloned());
         let Some(watch) = watch else {
             let given: String = input.id.chars().take(100).collect();
             let text = format!("there is no open watch {given:?}");
-            let error = Draft::thread_error(&site.thread, Some(site.turn), &given, ErrorCode::UnknownWatch, &text);
-            return Ok(Output::failed(vec![error], Failure::new(FailureKind::Tool, text)));
+            let error = Draft::thread_error(
+                &site.thread,
+                Some(site.turn),
+                &given,
+                ErrorCode::UnknownWatch,
+                &text,
+            );
+            return Ok(Output::failed(
+                vec![error],
+                Failure::new(FailureKind::Tool, text),
+            ));
         };
-        let news = News::WatchClosed { watch: &input.id, was_raised: watch.raised };
+        let news = News::WatchClosed {
+            watch: &input.id,
+            was_raised: watch.raised,
+        };
         let told = Draft::news(&site.thread, site.turn, news);
         let change = Draft::set(&site.thread, &input.id, Change::Watch(None));
         Ok(Output::events(vec![change, told.of_call(&site.call_id)]))

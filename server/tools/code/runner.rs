@@ -28,7 +28,11 @@ impl Default for Runner {
 impl Runner {
     /// A runner whose workers nobody has needed yet.
     pub fn new(options: Options) -> Self {
-        Self { places: Places::new("code", options.workers, 1.0), options, workers: OnceCell::new() }
+        Self {
+            places: Places::new("code", options.workers, 1.0),
+            options,
+            workers: OnceCell::new(),
+        }
     }
 
     /// Whether code may be run here.
@@ -43,8 +47,15 @@ impl Runner {
     pub async fn run(&self, space: &Space, request: Request) -> Result<Answer, Error> {
         let _place = self.places.take(space).await;
         let unavailable = |error: ReplicaError| Error::Unavailable(error.to_string());
-        let workers = self.workers.get_or_try_init(|| reach(&self.options)).await.map_err(unavailable)?;
-        let Ran(outcome) = workers.run(space.as_str().to_owned(), request).await.map_err(unavailable)?;
+        let workers = self
+            .workers
+            .get_or_try_init(|| reach(&self.options))
+            .await
+            .map_err(unavailable)?;
+        let Ran(outcome) = workers
+            .run(space.as_str().to_owned(), request)
+            .await
+            .map_err(unavailable)?;
         outcome
     }
 }

@@ -33,7 +33,10 @@ static COUNT: AtomicU64 = AtomicU64::new(0);
 pub struct Remote {
     /// Where `thinkd replica` listens: `http://HOST:PORT`, or `https://…` where it has a certificate. What a run may take, and how many
     /// workers there are, says the configuration of that machine.
-    #[serde(serialize_with = "address_shown", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        serialize_with = "address_shown",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub url: Option<String>,
     /// Its `replica.token`.
     #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
@@ -57,14 +60,19 @@ fn redacted<S: Serializer>(_: &Option<SecretString>, serializer: S) -> Result<S:
 impl Remote {
     /// Says what is wrong with it.
     pub(super) fn check(&self) -> Result<(), String> {
-        let Self { url, token, ca_file, domain } = self;
+        let Self {
+            url,
+            token,
+            ca_file,
+            domain,
+        } = self;
         match url {
             None if token.is_some() || ca_file.is_some() || domain.is_some() => {
                 Err("tools.code.replica has no url: it says nothing without one".to_owned())
             }
-            Some(url) if !(url.starts_with("http://") || url.starts_with("https://")) => {
-                Err("tools.code.replica.url is no address of the kind http:// or https://".to_owned())
-            }
+            Some(url) if !(url.starts_with("http://") || url.starts_with("https://")) => Err(
+                "tools.code.replica.url is no address of the kind http:// or https://".to_owned(),
+            ),
             _ => Ok(()),
         }
     }
@@ -84,13 +92,22 @@ pub struct Ran(pub Result<Answer, Error>);
 impl Workers {
     /// A pool of so many workers; where this process serves others, the one that they share.
     pub fn new(limits: Limits, workers: u32) -> Self {
-        let pool = SHARED.get().cloned().unwrap_or_else(|| Pool::new(super::pool(limits, workers)));
-        Self { pool, number: COUNT.fetch_add(1, Ordering::Relaxed) }
+        let pool = SHARED
+            .get()
+            .cloned()
+            .unwrap_or_else(|| Pool::new(super::pool(limits, workers)));
+        Self {
+            pool,
+            number: COUNT.fetch_add(1, Ordering::Relaxed),
+        }
     }
 
     /// Runs it as soon as a worker is free.
     pub async fn run(&self, space: String, request: Request) -> Ran {
-        Ran(self.pool.run(&format!("{} {space}", self.number), request).await)
+        Ran(self
+            .pool
+            .run(&format!("{} {space}", self.number), request)
+            .await)
     }
 
     /// What the kernel there did not let a worker give up.
@@ -114,15 +131,34 @@ pub async fn reach(options: &Options) -> Result<WorkersProxy, ReplicaError> {
 }
 
 fn config(options: &Options) -> Config {
-    let Remote { url, token, ca_file, domain } = &options.replica;
-    let Some(url) = url else { return Config::default() };
-    let limit = options.limits().time.saturating_mul(2).saturating_add(ON_THE_WAY);
-    let config = Config::new("grpc").option("url", url.as_str()).option("call_ms", limit.as_millis() as u64);
+    let Remote {
+        url,
+        token,
+        ca_file,
+        domain,
+    } = &options.replica;
+    let Some(url) = url else {
+        return Config::default();
+    };
+    let limit = options
+        .limits()
+        .time
+        .saturating_mul(2)
+        .saturating_add(ON_THE_WAY);
+    let config = Config::new("grpc")
+        .option("url", url.as_str())
+        .option("call_ms", limit.as_millis() as u64);
     let ca_file = ca_file.as_ref().map(|file| file.display().to_string());
     let token = token.as_ref().map(|token| token.expose_secret().to_owned());
-    let others = [("token", token), ("ca_file", ca_file), ("domain", domain.clone())];
-    others.into_iter().fold(config, |config, (key, value)| match value {
-        Some(value) => config.option(key, value),
-        None => config,
-    })
+    let others = [
+        ("token", token),
+        ("ca_file", ca_file),
+        ("domain", domain.clone()),
+    ];
+    others
+        .into_iter()
+        .fold(config, |config, (key, value)| match value {
+            Some(value) => config.option(key, value),
+            None => config,
+        })
 }

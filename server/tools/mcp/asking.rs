@@ -97,7 +97,14 @@ impl Asker {
     /// For a call that is given up then.
     pub fn new(desk: Arc<Desk>, server: &str, tool: &str, site: CallSite, until: Instant) -> Self {
         let (server, tool) = (server.to_owned(), tool.to_owned());
-        Self { desk, server, tool, site, until, so_far: AtomicUsize::new(0) }
+        Self {
+            desk,
+            server,
+            tool,
+            site,
+            until,
+            so_far: AtomicUsize::new(0),
+        }
     }
 
     /// Asks, and waits for the answer until `over`: the call has ended, or the server does not want to know any more. `None`: not with a form.
@@ -111,9 +118,14 @@ impl Asker {
                 );
                 let failure = Failure { text, ..failure };
                 let who = Who::Tool(self.tool.clone());
-                self.append(vec![Draft::failure(&self.site.thread, Some(self.site.turn), &who, &failure)])
-                    .await
-                    .map(|_| Reply::Declined)
+                self.append(vec![Draft::failure(
+                    &self.site.thread,
+                    Some(self.site.turn),
+                    &who,
+                    &failure,
+                )])
+                .await
+                .map(|_| Reply::Declined)
             }
         };
         outcome.unwrap_or_else(|error| {
@@ -124,32 +136,58 @@ impl Asker {
 
     /// Opens the question, or says why nobody is asked.
     async fn question(&self, asked: Option<Asked>) -> Result<(Parked, Seq, Follower), Failure> {
-        let CallSite { space, thread, turn, call_id, .. } = &self.site;
+        let CallSite {
+            space,
+            thread,
+            turn,
+            call_id,
+            ..
+        } = &self.site;
         let lost = |error: StoreError| Failure::new(FailureKind::Store, error.to_string());
-        let refused =
-            |text: &str, reason: &str| Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": reason })));
-        let Some(Asked { message, schema }) = asked else { return refused("it wants more than a form", "not_a_form") };
+        let refused = |text: &str, reason: &str| {
+            Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": reason })))
+        };
+        let Some(Asked { message, schema }) = asked else {
+            return refused("it wants more than a form", "not_a_form");
+        };
         if let Who::Mission(_) = self.site.by {
-            return refused("whom a task of a mission asks, the mission decides", "mission");
+            return refused(
+                "whom a task of a mission asks, the mission decides",
+                "mission",
+            );
         }
         if message.len() > MESSAGE_MAX || message.chars().any(is_hidden) {
-            return refused("its question is too long, or has characters that people do not see", "unfit");
+            return refused(
+                "its question is too long, or has characters that people do not see",
+                "unfit",
+            );
         }
-        unfit(&schema).map_err(|why| Failure::new(FailureKind::Tool, why).with(json!({ "reason": "unfit" })))?;
+        unfit(&schema).map_err(|why| {
+            Failure::new(FailureKind::Tool, why).with(json!({ "reason": "unfit" }))
+        })?;
         if self.so_far.fetch_add(1, Ordering::Relaxed) >= QUESTIONS_MAX {
-            return refused(&format!("one call may ask {QUESTIONS_MAX} times"), "too_many");
+            return refused(
+                &format!("one call may ask {QUESTIONS_MAX} times"),
+                "too_many",
+            );
         }
         if self.desk.store.is_user_away(space).await.map_err(lost)? {
             return refused("people are away (user_away)", "away");
         }
         open_places(&*self.desk.store, self.desk.open_max, &self.site).await?;
         let id = id::fresh();
-        let expires = after(time::now(), self.until.saturating_duration_since(Instant::now()));
+        let expires = after(
+            time::now(),
+            self.until.saturating_duration_since(Instant::now()),
+        );
         let question = Question {
             question: &id.to_string(),
             turn: *turn,
             call_id,
-            text: &format!("The server {} asks, for {}: {message}", self.server, self.tool),
+            text: &format!(
+                "The server {} asks, for {}: {message}",
+                self.server, self.tool
+            ),
             choices: Vec::new(),
             schema: Some(&schema),
             who: Vec::new(),
@@ -157,7 +195,10 @@ impl Asker {
             server: Some(&self.server),
             trial: None,
         };
-        let draft = Fact::Question(question).encode(thread).with_id(id).only_if(Condition::NotEnded);
+        let draft = Fact::Question(question)
+            .encode(thread)
+            .with_id(id)
+            .only_if(Condition::NotEnded);
         let parked = Parked {
             id: id.to_string(),
             call_id: call_id.clone(),
@@ -182,7 +223,13 @@ impl Asker {
     ) -> Result<Reply, StoreError> {
         let mut over = std::pin::pin!(over);
         loop {
-            if self.desk.store.request(&self.site.space, &parked.id).await?.is_none() {
+            if self
+                .desk
+                .store
+                .request(&self.site.space, &parked.id)
+                .await?
+                .is_none()
+            {
                 return self.reply(parked, seq).await;
             }
             tokio::select! {
@@ -219,7 +266,9 @@ impl Asker {
                     && question == parked.id
                 {
                     return Ok(match what {
-                        Answered::Given { value, .. } => value.cloned().map_or(Reply::Declined, Reply::Given),
+                        Answered::Given { value, .. } => {
+                            value.cloned().map_or(Reply::Declined, Reply::Given)
+                        }
                         Answered::Away => Reply::Declined,
                         Answered::Expired | Answered::Withdrawn => Reply::Nobody,
                     });
@@ -234,10 +283,19 @@ impl Asker {
 
     /// The seq of the last of them.
     async fn append(&self, drafts: Vec<Draft>) -> Result<Seq, StoreError> {
-        match self.desk.store.append(Append::free(&self.site.space, drafts)).await? {
+        match self
+            .desk
+            .store
+            .append(Append::free(&self.site.space, drafts))
+            .await?
+        {
             Appended::Stored(placed) => {
                 placed.iter().for_each(|placed| {
-                    self.desk.on_stored.get().into_iter().for_each(|told| told(&self.site.space, &placed.shown.event));
+                    self.desk
+                        .on_stored
+                        .get()
+                        .into_iter()
+                        .for_each(|told| told(&self.site.space, &placed.shown.event));
                 });
                 Ok(placed.last().map_or(0, |placed| placed.shown.event.seq))
             }

@@ -74,20 +74,45 @@ pub fn start(name: &str, options: &Options) -> Result<Program, String> {
     let env = options.whole_env()?;
     let mut command = Command::new(program);
     command.args(&options.args).env_clear().kill_on_drop(true);
-    command.envs(GIVEN.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-    command.envs(env.iter().map(|(name, value)| (name, value.expose_secret())));
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.envs(
+        GIVEN
+            .into_iter()
+            .filter_map(|name| Some((name, std::env::var_os(name)?))),
+    );
+    command.envs(
+        env.iter()
+            .map(|(name, value)| (name, value.expose_secret())),
+    );
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     // A group of its own: what a terminal sends to the server (Ctrl-C) is not for it; it ends when its input does.
     command.process_group(0);
-    let mut leader = command.spawn().map_err(|error| format!("{program} cannot be started: {error}"))?;
-    let id = leader.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-    let pipes = (leader.stdout.take(), leader.stdin.take(), leader.stderr.take());
+    let mut leader = command
+        .spawn()
+        .map_err(|error| format!("{program} cannot be started: {error}"))?;
+    let id = leader
+        .id()
+        .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    let pipes = (
+        leader.stdout.take(),
+        leader.stdin.take(),
+        leader.stderr.take(),
+    );
     let group = Group { leader, id };
     let (Some(output), Some(input), Some(words)) = pipes else {
         return Err(format!("{program} was started without pipes"));
     };
-    tokio::spawn(log(words, Said::new(name, "on standard error", Veil::new(env.into_values()))));
-    Ok(Program { output, input, group })
+    tokio::spawn(log(
+        words,
+        Said::new(name, "on standard error", Veil::new(env.into_values())),
+    ));
+    Ok(Program {
+        output,
+        input,
+        group,
+    })
 }
 
 /// Logs what a program says on standard error. All of it is read, or the program would stand still.
@@ -96,7 +121,11 @@ async fn log(words: ChildStderr, mut said: Said) {
     let mut line = Vec::new();
     loop {
         line.clear();
-        match (&mut words).take(LINE_MAX as u64).read_until(b'\n', &mut line).await {
+        match (&mut words)
+            .take(LINE_MAX as u64)
+            .read_until(b'\n', &mut line)
+            .await
+        {
             Ok(0) | Err(_) => break,
             Ok(_) => said.line(&line),
         }
@@ -117,7 +146,14 @@ pub struct Said {
 impl Said {
     /// Nothing so far.
     pub fn new(server: &str, place: &'static str, veil: Veil) -> Self {
-        Self { server: server.to_owned(), place, veil, since: Instant::now(), lines: 0, left_out: 0 }
+        Self {
+            server: server.to_owned(),
+            place,
+            veil,
+            since: Instant::now(),
+            lines: 0,
+            left_out: 0,
+        }
     }
 
     /// It says this line.
@@ -125,7 +161,12 @@ impl Said {
         let Self { server, place, .. } = self;
         if self.since.elapsed() > WHILE {
             if self.left_out > 0 {
-                tracing::info!(server, place, self.left_out, "a server of tools said more than is logged");
+                tracing::info!(
+                    server,
+                    place,
+                    self.left_out,
+                    "a server of tools said more than is logged"
+                );
             }
             (self.since, self.lines, self.left_out) = (Instant::now(), 0, 0);
         }

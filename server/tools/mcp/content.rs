@@ -32,8 +32,17 @@ const KINDS: [&str; 9] = [
 ];
 
 /// What a call came to, in the words of its server.
-pub async fn output(tool: &str, answer: Answer, store: &dyn Store, space: &Space) -> Result<Output, Failure> {
-    let Answer { mut parts, structured, is_error } = answer;
+pub async fn output(
+    tool: &str,
+    answer: Answer,
+    store: &dyn Store,
+    space: &Space,
+) -> Result<Output, Failure> {
+    let Answer {
+        mut parts,
+        structured,
+        is_error,
+    } = answer;
     let left_out = parts.len().saturating_sub(PARTS_MAX);
     parts.truncate(PARTS_MAX);
     let mut found = Found::default();
@@ -42,8 +51,15 @@ pub async fn output(tool: &str, answer: Answer, store: &dyn Store, space: &Space
     }
     let structured = structured.map(shallow);
     if is_error {
-        let said: String = found.words(structured.as_ref()).chars().take(FAILURE_MAX).collect();
-        return Err(Failure::new(FailureKind::Tool, format!("{tool} failed: {said}")));
+        let said: String = found
+            .words(structured.as_ref())
+            .chars()
+            .take(FAILURE_MAX)
+            .collect();
+        return Err(Failure::new(
+            FailureKind::Tool,
+            format!("{tool} failed: {said}"),
+        ));
     }
     Ok(Output::value(found.value(structured, left_out)))
 }
@@ -62,10 +78,14 @@ impl Found {
             Part::Text(text) => self.texts.push(text),
             Part::Link(uri) => self.links.push(uri),
             Part::Media { .. } if self.media.len() >= MEDIA_MAX => {
-                self.texts.push(format!("(a picture or sound is left out: an answer may have {MEDIA_MAX})"));
+                self.texts.push(format!(
+                    "(a picture or sound is left out: an answer may have {MEDIA_MAX})"
+                ));
             }
             Part::Media { mime, data } => match BASE64.decode(data.trim()) {
-                Err(_) => self.texts.push(format!("({mime:?} that is not base64 is left out)")),
+                Err(_) => self
+                    .texts
+                    .push(format!("({mime:?} that is not base64 is left out)")),
                 Ok(bytes) => self.media.push(kept(&mime, bytes, store, space).await?),
             },
         }
@@ -82,7 +102,8 @@ impl Found {
     /// Words alone are a text; of words that say the same as the JSON beside them, the JSON is kept.
     fn value(self, structured: Option<Value>, left_out: usize) -> Value {
         let text = self.texts.join("\n");
-        let is_said = |value: &Value| serde_json::from_str::<Value>(&text).is_ok_and(|said| said == *value);
+        let is_said =
+            |value: &Value| serde_json::from_str::<Value>(&text).is_ok_and(|said| said == *value);
         if self.media.is_empty() && self.links.is_empty() && left_out == 0 {
             match structured {
                 None => return text.into(),
@@ -96,26 +117,58 @@ impl Found {
             ("text", (!text.is_empty()).then(|| text.into())),
             ("structured", structured),
             ("media", some(self.media)),
-            ("links", some(self.links.into_iter().map(Value::from).collect())),
+            (
+                "links",
+                some(self.links.into_iter().map(Value::from).collect()),
+            ),
             ("left_out", (left_out > 0).then(|| left_out.into())),
         ];
-        all.extend(members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        all.extend(
+            members
+                .into_iter()
+                .filter_map(|(name, value)| Some((name.to_owned(), value?))),
+        );
         Value::Object(all)
     }
 }
 
 /// Stores media, and says where they are.
-async fn kept(mime: &str, bytes: Vec<u8>, store: &dyn Store, space: &Space) -> Result<Value, Failure> {
-    let given = mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let mime = KINDS.into_iter().find(|kind| *kind == given).unwrap_or("application/octet-stream");
+async fn kept(
+    mime: &str,
+    bytes: Vec<u8>,
+    store: &dyn Store,
+    space: &Space,
+) -> Result<Value, Failure> {
+    let given = mime
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
+    let mime = KINDS
+        .into_iter()
+        .find(|kind| *kind == given)
+        .unwrap_or("application/octet-stream");
     let length = bytes.len();
-    let blob = Blob { mime: mime.to_owned(), bytes: bytes.into() };
-    let lost = |error| Failure::new(FailureKind::Store, format!("a picture or sound could not be stored: {error}"));
+    let blob = Blob {
+        mime: mime.to_owned(),
+        bytes: bytes.into(),
+    };
+    let lost = |error| {
+        Failure::new(
+            FailureKind::Store,
+            format!("a picture or sound could not be stored: {error}"),
+        )
+    };
     let sha256 = store.put_blob(space, blob).await.map_err(lost)?;
     Ok(json!({ "blob": sha256, "mime": mime, "bytes": length }))
 }
 
 /// JSON that may be stored: what is nested too deep is its text.
 fn shallow(value: Value) -> Value {
-    if is_within_depth(&value, DEPTH_MAX - 8) { value } else { value.to_string().into() }
+    if is_within_depth(&value, DEPTH_MAX - 8) {
+        value
+    } else {
+        value.to_string().into()
+    }
 }

@@ -25,7 +25,9 @@ pub fn unfit(schema: &Value) -> Result<(), String> {
         return Err("its schema has characters that people do not see".into());
     }
     if !is_within_depth(schema, SCHEMA_DEPTH) {
-        return Err(format!("its schema is nested more than {SCHEMA_DEPTH} deep"));
+        return Err(format!(
+            "its schema is nested more than {SCHEMA_DEPTH} deep"
+        ));
     }
     if schema.get("type").is_some_and(|kind| kind != "object") {
         return Err("its schema is not that of an object".into());
@@ -41,7 +43,14 @@ pub fn is_hidden(c: char) -> bool {
     (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
         || matches!(
             c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'
+                | '\u{1160}'
+                | '\u{17b4}'
+                | '\u{17b5}'
+                | '\u{180e}'
         )
         || matches!(c, '\u{200b}'..='\u{200c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
         || matches!(c, '\u{3164}' | '\u{fe00}'..='\u{fe0e}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}')
@@ -62,9 +71,12 @@ fn nodes<'a>(root: &'a Value, schema: &'a Value, open: &mut Vec<&'a str>) -> Res
                 if open.contains(&reference) {
                     return Err(format!("its schema names itself ({reference})"));
                 }
-                let named = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
-                let named =
-                    named.ok_or_else(|| format!("its schema has a reference that leads nowhere ({reference})"))?;
+                let named = reference
+                    .strip_prefix('#')
+                    .and_then(|pointer| root.pointer(pointer));
+                let named = named.ok_or_else(|| {
+                    format!("its schema has a reference that leads nowhere ({reference})")
+                })?;
                 open.push(reference);
                 count = count.saturating_add(nodes(root, named, open)?);
                 open.pop();
@@ -77,19 +89,28 @@ fn nodes<'a>(root: &'a Value, schema: &'a Value, open: &mut Vec<&'a str>) -> Res
     }
     // Not counted to its end: that of a hostile one takes for ever.
     if count > SCHEMA_NODES {
-        return Err(format!("its schema has more than {SCHEMA_NODES} members, with what its references stand for"));
+        return Err(format!(
+            "its schema has more than {SCHEMA_NODES} members, with what its references stand for"
+        ));
     }
     Ok(count)
 }
 
 /// The reference of a part of a schema: into the schema itself, or nowhere.
 fn reference(members: &Map<String, Value>) -> Result<Option<&str>, String> {
-    if members.keys().any(|key| matches!(key.as_str(), "$dynamicRef" | "$recursiveRef" | "$id" | "$anchor")) {
+    if members.keys().any(|key| {
+        matches!(
+            key.as_str(),
+            "$dynamicRef" | "$recursiveRef" | "$id" | "$anchor"
+        )
+    }) {
         return Err("its schema has $dynamicRef, $recursiveRef, $id or $anchor, which are not followed here".into());
     }
     match members.get("$ref") {
         None => Ok(None),
-        Some(Value::String(reference)) if reference.len() <= 200 && reference.starts_with("#/") => Ok(Some(reference)),
+        Some(Value::String(reference)) if reference.len() <= 200 && reference.starts_with("#/") => {
+            Ok(Some(reference))
+        }
         Some(Value::String(_)) => Err("its schema has a $ref to somewhere else".into()),
         // A property may be called so.
         Some(_) => Ok(None),

@@ -53,7 +53,14 @@ impl Line {
         let phase = watch::Sender::new(Phase::Asleep);
         let garbled = Garbled::default();
         let (wanted, first, needed) = (Notify::new(), OnceLock::new(), Mutex::default());
-        Self { name: name.to_owned(), phase, garbled, wanted, first, needed }
+        Self {
+            name: name.to_owned(),
+            phase,
+            garbled,
+            wanted,
+            first,
+            needed,
+        }
     }
 
     /// Somebody needs the server.
@@ -73,7 +80,9 @@ impl Line {
     pub async fn tried(&self) {
         let mut phase = self.phase.subscribe();
         // The sender lives as long as this.
-        let _ = phase.wait_for(|phase| !matches!(phase, Phase::Asleep | Phase::Connecting)).await;
+        let _ = phase
+            .wait_for(|phase| !matches!(phase, Phase::Asleep | Phase::Connecting))
+            .await;
     }
 
     /// The way to it, as soon as there is one, or why there is none.
@@ -89,8 +98,12 @@ impl Line {
 
     /// Waits until somebody needs it, unless somebody did lately.
     pub async fn wanted(&self) {
-        let lately =
-            || self.needed.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|at| at.elapsed() < UNNEEDED);
+        let lately = || {
+            self.needed
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .is_some_and(|at| at.elapsed() < UNNEEDED)
+        };
         while !lately() {
             self.wanted.notified().await;
         }

@@ -25,7 +25,10 @@ struct Count {
 
 impl Count {
     fn new() -> Self {
-        Self { since: Instant::now(), so_far: 0 }
+        Self {
+            since: Instant::now(),
+            so_far: 0,
+        }
     }
 
     /// Counts, and says whether that was too much.
@@ -48,12 +51,19 @@ pub struct Messages {
 impl Messages {
     /// None so far.
     pub fn new() -> Self {
-        Self { count: Arc::new(Mutex::new(Count::new())), overrun: Arc::default() }
+        Self {
+            count: Arc::new(Mutex::new(Count::new())),
+            overrun: Arc::default(),
+        }
     }
 
     /// Counts one, and says whether that was one too many.
     pub fn is_over(&self) -> bool {
-        let is_over = self.count.lock().unwrap_or_else(PoisonError::into_inner).is_over(1, MESSAGES_MAX);
+        let is_over = self
+            .count
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_over(1, MESSAGES_MAX);
         if is_over {
             self.cut("more messages than may be");
         }
@@ -97,13 +107,23 @@ pub struct Lines<R> {
 impl<R: AsyncRead + Unpin> Lines<R> {
     /// Reads from this.
     pub fn new(inner: R, messages: Messages) -> Self {
-        Self { inner: BufReader::new(inner), line: Vec::new(), bytes: Count::new(), messages }
+        Self {
+            inner: BufReader::new(inner),
+            line: Vec::new(),
+            bytes: Count::new(),
+            messages,
+        }
     }
 
     /// The next line. None: nothing more is read, because it ended or sent too much. Dropped before it is there, this loses nothing.
     pub async fn next(&mut self) -> Option<Vec<u8>> {
         loop {
-            let read = self.inner.fill_buf().await.ok().filter(|read| !read.is_empty())?;
+            let read = self
+                .inner
+                .fill_buf()
+                .await
+                .ok()
+                .filter(|read| !read.is_empty())?;
             let end = read.iter().position(|byte| *byte == b'\n');
             let taken = end.map_or(read.len(), |at| at + 1);
             self.line.extend_from_slice(&read[..taken]);

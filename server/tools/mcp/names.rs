@@ -30,15 +30,28 @@ pub fn names(server: &str, tools: &[&str]) -> Vec<String> {
 /// The name of one tool: as the server calls it, where that can be a name; else the nearest, and a hash of what the server calls it.
 fn name(server: &str, tool: &str, digits: usize) -> String {
     let whole = format!("{PREFIX}{server}__{tool}");
-    let is_plain = !tool.is_empty() && tool.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    let is_plain = !tool.is_empty()
+        && tool
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     // One that looks like a changed name could be made to equal one.
-    if is_plain && whole.len() <= NAME_MAX && !looks_changed(tool) { whole } else { changed(server, tool, digits) }
+    if is_plain && whole.len() <= NAME_MAX && !looks_changed(tool) {
+        whole
+    } else {
+        changed(server, tool, digits)
+    }
 }
 
 fn changed(server: &str, tool: &str, digits: usize) -> String {
     let hash = sha256(tool.as_bytes());
     let room = NAME_MAX - PREFIX.len() - server.len() - 2 - 1 - digits;
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
+            c
+        } else {
+            '_'
+        }
+    };
     let near: String = tool.chars().map(plain).take(room).collect();
     format!("{PREFIX}{server}__{near}_{}", &hash[..digits])
 }
@@ -47,7 +60,10 @@ fn changed(server: &str, tool: &str, digits: usize) -> String {
 fn looks_changed(tool: &str) -> bool {
     let hash = tool.rsplit_once('_').map(|(_, hash)| hash);
     hash.is_some_and(|hash| {
-        hash.len() >= DIGITS && hash.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+        hash.len() >= DIGITS
+            && hash
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
     })
 }
 
@@ -62,15 +78,46 @@ mod tests {
         let other = format!("{long}y");
         let mangled = names("s", &["a b"]).remove(0);
         let own = mangled.trim_start_matches("mcp__s__").to_owned();
-        let tools =
-            ["a", "a b", "a_b", "a.b", &own, &long, &other, "", "ünï", "\u{0}", "A", "mcp__t__x", "__", "reply"];
+        let tools = [
+            "a",
+            "a b",
+            "a_b",
+            "a.b",
+            &own,
+            &long,
+            &other,
+            "",
+            "ünï",
+            "\u{0}",
+            "A",
+            "mcp__t__x",
+            "__",
+            "reply",
+        ];
         let found = names("s", &tools);
-        assert!(found.iter().all(|name| is_name(name) && name.starts_with("mcp__s__")), "{found:?}");
-        assert_eq!(found.iter().collect::<BTreeSet<_>>().len(), tools.len(), "{found:?}");
+        assert!(
+            found
+                .iter()
+                .all(|name| is_name(name) && name.starts_with("mcp__s__")),
+            "{found:?}"
+        );
+        assert_eq!(
+            found.iter().collect::<BTreeSet<_>>().len(),
+            tools.len(),
+            "{found:?}"
+        );
         assert_eq!(found[0], "mcp__s__a");
         assert_eq!(found[2], "mcp__s__a_b");
-        assert_eq!(names("s", &["a b"]), names("s", &["a b"]), "the same tool has the same name");
+        assert_eq!(
+            names("s", &["a b"]),
+            names("s", &["a b"]),
+            "the same tool has the same name"
+        );
         let server = "n".repeat(24);
-        assert!(names(&server, &[&long, "b"]).iter().all(|name| is_name(name)));
+        assert!(
+            names(&server, &[&long, "b"])
+                .iter()
+                .all(|name| is_name(name))
+        );
     }
 }

@@ -42,8 +42,13 @@ pub fn offers(server: &str, options: &Options, mut told: Vec<Told>) -> Vec<Offer
     told.sort_by(|one, other| one.name.cmp(&other.name));
     let originals: Vec<&str> = told.iter().map(|tool| tool.name.as_str()).collect();
     let names = names(server, &originals);
-    let all = names.into_iter().zip(told).filter(|(_, tool)| options.takes(&tool.name));
-    let mut offers: Vec<Offer> = all.map(|(name, tool)| offer(name, tool, options.believe_annotations)).collect();
+    let all = names
+        .into_iter()
+        .zip(told)
+        .filter(|(_, tool)| options.takes(&tool.name));
+    let mut offers: Vec<Offer> = all
+        .map(|(name, tool)| offer(name, tool, options.believe_annotations))
+        .collect();
     offers.sort_by(|one, other| one.name.cmp(&other.name));
     offers
 }
@@ -52,17 +57,47 @@ fn offer(name: String, told: Told, is_believed: bool) -> Offer {
     let wrong = wrong(&told).err();
     let only_reads = is_believed && told.only_reads;
     let is_repeatable = only_reads || is_believed && told.is_idempotent;
-    let believed = if is_repeatable && !only_reads { json!("repeatable") } else { json!(only_reads) };
+    let believed = if is_repeatable && !only_reads {
+        json!("repeatable")
+    } else {
+        json!(only_reads)
+    };
     let all = json!([told.name, told.description, told.schema, believed]);
     let sha256 = sha256(canonical(&all).as_bytes());
-    let Told { name: original, description, schema, .. } = told;
+    let Told {
+        name: original,
+        description,
+        schema,
+        ..
+    } = told;
     if wrong.is_none() {
         let schema = closed(schema);
-        return Offer { name, original, description, schema, is_repeatable, only_reads, sha256, wrong };
+        return Offer {
+            name,
+            original,
+            description,
+            schema,
+            is_repeatable,
+            only_reads,
+            sha256,
+            wrong,
+        };
     }
     // What is wrong is not kept at whatever length it has.
-    let (original, description) = (beginning(&original, ORIGINAL_MAX), beginning(&description, DESCRIPTION_MAX));
-    Offer { name, original, description, schema: Value::Null, is_repeatable, only_reads, sha256, wrong }
+    let (original, description) = (
+        beginning(&original, ORIGINAL_MAX),
+        beginning(&description, DESCRIPTION_MAX),
+    );
+    Offer {
+        name,
+        original,
+        description,
+        schema: Value::Null,
+        is_repeatable,
+        only_reads,
+        sha256,
+        wrong,
+    }
 }
 
 fn beginning(text: &str, most: usize) -> String {
@@ -89,9 +124,14 @@ fn wrong(told: &Told) -> Result<(), String> {
         return Err(format!("its name has more than {ORIGINAL_MAX} bytes"));
     }
     if told.description.len() > DESCRIPTION_MAX {
-        return Err(format!("its description has more than {DESCRIPTION_MAX} bytes"));
+        return Err(format!(
+            "its description has more than {DESCRIPTION_MAX} bytes"
+        ));
     }
-    if [&told.name, &told.description].into_iter().any(|text| text.chars().any(is_hidden)) {
+    if [&told.name, &told.description]
+        .into_iter()
+        .any(|text| text.chars().any(is_hidden))
+    {
         return Err("its name or description has characters that people do not see".into());
     }
     unfit(&told.schema)
@@ -103,7 +143,13 @@ mod tests {
 
     fn told(schema: Value) -> Told {
         let (name, description) = ("t".to_owned(), "Does it.".to_owned());
-        Told { name, description, schema, only_reads: true, is_idempotent: false }
+        Told {
+            name,
+            description,
+            schema,
+            only_reads: true,
+            is_idempotent: false,
+        }
     }
 
     fn why(schema: Value) -> Option<String> {
@@ -129,35 +175,71 @@ mod tests {
                 .unwrap()
                 .contains("names itself")
         );
-        assert!(why(json!({ "$ref": "http://169.254.169.254/" })).unwrap().contains("somewhere else"));
+        assert!(
+            why(json!({ "$ref": "http://169.254.169.254/" }))
+                .unwrap()
+                .contains("somewhere else")
+        );
         assert!(
             why(json!({ "type": "object", "properties": { "a": { "$ref": "#/nowhere" } } }))
                 .unwrap()
                 .contains("nowhere")
         );
-        assert!(why(json!({ "type": "array" })).unwrap().contains("not that of an object"));
+        assert!(
+            why(json!({ "type": "array" }))
+                .unwrap()
+                .contains("not that of an object")
+        );
         assert!(
             why(json!({ "type": "object", "properties": { "a": { "type": "number", "minimum": "x" } } }))
                 .unwrap()
                 .contains("cannot be used")
         );
-        assert!(why(json!({ "type": "object", "description": "x".repeat(40_000) })).unwrap().contains("bytes"));
-        let deep = (0..30).fold(json!({ "type": "string" }), |inner, _| json!({ "properties": { "a": inner } }));
+        assert!(
+            why(json!({ "type": "object", "description": "x".repeat(40_000) }))
+                .unwrap()
+                .contains("bytes")
+        );
+        let deep = (0..30).fold(
+            json!({ "type": "string" }),
+            |inner, _| json!({ "properties": { "a": inner } }),
+        );
         assert!(why(deep).unwrap().contains("deep"));
-        assert!(why(json!({ "type": "object", "title": "look\u{e0041}" })).unwrap().contains("do not see"));
+        assert!(
+            why(json!({ "type": "object", "title": "look\u{e0041}" }))
+                .unwrap()
+                .contains("do not see")
+        );
     }
 
     #[test]
     fn what_changes_a_tool_changes_its_hash_and_the_order_of_members_does_not() {
-        let of = |text: &str| offer("n".into(), told(serde_json::from_str(text).unwrap()), false).sha256;
-        assert_eq!(of(r#"{"type":"object","title":"a"}"#), of(r#"{"title":"a","type":"object"}"#));
-        assert_ne!(of(r#"{"type":"object","title":"a"}"#), of(r#"{"type":"object","title":"b"}"#));
+        let of =
+            |text: &str| offer("n".into(), told(serde_json::from_str(text).unwrap()), false).sha256;
+        assert_eq!(
+            of(r#"{"type":"object","title":"a"}"#),
+            of(r#"{"title":"a","type":"object"}"#)
+        );
+        assert_ne!(
+            of(r#"{"type":"object","title":"a"}"#),
+            of(r#"{"type":"object","title":"b"}"#)
+        );
         let one = offer("n".into(), told(json!({ "type": "object" })), true);
         assert!(one.is_repeatable);
-        assert_ne!(one.sha256, offer("n".into(), told(json!({ "type": "object" })), false).sha256);
-        let changes = Told { only_reads: false, is_idempotent: true, ..told(json!({ "type": "object" })) };
+        assert_ne!(
+            one.sha256,
+            offer("n".into(), told(json!({ "type": "object" })), false).sha256
+        );
+        let changes = Told {
+            only_reads: false,
+            is_idempotent: true,
+            ..told(json!({ "type": "object" }))
+        };
         let other = offer("n".into(), changes, true);
         assert!(other.is_repeatable && !other.only_reads);
-        assert_ne!(one.sha256, other.sha256, "one that changes something is another one");
+        assert_ne!(
+            one.sha256, other.sha256,
+            "one that changes something is another one"
+        );
     }
 }

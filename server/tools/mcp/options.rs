@@ -29,16 +29,25 @@ pub struct Options {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
     /// The environment of the program, a table; its values are not printed.
-    #[serde(serialize_with = "redacted", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        serialize_with = "redacted",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     pub env: BTreeMap<String, SecretString>,
     /// A file with more of it, a line `NAME=value` each; it is read whenever the program is started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env_file: Option<PathBuf>,
     /// The address of a server that speaks streamable HTTP.
-    #[serde(serialize_with = "address_shown", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        serialize_with = "address_shown",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub url: Option<String>,
     /// Headers of every request, a table; their values are not printed.
-    #[serde(serialize_with = "redacted", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        serialize_with = "redacted",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     pub headers: BTreeMap<String, SecretString>,
     /// A file with more of them, a line `Name: value` each; it is read whenever the server is connected.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,13 +106,25 @@ impl Options {
     /// Says what is wrong with the server of this name.
     pub fn check(&self, name: &str) -> Result<(), String> {
         let wrong = |why: &str| Err(format!("[tools.mcp.{name:?}]: {why}"));
-        let is_name =
-            name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte));
-        if !is_name || name.is_empty() || name.len() > NAME_MAX || name.contains("__") || name.ends_with('_') {
-            return wrong("a server's name has 1 to 24 of a-z, 0-9, - and _, no two _ together, and none at its end");
+        let is_name = name.bytes().all(|byte| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte)
+        });
+        if !is_name
+            || name.is_empty()
+            || name.len() > NAME_MAX
+            || name.contains("__")
+            || name.ends_with('_')
+        {
+            return wrong(
+                "a server's name has 1 to 24 of a-z, 0-9, - and _, no two _ together, and none at its end",
+            );
         }
         match (&self.command, &self.url) {
-            (None, None) => return wrong("it needs command, the program to start, or url, the address of a server"),
+            (None, None) => {
+                return wrong(
+                    "it needs command, the program to start, or url, the address of a server",
+                );
+            }
             (Some(_), Some(_)) => return wrong("it has both command and url: leave one"),
             (Some(command), None) if command.is_empty() => return wrong("its command is empty"),
             (None, Some(url)) if !(url.starts_with("http://") || url.starts_with("https://")) => {
@@ -115,7 +136,8 @@ impl Options {
         if is_program && (!self.headers.is_empty() || self.headers_file.is_some()) {
             return wrong("headers are for servers with a url");
         }
-        if !is_program && (!self.args.is_empty() || !self.env.is_empty() || self.env_file.is_some()) {
+        if !is_program && (!self.args.is_empty() || !self.env.is_empty() || self.env_file.is_some())
+        {
             return wrong("args, env and env_file are for servers with a command");
         }
         if !(1..=TIMEOUT_MAX_MS).contains(&self.timeout_ms) {
@@ -135,7 +157,9 @@ impl Options {
 
     /// How old its list gets while it is used. None: a program tells of all its changes, or has ended.
     pub fn list_age(&self) -> Option<Duration> {
-        self.url.as_ref().map(|_| Duration::from_millis(self.list_ms))
+        self.url
+            .as_ref()
+            .map(|_| Duration::from_millis(self.list_ms))
     }
 
     /// How long a call may take.
@@ -165,7 +189,11 @@ impl Options {
     /// What is secret of what is configured here; not what stands in files.
     pub fn secrets(&self) -> impl Iterator<Item = SecretString> {
         let in_url = self.url.iter().flat_map(|url| secret::in_url(url));
-        self.env.values().chain(self.headers.values()).cloned().chain(in_url)
+        self.env
+            .values()
+            .chain(self.headers.values())
+            .cloned()
+            .chain(in_url)
     }
 }
 
@@ -177,7 +205,8 @@ pub(in crate::tools) fn with_file(
 ) -> Result<BTreeMap<String, SecretString>, String> {
     let mut all = values.clone();
     let Some(file) = file else { return Ok(all) };
-    let text = std::fs::read_to_string(file).map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
     let text = SecretString::from(text);
     for (number, line) in text.expose_secret().lines().map(str::trim).enumerate() {
         if line.is_empty() || line.starts_with('#') {
@@ -185,7 +214,11 @@ pub(in crate::tools) fn with_file(
         }
         // Nothing of the line is said: it may be a secret in the wrong form.
         let Some((name, value)) = line.split_once(sign) else {
-            return Err(format!("{}, line {}: it has no {sign} behind a name", file.display(), number + 1));
+            return Err(format!(
+                "{}, line {}: it has no {sign} behind a name",
+                file.display(),
+                number + 1
+            ));
         };
         all.insert(name.trim().to_owned(), value.trim().into());
     }

@@ -36,10 +36,23 @@ struct Read {
 }
 
 /// The tool for these servers.
-pub fn tool(servers: &[Arc<Server>], store: Arc<dyn Store>, prompts: &Prompts) -> Result<Arc<dyn Tool>, Error> {
+pub fn tool(
+    servers: &[Arc<Server>],
+    store: Arc<dyn Store>,
+    prompts: &Prompts,
+) -> Result<Arc<dyn Tool>, Error> {
     let longest = servers.iter().map(|server| server.options.timeout()).max();
-    let spec = Spec { time: longest, ..spec_of::<Read>(prompts)? };
-    Ok(boxed(spec, Read { servers: servers.to_vec(), store }))
+    let spec = Spec {
+        time: longest,
+        ..spec_of::<Read>(prompts)?
+    };
+    Ok(boxed(
+        spec,
+        Read {
+            servers: servers.to_vec(),
+            store,
+        },
+    ))
 }
 
 /// Its arguments.
@@ -63,14 +76,29 @@ impl Typed for Read {
     const EFFECT: Effect = Effect::Outside;
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
-        let Some(name) = &input.server else { return Ok(Output::value(self.all())) };
+        let Some(name) = &input.server else {
+            return Ok(Output::value(self.all()));
+        };
         let server = self.servers.iter().find(|server| server.line.name == *name);
-        let server =
-            server.ok_or_else(|| invalid(format!("there is no server {name:?}; there are {}", self.names())))?;
+        let server = server.ok_or_else(|| {
+            invalid(format!(
+                "there is no server {name:?}; there are {}",
+                self.names()
+            ))
+        })?;
         let limit = server.options.timeout();
         let garbled = server.line.garbled.so_far();
-        let late = |_| late(&at(name), Self::EFFECT, limit, server.line.garbled.so_far() - garbled);
-        timeout(limit, self.asked(server, &input, site)).await.map_err(late)?
+        let late = |_| {
+            late(
+                &at(name),
+                Self::EFFECT,
+                limit,
+                server.line.garbled.so_far() - garbled,
+            )
+        };
+        timeout(limit, self.asked(server, &input, site))
+            .await
+            .map_err(late)?
     }
 }
 
@@ -85,13 +113,24 @@ impl Read {
     }
 
     fn names(&self) -> String {
-        self.servers.iter().map(|server| server.line.name.as_str()).collect::<Vec<_>>().join(", ")
+        self.servers
+            .iter()
+            .map(|server| server.line.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
-    async fn asked(&self, server: &Server, input: &Input, site: &CallSite) -> Result<Output, Failure> {
+    async fn asked(
+        &self,
+        server: &Server,
+        input: &Input,
+        site: &CallSite,
+    ) -> Result<Output, Failure> {
         let name = &server.line.name;
         let answer = match (input.list, &input.uri, &input.prompt) {
-            (Some(kind), None, None) => return self.list(server, kind, input).await.map(Output::value),
+            (Some(kind), None, None) => {
+                return self.list(server, kind, input).await.map(Output::value);
+            }
             (None, Some(uri), None) => {
                 may(server, &resource(uri))?;
                 link(server).await?.read(uri).await
@@ -103,7 +142,13 @@ impl Read {
             }
             _ => return Err(invalid("give one of list, uri and prompt")),
         };
-        output(NAME, answer.map_err(|trouble| failed(name, trouble))?, &*self.store, &site.space).await
+        output(
+            NAME,
+            answer.map_err(|trouble| failed(name, trouble))?,
+            &*self.store,
+            &site.space,
+        )
+        .await
     }
 
     /// A page of a list, of what may be read. A page of the server may be more than one here: a cursor says how much of it was shown.
@@ -113,14 +158,22 @@ impl Read {
             Kind::Templates => "templates",
             Kind::Prompts => "prompts",
         };
-        let most =
-            input.limit.map_or(ENTRIES.1, |limit| usize::try_from(limit).unwrap_or(ENTRIES.0)).clamp(1, ENTRIES.0);
+        let most = input
+            .limit
+            .map_or(ENTRIES.1, |limit| {
+                usize::try_from(limit).unwrap_or(ENTRIES.0)
+            })
+            .clamp(1, ENTRIES.0);
         let (skip, at) = input.cursor.as_deref().map_or(Ok((0, None)), place)?;
         let page = link(server).await?.list(kind, at.clone()).await;
         let Page { entries, next } = page.map_err(|trouble| failed(&server.line.name, trouble))?;
         let count = entries.len();
         let taken = |entry: &Entry| {
-            let name = if kind == Kind::Prompts { format!("prompt:{}", entry.id) } else { resource(&entry.id) };
+            let name = if kind == Kind::Prompts {
+                format!("prompt:{}", entry.id)
+            } else {
+                resource(&entry.id)
+            };
             entry.id.len() <= ID_MAX && server.options.takes(&name)
         };
         let shown = entries.into_iter().skip(skip).take(most).filter(taken);
@@ -142,9 +195,15 @@ fn resource(uri: &str) -> String {
 
 /// Refuses what is not to be read, and addresses that are another one than they look.
 fn may(server: &Server, name: &str) -> Result<(), Failure> {
-    let plain =
-        name.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace("%5c", "/").replace('\\', "/");
-    let is_roundabout = plain.split(['/', '?', '#']).any(|part| part == ".." || part == ".");
+    let plain = name
+        .to_ascii_lowercase()
+        .replace("%2e", ".")
+        .replace("%2f", "/")
+        .replace("%5c", "/")
+        .replace('\\', "/");
+    let is_roundabout = plain
+        .split(['/', '?', '#'])
+        .any(|part| part == ".." || part == ".");
     if name.len() <= ID_MAX && !is_roundabout && server.options.takes(name) {
         return Ok(());
     }
@@ -155,7 +214,11 @@ fn may(server: &Server, name: &str) -> Result<(), Failure> {
 /// The way to a server, as soon as it has one.
 async fn link(server: &Server) -> Result<super::wire::Link, Failure> {
     let name = &server.line.name;
-    server.line.link().await.map_err(|why| failed(name, Trouble::Unreached(why)))
+    server
+        .line
+        .link()
+        .await
+        .map_err(|why| failed(name, Trouble::Unreached(why)))
 }
 
 fn failed(server: &str, trouble: Trouble) -> Failure {
@@ -173,18 +236,29 @@ fn invalid(text: impl Into<String>) -> Failure {
 
 /// Where a page begins: so many entries into that of the server.
 fn place(cursor: &str) -> Result<(usize, Option<String>), Failure> {
-    let read = cursor.split_once(' ').and_then(|(skip, at)| Some((skip.parse().ok()?, at)));
+    let read = cursor
+        .split_once(' ')
+        .and_then(|(skip, at)| Some((skip.parse().ok()?, at)));
     let (skip, at) = read.ok_or_else(|| invalid("that is no cursor of a page before"))?;
     Ok((skip, (!at.is_empty()).then(|| at.to_owned())))
 }
 
 fn arguments(text: Option<&str>) -> Result<Map<String, Value>, Failure> {
-    let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return Ok(Map::new()) };
-    serde_json::from_str(text).map_err(|error| invalid(format!("the arguments are no JSON object: {error}")))
+    let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
+        return Ok(Map::new());
+    };
+    serde_json::from_str(text)
+        .map_err(|error| invalid(format!("the arguments are no JSON object: {error}")))
 }
 
 fn entry_shown(kind: Kind, entry: Entry) -> Value {
-    let Entry { id, name, description, mime, arguments } = entry;
+    let Entry {
+        id,
+        name,
+        description,
+        mime,
+        arguments,
+    } = entry;
     let short = |text: &str, most: usize| text.chars().take(most).collect::<String>();
     let key = match kind {
         Kind::Resources => "uri",
@@ -192,13 +266,22 @@ fn entry_shown(kind: Kind, entry: Entry) -> Value {
         Kind::Prompts => "prompt",
     };
     let mut shown = Map::from_iter([(key.to_owned(), Value::from(id))]);
-    let described = [("name", name), ("description", description), ("mime", mime.unwrap_or_default())];
+    let described = [
+        ("name", name),
+        ("description", description),
+        ("mime", mime.unwrap_or_default()),
+    ];
     let described = described.into_iter().filter(|(_, text)| !text.is_empty());
-    shown.extend(described.map(|(key, text)| (key.to_owned(), short(&text, DESCRIPTION_MAX).into())));
+    shown.extend(
+        described.map(|(key, text)| (key.to_owned(), short(&text, DESCRIPTION_MAX).into())),
+    );
     if kind == Kind::Prompts {
-        let argument =
-            |(name, required): (String, bool)| json!({ "name": short(&name, DESCRIPTION_MAX), "required": required });
-        let arguments: Vec<Value> = arguments.into_iter().take(ARGUMENTS_MAX).map(argument).collect();
+        let argument = |(name, required): (String, bool)| json!({ "name": short(&name, DESCRIPTION_MAX), "required": required });
+        let arguments: Vec<Value> = arguments
+            .into_iter()
+            .take(ARGUMENTS_MAX)
+            .map(argument)
+            .collect();
         shown.insert("arguments".into(), arguments.into());
     }
     Value::Object(shown)

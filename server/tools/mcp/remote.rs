@@ -31,11 +31,29 @@ impl Remote {
     pub fn new(offer: &Offer, line: Arc<Line>, limit: Duration, desk: Arc<Desk>) -> Self {
         // Whose words these are, before them.
         let description = format!("(the server {} says:) {}", line.name, offer.description);
-        let told =
-            ToolSpec { name: offer.name.clone(), description, parameters: Json::of(&offer.schema), is_strict: false };
-        let effect = if offer.is_repeatable { Effect::Repeatable } else { Effect::Outside };
-        let spec = Spec { time: Some(limit), only_reads: offer.only_reads, ..Spec::new(told, effect) };
-        Self { spec, original: offer.original.clone(), line, limit, desk }
+        let told = ToolSpec {
+            name: offer.name.clone(),
+            description,
+            parameters: Json::of(&offer.schema),
+            is_strict: false,
+        };
+        let effect = if offer.is_repeatable {
+            Effect::Repeatable
+        } else {
+            Effect::Outside
+        };
+        let spec = Spec {
+            time: Some(limit),
+            only_reads: offer.only_reads,
+            ..Spec::new(told, effect)
+        };
+        Self {
+            spec,
+            original: offer.original.clone(),
+            line,
+            limit,
+            desk,
+        }
     }
 }
 
@@ -47,28 +65,45 @@ pub fn failed(tool: &str, server: &str, effect: Effect, trouble: Trouble) -> Fai
         let text = format!("{text}: whether it took effect is not known");
         Failure::new(FailureKind::OutcomeUnknown, text)
     };
-    let away = |failure: Failure| failure.retryable().with(json!({ "reason": "server_away", "server": server }));
+    let away = |failure: Failure| {
+        failure
+            .retryable()
+            .with(json!({ "reason": "server_away", "server": server }))
+    };
     match trouble {
-        Trouble::Unreached(why) => away(failed(format!("{tool} was not called: the server {server} is away: {why}"))),
+        Trouble::Unreached(why) => away(failed(format!(
+            "{tool} was not called: the server {server} is away: {why}"
+        ))),
         Trouble::Refused(why) => failed(format!("{tool} was refused by its server: {why}")),
-        Trouble::Lost(why) if may_have_happened => unknown(format!("the server was lost while {tool} ran ({why})")),
+        Trouble::Lost(why) if may_have_happened => {
+            unknown(format!("the server was lost while {tool} ran ({why})"))
+        }
         Trouble::Unusable(why) if may_have_happened => {
             unknown(format!("{tool} had no answer that can be used ({why})"))
         }
-        Trouble::Lost(why) => {
-            away(failed(format!("{tool} was called, and its server was lost before it answered: {why}")))
-        }
-        Trouble::Unusable(why) => failed(format!("{tool} was called, and had no answer that can be used: {why}")),
+        Trouble::Lost(why) => away(failed(format!(
+            "{tool} was called, and its server was lost before it answered: {why}"
+        ))),
+        Trouble::Unusable(why) => failed(format!(
+            "{tool} was called, and had no answer that can be used: {why}"
+        )),
     }
 }
 
 /// What a call comes to that was given up at its limit; `garbled`: how many lines came meanwhile that are no messages.
 pub fn late(tool: &str, effect: Effect, limit: Duration, garbled: u64) -> Failure {
     let ms = limit.as_millis();
-    let lines =
-        if garbled == 1 { "1 line that is no message" } else { &format!("{garbled} lines that are no messages") };
-    let meanwhile = format!(" (meanwhile its server wrote {lines}: its answer may be lost in that)");
-    let text = format!("{tool} did not answer within {ms} ms{}", if garbled > 0 { &meanwhile } else { "" });
+    let lines = if garbled == 1 {
+        "1 line that is no message"
+    } else {
+        &format!("{garbled} lines that are no messages")
+    };
+    let meanwhile =
+        format!(" (meanwhile its server wrote {lines}: its answer may be lost in that)");
+    let text = format!(
+        "{tool} did not answer within {ms} ms{}",
+        if garbled > 0 { &meanwhile } else { "" }
+    );
     let failure = |text| Failure::new(FailureKind::Timeout, text).with(json!({ "limit_ms": ms }));
     if effect == Effect::Outside {
         return failure(format!("{text}: whether it took effect is not known"));
@@ -85,20 +120,53 @@ impl Tool for Remote {
     async fn call(&self, arguments: Value, site: &CallSite) -> Result<Output, Failure> {
         self.check(&arguments)?;
         let Value::Object(arguments) = arguments else {
-            let text = format!("the arguments of {} are not valid: they are an object", self.spec.name());
-            return Err(Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" })));
+            let text = format!(
+                "the arguments of {} are not valid: they are an object",
+                self.spec.name()
+            );
+            return Err(Failure::new(FailureKind::Tool, text)
+                .with(json!({ "reason": "invalid_arguments" })));
         };
-        let (until, name, effect) = (Instant::now() + self.limit, self.spec.name(), self.spec.effect);
+        let (until, name, effect) = (
+            Instant::now() + self.limit,
+            self.spec.name(),
+            self.spec.effect,
+        );
         let failed = |trouble| failed(name, &self.line.name, effect, trouble);
         let reached = timeout_at(until, self.line.link()).await;
-        let reached =
-            reached.unwrap_or_else(|_| Err(format!("it was not reached within {} ms", self.limit.as_millis())));
+        let reached = reached.unwrap_or_else(|_| {
+            Err(format!(
+                "it was not reached within {} ms",
+                self.limit.as_millis()
+            ))
+        });
         let link = reached.map_err(|why| failed(Trouble::Unreached(why)))?;
-        let asker = Asker::new(self.desk.clone(), &self.line.name, name, site.clone(), until);
+        let asker = Asker::new(
+            self.desk.clone(),
+            &self.line.name,
+            name,
+            site.clone(),
+            until,
+        );
         let garbled = self.line.garbled.so_far();
-        let late = |_| late(name, effect, self.limit, self.line.garbled.so_far() - garbled);
-        let answer = timeout_at(until, link.call(&self.original, arguments, Arc::new(asker))).await.map_err(late)?;
-        output(name, answer.map_err(failed)?, &*self.desk.store, &site.space).await
+        let late = |_| {
+            late(
+                name,
+                effect,
+                self.limit,
+                self.line.garbled.so_far() - garbled,
+            )
+        };
+        let answer = timeout_at(until, link.call(&self.original, arguments, Arc::new(asker)))
+            .await
+            .map_err(late)?;
+        output(
+            name,
+            answer.map_err(failed)?,
+            &*self.desk.store,
+            &site.space,
+        )
+        .await
     }
 }
 
@@ -110,22 +178,55 @@ mod tests {
     fn the_kind_of_a_failure_goes_by_the_trouble_and_by_what_the_call_may_have_done() {
         use FailureKind::{OutcomeUnknown, Timeout, Tool};
         let why = || "why".to_owned();
-        let troubles =
-            [Trouble::Unreached(why()), Trouble::Lost(why()), Trouble::Refused(why()), Trouble::Unusable(why())];
+        let troubles = [
+            Trouble::Unreached(why()),
+            Trouble::Lost(why()),
+            Trouble::Refused(why()),
+            Trouble::Unusable(why()),
+        ];
         // The kind and whether the same may succeed later, by effect; last, that of a call that was given up.
-        let outside = [(Tool, true), (OutcomeUnknown, false), (Tool, false), (OutcomeUnknown, false), (Timeout, false)];
-        let repeatable = [(Tool, true), (Tool, true), (Tool, false), (Tool, false), (Timeout, true)];
+        let outside = [
+            (Tool, true),
+            (OutcomeUnknown, false),
+            (Tool, false),
+            (OutcomeUnknown, false),
+            (Timeout, false),
+        ];
+        let repeatable = [
+            (Tool, true),
+            (Tool, true),
+            (Tool, false),
+            (Tool, false),
+            (Timeout, true),
+        ];
         for (effect, wanted) in [(Effect::Outside, outside), (Effect::Repeatable, repeatable)] {
-            let failures = troubles.iter().map(|trouble| failed("t", "s", effect, trouble.clone()));
+            let failures = troubles
+                .iter()
+                .map(|trouble| failed("t", "s", effect, trouble.clone()));
             let failures = failures.chain([late("t", effect, Duration::from_millis(7), 0)]);
             for (failure, wanted) in failures.zip(wanted) {
-                assert_eq!((failure.kind, failure.retryable), wanted, "{effect:?}: {}", failure.text);
+                assert_eq!(
+                    (failure.kind, failure.retryable),
+                    wanted,
+                    "{effect:?}: {}",
+                    failure.text
+                );
                 let is_unknown = failure.text.ends_with("is not known");
-                let may_have_happened = effect == Effect::Outside && matches!(wanted.0, OutcomeUnknown | Timeout);
+                let may_have_happened =
+                    effect == Effect::Outside && matches!(wanted.0, OutcomeUnknown | Timeout);
                 assert_eq!(is_unknown, may_have_happened, "{}", failure.text);
-                assert_eq!(failure.detail["reason"] == "server_away", wanted == (Tool, true), "{}", failure.text);
+                assert_eq!(
+                    failure.detail["reason"] == "server_away",
+                    wanted == (Tool, true),
+                    "{}",
+                    failure.text
+                );
             }
         }
-        assert!(late("t", Effect::Outside, Duration::from_millis(7), 2).text.contains("2 lines that are no messages"));
+        assert!(
+            late("t", Effect::Outside, Duration::from_millis(7), 2)
+                .text
+                .contains("2 lines that are no messages")
+        );
     }
 }

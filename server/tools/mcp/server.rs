@@ -61,17 +61,30 @@ struct List {
 impl Server {
     /// A server that nobody has needed yet.
     pub fn new(name: &str, options: Options, desk: Arc<Desk>) -> Self {
-        Self { line: Arc::new(Line::new(name)), options, desk, list: Mutex::default() }
+        Self {
+            line: Arc::new(Line::new(name)),
+            options,
+            desk,
+            list: Mutex::default(),
+        }
     }
 
     /// What it offers, as it was listed last: also while it is away, so that models are told the same.
     pub fn offered(&self) -> Arc<[Offered]> {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner).offered.clone()
+        self.list
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .offered
+            .clone()
     }
 
     /// What of its list is not taken, in words.
     pub fn lacks(&self) -> Option<String> {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner).lacks.clone()
+        self.list
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .lacks
+            .clone()
     }
 
     /// What it has besides tools, as it said last.
@@ -102,16 +115,25 @@ impl Server {
                     None => return,
                 },
             };
-            metrics::counter!("thinkd_mcp_lost_total", "server" => self.line.name.clone()).increment(1);
+            metrics::counter!("thinkd_mcp_lost_total", "server" => self.line.name.clone())
+                .increment(1);
             let pause = pauses.after(&ended, begin.elapsed());
             let (Ended::Lost(why) | Ended::Stale(why)) = ended;
             let Some(pause) = pause else {
-                tracing::info!(server = self.line.name, why, "a server of tools is connected anew");
+                tracing::info!(
+                    server = self.line.name,
+                    why,
+                    "a server of tools is connected anew"
+                );
                 self.line.phase.send_replace(Phase::Connecting);
                 continue;
             };
             time += 1;
-            tracing::warn!(server = self.line.name, why, "a server of tools is away; it is tried again");
+            tracing::warn!(
+                server = self.line.name,
+                why,
+                "a server of tools is away; it is tried again"
+            );
             self.line.phase.send_replace(Phase::Away { why, time });
             tokio::select! {
                 () = sleep(pause) => {}
@@ -122,14 +144,22 @@ impl Server {
 
     /// Has its tools called over a connection until that ends; None: it is to stop.
     async fn serve(&self, mut connection: Connection, stop: &CancellationToken) -> Option<Ended> {
-        tracing::info!(server = self.line.name, tools = self.offered().len(), "a server of tools is connected");
-        self.line.phase.send_replace(Phase::Ready(connection.link.clone()));
+        tracing::info!(
+            server = self.line.name,
+            tools = self.offered().len(),
+            "a server of tools is connected"
+        );
+        self.line
+            .phase
+            .send_replace(Phase::Ready(connection.link.clone()));
         let ended = tokio::select! {
             ended = self.follow(&mut connection) => Some(ended),
             () = stop.cancelled() => None,
         };
         match &ended {
-            Some(Ended::Stale(_)) => drop(tokio::spawn(connection.retire(self.options.timeout(), stop.clone()))),
+            Some(Ended::Stale(_)) => drop(tokio::spawn(
+                connection.retire(self.options.timeout(), stop.clone()),
+            )),
             Some(Ended::Lost(_)) | None => connection.close().await,
         }
         ended
@@ -138,7 +168,10 @@ impl Server {
     async fn connect(&self) -> Result<Connection, String> {
         let veil = wire::veil(&self.options);
         let late = |_| format!("it could not be reached within {} s", CONNECT.as_secs());
-        let connected = timeout(CONNECT, wire::connect(&self.line.name, &self.options, self.line.garbled.clone()));
+        let connected = timeout(
+            CONNECT,
+            wire::connect(&self.line.name, &self.options, self.line.garbled.clone()),
+        );
         let connected = connected.await.map_err(late)?;
         let connection = connected.map_err(|why| veil.over(&why))?;
         match self.list(&connection.link).await {
@@ -165,9 +198,18 @@ impl Server {
                     () = self.is_old() => {}
                 }
                 if let Err(why) = self.list(&link).await {
-                    let why = format!("its list could not be read again; what it was before counts: {why}");
-                    tracing::warn!(server = self.line.name, why, "the list of a server of tools is not taken");
-                    self.list.lock().unwrap_or_else(PoisonError::into_inner).lacks = Some(why);
+                    let why = format!(
+                        "its list could not be read again; what it was before counts: {why}"
+                    );
+                    tracing::warn!(
+                        server = self.line.name,
+                        why,
+                        "the list of a server of tools is not taken"
+                    );
+                    self.list
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .lacks = Some(why);
                     changed.notify_one();
                 }
                 (gather, last) = ((gather * 2).min(GATHER_MAX), Instant::now());
@@ -190,28 +232,57 @@ impl Server {
 
     async fn list(&self, link: &Link) -> Result<(), String> {
         let veil = wire::veil(&self.options);
-        let Listing { tools: told, left_out } =
-            link.tools(TOOLS_MAX).await.map_err(|trouble| veil.over(&trouble.to_string()))?;
-        let lacks =
-            (!left_out.is_empty()).then(|| veil.over(&format!("not taken of its list: {}", left_out.join("; "))));
+        let Listing {
+            tools: told,
+            left_out,
+        } = link
+            .tools(TOOLS_MAX)
+            .await
+            .map_err(|trouble| veil.over(&trouble.to_string()))?;
+        let lacks = (!left_out.is_empty())
+            .then(|| veil.over(&format!("not taken of its list: {}", left_out.join("; "))));
         if let Some(why) = &lacks {
-            tracing::warn!(server = self.line.name, why, "a server of tools lists what is not taken");
+            tracing::warn!(
+                server = self.line.name,
+                why,
+                "a server of tools lists what is not taken"
+            );
         }
         let before = self.offered();
         let known = |offer: &Offer| before.iter().find(|known| *known.offer == *offer).cloned();
         let offered = |offer: Offer| known(&offer).unwrap_or_else(|| self.offer(offer));
-        let offered = offers(&self.line.name, &self.options, told).into_iter().map(offered).collect();
-        *self.list.lock().unwrap_or_else(PoisonError::into_inner) = List { offered, lacks, has: link.has() };
+        let offered = offers(&self.line.name, &self.options, told)
+            .into_iter()
+            .map(offered)
+            .collect();
+        *self.list.lock().unwrap_or_else(PoisonError::into_inner) = List {
+            offered,
+            lacks,
+            has: link.has(),
+        };
         Ok(())
     }
 
     fn offer(&self, offer: Offer) -> Offered {
         if let Some(why) = &offer.wrong {
-            tracing::warn!(server = self.line.name, tool = offer.name, why, "a tool is withheld");
+            tracing::warn!(
+                server = self.line.name,
+                tool = offer.name,
+                why,
+                "a tool is withheld"
+            );
         }
         let offer = Arc::new(offer);
-        let tool = Remote::new(&offer, self.line.clone(), self.options.timeout(), self.desk.clone());
-        Offered { offer, tool: Arc::new(tool) }
+        let tool = Remote::new(
+            &offer,
+            self.line.clone(),
+            self.options.timeout(),
+            self.desk.clone(),
+        );
+        Offered {
+            offer,
+            tool: Arc::new(tool),
+        }
     }
 }
 
@@ -240,16 +311,33 @@ mod tests {
     use super::*;
 
     fn after(pauses: &mut Pauses, ended: fn(String) -> Ended, held: u64) -> Option<u128> {
-        pauses.after(&ended(String::new()), Duration::from_millis(held)).map(|pause| pause.as_millis())
+        pauses
+            .after(&ended(String::new()), Duration::from_millis(held))
+            .map(|pause| pause.as_millis())
     }
 
     #[test]
     fn t1_04_who_is_lost_again_and_again_is_tried_ever_more_seldom() {
         let mut pauses = Pauses(PAUSE);
-        let all: Vec<_> = (0..10).filter_map(|_| after(&mut pauses, Ended::Lost, 5)).collect();
-        assert_eq!(all, [250, 500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
-        assert_eq!(after(&mut pauses, Ended::Lost, 9_999), Some(60_000), "it did not hold long");
-        assert_eq!(after(&mut pauses, Ended::Lost, 10_001), Some(250), "a good connection ends that");
+        let all: Vec<_> = (0..10)
+            .filter_map(|_| after(&mut pauses, Ended::Lost, 5))
+            .collect();
+        assert_eq!(
+            all,
+            [
+                250, 500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000
+            ]
+        );
+        assert_eq!(
+            after(&mut pauses, Ended::Lost, 9_999),
+            Some(60_000),
+            "it did not hold long"
+        );
+        assert_eq!(
+            after(&mut pauses, Ended::Lost, 10_001),
+            Some(250),
+            "a good connection ends that"
+        );
         assert_eq!(after(&mut pauses, Ended::Lost, 5), Some(500));
     }
 
@@ -257,12 +345,29 @@ mod tests {
     fn t1_04_a_session_that_is_gone_is_begun_anew_at_once_unless_it_just_was() {
         let mut pauses = Pauses(PAUSE);
         assert_eq!(after(&mut pauses, Ended::Stale, 5), None, "once");
-        let all: Vec<_> = (0..9).map(|_| after(&mut pauses, Ended::Stale, 5)).collect();
-        assert_eq!(all, [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000].map(Some));
-        assert_eq!(after(&mut pauses, Ended::Stale, 251), None, "it held a while");
-        assert_eq!(after(&mut pauses, Ended::Stale, 5), Some(60_000), "that while was short");
+        let all: Vec<_> = (0..9)
+            .map(|_| after(&mut pauses, Ended::Stale, 5))
+            .collect();
+        assert_eq!(
+            all,
+            [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000].map(Some)
+        );
+        assert_eq!(
+            after(&mut pauses, Ended::Stale, 251),
+            None,
+            "it held a while"
+        );
+        assert_eq!(
+            after(&mut pauses, Ended::Stale, 5),
+            Some(60_000),
+            "that while was short"
+        );
         assert_eq!(after(&mut pauses, Ended::Stale, 10_001), None);
-        assert_eq!(after(&mut pauses, Ended::Stale, 5), None, "a good connection ends that");
+        assert_eq!(
+            after(&mut pauses, Ended::Stale, 5),
+            None,
+            "a good connection ends that"
+        );
         assert_eq!(after(&mut pauses, Ended::Stale, 5), Some(500));
     }
 }

@@ -47,7 +47,11 @@ async fn tool(
         Standing::Changed(_) => {
             let why =
                 "its server says something else of it than before: approve what it says now, or leave it".to_owned();
-            (State::Changed, Some(why), difference(mcp, space, offer, pins).await?)
+            (
+                State::Changed,
+                Some(why),
+                difference(mcp, space, offer, pins).await?,
+            )
         }
     };
     Ok(Shown {
@@ -63,10 +67,25 @@ async fn tool(
 }
 
 /// What a server says of a tool now, against what the space knows.
-async fn difference(mcp: &Mcp, space: &Space, offer: &Offer, pins: &Pins) -> Result<Option<String>, StoreError> {
-    let Some(pin) = pins.get(&offer.name) else { return Ok(None) };
-    let Some(event) = mcp.store.event(space, pin.event).await? else { return Ok(None) };
-    let Fact::Set(Set { change: Change::Pin(known), .. }) = event.fact() else { return Ok(None) };
+async fn difference(
+    mcp: &Mcp,
+    space: &Space,
+    offer: &Offer,
+    pins: &Pins,
+) -> Result<Option<String>, StoreError> {
+    let Some(pin) = pins.get(&offer.name) else {
+        return Ok(None);
+    };
+    let Some(event) = mcp.store.event(space, pin.event).await? else {
+        return Ok(None);
+    };
+    let Fact::Set(Set {
+        change: Change::Pin(known),
+        ..
+    }) = event.fact()
+    else {
+        return Ok(None);
+    };
     let before = words(&known.description, &known.schema, &known.tool);
     let now = words(&offer.description, &offer.schema, &offer.original);
     Ok(Some(unified(("known", &before), ("now", &now))))
@@ -85,5 +104,9 @@ pub fn provider(server: &Server) -> Provider {
         Phase::Connecting => (false, Some("it is being reached".to_owned())),
         Phase::Away { why, .. } => (false, Some(why.clone())),
     };
-    Provider { name: server.line.name.clone(), is_connected, why }
+    Provider {
+        name: server.line.name.clone(),
+        is_connected,
+        why,
+    }
 }

@@ -9,8 +9,12 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue};
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, PingRequest, ServerResult};
-use rmcp::service::{ClientCacheConfig, Peer, RoleClient, RunningServiceCancellationToken, ServiceError};
-use rmcp::transport::streamable_http_client::{StreamableHttpClientTransport, StreamableHttpClientTransportConfig};
+use rmcp::service::{
+    ClientCacheConfig, Peer, RoleClient, RunningServiceCancellationToken, ServiceError,
+};
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
+};
 use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
@@ -130,41 +134,78 @@ pub struct Connection {
 }
 
 /// Connects to a server; what it writes that is no message is counted as `garbled`. Bounded in time by the caller.
-pub async fn connect(name: &str, options: &Options, garbled: Garbled) -> Result<Connection, String> {
+pub async fn connect(
+    name: &str,
+    options: &Options,
+    garbled: Garbled,
+) -> Result<Connection, String> {
     let (changed, calls) = (Arc::new(Notify::new()), Arc::new(Running::default()));
-    let handler = Handler { changed: changed.clone(), running: calls.clone(), server: name.to_owned() };
+    let handler = Handler {
+        changed: changed.clone(),
+        running: calls.clone(),
+        server: name.to_owned(),
+    };
     let messages = Messages::new();
     let (running, program) = if options.command.is_some() {
-        let child::Program { output, input, group } = child::start(name, options)?;
-        let said = Said::new(name, "on standard output, where its messages belong", veil(options));
+        let child::Program {
+            output,
+            input,
+            group,
+        } = child::start(name, options)?;
+        let said = Said::new(
+            name,
+            "on standard output, where its messages belong",
+            veil(options),
+        );
         let transport = Piped::new(Lines::new(output, messages.clone()), input, garbled, said);
         (handler.serve(transport).await, Some(group))
     } else {
         let (client, config) = http(options)?;
         let client = Matched::new(client, messages.clone());
         let inner = StreamableHttpClientTransport::with_client(client, config);
-        (handler.serve(Counted::new(inner, messages.clone())).await, None)
+        (
+            handler.serve(Counted::new(inner, messages.clone())).await,
+            None,
+        )
     };
     let running = running.map_err(|error| {
         let why = messages.overrun().map(|what| format!("it sent {what}"));
         why.unwrap_or_else(|| bounded(&causes(&error)))
     })?;
-    let link = Link { peer: running.peer().clone(), running: calls, doubted: Arc::default(), gone: Arc::default() };
+    let link = Link {
+        peer: running.peer().clone(),
+        running: calls,
+        doubted: Arc::default(),
+        gone: Arc::default(),
+    };
     // What a server says is so for a day would be kept for a day, and is told where it does not answer.
-    link.peer.set_response_cache_config(ClientCacheConfig::disabled()).await;
+    link.peer
+        .set_response_cache_config(ClientCacheConfig::disabled())
+        .await;
     let stop = running.cancellation_token();
     let service = tokio::spawn(async move { drop(running.waiting().await) });
-    Ok(Connection { link, changed, service, stop, messages, program })
+    Ok(Connection {
+        link,
+        changed,
+        service,
+        stop,
+        messages,
+        program,
+    })
 }
 
 /// The client and where it goes: to this address, with these headers, and nowhere else.
-fn http(options: &Options) -> Result<(reqwest::Client, StreamableHttpClientTransportConfig), String> {
+fn http(
+    options: &Options,
+) -> Result<(reqwest::Client, StreamableHttpClientTransportConfig), String> {
     let url = options.url.as_deref().unwrap_or_default();
     let mut headers = HashMap::new();
     for (name, value) in options.whole_headers()? {
-        let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("{name:?} is no name of a header"))?;
-        let mut value = HeaderValue::from_str(value.expose_secret())
-            .map_err(|_| format!("the value of the header {name} has characters that no header may have"))?;
+        let header = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| format!("{name:?} is no name of a header"))?;
+        let mut value = HeaderValue::from_str(value.expose_secret()).map_err(|_| {
+            format!("the value of the header {name} has characters that no header may have")
+        })?;
         value.set_sensitive(true);
         headers.insert(header, value);
     }
@@ -228,7 +269,11 @@ impl Connection {
             _ = &mut self.service => "it ended the connection".to_owned(),
         };
         // Whoever is cut off for that is seen to be gone in any of these ways.
-        Ended::Lost(self.messages.overrun().map_or(why, |what| format!("it sent {what}, and was cut off")))
+        Ended::Lost(
+            self.messages
+                .overrun()
+                .map_or(why, |what| format!("it sent {what}, and was cut off")),
+        )
     }
 
     /// Lets what runs over it come to its end, for so long at most and not beyond `stop`, and ends it in order.
@@ -256,22 +301,35 @@ impl Connection {
 
 impl Link {
     /// Calls a tool; meanwhile the server may ask by `asker`. Dropped before the answer, it tells the server that nobody waits any more.
-    pub async fn call(&self, tool: &str, arguments: Map<String, Value>, asker: Arc<Asker>) -> Result<Answer, Trouble> {
+    pub async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        asker: Arc<Asker>,
+    ) -> Result<Answer, Trouble> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let request = CallToolRequest::new(params).into();
         let result = self.running.send(&self.peer, request, Some(asker)).await;
         match result.map_err(|error| self.trouble(error))? {
             ServerResult::CallToolResult(result) => Ok(answers::answer(result)),
             // Nothing to say, in so many words.
-            ServerResult::EmptyResult(_) => Ok(Answer { parts: Vec::new(), structured: None, is_error: false }),
+            ServerResult::EmptyResult(_) => Ok(Answer {
+                parts: Vec::new(),
+                structured: None,
+                is_error: false,
+            }),
             _ => Err(self.trouble(ServiceError::UnexpectedResponse)),
         }
     }
 
     /// Whether the server says anything at all to whether it is there. One that takes its time may be busy.
     async fn is_there(&self) -> bool {
-        let asked = tokio::time::timeout(REACH, self.peer.send_request(PingRequest::default().into()));
-        matches!(asked.await, Err(_) | Ok(Ok(_) | Err(ServiceError::McpError(_))))
+        let asked =
+            tokio::time::timeout(REACH, self.peer.send_request(PingRequest::default().into()));
+        matches!(
+            asked.await,
+            Err(_) | Ok(Ok(_) | Err(ServiceError::McpError(_)))
+        )
     }
 
     fn trouble(&self, error: ServiceError) -> Trouble {
@@ -288,6 +346,9 @@ impl Link {
 /// Over what a server's errors may say of its secrets.
 pub fn veil(options: &Options) -> Veil {
     let files = [options.whole_env(), options.whole_headers()];
-    let values = files.into_iter().flatten().flat_map(std::collections::BTreeMap::into_values);
+    let values = files
+        .into_iter()
+        .flatten()
+        .flat_map(std::collections::BTreeMap::into_values);
     Veil::new(values.chain(options.secrets()))
 }

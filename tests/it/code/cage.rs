@@ -34,10 +34,16 @@ const ATTEMPTS: [&str; 10] = [
 /// Passes when it is run as a test; tries one thing when it is started for that.
 #[test]
 fn a_process_that_tries() {
-    let Ok(attempt) = std::env::var("TRY") else { return };
+    let Ok(attempt) = std::env::var("TRY") else {
+        return;
+    };
     let path = std::env::var("AT").unwrap();
-    let limits =
-        Limits { time: Duration::from_secs(1), memory_bytes: 16 << 20, output_bytes: 1 << 16, background: true };
+    let limits = Limits {
+        time: Duration::from_secs(1),
+        memory_bytes: 16 << 20,
+        output_bytes: 1 << 16,
+        background: true,
+    };
     if std::env::var_os("CAGED").is_some() {
         let kept = cage::enter(&limits);
         assert!(kept.is_empty(), "kept {kept:?}");
@@ -45,19 +51,27 @@ fn a_process_that_tries() {
     let came = match attempt.as_str() {
         "read a file" => File::open(&path).map(drop),
         "write a file" => std::fs::write(format!("{path}.new"), "x"),
-        "look at the parent" => File::open(format!("/proc/{}/environ", std::os::unix::process::parent_id())).map(drop),
+        "look at the parent" => File::open(format!(
+            "/proc/{}/environ",
+            std::os::unix::process::parent_id()
+        ))
+        .map(drop),
         "connect" => TcpStream::connect(&path).map(drop),
         "listen" => TcpListener::bind("127.0.0.1:0").map(drop),
         "send" => UdpSocket::bind("127.0.0.1:0").map(drop),
         "unix" => UnixStream::pair().map(drop),
         "start a process" => Command::new("true").status().map(drop),
         "start a thread" => std::thread::Builder::new().spawn(|| ()).map(drop),
-        "take memory" => Vec::<u8>::new().try_reserve(512 << 20).map_err(std::io::Error::other),
+        "take memory" => Vec::<u8>::new()
+            .try_reserve(512 << 20)
+            .map_err(std::io::Error::other),
         // What the program's allocator does with memory that it maps, on one of many runs.
         "name memory" => {
-            rustix::process::set_virtual_memory_region_name(&[], Some(c"mine")).or_else(|error| match error {
-                rustix::io::Errno::INVAL => Ok(()), // a kernel without such names
-                error => Err(error.into()),
+            rustix::process::set_virtual_memory_region_name(&[], Some(c"mine")).or_else(|error| {
+                match error {
+                    rustix::io::Errno::INVAL => Ok(()), // a kernel without such names
+                    error => Err(error.into()),
+                }
             })
         }
         "take another name" => rustix::thread::set_name(c"other").map_err(Into::into),
@@ -75,11 +89,19 @@ fn a_process_that_tries() {
 
 fn tries(attempt: &str, at: &str, caged: bool) -> (Option<i32>, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([NAME, "--exact", "--nocapture", "--test-threads=1"]).env_clear().env("TRY", attempt).env("AT", at);
+    command
+        .args([NAME, "--exact", "--nocapture", "--test-threads=1"])
+        .env_clear()
+        .env("TRY", attempt)
+        .env("AT", at);
     if caged {
         command.env("CAGED", "1");
     }
-    let Output { status, stdout, stderr } = command.output().unwrap();
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
     let said = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);
     (status.signal(), said)
 }
@@ -92,16 +114,32 @@ fn whoever_is_in_the_cage_gets_at_no_file_socket_process_or_memory() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     for attempt in ATTEMPTS {
-        let at = if attempt == "connect" { address.as_str() } else { file.to_str().unwrap() };
+        let at = if attempt == "connect" {
+            address.as_str()
+        } else {
+            file.to_str().unwrap()
+        };
         let (signal, said) = tries(attempt, at, true);
-        assert!(signal == Some(SIGSYS) && !said.contains("it worked"), "{attempt}: {signal:?} {said}");
+        assert!(
+            signal == Some(SIGSYS) && !said.contains("it worked"),
+            "{attempt}: {signal:?} {said}"
+        );
         let (signal, said) = tries(attempt, at, false);
-        assert!(signal.is_none() && said.contains("it worked"), "the control: {attempt}: {signal:?} {said}");
+        assert!(
+            signal.is_none() && said.contains("it worked"),
+            "the control: {attempt}: {signal:?} {said}"
+        );
     }
     assert!(tries("take memory", "", true).1.contains("refused"));
-    assert!(tries("take memory", "", false).1.contains("it worked"), "the control");
+    assert!(
+        tries("take memory", "", false).1.contains("it worked"),
+        "the control"
+    );
     for harmless in ["compute", "name memory"] {
         let (signal, said) = tries(harmless, "", true);
-        assert!(signal.is_none() && said.contains("it worked"), "{harmless}: {signal:?} {said}");
+        assert!(
+            signal.is_none() && said.contains("it worked"),
+            "{harmless}: {signal:?} {said}"
+        );
     }
 }

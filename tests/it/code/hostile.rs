@@ -14,8 +14,12 @@ use thinkd::tools::code;
 use crate::support::ms;
 
 const WORKERS: usize = 2;
-const LIMITS: Limits =
-    Limits { time: Duration::from_millis(25), memory_bytes: 16 << 20, output_bytes: 16 << 10, background: false };
+const LIMITS: Limits = Limits {
+    time: Duration::from_millis(25),
+    memory_bytes: 16 << 20,
+    output_bytes: 16 << 10,
+    background: false,
+};
 
 /// From the call to its end: the limit, the time until a worker is killed that does not look at the clock, a fresh worker, and a
 /// machine that is busy with other tests.
@@ -33,7 +37,11 @@ fn pool(limits: Limits) -> Pool {
 }
 
 fn request(code: &str, input: Value) -> Request {
-    Request { language: Language::JavaScript, code: code.to_owned(), input }
+    Request {
+        language: Language::JavaScript,
+        code: code.to_owned(),
+        input,
+    }
 }
 
 /// Snippets of one kind, and how they may end: `value`, `error`, or the reason for which they are stopped. At least a third end in
@@ -50,17 +58,72 @@ fn pick(n: usize, of: &[&str]) -> String {
 }
 
 const FAMILIES: [Family; 11] = [
-    Family { name: "endless loops", count: 98, ends: &["time", "memory", "error"], code: loops },
-    Family { name: "loops of the engine itself", count: 4, ends: &["time"], code: native_loops },
-    Family { name: "expressions that explode", count: 40, ends: &["time"], code: expressions },
-    Family { name: "allocation bombs", count: 150, ends: &["memory", "time", "error"], code: bombs },
-    Family { name: "long strings", count: 90, ends: &["memory", "output", "error", "time"], code: strings },
-    Family { name: "output floods", count: 120, ends: &["output", "time"], code: floods },
-    Family { name: "deep recursion", count: 140, ends: &["error", "value", "memory", "time"], code: recursion },
-    Family { name: "prototype pollution", count: 140, ends: &["value", "error"], code: pollution },
-    Family { name: "files, network, processes", count: 140, ends: &["error", "value"], code: attempts },
-    Family { name: "odd values and errors", count: 60, ends: &["error", "value", "memory"], code: oddities },
-    Family { name: "catching the end", count: 18, ends: &["time", "memory", "output"], code: catchers },
+    Family {
+        name: "endless loops",
+        count: 98,
+        ends: &["time", "memory", "error"],
+        code: loops,
+    },
+    Family {
+        name: "loops of the engine itself",
+        count: 4,
+        ends: &["time"],
+        code: native_loops,
+    },
+    Family {
+        name: "expressions that explode",
+        count: 40,
+        ends: &["time"],
+        code: expressions,
+    },
+    Family {
+        name: "allocation bombs",
+        count: 150,
+        ends: &["memory", "time", "error"],
+        code: bombs,
+    },
+    Family {
+        name: "long strings",
+        count: 90,
+        ends: &["memory", "output", "error", "time"],
+        code: strings,
+    },
+    Family {
+        name: "output floods",
+        count: 120,
+        ends: &["output", "time"],
+        code: floods,
+    },
+    Family {
+        name: "deep recursion",
+        count: 140,
+        ends: &["error", "value", "memory", "time"],
+        code: recursion,
+    },
+    Family {
+        name: "prototype pollution",
+        count: 140,
+        ends: &["value", "error"],
+        code: pollution,
+    },
+    Family {
+        name: "files, network, processes",
+        count: 140,
+        ends: &["error", "value"],
+        code: attempts,
+    },
+    Family {
+        name: "odd values and errors",
+        count: 60,
+        ends: &["error", "value", "memory"],
+        code: oddities,
+    },
+    Family {
+        name: "catching the end",
+        count: 18,
+        ends: &["time", "memory", "output"],
+        code: catchers,
+    },
 ];
 
 fn loops(n: usize) -> String {
@@ -211,7 +274,12 @@ fn pollution(n: usize) -> String {
 }
 
 fn attempts(n: usize) -> String {
-    let at = ["/etc/passwd", "/proc/self/environ", "/proc/1/environ", "SECRET_FILE"][n % 4];
+    let at = [
+        "/etc/passwd",
+        "/proc/self/environ",
+        "/proc/1/environ",
+        "SECRET_FILE",
+    ][n % 4];
     let code = pick(
         n / 4,
         &[
@@ -252,7 +320,8 @@ fn attempts(n: usize) -> String {
             "new Intl.DateTimeFormat().format()",
         ],
     );
-    code.replace("AT", at).replace("SECRET_FILE", &secret_file())
+    code.replace("AT", at)
+        .replace("SECRET_FILE", &secret_file())
 }
 
 fn oddities(n: usize) -> String {
@@ -303,15 +372,28 @@ fn catchers(n: usize) -> String {
 }
 
 fn secret_file() -> String {
-    std::env::temp_dir().join(format!("thinkd-secret-{}", std::process::id())).display().to_string()
+    std::env::temp_dir()
+        .join(format!("thinkd-secret-{}", std::process::id()))
+        .display()
+        .to_string()
 }
 
 /// How a run ended, in a word, and all that it said.
 fn ended(answer: Result<Answer, Error>) -> (&'static str, String) {
     match answer {
-        Ok(Answer { outcome: Ok(value), printed }) => ("value", format!("{value} {printed}")),
-        Ok(Answer { outcome: Err(thrown), printed }) => ("error", format!("{thrown:?} {printed}")),
-        Err(Error::Stopped { reason, detail, printed }) => (reason.as_str(), format!("{detail} {printed}")),
+        Ok(Answer {
+            outcome: Ok(value),
+            printed,
+        }) => ("value", format!("{value} {printed}")),
+        Ok(Answer {
+            outcome: Err(thrown),
+            printed,
+        }) => ("error", format!("{thrown:?} {printed}")),
+        Err(Error::Stopped {
+            reason,
+            detail,
+            printed,
+        }) => (reason.as_str(), format!("{detail} {printed}")),
         Err(Error::Unavailable(error)) => ("unavailable", error),
     }
 }
@@ -320,29 +402,48 @@ fn ended(answer: Result<Answer, Error>) -> (&'static str, String) {
 async fn suite(limits: Limits) -> (Vec<String>, BTreeMap<(&'static str, &'static str), usize>) {
     std::fs::write(secret_file(), SECRET).unwrap();
     let pool = pool(limits);
-    let snippets: Vec<(&Family, String)> =
-        FAMILIES.iter().flat_map(|family| (0..family.count).map(move |n| (family, (family.code)(n)))).collect();
+    let snippets: Vec<(&Family, String)> = FAMILIES
+        .iter()
+        .flat_map(|family| (0..family.count).map(move |n| (family, (family.code)(n))))
+        .collect();
     let one_after_the_other = (0..WORKERS).map(async |first| {
         let mut runs = Vec::new();
         for (family, code) in snippets.iter().skip(first).step_by(WORKERS) {
             let begin = Instant::now();
             let run = pool.run("hostile", request(code, json!(null)));
-            let end = tokio::time::timeout(WITHIN, run).await.map_or(("never", String::new()), ended);
+            let end = tokio::time::timeout(WITHIN, run)
+                .await
+                .map_or(("never", String::new()), ended);
             runs.push((family, code, end, begin.elapsed()));
         }
         runs
     });
     let (mut wrong, mut counts) = (Vec::new(), BTreeMap::new());
-    for (family, code, (end, said), took) in join_all(one_after_the_other).await.into_iter().flatten() {
+    for (family, code, (end, said), took) in
+        join_all(one_after_the_other).await.into_iter().flatten()
+    {
         *counts.entry((family.name, end)).or_insert(0) += 1;
-        if !family.ends.contains(&end) || said.contains(SECRET) || said.contains("root:") || took >= WITHIN {
-            wrong.push(format!("{}: {code}\n  ended by {end} after {took:?}: {:.200}", family.name, said));
+        if !family.ends.contains(&end)
+            || said.contains(SECRET)
+            || said.contains("root:")
+            || took >= WITHIN
+        {
+            wrong.push(format!(
+                "{}: {code}\n  ended by {end} after {took:?}: {:.200}",
+                family.name, said
+            ));
         }
     }
     for family in &FAMILIES {
-        let ended = counts.get(&(family.name, family.ends[0])).copied().unwrap_or_default();
+        let ended = counts
+            .get(&(family.name, family.ends[0]))
+            .copied()
+            .unwrap_or_default();
         if 3 * ended < family.count {
-            wrong.push(format!("only {ended} of {} {} ended by {}", family.count, family.name, family.ends[0]));
+            wrong.push(format!(
+                "only {ended} of {} {} ended by {}",
+                family.count, family.name, family.ends[0]
+            ));
         }
     }
     // The pool is well: each gets its own.
@@ -363,24 +464,52 @@ async fn a_thousand_hostile_snippets_end_within_their_limits_and_reach_nothing()
     let begin = Instant::now();
     let (wrong, counts) = suite(LIMITS).await;
     println!("{count} snippets in {:?}: {counts:#?}", begin.elapsed());
-    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {count}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 // The control: with any one limit switched off, the same check fails for what that limit is about.
 #[tokio::test]
 async fn a_worker_without_one_of_its_limits_fails_the_suite() {
     let off = [
-        ("endless loops", Limits { time: Duration::from_secs(3600), ..LIMITS }),
-        ("allocation bombs", Limits { memory_bytes: 1 << 40, ..LIMITS }),
-        ("output floods", Limits { output_bytes: 1 << 40, ..LIMITS }),
+        (
+            "endless loops",
+            Limits {
+                time: Duration::from_secs(3600),
+                ..LIMITS
+            },
+        ),
+        (
+            "allocation bombs",
+            Limits {
+                memory_bytes: 1 << 40,
+                ..LIMITS
+            },
+        ),
+        (
+            "output floods",
+            Limits {
+                output_bytes: 1 << 40,
+                ..LIMITS
+            },
+        ),
     ];
     for (name, limits) in off {
         let family = FAMILIES.iter().find(|family| family.name == name).unwrap();
         let pool = pool(limits);
         let code = (family.code)(0);
         let run = pool.run("hostile", request(&code, json!(null)));
-        let end = tokio::time::timeout(ms(2000), run).await.map_or(("never", String::new()), ended);
-        assert!(end.0 != family.ends[0], "{name} ended by {end:?} all the same");
+        let end = tokio::time::timeout(ms(2000), run)
+            .await
+            .map_or(("never", String::new()), ended);
+        assert!(
+            end.0 != family.ends[0],
+            "{name} ended by {end:?} all the same"
+        );
     }
 }
 
@@ -389,7 +518,12 @@ async fn a_worker_without_one_of_its_limits_fails_the_suite() {
 async fn many_calls_at_once_share_two_workers_and_no_tenant_gets_anothers_worker() {
     let pool = pool(LIMITS);
     let calls = (0..100).map(async |n| {
-        let answer = pool.run(if n % 2 == 0 { "even" } else { "odd" }, request("input * 2", json!(n))).await;
+        let answer = pool
+            .run(
+                if n % 2 == 0 { "even" } else { "odd" },
+                request("input * 2", json!(n)),
+            )
+            .await;
         assert_eq!(ended(answer).1, format!("{} ", 2 * n));
     });
     join_all(calls).await;
@@ -401,9 +535,17 @@ async fn many_calls_at_once_share_two_workers_and_no_tenant_gets_anothers_worker
 // What a worker copies beside the engine comes from the program's own allocator, which asks the kernel in its own ways.
 #[tokio::test]
 async fn a_worker_hands_on_values_that_are_larger_than_what_it_has_mapped() {
-    let pool = pool(Limits { time: ms(10_000), memory_bytes: 256 << 20, output_bytes: 64 << 20, background: false });
+    let pool = pool(Limits {
+        time: ms(10_000),
+        memory_bytes: 256 << 20,
+        output_bytes: 64 << 20,
+        background: false,
+    });
     for size in [1_000, 20_000_000] {
-        let (end, said) = ended(pool.run("large", request("'x'.repeat(input)", json!(size))).await);
+        let (end, said) = ended(
+            pool.run("large", request("'x'.repeat(input)", json!(size)))
+                .await,
+        );
         assert_eq!((end, said.len()), ("value", size + 3), "{said:.200}");
     }
 }
@@ -413,10 +555,19 @@ async fn a_worker_hands_on_values_that_are_larger_than_what_it_has_mapped() {
 async fn workers_that_wait_for_long_end() {
     let pool = Pool::new(Options {
         idle: ms(100),
-        ..Options { program: PathBuf::from(env!("CARGO_BIN_EXE_thinkd")), ..code::Options::default().pool() }
+        ..Options {
+            program: PathBuf::from(env!("CARGO_BIN_EXE_thinkd")),
+            ..code::Options::default().pool()
+        }
     });
     for _ in 0..2 {
-        assert_eq!(pool.run("t", request("1", json!(null))).await.unwrap().outcome, Ok(json!(1)));
+        assert_eq!(
+            pool.run("t", request("1", json!(null)))
+                .await
+                .unwrap()
+                .outcome,
+            Ok(json!(1))
+        );
         assert_eq!(pool.idle(), 1, "the control");
         crate::support::within("the end of the idle worker", async {
             while pool.idle() > 0 {

@@ -18,7 +18,11 @@ fn space(name: &str) -> Space {
 }
 
 fn runtime(threads: usize) -> Runtime {
-    Builder::new_multi_thread().worker_threads(threads).enable_all().build().unwrap()
+    Builder::new_multi_thread()
+        .worker_threads(threads)
+        .enable_all()
+        .build()
+        .unwrap()
 }
 
 /// Work that a processor has to do before it can do anything else.
@@ -30,7 +34,10 @@ fn spin() {
 fn crowding(processors: &Processors) -> usize {
     const TIMES: usize = 100;
     runtime(2).block_on(async {
-        let (polls, over) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let (polls, over) = (
+            Arc::new(AtomicUsize::new(0)),
+            Arc::new(AtomicBool::new(false)),
+        );
         let mut crowd = JoinSet::new();
         for _ in 0..1000 {
             let (polls, over) = (polls.clone(), over.clone());
@@ -59,9 +66,15 @@ fn crowding(processors: &Processors) -> usize {
 
 #[test]
 fn the_thousand_tasks_of_one_space_do_not_stand_before_the_one_of_another() {
-    let (shared, control) = (crowding(&Processors::new(2, 0.75)), crowding(&Processors::new(2, 1.0)));
+    let (shared, control) = (
+        crowding(&Processors::new(2, 0.75)),
+        crowding(&Processors::new(2, 1.0)),
+    );
     assert!(shared < 50, "{shared} polls of A for each of B");
-    assert!(control > 200, "without shares there are only {control}: this test could not fail");
+    assert!(
+        control > 200,
+        "without shares there are only {control}: this test could not fail"
+    );
 }
 
 #[test]
@@ -88,8 +101,16 @@ fn no_space_is_worked_by_more_processors_than_its_share() {
         })
     };
     assert!(most(Processors::new(4, 0.5)) <= 2);
-    assert_eq!(most(Processors::new(4, 0.01)), 1, "every space has one at least");
-    assert_eq!(most(Processors::new(4, 1.0)), 4, "where one space is all there is, it has all of them");
+    assert_eq!(
+        most(Processors::new(4, 0.01)),
+        1,
+        "every space has one at least"
+    );
+    assert_eq!(
+        most(Processors::new(4, 1.0)),
+        4,
+        "where one space is all there is, it has all of them"
+    );
 }
 
 /// A task: which space it is of, how often it yields, whether it is aborted after how many yields of the test.
@@ -138,8 +159,10 @@ proptest! {
 fn is_worked_behind_one_that_has_gone(is_granted: bool) -> bool {
     let (processors, space) = (Processors::new(2, 0.5), space("a"));
     let mut context = Context::from_waker(Waker::noop());
-    let mut poll = |work: &mut Pin<Box<dyn Future<Output = ()>>>| work.as_mut().poll(&mut context).is_ready();
-    let waiting = || -> Pin<Box<dyn Future<Output = ()>>> { Box::pin(processors.of(&space, async {})) };
+    let mut poll =
+        |work: &mut Pin<Box<dyn Future<Output = ()>>>| work.as_mut().poll(&mut context).is_ready();
+    let waiting =
+        || -> Pin<Box<dyn Future<Output = ()>>> { Box::pin(processors.of(&space, async {})) };
     let (mut gone, mut next, begun) = (waiting(), waiting(), std::sync::Barrier::new(2));
     std::thread::scope(|scope| {
         let (end, ended) = std::sync::mpsc::sync_channel::<()>(0);
@@ -151,7 +174,10 @@ fn is_worked_behind_one_that_has_gone(is_granted: bool) -> bool {
         });
         let holding = scope.spawn(move || futures_util::FutureExt::now_or_never(holding));
         begun.wait();
-        assert!(!poll(&mut gone) && !poll(&mut next), "the space has one processor, which is taken");
+        assert!(
+            !poll(&mut gone) && !poll(&mut next),
+            "the space has one processor, which is taken"
+        );
         let first = (!is_granted).then(|| drop(std::mem::replace(&mut gone, waiting())));
         drop(end);
         holding.join().unwrap();
@@ -163,7 +189,10 @@ fn is_worked_behind_one_that_has_gone(is_granted: bool) -> bool {
 #[test]
 fn a_task_that_has_gone_takes_no_processor_with_it() {
     for is_granted in [false, true] {
-        assert!(is_worked_behind_one_that_has_gone(is_granted), "granted before it had gone: {is_granted}");
+        assert!(
+            is_worked_behind_one_that_has_gone(is_granted),
+            "granted before it had gone: {is_granted}"
+        );
     }
 }
 
@@ -183,10 +212,14 @@ async fn waited(app: &App) -> bool {
 /// A has two hundred threads that are answered at once; whether some of that had to wait for a processor.
 async fn crowd(medium: Medium, share: f64) -> bool {
     let stub = Stub::start().await;
-    let app = tenants(medium, &stub).env("THINKD_LIMITS__SPACE_SHARE", share).start_bare().await;
+    let app = tenants(medium, &stub)
+        .env("THINKD_LIMITS__SPACE_SHARE", share)
+        .start_bare()
+        .await;
     let a = a(&app);
     for round in 0..5 {
-        let threads = (0..40).map(|n| async move { a.say(&format!("thread-{round}-{n}"), "hello").await });
+        let threads =
+            (0..40).map(|n| async move { a.say(&format!("thread-{round}-{n}"), "hello").await });
         futures_util::future::join_all(threads).await;
     }
     stub.some(200, any).await;
@@ -194,9 +227,12 @@ async fn crowd(medium: Medium, share: f64) -> bool {
     waited(&app).await
 }
 
-on_both!(turns_and_requests_of_a_space_take_turns_at_the_processors, |medium| {
-    assert!(crowd(medium, 0.5).await);
-});
+on_both!(
+    turns_and_requests_of_a_space_take_turns_at_the_processors,
+    |medium| {
+        assert!(crowd(medium, 0.5).await);
+    }
+);
 
 /// Control: where a space may have everything, nothing of it waits.
 #[tokio::test]

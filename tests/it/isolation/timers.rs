@@ -16,78 +16,131 @@ fn thread(name: &str) -> ThreadId {
 
 /// A server that starts on a log with these events, many in an append.
 async fn logged(medium: &Medium, events: Vec<(&str, Vec<Draft>)>) {
-    let store = store::open(medium.url(), Options::default(), thinkd::thread::projection::project).await.unwrap();
+    let store = store::open(
+        medium.url(),
+        Options::default(),
+        thinkd::thread::projection::project,
+    )
+    .await
+    .unwrap();
     for (space, drafts) in events {
         for some in drafts.chunks(400) {
-            store.append(Append::free(&Space::parse(space).unwrap(), some.to_vec())).await.unwrap();
+            store
+                .append(Append::free(&Space::parse(space).unwrap(), some.to_vec()))
+                .await
+                .unwrap();
         }
     }
     store.close().await;
 }
 
 fn timer(name: &str, due: Timestamp) -> Draft {
-    Draft::changed(&thread("main"), "timer", name, json!({ "due": due, "note": "wake up" }))
+    Draft::changed(
+        &thread("main"),
+        "timer",
+        name,
+        json!({ "due": due, "note": "wake up" }),
+    )
 }
 
-on_both!(a_tenants_timer_is_fired_while_another_has_thousands_due, |medium| {
-    let stub = Stub::start().await;
-    stub.on(|request| request.is_decision(), reply("never").never());
-    let past = |micros: i64| Timestamp::from_micros(now().micros() - 10_000_000 + micros);
-    let many = (0..4000).map(|number| timer(&format!("t-{number}"), past(number))).collect();
-    logged(&medium, vec![("a", many), ("b", vec![timer("one", past(9000))])]).await;
-    let app = tenants(medium, &stub).start_bare().await;
-    let fired = |tenant: Tenant<'_>| {
-        let request = tenant.request("GET", "/events?order=asc&tags=timer&limit=500");
-        async move { http::send(request).await.expect(200)["items"].as_array().unwrap().clone() }
-    };
-    let fired_of_b = within("B's timer", async {
-        loop {
-            if let Some(event) = fired(b(&app)).await.into_iter().find(|event| !has(event, "set:timer")) {
-                return event;
+on_both!(
+    a_tenants_timer_is_fired_while_another_has_thousands_due,
+    |medium| {
+        let stub = Stub::start().await;
+        stub.on(|request| request.is_decision(), reply("never").never());
+        let past = |micros: i64| Timestamp::from_micros(now().micros() - 10_000_000 + micros);
+        let many = (0..4000)
+            .map(|number| timer(&format!("t-{number}"), past(number)))
+            .collect();
+        logged(
+            &medium,
+            vec![("a", many), ("b", vec![timer("one", past(9000))])],
+        )
+        .await;
+        let app = tenants(medium, &stub).start_bare().await;
+        let fired = |tenant: Tenant<'_>| {
+            let request = tenant.request("GET", "/events?order=asc&tags=timer&limit=500");
+            async move {
+                http::send(request).await.expect(200)["items"]
+                    .as_array()
+                    .unwrap()
+                    .clone()
             }
-            tokio::time::sleep(ms(10)).await;
-        }
-    })
-    .await;
-    // All of A's in the end; those that came before B's are a few appends' worth.
-    let path = |more: &str| format!("/events?thread=main&tags=timer&limit=1{more}");
-    let newest = |more: String| {
-        let request = a(&app).request("GET", &path(&more));
-        async move { http::send(request).await.expect(200)["items"].as_array().unwrap().first().cloned() }
-    };
-    within("A's timers", async {
-        while newest(String::new()).await.is_none_or(|event| seq(&event) < 8000) {
-            tokio::time::sleep(ms(20)).await;
-        }
-    })
-    .await;
-    let before = format!("&before_ts={}", fired_of_b["ts"].as_str().unwrap());
-    let last = newest(before).await.map_or(4000, |event| seq(&event).max(4000));
-    assert!(last - 4000 <= 4 * 256, "{} of A's timers were fired before the one of B", last - 4000);
-});
-
-on_both!(a_tenants_thread_is_found_while_another_has_hundreds_waiting, |medium| {
-    let stub = Stub::start().await;
-    let hanging = |request: &Request| request.is_decision() && request.thread.starts_with("hang");
-    stub.on(hanging, reply("never").never());
-    let input = |name: &str| {
-        let draft = Draft::input(
-            &thread(name),
-            thinkd::event::draft::InputKind::Message,
-            vec![thinkd::event::draft::Part::Text("hello".into())],
-            None,
-            thinkd::words::id::fresh(),
+        };
+        let fired_of_b = within("B's timer", async {
+            loop {
+                if let Some(event) = fired(b(&app))
+                    .await
+                    .into_iter()
+                    .find(|event| !has(event, "set:timer"))
+                {
+                    return event;
+                }
+                tokio::time::sleep(ms(10)).await;
+            }
+        })
+        .await;
+        // All of A's in the end; those that came before B's are a few appends' worth.
+        let path = |more: &str| format!("/events?thread=main&tags=timer&limit=1{more}");
+        let newest = |more: String| {
+            let request = a(&app).request("GET", &path(&more));
+            async move {
+                http::send(request).await.expect(200)["items"]
+                    .as_array()
+                    .unwrap()
+                    .first()
+                    .cloned()
+            }
+        };
+        within("A's timers", async {
+            while newest(String::new())
+                .await
+                .is_none_or(|event| seq(&event) < 8000)
+            {
+                tokio::time::sleep(ms(20)).await;
+            }
+        })
+        .await;
+        let before = format!("&before_ts={}", fired_of_b["ts"].as_str().unwrap());
+        let last = newest(before)
+            .await
+            .map_or(4000, |event| seq(&event).max(4000));
+        assert!(
+            last - 4000 <= 4 * 256,
+            "{} of A's timers were fired before the one of B",
+            last - 4000
         );
-        draft.into_iter().next().unwrap()
-    };
-    let many = (0..900).map(|number| input(&format!("hang-{number}"))).collect();
-    logged(&medium, vec![("a", many), ("b", vec![input("main")])]).await;
-    let setup = tenants(medium, &stub).env("THINKD_RUNTIME__WORKERS", 8);
-    let app = setup.env("THINKD_RUNTIME__SCAN_MS", 100).start_bare().await;
-    stub.request(at("main")).await;
-    stub.some(6, hanging).await;
-    drop(app);
-});
+    }
+);
+
+on_both!(
+    a_tenants_thread_is_found_while_another_has_hundreds_waiting,
+    |medium| {
+        let stub = Stub::start().await;
+        let hanging =
+            |request: &Request| request.is_decision() && request.thread.starts_with("hang");
+        stub.on(hanging, reply("never").never());
+        let input = |name: &str| {
+            let draft = Draft::input(
+                &thread(name),
+                thinkd::event::draft::InputKind::Message,
+                vec![thinkd::event::draft::Part::Text("hello".into())],
+                None,
+                thinkd::words::id::fresh(),
+            );
+            draft.into_iter().next().unwrap()
+        };
+        let many = (0..900)
+            .map(|number| input(&format!("hang-{number}")))
+            .collect();
+        logged(&medium, vec![("a", many), ("b", vec![input("main")])]).await;
+        let setup = tenants(medium, &stub).env("THINKD_RUNTIME__WORKERS", 8);
+        let app = setup.env("THINKD_RUNTIME__SCAN_MS", 100).start_bare().await;
+        stub.request(at("main")).await;
+        stub.some(6, hanging).await;
+        drop(app);
+    }
+);
 
 /// What threads of a space have as contacts can be read only slowly from now on.
 async fn slow_contacts(medium: &Medium, space: &str) {
@@ -99,31 +152,50 @@ async fn slow_contacts(medium: &Medium, space: &str) {
     };
     for text in [
         "alter table contacts rename to all_contacts".to_owned(),
-        format!("create view contacts as select * from all_contacts where space <> '{space}' or {slow}"),
+        format!(
+            "create view contacts as select * from all_contacts where space <> '{space}' or {slow}"
+        ),
     ] {
         stored::execute(medium.url(), &text).await;
     }
 }
 
 // After a start all waits are looked at: those of one space do not wait until another's have been.
-on_both!(a_tenants_waits_are_looked_at_while_that_takes_long_for_another, |medium| {
-    let stub = Stub::start().await;
-    stub.on(|request| request.is_decision(), reply("I see."));
-    let wait = |name: &str| {
-        let waiting = json!({ "waiting": { "from": "c", "name": "c" }, "seen": 1_000_000 });
-        Draft::changed(&thread(name), "wait", name, waiting)
-    };
-    let contact =
-        |name: &str| Draft::changed(&thread(name), "contact", "c", json!({ "thread": "c", "description": "it" }));
-    let names: Vec<String> = (0..60).map(|number| format!("t-{number}")).collect();
-    let of_a = names.iter().flat_map(|name| [contact(name), wait(name)]).collect();
-    logged(&medium, vec![("a", of_a), ("b", vec![wait("lost")])]).await;
-    slow_contacts(&medium, "a").await;
-    let app = tenants(medium, &stub).start_bare().await;
-    within("what B's thread is told", async {
-        while b(&app).get("/events?tags=system-thread-error&limit=1").await.expect(200)["items"] == json!([]) {
-            tokio::time::sleep(ms(20)).await;
-        }
-    })
-    .await;
-});
+on_both!(
+    a_tenants_waits_are_looked_at_while_that_takes_long_for_another,
+    |medium| {
+        let stub = Stub::start().await;
+        stub.on(|request| request.is_decision(), reply("I see."));
+        let wait = |name: &str| {
+            let waiting = json!({ "waiting": { "from": "c", "name": "c" }, "seen": 1_000_000 });
+            Draft::changed(&thread(name), "wait", name, waiting)
+        };
+        let contact = |name: &str| {
+            Draft::changed(
+                &thread(name),
+                "contact",
+                "c",
+                json!({ "thread": "c", "description": "it" }),
+            )
+        };
+        let names: Vec<String> = (0..60).map(|number| format!("t-{number}")).collect();
+        let of_a = names
+            .iter()
+            .flat_map(|name| [contact(name), wait(name)])
+            .collect();
+        logged(&medium, vec![("a", of_a), ("b", vec![wait("lost")])]).await;
+        slow_contacts(&medium, "a").await;
+        let app = tenants(medium, &stub).start_bare().await;
+        within("what B's thread is told", async {
+            while b(&app)
+                .get("/events?tags=system-thread-error&limit=1")
+                .await
+                .expect(200)["items"]
+                == json!([])
+            {
+                tokio::time::sleep(ms(20)).await;
+            }
+        })
+        .await;
+    }
+);

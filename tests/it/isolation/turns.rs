@@ -14,16 +14,25 @@ async fn hang(app: &App, stub: &Stub, asked: usize) {
     stub.some(asked, hanging).await;
 }
 
-on_both!(a_tenant_is_answered_while_forty_threads_of_another_hang, |medium| {
-    let stub = Stub::start().await;
-    stub.on(hanging, reply("never").never());
-    let app = tenants(medium, &stub).env("THINKD_RUNTIME__WORKERS", 8).start_bare().await;
-    hang(&app, &stub, 6).await;
-    for round in 0..3 {
-        assert_eq!(b(&app).chat(&format!("round {round}")).await, format!("ok: round {round}"));
+on_both!(
+    a_tenant_is_answered_while_forty_threads_of_another_hang,
+    |medium| {
+        let stub = Stub::start().await;
+        stub.on(hanging, reply("never").never());
+        let app = tenants(medium, &stub)
+            .env("THINKD_RUNTIME__WORKERS", 8)
+            .start_bare()
+            .await;
+        hang(&app, &stub, 6).await;
+        for round in 0..3 {
+            assert_eq!(
+                b(&app).chat(&format!("round {round}")).await,
+                format!("ok: round {round}")
+            );
+        }
+        assert_eq!(stub.count(hanging), 6, "three quarters of eight");
     }
-    assert_eq!(stub.count(hanging), 6, "three quarters of eight");
-});
+);
 
 /// Control: with everything for whoever comes first, B waits for A.
 #[tokio::test]
@@ -31,7 +40,10 @@ async fn without_a_share_the_other_tenant_waits() {
     let (stub, gate) = (Stub::start().await, Gate::new());
     stub.on(hanging, reply("late").held(&gate));
     let setup = tenants(Medium::sqlite(), &stub).env("THINKD_RUNTIME__WORKERS", 8);
-    let app = setup.env("THINKD_LIMITS__SPACE_SHARE", 1).start_bare().await;
+    let app = setup
+        .env("THINKD_LIMITS__SPACE_SHARE", 1)
+        .start_bare()
+        .await;
     hang(&app, &stub, 8).await;
     b(&app).say("main", "hello").await;
     tokio::time::sleep(ms(200)).await;
@@ -44,7 +56,10 @@ async fn without_a_share_the_other_tenant_waits() {
 on_both!(one_place_goes_from_space_to_space, |medium| {
     let (stub, gate) = (Stub::start().await, Gate::new());
     stub.script(at("first"), [reply("late").held(&gate)]);
-    let app = tenants(medium, &stub).env("THINKD_RUNTIME__WORKERS", 1).start_bare().await;
+    let app = tenants(medium, &stub)
+        .env("THINKD_RUNTIME__WORKERS", 1)
+        .start_bare()
+        .await;
     a(&app).say("first", "hello").await;
     stub.request(at("first")).await;
     for number in 0..20 {
@@ -56,6 +71,12 @@ on_both!(one_place_goes_from_space_to_space, |medium| {
     assert_eq!(stub.count(any), 1);
     gate.open();
     let asked = stub.some(22, any).await;
-    let place = asked.iter().position(|request| request.thread == "main").unwrap();
-    assert!(place <= 2, "after one of A's at most, not after twenty: {place}");
+    let place = asked
+        .iter()
+        .position(|request| request.thread == "main")
+        .unwrap();
+    assert!(
+        place <= 2,
+        "after one of A's at most, not after twenty: {place}"
+    );
 });

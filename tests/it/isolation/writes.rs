@@ -26,12 +26,27 @@ fn space(name: &str) -> Space {
 }
 
 async fn open(medium: &Medium) -> Arc<dyn Store> {
-    store::open(medium.url(), Options::default(), thinkd::thread::projection::project).await.unwrap()
+    store::open(
+        medium.url(),
+        Options::default(),
+        thinkd::thread::projection::project,
+    )
+    .await
+    .unwrap()
 }
 
 fn said_in(space: &Space) -> Append {
     let parts = vec![Part::Text("hello".into())];
-    Append::free(space, Draft::input(&ThreadId::default(), InputKind::Message, parts, None, thinkd::words::id::fresh()))
+    Append::free(
+        space,
+        Draft::input(
+            &ThreadId::default(),
+            InputKind::Message,
+            parts,
+            None,
+            thinkd::words::id::fresh(),
+        ),
+    )
 }
 
 async fn head(store: &Arc<dyn Store>, space: &Space) -> i64 {
@@ -39,8 +54,13 @@ async fn head(store: &Arc<dyn Store>, space: &Space) -> i64 {
 }
 
 fn large(mebibytes: usize, salt: u8) -> Blob {
-    let bytes: Vec<u8> = (0..mebibytes << 20).map(|at| (at >> 10) as u8 ^ (at % 251) as u8 ^ salt).collect();
-    Blob { mime: "application/octet-stream".into(), bytes: bytes.into() }
+    let bytes: Vec<u8> = (0..mebibytes << 20)
+        .map(|at| (at >> 10) as u8 ^ (at % 251) as u8 ^ salt)
+        .collect();
+    Blob {
+        mime: "application/octet-stream".into(),
+        bytes: bytes.into(),
+    }
 }
 
 /// Between the parts of a large upload others are acknowledged: one part, not the whole of it, is what they wait for.
@@ -55,14 +75,22 @@ async fn a_tenant_is_acknowledged_between_the_parts_of_another_ones_upload() {
         loop {
             store.append(said_in(&other)).await.unwrap();
             let text = "select count(*) from blob_parts";
-            stages.insert(sqlx::query_scalar::<_, i64>(text).fetch_one(&mut looking).await.unwrap());
+            stages.insert(
+                sqlx::query_scalar::<_, i64>(text)
+                    .fetch_one(&mut looking)
+                    .await
+                    .unwrap(),
+            );
         }
     };
     tokio::select! {
         never = acks => match never {},
         hash = store.put_blob(&one, large(32, 1)) => drop(hash.unwrap()),
     }
-    assert!(stages.len() > 8, "B was acknowledged when A had so many parts of 128: {stages:?}");
+    assert!(
+        stages.len() > 8,
+        "B was acknowledged when A had so many parts of 128: {stages:?}"
+    );
     store.close().await;
 }
 
@@ -77,7 +105,10 @@ async fn a_small_upload_comes_before_the_end_of_another_ones_large_one() {
         stored = &mut large_one => panic!("it was there at once: {stored:?}"),
         () = async { while count(&medium, "blob_parts").await == 0 { tokio::task::yield_now().await } } => {}
     }
-    let small = Blob { mime: "text/plain".into(), bytes: vec![b'x'; 200 << 10].into() };
+    let small = Blob {
+        mime: "text/plain".into(),
+        bytes: vec![b'x'; 200 << 10].into(),
+    };
     tokio::select! {
         biased;
         stored = &mut large_one => panic!("32 MiB of A came before 200 KiB of B: {stored:?}"),
@@ -91,18 +122,29 @@ async fn a_small_upload_comes_before_the_end_of_another_ones_large_one() {
 /// takes an upload part by part: see above.)
 #[tokio::test]
 async fn a_tenant_is_acknowledged_while_another_uploads() {
-    let Some(medium) = Medium::postgres().await else { return };
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
     let store = open(&medium).await;
     let (one, other) = (space("a"), space("b"));
     store.append(said_in(&other)).await.unwrap();
     let mut holding = PgConnection::connect(medium.url()).await.unwrap();
     let mut looking = PgConnection::connect(medium.url()).await.unwrap();
-    holding.execute("begin; lock table blobs in share mode").await.unwrap();
+    holding
+        .execute("begin; lock table blobs in share mode")
+        .await
+        .unwrap();
     let blob = large(8, 1);
     let mut upload = std::pin::pin!(store.put_blob(&one, blob.clone()));
     let stands_still = async {
-        let text = "select count(*) from pg_locks where relation = 'blobs'::regclass and not granted";
-        while sqlx::query_scalar::<_, i64>(text).fetch_one(&mut looking).await.unwrap() == 0 {
+        let text =
+            "select count(*) from pg_locks where relation = 'blobs'::regclass and not granted";
+        while sqlx::query_scalar::<_, i64>(text)
+            .fetch_one(&mut looking)
+            .await
+            .unwrap()
+            == 0
+        {
             tokio::task::yield_now().await;
         }
         for _ in 0..8 {
@@ -117,7 +159,10 @@ async fn a_tenant_is_acknowledged_while_another_uploads() {
     let hash = upload.await.unwrap();
     assert_eq!(store.blob(&one, &hash).await.unwrap(), Some(blob));
     // Control: where what appends write is locked, none is acknowledged.
-    holding.execute("begin; lock table events in share mode").await.unwrap();
+    holding
+        .execute("begin; lock table events in share mode")
+        .await
+        .unwrap();
     let mut append = std::pin::pin!(store.append(said_in(&other)));
     assert!(tokio::time::timeout(ms(200), &mut append).await.is_err());
     holding.execute("commit").await.unwrap();
@@ -129,7 +174,9 @@ async fn a_tenant_is_acknowledged_while_another_uploads() {
 on_both!(uploads_of_two_spaces_go_side_by_side, |medium| {
     let store = open(&medium).await;
     let (one, other) = (space("a"), space("b"));
-    let mut many: FuturesUnordered<_> = (0..8).map(|salt| store.put_blob(&one, large(8, salt))).collect();
+    let mut many: FuturesUnordered<_> = (0..8)
+        .map(|salt| store.put_blob(&one, large(8, salt)))
+        .collect();
     many.next().await.unwrap().unwrap();
     let few = store.put_blob(&other, large(1, 9));
     let mut few = std::pin::pin!(few);
@@ -159,10 +206,16 @@ async fn count(medium: &Medium, table: &str) -> i64 {
     let text = sqlx::AssertSqlSafe(format!("select count(*) from {table}"));
     if medium.is_shared() {
         let mut connection = PgConnection::connect(medium.url()).await.unwrap();
-        return sqlx::query_scalar(text).fetch_one(&mut connection).await.unwrap();
+        return sqlx::query_scalar(text)
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
     }
     let mut connection = SqliteConnection::connect(medium.url()).await.unwrap();
-    sqlx::query_scalar(text).fetch_one(&mut connection).await.unwrap()
+    sqlx::query_scalar(text)
+        .fetch_one(&mut connection)
+        .await
+        .unwrap()
 }
 
 /// What is cut off leaves nothing: neither half a blob that is shown, nor parts that are kept.
@@ -177,7 +230,11 @@ async fn an_upload_that_is_cut_off_leaves_nothing() {
         _ = store.put_blob(&one, blob.clone()) => panic!("it was faster than the first part"),
         () = async { while count(&medium, "blob_parts").await == 0 { tokio::task::yield_now().await } } => {}
     }
-    assert_eq!(store.blob(&one, &hash).await.unwrap(), None, "not whole, so not there");
+    assert_eq!(
+        store.blob(&one, &hash).await.unwrap(),
+        None,
+        "not whole, so not there"
+    );
     within("the removal of its parts", async {
         while count(&medium, "blob_parts").await + count(&medium, "uploads").await > 0 {
             tokio::time::sleep(ms(5)).await;
@@ -193,39 +250,76 @@ async fn an_upload_that_is_cut_off_leaves_nothing() {
     sqlx::raw_sql(text).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
     let store = open(&medium).await;
-    assert_eq!((count(&medium, "blob_parts").await, count(&medium, "uploads").await), (0, 0));
+    assert_eq!(
+        (
+            count(&medium, "blob_parts").await,
+            count(&medium, "uploads").await
+        ),
+        (0, 0)
+    );
     // Once more, from the beginning; and the same again changes nothing.
     for _ in 0..2 {
         assert_eq!(store.put_blob(&one, blob.clone()).await.unwrap(), hash);
         assert_eq!(store.blob(&one, &hash).await.unwrap(), Some(blob.clone()));
-        assert_eq!((count(&medium, "blob_parts").await, count(&medium, "uploads").await), (96, 0));
+        assert_eq!(
+            (
+                count(&medium, "blob_parts").await,
+                count(&medium, "uploads").await
+            ),
+            (96, 0)
+        );
     }
     let other = space("b");
-    let twice = tokio::join!(store.put_blob(&other, blob.clone()), store.put_blob(&other, blob.clone()));
+    let twice = tokio::join!(
+        store.put_blob(&other, blob.clone()),
+        store.put_blob(&other, blob.clone())
+    );
     assert_eq!(twice.0.unwrap(), twice.1.unwrap());
-    assert_eq!((count(&medium, "blob_parts").await, count(&medium, "uploads").await), (192, 0));
-    assert_eq!(store.check(ms(0)).await.unwrap().faults, Vec::<String>::new());
+    assert_eq!(
+        (
+            count(&medium, "blob_parts").await,
+            count(&medium, "uploads").await
+        ),
+        (192, 0)
+    );
+    assert_eq!(
+        store.check(ms(0)).await.unwrap().faults,
+        Vec::<String>::new()
+    );
     store.close().await;
 }
 
-on_both!(a_large_blob_is_whole_in_a_backup_and_what_is_restored_from_it, |medium| {
-    let store = open(&medium).await;
-    let (one, blob) = (space("a"), large(3, 5));
-    store.append(said_in(&one)).await.unwrap();
-    let hash = store.put_blob(&one, blob.clone()).await.unwrap();
-    // The control: on SQLite it is there in parts.
-    assert!(medium.is_shared() || count(&medium, "blob_parts").await > 1);
-    let file = medium.folder().join("backup.db");
-    thinkd::log::backup::backup(medium.url(), &file).await.unwrap();
-    for target in Medium::each().await {
-        backup::restore(target.url(), &file, thinkd::thread::projection::project).await.unwrap();
-        let restored = open(&target).await;
-        assert_eq!(restored.blob(&one, &hash).await.unwrap(), Some(blob.clone()));
-        assert_eq!(restored.check(ms(0)).await.unwrap().faults, Vec::<String>::new());
-        restored.close().await;
+on_both!(
+    a_large_blob_is_whole_in_a_backup_and_what_is_restored_from_it,
+    |medium| {
+        let store = open(&medium).await;
+        let (one, blob) = (space("a"), large(3, 5));
+        store.append(said_in(&one)).await.unwrap();
+        let hash = store.put_blob(&one, blob.clone()).await.unwrap();
+        // The control: on SQLite it is there in parts.
+        assert!(medium.is_shared() || count(&medium, "blob_parts").await > 1);
+        let file = medium.folder().join("backup.db");
+        thinkd::log::backup::backup(medium.url(), &file)
+            .await
+            .unwrap();
+        for target in Medium::each().await {
+            backup::restore(target.url(), &file, thinkd::thread::projection::project)
+                .await
+                .unwrap();
+            let restored = open(&target).await;
+            assert_eq!(
+                restored.blob(&one, &hash).await.unwrap(),
+                Some(blob.clone())
+            );
+            assert_eq!(
+                restored.check(ms(0)).await.unwrap().faults,
+                Vec::<String>::new()
+            );
+            restored.close().await;
+        }
+        store.close().await;
     }
-    store.close().await;
-});
+);
 
 /// A commit that would copy many megabytes from the journal into the file keeps everybody waiting for that long.
 #[tokio::test]
@@ -233,8 +327,16 @@ async fn a_large_blob_is_copied_into_the_file_little_by_little() {
     let medium = Medium::sqlite();
     let store = open(&medium).await;
     store.put_blob(&space("a"), large(8, 1)).await.unwrap();
-    let journal = medium.folder().join("thinkd.db-wal").metadata().unwrap().len();
-    assert!(journal < 4 << 20, "{journal} bytes of eight million wait to be copied");
+    let journal = medium
+        .folder()
+        .join("thinkd.db-wal")
+        .metadata()
+        .unwrap()
+        .len();
+    assert!(
+        journal < 4 << 20,
+        "{journal} bytes of eight million wait to be copied"
+    );
     store.close().await;
 }
 
@@ -255,7 +357,10 @@ on_both!(a_tenant_is_acknowledged_while_another_floods, |medium| {
         let before = head(&store, &one).await;
         store.append(said_in(&other)).await.unwrap();
         let passed = head(&store, &one).await - before;
-        assert!(passed <= 3 * 512, "{passed} events of A went before one of B");
+        assert!(
+            passed <= 3 * 512,
+            "{passed} events of A went before one of B"
+        );
     }
     for append in flood {
         append.await.unwrap().unwrap();
@@ -271,38 +376,46 @@ async fn finds(store: &Arc<dyn Store>, space: &Space) -> usize {
     let mut drafts = vec![stored::draft("main", &text, &[]); 15];
     drafts.push(stored::draft("main", "look", &["rare"]));
     store.append(Append::free(space, drafts)).await.unwrap();
-    let query = Query { tags: vec!["rare".into()], limit: 500, ..Query::default() };
+    let query = Query {
+        tags: vec!["rare".into()],
+        limit: 500,
+        ..Query::default()
+    };
     store.events(space, &query).await.unwrap().len()
 }
 
 // The index is gone on with for all in turn, whatever their names are.
-on_both!(a_tenant_finds_what_it_stored_while_many_others_store_and_search, |medium| {
-    let store = open(&medium).await;
-    let found = Arc::new(AtomicUsize::new(0));
-    let crowd: Vec<_> = (0..100)
-        .map(|number| {
-            let (store, found, space) = (store.clone(), found.clone(), space(&format!("a{number}")));
-            tokio::spawn(async move {
-                loop {
-                    finds(&store, &space).await;
-                    found.fetch_add(1, Ordering::Relaxed);
-                }
+on_both!(
+    a_tenant_finds_what_it_stored_while_many_others_store_and_search,
+    |medium| {
+        let store = open(&medium).await;
+        let found = Arc::new(AtomicUsize::new(0));
+        let crowd: Vec<_> = (0..100)
+            .map(|number| {
+                let (store, found, space) =
+                    (store.clone(), found.clone(), space(&format!("a{number}")));
+                tokio::spawn(async move {
+                    loop {
+                        finds(&store, &space).await;
+                        found.fetch_add(1, Ordering::Relaxed);
+                    }
+                })
             })
-        })
-        .collect();
-    let until = async |count: usize| {
-        while found.load(Ordering::Relaxed) < count {
-            tokio::time::sleep(ms(1)).await;
+            .collect();
+        let until = async |count: usize| {
+            while found.load(Ordering::Relaxed) < count {
+                tokio::time::sleep(ms(1)).await;
+            }
+        };
+        within("searches of the others", until(100)).await;
+        let before = found.load(Ordering::Relaxed);
+        let other = space("z");
+        tokio::select! {
+            biased;
+            count = finds(&store, &other) => assert_eq!(count, 1),
+            () = until(before + 500) => panic!("500 searches of 100 others went before the one of Z"),
         }
-    };
-    within("searches of the others", until(100)).await;
-    let before = found.load(Ordering::Relaxed);
-    let other = space("z");
-    tokio::select! {
-        biased;
-        count = finds(&store, &other) => assert_eq!(count, 1),
-        () = until(before + 500) => panic!("500 searches of 100 others went before the one of Z"),
+        crowd.iter().for_each(tokio::task::JoinHandle::abort);
+        store.close().await;
     }
-    crowd.iter().for_each(tokio::task::JoinHandle::abort);
-    store.close().await;
-});
+);

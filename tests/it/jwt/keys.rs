@@ -7,7 +7,9 @@ use super::*;
 const ADMIN: &str = "[[keys]]\nkey = \"the-key-of-the-admin\"\nrole = \"admin\"\n";
 
 async fn metrics(app: &App) -> String {
-    ask(app, "the-key-of-the-admin", "GET", "/metrics", None).await.text
+    ask(app, "the-key-of-the-admin", "GET", "/metrics", None)
+        .await
+        .text
 }
 
 async fn until(what: &str, mut is: impl AsyncFnMut() -> bool) {
@@ -26,7 +28,9 @@ async fn keys_are_fetched_once_for_all_who_wait() {
     let signer = Signer::p256("one");
     let issuer = Issuer::start(&[&signer]).await;
     issuer.behave(Manner::Hangs);
-    let setup = issuer.setup(Medium::sqlite(), &stub).env("THINKD_JWT__FETCH_MS", 30_000);
+    let setup = issuer
+        .setup(Medium::sqlite(), &stub)
+        .env("THINKD_JWT__FETCH_MS", 30_000);
     let app = setup.start_bare().await;
     let token = signer.token(&issuer.claims("ada", "ours", "member"));
     let waiting = join_all((0..40).map(|_| status(&app, &token)));
@@ -47,18 +51,34 @@ async fn unknown_keys_cost_good_tokens_nothing() {
     let stub = Stub::start().await;
     let signer = Signer::p256("one");
     let issuer = Issuer::start(&[&signer]).await;
-    let setup = issuer.setup(Medium::sqlite(), &stub).file("thinkd.toml", ADMIN);
-    let app = setup.env("THINKD_JWT__REFETCH_MS", 1000).env("THINKD_JWT__FETCH_MS", 30_000).start_bare().await;
+    let setup = issuer
+        .setup(Medium::sqlite(), &stub)
+        .file("thinkd.toml", ADMIN);
+    let app = setup
+        .env("THINKD_JWT__REFETCH_MS", 1000)
+        .env("THINKD_JWT__FETCH_MS", 30_000)
+        .start_bare()
+        .await;
     let claims = issuer.claims("ada", "ours", "member");
     let good = signer.token(&claims);
     assert_eq!(status(&app, &good).await, 200);
-    let random = |n: usize| signer.token_with(&json!({ "alg": "ES256", "kid": format!("random-{n}") }), &claims);
+    let random = |n: usize| {
+        signer.token_with(
+            &json!({ "alg": "ES256", "kid": format!("random-{n}") }),
+            &claims,
+        )
+    };
     let begin = std::time::Instant::now();
     let mut n = 0;
     while begin.elapsed() < ms(3500) {
         let tokens: Vec<String> = (n..n + 20).map(random).collect();
         n += 20;
-        assert!(join_all(tokens.iter().map(|token| status(&app, token))).await.iter().all(|status| *status == 401));
+        assert!(
+            join_all(tokens.iter().map(|token| status(&app, token)))
+                .await
+                .iter()
+                .all(|status| *status == 401)
+        );
         assert_eq!(status(&app, &good).await, 200);
     }
     let most = 1 + begin.elapsed().as_millis() as usize / 1000 + 1;
@@ -86,7 +106,10 @@ async fn unknown_keys_cost_good_tokens_nothing() {
     let (stranger, ()) = tokio::join!(stranger, others);
     assert_eq!(stranger, 401);
     let metrics = metrics(&app).await;
-    assert!(metrics.contains("thinkd_jwt_refused_total{reason=\"unknown_key\"}"), "{metrics}");
+    assert!(
+        metrics.contains("thinkd_jwt_refused_total{reason=\"unknown_key\"}"),
+        "{metrics}"
+    );
 }
 
 /// A new key counts from the first token that it has signed; one that is withdrawn closes the sockets and streams of its tokens. Those
@@ -94,22 +117,49 @@ async fn unknown_keys_cost_good_tokens_nothing() {
 #[tokio::test]
 async fn keys_rotate_without_a_restart() {
     let stub = Stub::start().await;
-    let (old, stays, new) = (Signer::rsa("old", "RS256"), Signer::p256("stays"), Signer::ed25519("new"));
+    let (old, stays, new) = (
+        Signer::rsa("old", "RS256"),
+        Signer::p256("stays"),
+        Signer::ed25519("new"),
+    );
     let issuer = Issuer::start(&[&old, &stays]).await;
-    let app = issuer.setup(Medium::sqlite(), &stub).env("THINKD_JWT__REFETCH_MS", 50).start_bare().await;
+    let app = issuer
+        .setup(Medium::sqlite(), &stub)
+        .env("THINKD_JWT__REFETCH_MS", 50)
+        .start_bare()
+        .await;
     let claims = issuer.claims("ada", "ours", "member");
     let mut of_old = socket_of(&app, &old.token(&claims)).await;
     let mut of_stays = socket_of(&app, &stays.token(&claims)).await;
-    let mut stream = app.request("GET", "/events/stream").bearer_auth(old.token(&claims)).send().await.unwrap();
+    let mut stream = app
+        .request("GET", "/events/stream")
+        .bearer_auth(old.token(&claims))
+        .send()
+        .await
+        .unwrap();
     issuer.publish(&[&old, &stays, &new]);
     tokio::time::sleep(ms(60)).await;
-    assert_eq!(status(&app, &new.token(&claims)).await, 200, "a new key counts at once");
-    assert_eq!(of_old.ask(json!({ "type": "ping" })).await["type"], "ack", "what is still there stays");
+    assert_eq!(
+        status(&app, &new.token(&claims)).await,
+        200,
+        "a new key counts at once"
+    );
+    assert_eq!(
+        of_old.ask(json!({ "type": "ping" })).await["type"],
+        "ack",
+        "what is still there stays"
+    );
     issuer.publish(&[&stays, &new]);
     tokio::time::sleep(ms(60)).await;
-    assert_eq!(status(&app, &Signer::p256("unknown").token(&claims)).await, 401);
+    assert_eq!(
+        status(&app, &Signer::p256("unknown").token(&claims)).await,
+        401
+    );
     assert_eq!(of_old.closed().await, Some(4401));
-    within("the end of the stream", async { while let Ok(Some(_)) = stream.chunk().await {} }).await;
+    within("the end of the stream", async {
+        while let Ok(Some(_)) = stream.chunk().await {}
+    })
+    .await;
     assert_eq!(status(&app, &old.token(&claims)).await, 401);
     assert_eq!(of_stays.ask(json!({ "type": "ping" })).await["type"], "ack");
     // A key that is replaced under the same name is another key.
@@ -128,7 +178,9 @@ async fn documents_that_cannot_be_read_change_nothing() {
     let stub = Stub::start().await;
     let signer = Signer::p256("one");
     let issuer = Issuer::start(&[&signer]).await;
-    let setup = issuer.setup(Medium::sqlite(), &stub).file("thinkd.toml", ADMIN);
+    let setup = issuer
+        .setup(Medium::sqlite(), &stub)
+        .file("thinkd.toml", ADMIN);
     let app = setup
         .env("THINKD_JWT__REFETCH_MS", 50)
         .env("THINKD_JWT__REFRESH_MS", 50)
@@ -150,9 +202,17 @@ async fn documents_that_cannot_be_read_change_nothing() {
         (Manner::Says(302, String::new()), "302"),
         (Manner::Says(200, "<html>".into()), "no JWKS document"),
         (Manner::Says(200, "[".repeat(100_000)), "no JWKS document"),
-        (Manner::Says(200, "{\"keys\":{}}".into()), "no JWKS document"),
+        (
+            Manner::Says(200, "{\"keys\":{}}".into()),
+            "no JWKS document",
+        ),
         (of(vec![]), "none of its 0 keys"),
-        (of(vec![json!({ "kty": "oct", "k": "c2VjcmV0", "kid": "one", "alg": "HS256" })]), "none of its 1 keys"),
+        (
+            of(vec![
+                json!({ "kty": "oct", "k": "c2VjcmV0", "kid": "one", "alg": "HS256" }),
+            ]),
+            "none of its 1 keys",
+        ),
         (of(vec![weak]), "none of its 1 keys"),
         (of(vec![encrypts]), "none of its 1 keys"),
         (of(vec![symmetric]), "none of its 1 keys"),
@@ -161,15 +221,32 @@ async fn documents_that_cannot_be_read_change_nothing() {
         (Manner::Hangs, "300 ms"),
     ] {
         issuer.behave(manner.clone());
-        until(&format!("{says:?} in the log"), async || app.output().contains(says)).await;
-        until("the gauge", async || metrics(&app).await.contains("thinkd_jwks_stale 1")).await;
+        until(&format!("{says:?} in the log"), async || {
+            app.output().contains(says)
+        })
+        .await;
+        until("the gauge", async || {
+            metrics(&app).await.contains("thinkd_jwks_stale 1")
+        })
+        .await;
         assert_eq!(status(&app, &good).await, 200, "{manner:?}");
         issuer.behave(Manner::Answers);
-        until("the gauge", async || metrics(&app).await.contains("thinkd_jwks_stale 0")).await;
+        until("the gauge", async || {
+            metrics(&app).await.contains("thinkd_jwks_stale 0")
+        })
+        .await;
     }
-    assert_eq!(socket.ask(json!({ "type": "ping" })).await["type"], "ack", "nobody had to go");
+    assert_eq!(
+        socket.ask(json!({ "type": "ping" })).await["type"],
+        "ack",
+        "nobody had to go"
+    );
     // Among others one that is of no use is left out.
-    issuer.publish_raw(vec![json!({ "kty": "oct", "k": "c2VjcmV0", "kid": "two" }), json!(7), signer.jwk()]);
+    issuer.publish_raw(vec![
+        json!({ "kty": "oct", "k": "c2VjcmV0", "kid": "two" }),
+        json!(7),
+        signer.jwk(),
+    ]);
     let fetched = issuer.fetches();
     until("another fetch", async || issuer.fetches() > fetched + 1).await;
     assert_eq!(status(&app, &good).await, 200);
@@ -182,16 +259,30 @@ async fn keys_count_for_a_while_when_the_issuer_is_away() {
     let stub = Stub::start().await;
     let signer = Signer::p256("one");
     let issuer = Issuer::start(&[&signer]).await;
-    let setup = issuer.setup(Medium::sqlite(), &stub).file("thinkd.toml", ADMIN);
-    let setup = setup.env("THINKD_JWT__REFRESH_MS", 100).env("THINKD_JWT__REFETCH_MS", 100);
+    let setup = issuer
+        .setup(Medium::sqlite(), &stub)
+        .file("thinkd.toml", ADMIN);
+    let setup = setup
+        .env("THINKD_JWT__REFRESH_MS", 100)
+        .env("THINKD_JWT__REFETCH_MS", 100);
     let app = setup.env("THINKD_JWT__STALE_MS", 5000).start_bare().await;
     let good = signer.token(&issuer.claims("ada", "ours", "member"));
     let mut socket = socket_of(&app, &good).await;
     issuer.behave(Manner::Says(503, String::new()));
     let away = std::time::Instant::now();
-    until("the gauge", async || metrics(&app).await.contains("thinkd_jwks_stale 1")).await;
-    assert_eq!(status(&app, &good).await, 200, "keys that were fetched count");
-    until("an unavailable server", async || status(&app, &good).await == 503).await;
+    until("the gauge", async || {
+        metrics(&app).await.contains("thinkd_jwks_stale 1")
+    })
+    .await;
+    assert_eq!(
+        status(&app, &good).await,
+        200,
+        "keys that were fetched count"
+    );
+    until("an unavailable server", async || {
+        status(&app, &good).await == 503
+    })
+    .await;
     assert!(away.elapsed() > ms(4000), "too early");
     let refused = ask(&app, &good, "GET", "/metadata", None).await;
     assert!(!refused.header("retry-after").is_empty());
@@ -201,11 +292,22 @@ async fn keys_count_for_a_while_when_the_issuer_is_away() {
         Some(1001),
         "a client that comes again, and asks for no other token"
     );
-    until("the operator is told", async || app.output().contains("no token is taken")).await;
-    assert_eq!(ask(&app, "the-key-of-the-admin", "GET", "/metadata", None).await.status, 200);
+    until("the operator is told", async || {
+        app.output().contains("no token is taken")
+    })
+    .await;
+    assert_eq!(
+        ask(&app, "the-key-of-the-admin", "GET", "/metadata", None)
+            .await
+            .status,
+        200
+    );
     assert_eq!(socket.ask(json!({ "type": "ping" })).await["type"], "ack");
     issuer.behave(Manner::Answers);
-    until("tokens count again", async || status(&app, &good).await == 200).await;
+    until("tokens count again", async || {
+        status(&app, &good).await == 200
+    })
+    .await;
     assert_eq!(socket.ask(json!({ "type": "ping" })).await["type"], "ack");
 }
 
@@ -215,7 +317,11 @@ async fn a_server_without_keys_is_not_open_where_it_takes_tokens() {
     let stub = Stub::start().await;
     let signer = Signer::p256("one");
     let issuer = Issuer::start(&[&signer]).await;
-    let app = issuer.setup(Medium::sqlite(), &stub).file("thinkd.toml", ADMIN).start_bare().await;
+    let app = issuer
+        .setup(Medium::sqlite(), &stub)
+        .file("thinkd.toml", ADMIN)
+        .start_bare()
+        .await;
     let good = signer.token(&issuer.claims("ada", "ours", "member"));
     let mut of_key = socket_of(&app, "the-key-of-the-admin").await;
     let mut of_token = socket_of(&app, &good).await;
@@ -237,7 +343,9 @@ async fn no_token_and_no_kid_stands_in_the_log() {
     let stub = Stub::start().await;
     let signer = Signer::p256("one");
     let issuer = Issuer::start(&[&signer]).await;
-    let setup = issuer.setup(Medium::sqlite(), &stub).env("THINKD_LOG__LEVEL", "trace");
+    let setup = issuer
+        .setup(Medium::sqlite(), &stub)
+        .env("THINKD_LOG__LEVEL", "trace");
     let app = setup.start_bare().await;
     let claims = issuer.claims("ada-the-user", "ours", "member");
     let good = signer.token(&claims);
@@ -257,13 +365,16 @@ async fn no_token_and_no_kid_stands_in_the_log() {
         }
     }
     // The line that must come is there: the control.
-    until("the refusal in the log", async || app.output().contains("a token of the issuer was refused")).await;
+    until("the refusal in the log", async || {
+        app.output().contains("a token of the issuer was refused")
+    })
+    .await;
     let log = app.output();
-    for secret in [&good, &forged, &unfit].into_iter().flat_map(|token| token.split('.')).chain([
-        "a-kid-of-lines",
-        "a-role-of-lines",
-        "ERROR forged",
-    ]) {
+    for secret in [&good, &forged, &unfit]
+        .into_iter()
+        .flat_map(|token| token.split('.'))
+        .chain(["a-kid-of-lines", "a-role-of-lines", "ERROR forged"])
+    {
         assert!(!log.contains(secret), "{secret} stands in the log:\n{log}");
     }
 }

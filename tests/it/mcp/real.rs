@@ -9,7 +9,10 @@ use super::*;
 /// The program of a server, if they are here.
 fn server(package: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("THINKD_MCP_SERVERS")?;
-    let program = PathBuf::from(folder).join("@modelcontextprotocol").join(package).join("dist/index.js");
+    let program = PathBuf::from(folder)
+        .join("@modelcontextprotocol")
+        .join(package)
+        .join("dist/index.js");
     assert!(program.exists(), "{} is not there", program.display());
     Some(program)
 }
@@ -20,10 +23,23 @@ struct Web(Child);
 impl Web {
     async fn start(program: &std::path::Path, port: u16) -> Self {
         let mut command = Command::new("node");
-        command.arg(program).arg("streamableHttp").env("PORT", port.to_string());
-        let web = Self(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        command
+            .arg(program)
+            .arg("streamableHttp")
+            .env("PORT", port.to_string());
+        let web = Self(
+            command
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap(),
+        );
         let is_there = async {
-            while tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+            while tokio::net::TcpStream::connect(("127.0.0.1", port))
+                .await
+                .is_err()
+            {
                 tokio::time::sleep(ms(20)).await
             }
         };
@@ -44,7 +60,10 @@ async fn outcome(app: &App, stub: &Stub, tool: &str, arguments: Value) -> Value 
     stub.script(decision, [call(tool, arguments), reply("seen")]);
     app.tell("go").await;
     let log = app.public_log().await;
-    (*with(&log, &["result", &format!("tool:{tool}")]).last().unwrap_or_else(|| panic!("{}", story(&log)))).clone()
+    (*with(&log, &["result", &format!("tool:{tool}")])
+        .last()
+        .unwrap_or_else(|| panic!("{}", story(&log))))
+    .clone()
 }
 
 /// Lists, calls, has pictures, JSON, progress, and a call that takes too long.
@@ -57,20 +76,52 @@ async fn serves(app: &App, stub: &Stub, name: &str) {
     let picture = outcome(app, stub, &tool("get-tiny-image"), json!({})).await;
     let media = &picture["payload"]["output"]["media"][0];
     assert_eq!(media["mime"], "image/png", "{picture}");
-    app.get(&format!("/blobs/{}", media["blob"].as_str().unwrap())).await;
-    let weather = outcome(app, stub, &tool("get-structured-content"), json!({ "location": "Chicago" })).await;
-    assert!(weather["payload"]["output"]["temperature"].is_number(), "{weather}");
-    let links = outcome(app, stub, &tool("get-resource-links"), json!({ "count": 2 })).await;
-    assert_eq!(links["payload"]["output"]["links"].as_array().map(Vec::len), Some(2), "{links}");
-    let slowly =
-        outcome(app, stub, &tool("trigger-long-running-operation"), json!({ "duration": 1, "steps": 5 })).await;
+    app.get(&format!("/blobs/{}", media["blob"].as_str().unwrap()))
+        .await;
+    let weather = outcome(
+        app,
+        stub,
+        &tool("get-structured-content"),
+        json!({ "location": "Chicago" }),
+    )
+    .await;
+    assert!(
+        weather["payload"]["output"]["temperature"].is_number(),
+        "{weather}"
+    );
+    let links = outcome(
+        app,
+        stub,
+        &tool("get-resource-links"),
+        json!({ "count": 2 }),
+    )
+    .await;
+    assert_eq!(
+        links["payload"]["output"]["links"].as_array().map(Vec::len),
+        Some(2),
+        "{links}"
+    );
+    let slowly = outcome(
+        app,
+        stub,
+        &tool("trigger-long-running-operation"),
+        json!({ "duration": 1, "steps": 5 }),
+    )
+    .await;
     assert!(!has(&slowly, "failure"), "{slowly}");
-    let late = outcome(app, stub, &tool("trigger-long-running-operation"), json!({ "duration": 60, "steps": 5 })).await;
+    let late = outcome(
+        app,
+        stub,
+        &tool("trigger-long-running-operation"),
+        json!({ "duration": 60, "steps": 5 }),
+    )
+    .await;
     assert_eq!(late["payload"]["problem"]["kind"], "timeout", "{late}");
     let wrong = outcome(app, stub, &tool("echo"), json!({ "message": 7 })).await;
     assert!(said(&wrong).contains("not valid"), "{wrong}");
     let reads = async |more: Value| {
-        let nulls = ["list", "cursor", "limit", "uri", "prompt", "arguments"].map(|key| (key.to_owned(), Value::Null));
+        let nulls = ["list", "cursor", "limit", "uri", "prompt", "arguments"]
+            .map(|key| (key.to_owned(), Value::Null));
         let mut arguments = serde_json::Map::from_iter(nulls);
         arguments.insert("server".into(), name.into());
         arguments.extend(more.as_object().unwrap().clone());
@@ -78,11 +129,22 @@ async fn serves(app: &App, stub: &Stub, name: &str) {
     };
     let resources = reads(json!({ "list": "resources" })).await;
     let uri = &resources["resources"][0]["uri"];
-    assert!(reads(json!({ "uri": uri })).await.as_str().is_some_and(|text| !text.is_empty()), "{resources}");
+    assert!(
+        reads(json!({ "uri": uri }))
+            .await
+            .as_str()
+            .is_some_and(|text| !text.is_empty()),
+        "{resources}"
+    );
     let prompts = reads(json!({ "list": "prompts" })).await;
     assert!(prompts.to_string().contains("args-prompt"), "{prompts}");
     let prompt = reads(json!({ "prompt": "args-prompt", "arguments": "{\"city\":\"Ulm\"}" })).await;
-    assert!(prompt.as_str().is_some_and(|text| text.starts_with("user: ") && text.contains("Ulm")), "{prompt}");
+    assert!(
+        prompt
+            .as_str()
+            .is_some_and(|text| text.starts_with("user: ") && text.contains("Ulm")),
+        "{prompt}"
+    );
     let answers = async {
         let question = within("the question", async {
             loop {
@@ -91,7 +153,12 @@ async fn serves(app: &App, stub: &Stub, name: &str) {
                 }
             }
         });
-        app.post(&format!("/questions/{}", question.await), json!({ "value": { "name": "Ada" } })).await.expect(204);
+        app.post(
+            &format!("/questions/{}", question.await),
+            json!({ "value": { "name": "Ada" } }),
+        )
+        .await
+        .expect(204);
     };
     let trigger = tool("trigger-elicitation-request");
     let (asked, ()) = tokio::join!(outcome(app, stub, &trigger, json!({})), answers);
@@ -102,8 +169,15 @@ async fn serves(app: &App, stub: &Stub, name: &str) {
 
 #[tokio::test]
 async fn t1_01_real_servers_of_others_serve_their_tools() {
-    let (Some(everything), Some(memory)) = (server("server-everything"), server("server-memory")) else { return };
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (Some(everything), Some(memory)) = (server("server-everything"), server("server-memory"))
+    else {
+        return;
+    };
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
     let web = Web::start(&everything, port).await;
     let toml = format!(
         "[tools.mcp.all]\ncommand = \"node\"\nargs = [{everything:?}, \"stdio\"]\ntimeout_ms = 3000\n\
@@ -112,14 +186,22 @@ async fn t1_01_real_servers_of_others_serve_their_tools() {
     );
     let stub = Stub::start().await;
     let setup = Setup::new(Medium::sqlite(), &stub).file("thinkd.toml", &toml);
-    let app = setup.env("PATH", std::env::var("PATH").unwrap()).start().await;
+    let app = setup
+        .env("PATH", std::env::var("PATH").unwrap())
+        .start()
+        .await;
     // They need a moment to start; the first turn waits for none of them for long.
     within("all servers", async {
         loop {
             stub.script(decision, [reply("yet")]);
             app.tell("are they there?").await;
             let all = app.get("/tools").await.expect(200);
-            if all["servers"].as_array().unwrap().iter().all(|server| server["connected"] == true) {
+            if all["servers"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|server| server["connected"] == true)
+            {
                 break;
             }
         }
@@ -135,7 +217,10 @@ async fn t1_01_real_servers_of_others_serve_their_tools() {
     assert!(has(&gone, "failure"), "{gone}");
     let _web = Web::start(&everything, port).await;
     within("the server that came back", async {
-        while has(&outcome(&app, &stub, "mcp__web__echo", json!({ "message": "b" })).await, "failure") {}
+        while has(
+            &outcome(&app, &stub, "mcp__web__echo", json!({ "message": "b" })).await,
+            "failure",
+        ) {}
     })
     .await;
     println!("real servers of tools were asked");

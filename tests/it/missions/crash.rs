@@ -9,9 +9,14 @@ use super::*;
 /// A mission with a split, a failure and tasks side by side.
 fn script(stub: &Stub, slow: u64) {
     let answers = move |request: &Request| -> Answer {
-        let task = task_of(request)["name"].as_str().unwrap_or_default().to_owned();
+        let task = task_of(request)["name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         let answer = match (request.module.as_str(), task.as_str()) {
-            ("mission:decompose", "") => tasks(&[("a", &[]), ("b", &[]), ("c", &[1, 2]), ("d", &[])]),
+            ("mission:decompose", "") => {
+                tasks(&[("a", &[]), ("b", &[]), ("c", &[1, 2]), ("d", &[])])
+            }
             ("mission:decompose", name) => {
                 let names = [format!("{name} one"), format!("{name} two")];
                 tasks(&[(&names[0], &[]), (&names[1], &[1])])
@@ -22,7 +27,10 @@ fn script(stub: &Stub, slow: u64) {
                 call("consider", split)
             }
             ("mission:consider", _) => considered(&[("straight", 0.9), ("around", 0.4)]),
-            ("mission:solve", name) => solved(&format!("did {name} by {}", told(request, "Route: ")["name"])),
+            ("mission:solve", name) => solved(&format!(
+                "did {name} by {}",
+                told(request, "Route: ")["name"]
+            )),
             ("mission:judge", "d") => judged(request.says("around"), "the straight way is wrong"),
             ("mission:judge", _) => judged(true, "fine"),
             ("mission:answer", _) => answered(&format!("from {}", told(request, "Tasks: "))),
@@ -47,55 +55,99 @@ const WIDTH: usize = 2;
 async fn uninterrupted(medium: &Medium) -> (usize, String) {
     let stub = Stub::start().await;
     script(&stub, 1);
-    let own = if medium.is_postgres() { Medium::postgres().await.unwrap() } else { Medium::sqlite() };
-    let app = Setup::new(own, &stub).env("THINKD_MISSION__WIDTH", WIDTH).start().await;
+    let own = if medium.is_postgres() {
+        Medium::postgres().await.unwrap()
+    } else {
+        Medium::sqlite()
+    };
+    let app = Setup::new(own, &stub)
+        .env("THINKD_MISSION__WIDTH", WIDTH)
+        .start()
+        .await;
     let mission = begin(&app, "four things", json!({})).await;
     assert_eq!(ended(&app, &mission).await["status"], "done");
-    assert!(asked(&stub).values().all(|times| *times == 1), "control: nothing is asked twice");
-    let events = app.pages(&format!("/events?order=asc&thread={mission}&")).await;
+    assert!(
+        asked(&stub).values().all(|times| *times == 1),
+        "control: nothing is asked twice"
+    );
+    let events = app
+        .pages(&format!("/events?order=asc&thread={mission}&"))
+        .await;
     assert!(with(&events, &["run", "resumed"]).is_empty());
-    (stub.count(of_missions), replies(&app, &mission).await.swap_remove(0))
+    (
+        stub.count(of_missions),
+        replies(&app, &mission).await.swap_remove(0),
+    )
 }
 
-on_both!(missions_that_are_killed_go_on_and_repeat_nothing_recorded, |medium| {
-    let (calls, answer) = uninterrupted(&medium).await;
-    let stub = Stub::start().await;
-    script(&stub, 9);
-    let mut app = Setup::new(medium, &stub).env("THINKD_MISSION__WIDTH", WIDTH).start().await;
-    let mut resumed = 0;
-    for kill in 0..calls {
-        let before = stub.count(of_missions);
-        let mission = begin(&app, "four things", json!({})).await;
-        // Somewhere behind the call with this number: before its answer, before its record, or after that.
-        stub.some(before + 1 + kill, of_missions).await;
-        tokio::time::sleep(ms(kill as u64 * 5 % 13)).await;
-        app.restart().await;
-        let thread = ended(&app, &mission).await;
-        assert_eq!(thread["status"], "done", "{}", story(&app.log().await));
-        assert_eq!(replies(&app, &mission).await, std::slice::from_ref(&answer), "killed behind call {kill}");
-        let made = stub.count(of_missions) - before;
-        assert!(made <= calls + WIDTH, "{made} calls, {calls} without a kill; killed behind call {kill}");
-        let events = app.pages(&format!("/events?order=asc&thread={mission}&")).await;
-        resumed += with(&events, &["run", "resumed"]).len();
-        let finished: Vec<&str> =
-            with(&events, &["node", "finished"]).iter().map(|it| it["payload"]["place"].as_str().unwrap()).collect();
-        let mut once = finished.clone();
-        once.sort_unstable();
-        once.dedup();
-        assert_eq!(once.len(), finished.len(), "each node is recorded once: {finished:?}");
-        let tasks = list(&app, &mission).await;
-        let ids: Vec<u64> = tasks.iter().map(|it| it["id"].as_str().unwrap()[1..].parse().unwrap()).collect();
-        assert!(ids.is_sorted() && ids.len() == 6, "D1.12: {ids:?}");
+on_both!(
+    missions_that_are_killed_go_on_and_repeat_nothing_recorded,
+    |medium| {
+        let (calls, answer) = uninterrupted(&medium).await;
+        let stub = Stub::start().await;
+        script(&stub, 9);
+        let mut app = Setup::new(medium, &stub)
+            .env("THINKD_MISSION__WIDTH", WIDTH)
+            .start()
+            .await;
+        let mut resumed = 0;
+        for kill in 0..calls {
+            let before = stub.count(of_missions);
+            let mission = begin(&app, "four things", json!({})).await;
+            // Somewhere behind the call with this number: before its answer, before its record, or after that.
+            stub.some(before + 1 + kill, of_missions).await;
+            tokio::time::sleep(ms(kill as u64 * 5 % 13)).await;
+            app.restart().await;
+            let thread = ended(&app, &mission).await;
+            assert_eq!(thread["status"], "done", "{}", story(&app.log().await));
+            assert_eq!(
+                replies(&app, &mission).await,
+                std::slice::from_ref(&answer),
+                "killed behind call {kill}"
+            );
+            let made = stub.count(of_missions) - before;
+            assert!(
+                made <= calls + WIDTH,
+                "{made} calls, {calls} without a kill; killed behind call {kill}"
+            );
+            let events = app
+                .pages(&format!("/events?order=asc&thread={mission}&"))
+                .await;
+            resumed += with(&events, &["run", "resumed"]).len();
+            let finished: Vec<&str> = with(&events, &["node", "finished"])
+                .iter()
+                .map(|it| it["payload"]["place"].as_str().unwrap())
+                .collect();
+            let mut once = finished.clone();
+            once.sort_unstable();
+            once.dedup();
+            assert_eq!(
+                once.len(),
+                finished.len(),
+                "each node is recorded once: {finished:?}"
+            );
+            let tasks = list(&app, &mission).await;
+            let ids: Vec<u64> = tasks
+                .iter()
+                .map(|it| it["id"].as_str().unwrap()[1..].parse().unwrap())
+                .collect();
+            assert!(ids.is_sorted() && ids.len() == 6, "D1.12: {ids:?}");
+        }
+        println!("{calls} kills of a mission of {calls} calls: {resumed} were taken up again");
+        assert!(
+            resumed > calls / 2,
+            "the kills fell into missions: {resumed} of {calls}"
+        );
+        envelope::check_log(&app.log().await);
+        rebuilt(app).await;
     }
-    println!("{calls} kills of a mission of {calls} calls: {resumed} were taken up again");
-    assert!(resumed > calls / 2, "the kills fell into missions: {resumed} of {calls}");
-    envelope::check_log(&app.log().await);
-    rebuilt(app).await;
-});
+);
 
 /// The next number of a sequence that is the same in every run (Knuth's MMIX).
 fn random(state: &mut u64, below: u64) -> u64 {
-    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *state = state
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) % below
 }
 
@@ -104,20 +156,36 @@ async fn killed_once(medium: Medium, missions: usize) {
     let (calls, answer) = uninterrupted(&medium).await;
     let stub = Stub::start().await;
     script(&stub, 9);
-    let mut app = Setup::new(medium, &stub).env("THINKD_MISSION__WIDTH", WIDTH).start().await;
+    let mut app = Setup::new(medium, &stub)
+        .env("THINKD_MISSION__WIDTH", WIDTH)
+        .start()
+        .await;
     let (mut seed, mut resumed, mut most, mut all) = (17, 0, 0, 0);
     for mission_no in 0..missions {
         let before = stub.count(of_missions);
         let mission = begin(&app, "four things", json!({})).await;
-        stub.some(before + 1 + random(&mut seed, calls as u64) as usize, of_missions).await;
+        stub.some(
+            before + 1 + random(&mut seed, calls as u64) as usize,
+            of_missions,
+        )
+        .await;
         tokio::time::sleep(ms(random(&mut seed, 20))).await;
         app.restart().await;
         assert_eq!(ended(&app, &mission).await["status"], "done");
-        assert_eq!(replies(&app, &mission).await, std::slice::from_ref(&answer), "mission {mission_no}");
+        assert_eq!(
+            replies(&app, &mission).await,
+            std::slice::from_ref(&answer),
+            "mission {mission_no}"
+        );
         let made = stub.count(of_missions) - before;
-        assert!(made <= calls + WIDTH, "{made} calls, {calls} without a kill; mission {mission_no}");
+        assert!(
+            made <= calls + WIDTH,
+            "{made} calls, {calls} without a kill; mission {mission_no}"
+        );
         (most, all) = (most.max(made), all + made);
-        let events = app.pages(&format!("/events?order=asc&thread={mission}&")).await;
+        let events = app
+            .pages(&format!("/events?order=asc&thread={mission}&"))
+            .await;
         resumed += with(&events, &["run", "resumed"]).len();
     }
     let mean = all as f64 / missions as f64;
@@ -146,7 +214,9 @@ fn makes_a_framework(stub: &Stub) {
     stub.on(node("decompose"), tasks(&[("ordering the talks", &[])]));
     stub.on(node("consider"), considered(&[("straight", 0.9)]));
     stub.on(node("solve"), solved("by hand"));
-    stub.on_each(node("judge"), |request| judged(request.says("gap 15"), "it clashes"));
+    stub.on_each(node("judge"), |request| {
+        judged(request.says("gap 15"), "it clashes")
+    });
     let program = |code: &str| {
         call(
             "framework",
@@ -157,49 +227,72 @@ fn makes_a_framework(stub: &Stub) {
         )
     };
     let works = "({ answer: `gap ${parameters.gap}`, score: parameters.gap })";
-    stub.on_each(node("framework"), move |request| program(if request.says("boom(") { works } else { "boom(" }));
-    stub.on(node("guideline"), call("guideline", json!({ "guideline": "Long gaps." })));
+    stub.on_each(node("framework"), move |request| {
+        program(if request.says("boom(") {
+            works
+        } else {
+            "boom("
+        })
+    });
+    stub.on(
+        node("guideline"),
+        call("guideline", json!({ "guideline": "Long gaps." })),
+    );
     let runs = json!({ "thought": "run it", "framework": 1, "input": "{}", "answer": null });
     stub.on(node("apply"), call("apply", runs));
     stub.on(node("answer"), answered("done"));
 }
 
 // Wherever it is killed, one framework is made of it, what came of it is told once, and what is recorded is not asked again.
-on_both!(missions_that_are_killed_make_one_framework_and_tell_of_it_once, |medium| {
-    let stub = Stub::start().await;
-    makes_a_framework(&stub);
-    let mut app = Setup::new(medium, &stub).env("THINKD_TOOLS__CODE__ENABLED", true).start().await;
-    let mut calls = 0;
-    for kill in 0.. {
-        let before = stub.count(of_missions);
-        let mission = begin(&app, "the talks of Monday", json!({ "value": "high" })).await;
-        if kill > 0 {
-            stub.some(before + kill, of_missions).await;
-            tokio::time::sleep(ms(kill as u64 * 5 % 13)).await;
+on_both!(
+    missions_that_are_killed_make_one_framework_and_tell_of_it_once,
+    |medium| {
+        let stub = Stub::start().await;
+        makes_a_framework(&stub);
+        let mut app = Setup::new(medium, &stub)
+            .env("THINKD_TOOLS__CODE__ENABLED", true)
+            .start()
+            .await;
+        let mut calls = 0;
+        for kill in 0.. {
+            let before = stub.count(of_missions);
+            let mission = begin(&app, "the talks of Monday", json!({ "value": "high" })).await;
+            if kill > 0 {
+                stub.some(before + kill, of_missions).await;
+                tokio::time::sleep(ms(kill as u64 * 5 % 13)).await;
+                app.restart().await;
+            }
+            assert_eq!(ended(&app, &mission).await["status"], "done");
+            let made = stub.count(of_missions) - before;
+            if kill == 0 {
+                // Decompose, consider, solve, judge, solve, judge, framework, framework, guideline, apply, judge, answer.
+                assert_eq!(made, 12);
+                calls = made;
+            }
+            assert!(
+                made <= calls + 1,
+                "{made} calls, {calls} without a kill; killed behind call {kill}"
+            );
+            let frameworks = app.get("/frameworks").await.expect(200)["items"].clone();
+            let [framework] = &frameworks.as_array().unwrap()[..] else {
+                panic!("killed behind {kill}: {frameworks}")
+            };
+            let path = format!("/frameworks/{}", framework["id"].as_str().unwrap());
+            // A like task of another mission is done without it; what came of that is told once.
+            let like = begin(&app, "the talks of Tuesday", json!({})).await;
+            stub.some(before + made + 1 + kill % 6, of_missions).await;
             app.restart().await;
+            ended(&app, &like).await;
+            let tally = app.get(&path).await.expect(200)["tally"].clone();
+            assert_eq!(
+                tally,
+                json!({ "with": { "tried": 0, "worked": 0 }, "without": { "tried": 1, "worked": 0 } })
+            );
+            assert_eq!(app.delete(&path).await.status, 204);
+            if kill == calls {
+                break;
+            }
         }
-        assert_eq!(ended(&app, &mission).await["status"], "done");
-        let made = stub.count(of_missions) - before;
-        if kill == 0 {
-            // Decompose, consider, solve, judge, solve, judge, framework, framework, guideline, apply, judge, answer.
-            assert_eq!(made, 12);
-            calls = made;
-        }
-        assert!(made <= calls + 1, "{made} calls, {calls} without a kill; killed behind call {kill}");
-        let frameworks = app.get("/frameworks").await.expect(200)["items"].clone();
-        let [framework] = &frameworks.as_array().unwrap()[..] else { panic!("killed behind {kill}: {frameworks}") };
-        let path = format!("/frameworks/{}", framework["id"].as_str().unwrap());
-        // A like task of another mission is done without it; what came of that is told once.
-        let like = begin(&app, "the talks of Tuesday", json!({})).await;
-        stub.some(before + made + 1 + kill % 6, of_missions).await;
-        app.restart().await;
-        ended(&app, &like).await;
-        let tally = app.get(&path).await.expect(200)["tally"].clone();
-        assert_eq!(tally, json!({ "with": { "tried": 0, "worked": 0 }, "without": { "tried": 1, "worked": 0 } }));
-        assert_eq!(app.delete(&path).await.status, 204);
-        if kill == calls {
-            break;
-        }
+        rebuilt(app).await;
     }
-    rebuilt(app).await;
-});
+);

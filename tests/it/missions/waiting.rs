@@ -37,25 +37,35 @@ async fn open(app: &App, list: &str, mission: &str) -> Value {
 
 async fn answer(app: &App, question: &Value, text: &str) {
     let id = question["question_id"].as_str().unwrap();
-    let answered = app.post(&format!("/questions/{id}"), json!({ "text": text })).await;
+    let answered = app
+        .post(&format!("/questions/{id}"), json!({ "text": text }))
+        .await;
     assert!(answered.status < 300, "{}", answered.text);
 }
 
 async fn decide(app: &App, approval: &Value, verdict: Value) -> Reply {
-    app.post(&format!("/approvals/{}", approval["approval_id"].as_str().unwrap()), verdict).await
+    app.post(
+        &format!("/approvals/{}", approval["approval_id"].as_str().unwrap()),
+        verdict,
+    )
+    .await
 }
 
 async fn tagged(app: &App, mission: &str, tags: &[&str]) -> usize {
-    let events = app.pages(&format!("/events?order=asc&thread={mission}&")).await;
+    let events = app
+        .pages(&format!("/events?order=asc&thread={mission}&"))
+        .await;
     with(&events, tags).len()
 }
 
 // With a place for one mission, another is done while the first one waits: it holds neither that nor its lease.
 on_both!(a_mission_that_waits_for_an_answer_holds_nothing, |medium| {
     let stub = Stub::start().await;
-    stub.on_each(node("consider"), |request| match request.says("book a room") && !request.says("the blue one") {
-        true => asks("Which room?"),
-        false => considered(&[("straight", 0.9)]),
+    stub.on_each(node("consider"), |request| {
+        match request.says("book a room") && !request.says("the blue one") {
+            true => asks("Which room?"),
+            false => considered(&[("straight", 0.9)]),
+        }
     });
     otherwise(&stub);
     let mut app = Setup::new(medium, &stub)
@@ -73,7 +83,11 @@ on_both!(a_mission_that_waits_for_an_answer_holds_nothing, |medium| {
     let third = begin(&app, "count to four", json!({})).await;
     assert_eq!(ended(&app, &third).await["status"], "done");
     assert_eq!(rests(&app, &first).await["mission"]["rests"], "people");
-    assert_eq!(tagged(&app, &first, &["run", "resumed"]).await, 0, "it was not worked on");
+    assert_eq!(
+        tagged(&app, &first, &["run", "resumed"]).await,
+        0,
+        "it was not worked on"
+    );
     answer(&app, &open(&app, "questions", &first).await, "the blue one").await;
     assert_eq!(ended(&app, &first).await["status"], "done");
     // Of the third five; of the first a second look, a try, a verdict, the answer.
@@ -87,7 +101,10 @@ on_both!(a_mission_that_waits_for_an_answer_holds_nothing, |medium| {
 on_both!(a_mission_rests_when_all_of_it_waits, |medium| {
     let stub = Stub::start().await;
     let gate = Gate::new();
-    stub.on(node("decompose"), tasks(&[("a", &[]), ("b", &[]), ("c", &[])]));
+    stub.on(
+        node("decompose"),
+        tasks(&[("a", &[]), ("b", &[]), ("c", &[])]),
+    );
     for task in ["a", "b"] {
         stub.script(about("consider", task), [asks(&format!("What of {task}?"))]);
     }
@@ -106,13 +123,21 @@ on_both!(a_mission_rests_when_all_of_it_waits, |medium| {
         }
     });
     let both = both.await;
-    assert_ne!(app.get(&format!("/threads/{mission}")).await.expect(200)["status"], "waiting");
+    assert_ne!(
+        app.get(&format!("/threads/{mission}")).await.expect(200)["status"],
+        "waiting"
+    );
     gate.open();
     rests(&app, &mission).await;
     assert_eq!(named(&list(&app, &mission).await, "c")["status"], "closed");
-    let of = |task: &str| both.iter().find(|it| it["text"] == format!("What of {task}?")).unwrap();
+    let of = |task: &str| {
+        both.iter()
+            .find(|it| it["text"] == format!("What of {task}?"))
+            .unwrap()
+    };
     answer(&app, of("b"), "second").await;
-    stub.request(|request: &Request| about("solve", "b")(request)).await;
+    stub.request(|request: &Request| about("solve", "b")(request))
+        .await;
     rests(&app, &mission).await;
     answer(&app, of("a"), "first").await;
     assert_eq!(ended(&app, &mission).await["status"], "done");
@@ -128,7 +153,10 @@ on_both!(an_answer_interrupts_no_mission, |medium| {
     stub.script(about("consider", "a"), [asks("What of a?")]);
     stub.on(about("solve", "b"), solved("did b").held(&gate));
     otherwise(&stub);
-    let app = Setup::new(medium, &stub).env("THINKD_TURN__POLICY", "interrupt").start().await;
+    let app = Setup::new(medium, &stub)
+        .env("THINKD_TURN__POLICY", "interrupt")
+        .start()
+        .await;
     let mission = begin(&app, "two things", json!({ "value": "high" })).await;
     stub.request(about("solve", "b")).await;
     let question = within("the question", async {
@@ -145,27 +173,41 @@ on_both!(an_answer_interrupts_no_mission, |medium| {
     gate.open();
     assert_eq!(ended(&app, &mission).await["status"], "done");
     assert_eq!(stub.count(about("solve", "b")), 1);
-    assert_eq!(tagged(&app, &mission, &["run", "resumed"]).await, 0, "it was never left");
+    assert_eq!(
+        tagged(&app, &mission, &["run", "resumed"]).await,
+        0,
+        "it was never left"
+    );
 });
 
 // Somebody wants it to rest: an answer does not end that, and is used when it goes on.
-on_both!(an_answer_does_not_wake_a_mission_that_is_to_rest, |medium| {
-    let stub = Stub::start().await;
-    stub.script(node("consider"), [asks("Which room?")]);
-    otherwise(&stub);
-    let app = App::start(medium, &stub).await;
-    let mission = begin(&app, "book a room", json!({ "value": "high" })).await;
-    rests(&app, &mission).await;
-    let question = open(&app, "questions", &mission).await;
-    app.post(&format!("/threads/{mission}/pause"), json!({})).await.expect(200);
-    answer(&app, &question, "the blue one").await;
-    assert_eq!(app.get(&format!("/threads/{mission}")).await.expect(200)["status"], "waiting");
-    assert_eq!(stub.count(node("consider")), 1);
-    app.post(&format!("/threads/{mission}/resume"), json!({})).await.expect(200);
-    assert_eq!(ended(&app, &mission).await["status"], "done");
-    assert!(stub.nth(1, node("consider")).await.says("the blue one"));
-    rebuilt(app).await;
-});
+on_both!(
+    an_answer_does_not_wake_a_mission_that_is_to_rest,
+    |medium| {
+        let stub = Stub::start().await;
+        stub.script(node("consider"), [asks("Which room?")]);
+        otherwise(&stub);
+        let app = App::start(medium, &stub).await;
+        let mission = begin(&app, "book a room", json!({ "value": "high" })).await;
+        rests(&app, &mission).await;
+        let question = open(&app, "questions", &mission).await;
+        app.post(&format!("/threads/{mission}/pause"), json!({}))
+            .await
+            .expect(200);
+        answer(&app, &question, "the blue one").await;
+        assert_eq!(
+            app.get(&format!("/threads/{mission}")).await.expect(200)["status"],
+            "waiting"
+        );
+        assert_eq!(stub.count(node("consider")), 1);
+        app.post(&format!("/threads/{mission}/resume"), json!({}))
+            .await
+            .expect(200);
+        assert_eq!(ended(&app, &mission).await["status"], "done");
+        assert!(stub.nth(1, node("consider")).await.says("the blue one"));
+        rebuilt(app).await;
+    }
+);
 
 // Skipping the task that asked ends the wait, and the question with it; cancelling ends the mission.
 on_both!(a_wait_ends_with_its_task_and_with_its_mission, |medium| {
@@ -175,13 +217,17 @@ on_both!(a_wait_ends_with_its_task_and_with_its_mission, |medium| {
     let app = App::start(medium, &stub).await;
     let mission = begin(&app, "book a room", json!({ "value": "high" })).await;
     rests(&app, &mission).await;
-    app.delete(&format!("/threads/{mission}/tasks/t1")).await.expect(200);
+    app.delete(&format!("/threads/{mission}/tasks/t1"))
+        .await
+        .expect(200);
     assert_eq!(ended(&app, &mission).await["status"], "done");
     assert!(stub.request(node("answer")).await.says("skipped"));
     assert_eq!(app.pages("/questions?").await, Vec::<Value>::new());
     let mission = begin(&app, "book a room", json!({ "value": "high" })).await;
     rests(&app, &mission).await;
-    app.post(&format!("/threads/{mission}/cancel"), json!({})).await.expect(200);
+    app.post(&format!("/threads/{mission}/cancel"), json!({}))
+        .await
+        .expect(200);
     assert_eq!(ended(&app, &mission).await["status"], "stopped");
 });
 
@@ -200,24 +246,52 @@ on_both!(a_plan_that_is_approved_is_done, |medium| {
     otherwise(&stub);
     let mut app = App::start(medium, &stub).await;
     let (mission, approval) = planned(&app).await;
-    assert_eq!(app.get(&format!("/threads/{mission}")).await.expect(200)["mission"]["plan"], "ask");
+    assert_eq!(
+        app.get(&format!("/threads/{mission}")).await.expect(200)["mission"]["plan"],
+        "ask"
+    );
     assert_eq!(approval["tool"], "mission_plan");
-    let names: Vec<&Value> = approval["arguments"]["tasks"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
+    let names: Vec<&Value> = approval["arguments"]["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["name"])
+        .collect();
     assert_eq!(names, [&json!("list"), &json!("order")]);
     assert_eq!(list(&app, &mission).await, Vec::<Value>::new());
     app.restart().await;
-    assert_eq!(open(&app, "approvals", &mission).await["approval_id"], approval["approval_id"]);
-    decide(&app, &approval, json!({ "verdict": "approve", "reason": "go on" })).await.expect(200);
+    assert_eq!(
+        open(&app, "approvals", &mission).await["approval_id"],
+        approval["approval_id"]
+    );
+    decide(
+        &app,
+        &approval,
+        json!({ "verdict": "approve", "reason": "go on" }),
+    )
+    .await
+    .expect(200);
     assert_eq!(ended(&app, &mission).await["status"], "done");
-    assert_eq!(named(&list(&app, &mission).await, "order")["tasks_required"], json!(["t1"]));
+    assert_eq!(
+        named(&list(&app, &mission).await, "order")["tasks_required"],
+        json!(["t1"])
+    );
     assert_eq!(stub.count(node("decompose")), 1);
     let log = app.log().await;
     let result = one(&log, &["result", "tool:mission_plan"]);
     assert_eq!(
-        (&result["payload"]["output"], &result["payload"]["approval_id"]),
+        (
+            &result["payload"]["output"],
+            &result["payload"]["approval_id"]
+        ),
         (&json!({ "tasks": 2 }), &approval["approval_id"])
     );
-    assert_eq!(decide(&app, &approval, json!({ "verdict": "reject" })).await.slug(), "already-settled");
+    assert_eq!(
+        decide(&app, &approval, json!({ "verdict": "reject" }))
+            .await
+            .slug(),
+        "already-settled"
+    );
     envelope::check_log(&log);
     rebuilt(app).await;
 });
@@ -225,17 +299,31 @@ on_both!(a_plan_that_is_approved_is_done, |medium| {
 // What a person makes of the plan counts, where it is one.
 on_both!(a_plan_that_is_edited_is_done_as_it_was_edited, |medium| {
     let stub = Stub::start().await;
-    stub.on(node("decompose"), tasks(&[("list", &[]), ("order", &[1]), ("print", &[2])]));
+    stub.on(
+        node("decompose"),
+        tasks(&[("list", &[]), ("order", &[1]), ("print", &[2])]),
+    );
     otherwise(&stub);
     let app = App::start(medium, &stub).await;
     let (mission, approval) = planned(&app).await;
-    let wrong = decide(&app, &approval, json!({ "verdict": "edit", "arguments": { "tasks": "none" } })).await;
+    let wrong = decide(
+        &app,
+        &approval,
+        json!({ "verdict": "edit", "arguments": { "tasks": "none" } }),
+    )
+    .await;
     assert!((400..500).contains(&wrong.status), "{}", wrong.text);
     let mut plan = approval["arguments"].clone();
     let tasks = plan["tasks"].as_array_mut().unwrap();
     tasks.truncate(2);
     tasks[1]["description"] = json!("order them by hand");
-    decide(&app, &approval, json!({ "verdict": "edit", "arguments": plan })).await.expect(200);
+    decide(
+        &app,
+        &approval,
+        json!({ "verdict": "edit", "arguments": plan }),
+    )
+    .await
+    .expect(200);
     assert_eq!(ended(&app, &mission).await["status"], "done");
     let tasks = list(&app, &mission).await;
     assert_eq!(tasks.len(), 2);
@@ -247,9 +335,15 @@ on_both!(a_plan_that_is_not_approved_ends_its_mission, |medium| {
     let stub = Stub::start().await;
     otherwise(&stub);
     let limits = "[tools.approval_ms_of]\nmission_plan = 1500\n";
-    let app = Setup::new(medium, &stub).file("thinkd.toml", limits).start().await;
+    let app = Setup::new(medium, &stub)
+        .file("thinkd.toml", limits)
+        .start()
+        .await;
     let verdicts = [
-        (Some(json!({ "verdict": "reject", "reason": "too dear" })), "the plan was rejected by admin: too dear"),
+        (
+            Some(json!({ "verdict": "reject", "reason": "too dear" })),
+            "the plan was rejected by admin: too dear",
+        ),
         (
             Some(json!({ "verdict": "respond", "text": "ask Ann" })),
             "the plan was not approved but answered by admin: ask Ann",
@@ -264,12 +358,21 @@ on_both!(a_plan_that_is_not_approved_ends_its_mission, |medium| {
         assert_eq!(ended(&app, &mission).await["status"], "failed");
         let reply = &replies(&app, &mission).await[0];
         assert!(reply.contains(why), "{reply}");
-        let events = app.pages(&format!("/events?order=asc&thread={mission}&")).await;
-        assert!(said(one(&events, &["failure", "pipeline:mission"])).contains(why), "{events:#?}");
+        let events = app
+            .pages(&format!("/events?order=asc&thread={mission}&"))
+            .await;
+        assert!(
+            said(one(&events, &["failure", "pipeline:mission"])).contains(why),
+            "{events:#?}"
+        );
         assert_eq!(list(&app, &mission).await, Vec::<Value>::new());
     }
     assert_eq!(stub.count(node("decompose")), 3);
-    assert_eq!(stub.count(of_missions), 3, "nothing but the plans was paid for");
+    assert_eq!(
+        stub.count(of_missions),
+        3,
+        "nothing but the plans was paid for"
+    );
     assert_eq!(app.pages("/approvals?").await, Vec::<Value>::new());
 });
 
@@ -280,8 +383,13 @@ on_both!(a_mission_without_a_plan_is_its_only_task, |medium| {
     otherwise(&stub);
     let app = App::start(medium, &stub).await;
     let (mission, approval) = planned(&app).await;
-    assert_eq!(approval["arguments"]["tasks"][0]["description"], "Plan a day of talks.");
-    decide(&app, &approval, json!({ "verdict": "approve" })).await.expect(200);
+    assert_eq!(
+        approval["arguments"]["tasks"][0]["description"],
+        "Plan a day of talks."
+    );
+    decide(&app, &approval, json!({ "verdict": "approve" }))
+        .await
+        .expect(200);
     assert_eq!(ended(&app, &mission).await["status"], "done");
     assert_eq!(list(&app, &mission).await.len(), 1);
 });
@@ -294,7 +402,12 @@ async fn the_terminal_shows_a_plan_that_waits() {
     otherwise(&stub);
     let app = App::start(Medium::sqlite(), &stub).await;
     let mut command = thinkd(&app, &["mission", "--plan", "ask", "Plan a day of talks."]);
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let asked = within("the question of the terminal", async {
         loop {
@@ -305,9 +418,16 @@ async fn the_terminal_shows_a_plan_that_waits() {
         }
     })
     .await;
-    assert!(asked.contains("the plan of 2 tasks (list; order)"), "{asked}");
+    assert!(
+        asked.contains("the plan of 2 tasks (list; order)"),
+        "{asked}"
+    );
     let approve: Vec<&str> = asked.split("thinkd ").nth(1).unwrap().split(' ').collect();
-    let listed = out(&thinkd(&app, &["inbox"]).stdin(Stdio::null()).output().await.unwrap());
+    let listed = out(&thinkd(&app, &["inbox"])
+        .stdin(Stdio::null())
+        .output()
+        .await
+        .unwrap());
     assert!(
         listed.starts_with(&format!("{}  approval", approve[2])),
         "another name than in the inbox: {asked}{listed}"
@@ -323,5 +443,8 @@ async fn the_terminal_shows_a_plan_that_waits() {
     })
     .await;
     assert_eq!(rest.last().unwrap(), "the answer to the mission");
-    assert!(rest.iter().any(|line| line.contains("t2 order: did order")), "{rest:?}");
+    assert!(
+        rest.iter().any(|line| line.contains("t2 order: did order")),
+        "{rest:?}"
+    );
 }

@@ -9,7 +9,11 @@ use super::*;
 async fn refusals_are_told_apart() {
     let said = r#"{"error":{"message":"the provider's words","type":"odd","code":null}}"#;
     let cases = [
-        ("400 Bad Request", false, "answered 400 Bad Request: the provider's words"),
+        (
+            "400 Bad Request",
+            false,
+            "answered 400 Bad Request: the provider's words",
+        ),
         ("401 Unauthorized", false, "(check api_key)"),
         ("403 Forbidden", false, "(check api_key)"),
         ("404 Not Found", false, "(check base_url and model)"),
@@ -25,17 +29,45 @@ async fn refusals_are_told_apart() {
     for (status, passing, expected) in cases {
         let bad = || Say::status(status, &[], said);
         let recovers = Provider::says([bad(), good()]).await;
-        let model = OpenAi::new(Options { stream: false, ..options(&recovers.url()) }).unwrap();
-        assert_eq!(ask(&model, &request("hello")).await.1.is_ok(), passing, "{status}");
+        let model = OpenAi::new(Options {
+            stream: false,
+            ..options(&recovers.url())
+        })
+        .unwrap();
+        assert_eq!(
+            ask(&model, &request("hello")).await.1.is_ok(),
+            passing,
+            "{status}"
+        );
         let stays = Provider::says([bad()]).await;
         for stream in [true, false] {
-            let model = OpenAi::new(Options { stream, ..options(&stays.url()) }).unwrap();
+            let model = OpenAi::new(Options {
+                stream,
+                ..options(&stays.url())
+            })
+            .unwrap();
             let failure = failure(&model).await;
             assert!(failure.text.contains(expected), "{failure}");
-            assert!(failure.text.starts_with(&format!("model m-1 at {} ", stays.url())), "{failure}");
-            assert_eq!((failure.kind, failure.retryable), (FailureKind::Model, passing), "{failure}");
-            assert_eq!(failure.detail["status"], status[..3].parse::<u16>().unwrap());
-            assert_eq!(failure.text.contains("(tried 3 times)"), passing, "{failure}");
+            assert!(
+                failure
+                    .text
+                    .starts_with(&format!("model m-1 at {} ", stays.url())),
+                "{failure}"
+            );
+            assert_eq!(
+                (failure.kind, failure.retryable),
+                (FailureKind::Model, passing),
+                "{failure}"
+            );
+            assert_eq!(
+                failure.detail["status"],
+                status[..3].parse::<u16>().unwrap()
+            );
+            assert_eq!(
+                failure.text.contains("(tried 3 times)"),
+                passing,
+                "{failure}"
+            );
         }
         assert_eq!(stays.asked().len(), if passing { 6 } else { 2 }, "{status}");
     }
@@ -44,14 +76,26 @@ async fn refusals_are_told_apart() {
 #[tokio::test]
 async fn errors_with_a_good_status_are_errors() {
     let cases = [
-        (json!({ "error": { "message": "no such thing" } }), "answered with an error: no such thing"),
-        (json!({ "error": { "message": "overloaded", "code": 503 } }), "answered 503 Service Unavailable: overloaded"),
+        (
+            json!({ "error": { "message": "no such thing" } }),
+            "answered with an error: no such thing",
+        ),
+        (
+            json!({ "error": { "message": "overloaded", "code": 503 } }),
+            "answered 503 Service Unavailable: overloaded",
+        ),
         (json!({ "error": "no such thing" }), "no such thing"),
         (json!({ "error": { "odd": 1 } }), r#"{"odd":1}"#),
-        (json!({ "object": "error", "message": "no such thing" }), "no such thing"),
+        (
+            json!({ "object": "error", "message": "no such thing" }),
+            "no such thing",
+        ),
         (json!({ "detail": "no such thing" }), "no such thing"),
         (json!({}), "broke its answer off before its first piece"),
-        (json!({ "choices": [] }), "broke its answer off before its first piece"),
+        (
+            json!({ "choices": [] }),
+            "broke its answer off before its first piece",
+        ),
         (json!([1, 2]), "broke its answer off before its first piece"),
     ];
     for (body, expected) in cases {
@@ -65,7 +109,11 @@ async fn errors_with_a_good_status_are_errors() {
         for failure in [&in_plain, &in_stream] {
             assert!(failure.text.contains(expected), "{failure}");
         }
-        assert_eq!(later.is_err(), !expected.contains("first piece"), "{later:?}");
+        assert_eq!(
+            later.is_err(),
+            !expected.contains("first piece"),
+            "{later:?}"
+        );
     }
     // An error that is none.
     let fine = json!({ "error": null, "choices": [{ "message": { "content": "hi" } }] });
@@ -83,14 +131,46 @@ async fn broken_answers_are_failures() {
     let in_letter = &umlaut.as_bytes()[..=umlaut.find('ü').unwrap()];
     let before_mark = format!("data: {hi}\n\n");
     let cases: [(&str, Say, &str); 8] = [
-        ("cut in JSON", Say::stream(&[in_json]).cut(), "broke the connection"),
-        ("ended in JSON", Say::stream(&[in_json]), "broke its answer off"),
-        ("cut in a letter", Say::stream(&[in_letter]).cut(), "broke the connection"),
-        ("cut before its mark", Say::stream(&[before_mark.as_bytes()]).cut(), "broke the connection"),
-        ("no letters", Say::stream(&[b"data: \xff\xfe\n\n"]), "answered what is no JSON: \u{fffd}"),
-        ("no JSON", Say::events(&["not json", DONE]), "answered what is no JSON: not json"),
-        ("empty", Say::stream(&[]), "broke its answer off before its first piece"),
-        ("a page", Say::stream(&[b"<html>welcome</html>"]), "broke its answer off before its first piece"),
+        (
+            "cut in JSON",
+            Say::stream(&[in_json]).cut(),
+            "broke the connection",
+        ),
+        (
+            "ended in JSON",
+            Say::stream(&[in_json]),
+            "broke its answer off",
+        ),
+        (
+            "cut in a letter",
+            Say::stream(&[in_letter]).cut(),
+            "broke the connection",
+        ),
+        (
+            "cut before its mark",
+            Say::stream(&[before_mark.as_bytes()]).cut(),
+            "broke the connection",
+        ),
+        (
+            "no letters",
+            Say::stream(&[b"data: \xff\xfe\n\n"]),
+            "answered what is no JSON: \u{fffd}",
+        ),
+        (
+            "no JSON",
+            Say::events(&["not json", DONE]),
+            "answered what is no JSON: not json",
+        ),
+        (
+            "empty",
+            Say::stream(&[]),
+            "broke its answer off before its first piece",
+        ),
+        (
+            "a page",
+            Say::stream(&[b"<html>welcome</html>"]),
+            "broke its answer off before its first piece",
+        ),
     ];
     for (what, say, expected) in cases {
         let (provider, model) = streaming(say).await;
@@ -98,15 +178,39 @@ async fn broken_answers_are_failures() {
         assert!(failure.text.contains(expected), "{what}: {failure}");
         assert_eq!(failure.kind, FailureKind::Model, "{what}: {failure}");
         // Not again once a piece had come.
-        let tries = if what == "cut before its mark" || !failure.retryable { 1 } else { 3 };
+        let tries = if what == "cut before its mark" || !failure.retryable {
+            1
+        } else {
+            3
+        };
         assert_eq!(provider.asked().len(), tries, "{what}: {failure}");
     }
     let body = message(json!({ "content": "hi" })).to_string();
     let cases: [(&str, Say, &str, usize); 4] = [
-        ("cut", Say::plain(&body.as_bytes()[..20]).cut(), "broke the connection", 3),
-        ("ended early", Say::plain(&body.as_bytes()[..20]), "answered what is no JSON", 3),
-        ("empty", Say::plain(""), "answered what is no JSON: (nothing)", 3),
-        ("a page", Say::plain("<html>welcome</html>"), "answered what is no JSON: <html>welcome</html>", 1),
+        (
+            "cut",
+            Say::plain(&body.as_bytes()[..20]).cut(),
+            "broke the connection",
+            3,
+        ),
+        (
+            "ended early",
+            Say::plain(&body.as_bytes()[..20]),
+            "answered what is no JSON",
+            3,
+        ),
+        (
+            "empty",
+            Say::plain(""),
+            "answered what is no JSON: (nothing)",
+            3,
+        ),
+        (
+            "a page",
+            Say::plain("<html>welcome</html>"),
+            "answered what is no JSON: <html>welcome</html>",
+            1,
+        ),
     ];
     for (what, say, expected, tries) in cases {
         let (provider, model) = plain(say).await;
@@ -123,18 +227,45 @@ async fn answers_have_a_size() {
     assert_eq!(answer(&model).await.text.len(), 1 << 20, "the control");
     let (_provider, model) = streaming(Say::events(&[&long(10 << 20), STOP, DONE])).await;
     let line = failure(&model).await;
-    assert!(line.text.contains("gave an event of more than 2097152 bytes"), "{line}");
+    assert!(
+        line.text
+            .contains("gave an event of more than 2097152 bytes"),
+        "{line}"
+    );
     let (_provider, model) = streaming(Say::events(&[&long(1 << 20)]).again()).await;
     let endless = failure(&model).await;
-    assert!(endless.text.contains("gave an answer of more than 2097152 bytes"), "{endless}");
-    let call = delta(json!({ "tool_calls": [{ "function": { "name": "think", "arguments": "" } }] }));
+    assert!(
+        endless
+            .text
+            .contains("gave an answer of more than 2097152 bytes"),
+        "{endless}"
+    );
+    let call =
+        delta(json!({ "tool_calls": [{ "function": { "name": "think", "arguments": "" } }] }));
     let (_provider, model) = streaming(Say::events(&[call.as_str(); 1000]).again()).await;
     let calls = failure(&model).await;
-    assert!(calls.text.contains("gave an answer of more than 2097152 bytes"), "{calls}");
-    let (provider, model) = plain(Say::plain(message(json!({ "content": "x".repeat(3 << 20) })).to_string())).await;
+    assert!(
+        calls
+            .text
+            .contains("gave an answer of more than 2097152 bytes"),
+        "{calls}"
+    );
+    let (provider, model) = plain(Say::plain(
+        message(json!({ "content": "x".repeat(3 << 20) })).to_string(),
+    ))
+    .await;
     let whole = failure(&model).await;
-    assert_eq!(provider.asked().len(), 1, "what is too large is not asked for again");
-    assert!(whole.text.contains("gave an answer of more than 2097152 bytes"), "{whole}");
+    assert_eq!(
+        provider.asked().len(),
+        1,
+        "what is too large is not asked for again"
+    );
+    assert!(
+        whole
+            .text
+            .contains("gave an answer of more than 2097152 bytes"),
+        "{whole}"
+    );
     let (_provider, model) = plain(Say::status("500 Oh", &[], "x".repeat(100_000)).again()).await;
     let refusal = failure(&model).await;
     assert!(refusal.text.len() < 500, "{refusal}");
@@ -151,20 +282,45 @@ async fn every_wait_has_a_limit() {
     };
     let hi = word("hi");
     let cases = [
-        (Say::stream(&[]).silent(), true, "gave no first piece of its answer within 100 ms"),
         (
-            Say::stream(&[b": only a comment\n\n"]).slowly(ms(20)).again(),
+            Say::stream(&[]).silent(),
             true,
             "gave no first piece of its answer within 100 ms",
         ),
-        (Say::events(&[&hi]).silent(), true, "gave no more of its answer within 100 ms"),
-        (Say::events(&[&hi]).slowly(ms(20)).again(), true, "did not finish its answer within 400 ms"),
-        (Say::plain("").silent(), false, "did not finish its answer within 400 ms"),
+        (
+            Say::stream(&[b": only a comment\n\n"])
+                .slowly(ms(20))
+                .again(),
+            true,
+            "gave no first piece of its answer within 100 ms",
+        ),
+        (
+            Say::events(&[&hi]).silent(),
+            true,
+            "gave no more of its answer within 100 ms",
+        ),
+        (
+            Say::events(&[&hi]).slowly(ms(20)).again(),
+            true,
+            "did not finish its answer within 400 ms",
+        ),
+        (
+            Say::plain("").silent(),
+            false,
+            "did not finish its answer within 400 ms",
+        ),
     ];
     for (say, stream, expected) in cases {
         let provider = Provider::says([say]).await;
         let since = Instant::now();
-        let failure = failure(&OpenAi::new(Options { stream, ..quick(&provider.url()) }).unwrap()).await;
+        let failure = failure(
+            &OpenAi::new(Options {
+                stream,
+                ..quick(&provider.url())
+            })
+            .unwrap(),
+        )
+        .await;
         assert!(failure.text.contains(expected), "{expected}: {failure}");
         assert_eq!(failure.kind, FailureKind::Timeout, "{failure}");
         assert!(since.elapsed() < ms(20_000), "{:?}", since.elapsed());
@@ -172,7 +328,12 @@ async fn every_wait_has_a_limit() {
     }
     // The control: as slow, but within its limits.
     let provider = Provider::says([Say::events(&[&hi, &hi, STOP, DONE]).slowly(ms(20))]).await;
-    assert_eq!(answer(&OpenAi::new(options(&provider.url())).unwrap()).await.text, "hihi");
+    assert_eq!(
+        answer(&OpenAi::new(options(&provider.url())).unwrap())
+            .await
+            .text,
+        "hihi"
+    );
 }
 
 #[tokio::test]
@@ -181,21 +342,45 @@ async fn an_endpoint_that_is_not_there_is_named() {
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
     let failure = failure(&OpenAi::new(options(&url)).unwrap()).await;
-    assert!(failure.text.starts_with(&format!("model m-1 at {url} could not be reached: ")), "{failure}");
-    assert!(failure.text.ends_with("(tried 3 times)") && failure.retryable, "{failure}");
+    assert!(
+        failure
+            .text
+            .starts_with(&format!("model m-1 at {url} could not be reached: ")),
+        "{failure}"
+    );
+    assert!(
+        failure.text.ends_with("(tried 3 times)") && failure.retryable,
+        "{failure}"
+    );
     for base_url in ["", "localhost:8080/v1", "file:///etc/passwd"] {
-        let failure = OpenAi::new(Options { base_url: base_url.to_owned(), ..options("") }).err().unwrap();
-        assert!(failure.text.contains("base_url must be an http:// or https:// address"), "{failure}");
+        let failure = OpenAi::new(Options {
+            base_url: base_url.to_owned(),
+            ..options("")
+        })
+        .err()
+        .unwrap();
+        assert!(
+            failure
+                .text
+                .contains("base_url must be an http:// or https:// address"),
+            "{failure}"
+        );
     }
 }
 
 #[tokio::test]
 async fn redirects_are_not_followed() {
-    let there = Say::status("307 Temporary Redirect", &["location: https://elsewhere.example/v1"], "");
+    let there = Say::status(
+        "307 Temporary Redirect",
+        &["location: https://elsewhere.example/v1"],
+        "",
+    );
     let (provider, model) = plain(there).await;
     let failure = failure(&model).await;
     assert!(
-        failure.text.contains("answered 307 Temporary Redirect: moved to https://elsewhere.example/v1"),
+        failure
+            .text
+            .contains("answered 307 Temporary Redirect: moved to https://elsewhere.example/v1"),
         "{failure}"
     );
     assert_eq!(provider.asked().len(), 1);
@@ -208,10 +393,21 @@ async fn pauses(header: &str, tuned: Options) -> (Vec<f64>, Result<Answer, Failu
     let busy = Say::status("429 Too Many Requests", &[header], "{}");
     let good = Say::plain(message(json!({ "content": "hi" })).to_string());
     let provider = Provider::says([busy.clone(), busy, good]).await;
-    let model = OpenAi::new(Options { stream: false, base_url: provider.url(), ..tuned }).unwrap();
+    let model = OpenAi::new(Options {
+        stream: false,
+        base_url: provider.url(),
+        ..tuned
+    })
+    .unwrap();
     let outcome = ask(&model, &request("hello")).await.1;
     let asked = provider.asked();
-    (asked.windows(2).map(|pair| (pair[1].at - pair[0].at).as_secs_f64()).collect(), outcome)
+    (
+        asked
+            .windows(2)
+            .map(|pair| (pair[1].at - pair[0].at).as_secs_f64())
+            .collect(),
+        outcome,
+    )
 }
 
 #[tokio::test]
@@ -223,41 +419,78 @@ async fn the_provider_says_when_to_try_again() {
         pauses("retry-after: soon", tuned()),
     );
     // At least as long; how much longer is the machine's affair.
-    assert!(seconds.0.len() == 2 && seconds.0.iter().all(|pause| (1.0..20.0).contains(pause)), "{seconds:?}");
-    assert!(millis.0.len() == 2 && millis.0.iter().all(|pause| (0.15..20.0).contains(pause)), "{millis:?}");
-    assert!(garbage.0.len() == 2 && garbage.0.iter().all(|pause| *pause < 20.0), "{garbage:?}");
+    assert!(
+        seconds.0.len() == 2 && seconds.0.iter().all(|pause| (1.0..20.0).contains(pause)),
+        "{seconds:?}"
+    );
+    assert!(
+        millis.0.len() == 2 && millis.0.iter().all(|pause| (0.15..20.0).contains(pause)),
+        "{millis:?}"
+    );
+    assert!(
+        garbage.0.len() == 2 && garbage.0.iter().all(|pause| *pause < 20.0),
+        "{garbage:?}"
+    );
     assert!(seconds.1.is_ok() && millis.1.is_ok() && garbage.1.is_ok());
 }
 
 #[tokio::test]
 async fn a_date_to_try_again_at_is_understood() {
     let since = Instant::now();
-    let soon = time::OffsetDateTime::from_unix_timestamp(thinkd::words::time::now().seconds() + 3).unwrap();
+    let soon = time::OffsetDateTime::from_unix_timestamp(thinkd::words::time::now().seconds() + 3)
+        .unwrap();
     let format = time::macros::format_description!(
         "[weekday repr:short], [day] [month repr:short] [year] [hour]:[minute]:[second] GMT"
     );
     let header = format!("retry-after: {}", soon.format(format).unwrap());
     assert!(pauses(&header, options("")).await.1.is_ok());
     // Written to the second, of which part of one had passed.
-    assert!((1.9..20.0).contains(&since.elapsed().as_secs_f64()), "{:?}", since.elapsed());
+    assert!(
+        (1.9..20.0).contains(&since.elapsed().as_secs_f64()),
+        "{:?}",
+        since.elapsed()
+    );
     let (past, outcome) = pauses("retry-after: Wed, 21 Oct 2015 07:28:00 GMT", options("")).await;
-    assert!(outcome.is_ok() && past.iter().all(|pause| *pause < 20.0), "{past:?}");
+    assert!(
+        outcome.is_ok() && past.iter().all(|pause| *pause < 20.0),
+        "{past:?}"
+    );
 }
 
 #[tokio::test]
 async fn pauses_grow_and_never_outlast_the_call() {
-    let tuned = Options { backoff_ms: 100, ..options("") };
+    let tuned = Options {
+        backoff_ms: 100,
+        ..options("")
+    };
     let (grown, outcome) = pauses("x-nothing: 1", tuned).await;
     assert!(outcome.is_ok());
-    assert!((0.05..20.0).contains(&grown[0]) && (0.1..20.0).contains(&grown[1]), "{grown:?}");
+    assert!(
+        (0.05..20.0).contains(&grown[0]) && (0.1..20.0).contains(&grown[1]),
+        "{grown:?}"
+    );
     // Asked to wait longer than the call may last, it says so at once.
     let since = Instant::now();
-    let (none, outcome) = pauses("retry-after: 3600", Options { timeout_ms: 50_000, ..options("") }).await;
+    let (none, outcome) = pauses(
+        "retry-after: 3600",
+        Options {
+            timeout_ms: 50_000,
+            ..options("")
+        },
+    )
+    .await;
     let failure = outcome.unwrap_err();
     assert!(none.is_empty() && failure.text.contains("429"), "{failure}");
     assert!(since.elapsed() < ms(20_000));
     // No tries left.
-    let (none, outcome) = pauses("retry-after: 0", Options { retries: 0, ..options("") }).await;
+    let (none, outcome) = pauses(
+        "retry-after: 0",
+        Options {
+            retries: 0,
+            ..options("")
+        },
+    )
+    .await;
     assert!(none.is_empty() && outcome.is_err());
 }
 
@@ -287,10 +520,17 @@ async fn dropping_the_pieces_closes_the_connection() {
         (Say::events(&[&hi]).slowly(ms(5)).again(), true, true),
     ] {
         let provider = Provider::says([say]).await;
-        let model = OpenAi::new(Options { stream, ..options(&provider.url()) }).unwrap();
+        let model = OpenAi::new(Options {
+            stream,
+            ..options(&provider.url())
+        })
+        .unwrap();
         let mut pieces = model.ask(model.prepare(&request("hello")));
         if begun {
-            assert_eq!(within("a piece", pieces.next()).await.unwrap().unwrap(), Piece::Text("hi".to_owned()));
+            assert_eq!(
+                within("a piece", pieces.next()).await.unwrap().unwrap(),
+                Piece::Text("hi".to_owned())
+            );
         } else {
             assert!(tokio::time::timeout(ms(200), pieces.next()).await.is_err());
         }
@@ -319,12 +559,19 @@ async fn connections_are_used_again() {
     let whole = Say::plain(message(json!({ "content": "hi" })).to_string());
     for (say, stream) in [(streamed, true), (whole, false)] {
         let provider = Provider::says([say]).await;
-        let model = OpenAi::new(Options { stream, ..options(&provider.url()) }).unwrap();
+        let model = OpenAi::new(Options {
+            stream,
+            ..options(&provider.url())
+        })
+        .unwrap();
         for _ in 0..10 {
             assert_eq!(answer(&model).await.text, "hi");
         }
         // A streamed answer is over before its connection is free again, so that two may take turns.
         let (asked, connections) = (provider.asked().len(), provider.connections());
-        assert!(asked == 10 && connections <= if stream { 3 } else { 1 }, "{connections}, stream = {stream}");
+        assert!(
+            asked == 10 && connections <= if stream { 3 } else { 1 },
+            "{connections}, stream = {stream}"
+        );
     }
 }

@@ -39,7 +39,12 @@ impl Say {
     pub fn status(status: &str, headers: &[&str], body: impl Into<Vec<u8>>) -> Self {
         let lines: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
         let head = format!("HTTP/1.1 {status}\r\n{lines}");
-        Self { head, parts: vec![body.into()], gap: Duration::ZERO, after: After::End }
+        Self {
+            head,
+            parts: vec![body.into()],
+            gap: Duration::ZERO,
+            after: After::End,
+        }
     }
 
     /// A plain answer.
@@ -50,12 +55,18 @@ impl Say {
     /// A streamed answer: these bytes in these parts.
     pub fn stream(parts: &[&[u8]]) -> Self {
         let parts = parts.iter().map(|part| part.to_vec()).collect();
-        Self { parts, ..Self::status("200 OK", &["content-type: text/event-stream"], "") }
+        Self {
+            parts,
+            ..Self::status("200 OK", &["content-type: text/event-stream"], "")
+        }
     }
 
     /// A streamed answer: these events, without a mark of the end.
     pub fn events(events: &[&str]) -> Self {
-        let parts: Vec<Vec<u8>> = events.iter().map(|event| format!("data: {event}\n\n").into_bytes()).collect();
+        let parts: Vec<Vec<u8>> = events
+            .iter()
+            .map(|event| format!("data: {event}\n\n").into_bytes())
+            .collect();
         Self::stream(&parts.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 
@@ -117,9 +128,16 @@ impl Provider {
     pub async fn says(script: impl IntoIterator<Item = Say>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared { script: Mutex::new(script.into_iter().collect()), ..Shared::default() });
+        let shared = Arc::new(Shared {
+            script: Mutex::new(script.into_iter().collect()),
+            ..Shared::default()
+        });
         let serving = tokio::spawn(accept(listener, shared.clone())).abort_handle();
-        Self { shared, address, serving }
+        Self {
+            shared,
+            address,
+            serving,
+        }
     }
 
     pub fn url(&self) -> String {
@@ -137,7 +155,13 @@ impl Provider {
     /// Waits until the client closes a connection before it has the whole answer.
     pub async fn closed(&self) {
         let mut connections = self.shared.connections.subscribe();
-        within("the end of the connection", connections.wait_for(|(_, closed)| *closed > 0)).await.map(drop).unwrap();
+        within(
+            "the end of the connection",
+            connections.wait_for(|(_, closed)| *closed > 0),
+        )
+        .await
+        .map(drop)
+        .unwrap();
     }
 }
 
@@ -154,7 +178,11 @@ async fn serve(mut socket: TcpStream, shared: Arc<Shared>) {
         let say = {
             let mut script = shared.script.lock().unwrap();
             shared.asked.lock().unwrap().push(asked);
-            if script.len() > 1 { script.pop_front() } else { script.front().cloned() }
+            if script.len() > 1 {
+                script.pop_front()
+            } else {
+                script.front().cloned()
+            }
         };
         let say = say.expect("the provider has nothing to say");
         match answer(&mut socket, &say).await {
@@ -176,20 +204,36 @@ async fn read_request(socket: &mut TcpStream) -> Option<Asked> {
         }
     };
     let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
-    let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+    let length = head.lines().find_map(|line| {
+        line.to_lowercase()
+            .strip_prefix("content-length: ")?
+            .parse()
+            .ok()
+    });
     while bytes.len() < end + length.unwrap_or(0) {
         socket.read_buf(&mut bytes).await.ok()?;
     }
-    Some(Asked { head, body: bytes[end..].to_vec(), at: Instant::now() })
+    Some(Asked {
+        head,
+        body: bytes[end..].to_vec(),
+        at: Instant::now(),
+    })
 }
 
 /// True when the connection may be used again, an error when the client went away.
 async fn answer(socket: &mut TcpStream, say: &Say) -> std::io::Result<bool> {
     socket.set_nodelay(true)?;
-    socket.write_all(format!("{}transfer-encoding: chunked\r\n\r\n", say.head).as_bytes()).await?;
+    socket
+        .write_all(format!("{}transfer-encoding: chunked\r\n\r\n", say.head).as_bytes())
+        .await?;
     loop {
         for part in say.parts.iter().filter(|part| !part.is_empty()) {
-            send(socket, &[format!("{:x}\r\n", part.len()).as_bytes(), part, b"\r\n"].concat(), say.gap).await?;
+            send(
+                socket,
+                &[format!("{:x}\r\n", part.len()).as_bytes(), part, b"\r\n"].concat(),
+                say.gap,
+            )
+            .await?;
         }
         match say.after {
             After::End => break socket.write_all(b"0\r\n\r\n").await.map(|()| true),

@@ -21,7 +21,9 @@ const NAME: &str = "pipelines::own::a_server_with_pipelines_of_its_own";
 /// A server that has the pipelines below.
 pub fn setup(medium: Medium, stub: &Stub) -> Setup {
     let setup = Setup::new(medium, stub).env("THINKD_TEST_PIPELINES", 1);
-    setup.program(std::env::current_exe().unwrap()).arguments(&[NAME, "--exact", "--nocapture"])
+    setup
+        .program(std::env::current_exe().unwrap())
+        .arguments(&[NAME, "--exact", "--nocapture"])
 }
 
 /// Passes when it is run as a test; is a server when it is started as one.
@@ -31,28 +33,51 @@ fn a_server_with_pipelines_of_its_own() {
         return;
     }
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let settings = Settings::load(&Flags::default(), &environment()).unwrap().settings;
+    let settings = Settings::load(&Flags::default(), &environment())
+        .unwrap()
+        .settings;
     app::serve(&settings, all(), &catalogue::built_in()).unwrap();
 }
 
 fn all() -> Pipelines {
     registry::built_in()
-        .with("steps", "Asks the model so many times, one after the other.", steps)
+        .with(
+            "steps",
+            "Asks the model so many times, one after the other.",
+            steps,
+        )
         .with("wide", "Asks the model so many times at once.", wide)
         .with("odd", "Does what is not usually done.", odd)
         .with("long", "Gives a text of so many bytes.", long)
         .with("pause", "Takes so many milliseconds.", pause)
-        .with("race", "Two branches, of which each decides on what it found.", race)
-        .with("nameless", "Flows without names, one after the other, in an order that the model decides.", nameless)
+        .with(
+            "race",
+            "Two branches, of which each decides on what it found.",
+            race,
+        )
+        .with(
+            "nameless",
+            "Flows without names, one after the other, in an order that the model decides.",
+            nameless,
+        )
 }
 
 #[node]
 async fn step(so_far: Vec<String>, host: Host) -> Result<Vec<String>, Failure> {
-    let answer = host.ask(Tier::Low, "You count.", &format!("step {}", so_far.len() + 1)).await?;
+    let answer = host
+        .ask(
+            Tier::Low,
+            "You count.",
+            &format!("step {}", so_far.len() + 1),
+        )
+        .await?;
     Ok([so_far, vec![answer]].concat())
 }
 
-async fn steps(count: Context<usize>, host: Host) -> Result<Context<Vec<String>>, NodeExecutionError> {
+async fn steps(
+    count: Context<usize>,
+    host: Host,
+) -> Result<Context<Vec<String>>, NodeExecutionError> {
     let mut steps = Context::new(Vec::new());
     for _ in 0..count.data().await? {
         steps = step(steps, host.clone());
@@ -62,60 +87,107 @@ async fn steps(count: Context<usize>, host: Host) -> Result<Context<Vec<String>>
 
 #[node]
 async fn part(number: usize, host: Host) -> Result<String, Failure> {
-    host.ask(Tier::Low, "You count.", &format!("part {number}")).await
+    host.ask(Tier::Low, "You count.", &format!("part {number}"))
+        .await
 }
 
-async fn wide(count: Context<usize>, host: Host) -> Result<Context<Vec<String>>, NodeExecutionError> {
-    let parts: Vec<_> = (1..=count.data().await?).map(|number| part(Context::new(number), host.clone())).collect();
-    Ok(Context::new(futures_util::future::try_join_all(parts.iter().map(Context::data)).await?))
+async fn wide(
+    count: Context<usize>,
+    host: Host,
+) -> Result<Context<Vec<String>>, NodeExecutionError> {
+    let parts: Vec<_> = (1..=count.data().await?)
+        .map(|number| part(Context::new(number), host.clone()))
+        .collect();
+    Ok(Context::new(
+        futures_util::future::try_join_all(parts.iter().map(Context::data)).await?,
+    ))
 }
 
 #[node]
 async fn found(topic: String, host: Host) -> Result<String, Failure> {
-    host.ask(Tier::Low, "You count.", &format!("look at {topic}")).await
+    host.ask(Tier::Low, "You count.", &format!("look at {topic}"))
+        .await
 }
 
 #[node]
 async fn thought(about: String, host: Host) -> Result<String, Failure> {
-    host.ask(Tier::Low, "You count.", &format!("think of {about}")).await
+    host.ask(Tier::Low, "You count.", &format!("think of {about}"))
+        .await
 }
 
 /// Decides on a partial result. What it asks first is the same in every branch.
 async fn ponder(topic: String, host: Host) -> Result<String, NodeExecutionError> {
     let draw = found(Context::new("the draw".to_owned()), host.clone()).await?;
     let about = found(Context::new(topic.clone()), host.clone()).await?;
-    Ok(format!("{topic}: {draw}, {}", thought(Context::new(about), host).await?))
+    Ok(format!(
+        "{topic}: {draw}, {}",
+        thought(Context::new(about), host).await?
+    ))
 }
 
-async fn race(topics: Context<Vec<String>>, host: Host) -> Result<Context<Vec<String>>, NodeExecutionError> {
+async fn race(
+    topics: Context<Vec<String>>,
+    host: Host,
+) -> Result<Context<Vec<String>>, NodeExecutionError> {
     let topics = topics.data().await?;
-    let flows = topics.into_iter().map(|topic| Run::spawn(topic.clone(), ponder(topic, host.clone())));
+    let flows = topics
+        .into_iter()
+        .map(|topic| Run::spawn(topic.clone(), ponder(topic, host.clone())));
     let flows = futures_util::future::join_all(flows.collect::<Vec<_>>()).await;
     // A task that does not end itself is ended by nobody here.
-    Ok(Context::new(flows.into_iter().map(Result::unwrap).collect::<Result<_, _>>()?))
+    Ok(Context::new(
+        flows
+            .into_iter()
+            .map(Result::unwrap)
+            .collect::<Result<_, _>>()?,
+    ))
 }
 
 #[node]
 async fn lucky(topic: String, host: Host) -> Result<String, Failure> {
-    let answer = host.ask(Tier::Low, "You count.", &format!("look at {topic}")).await?;
+    let answer = host
+        .ask(Tier::Low, "You count.", &format!("look at {topic}"))
+        .await?;
     let no = || Failure::new(FailureKind::Node, format!("no luck with {topic}"));
-    if answer == "no" { Err(no()) } else { Ok(answer) }
+    if answer == "no" {
+        Err(no())
+    } else {
+        Ok(answer)
+    }
 }
 
 /// Who is allowed to begin, begins; to what is never recorded. What has no luck is done without.
-async fn nameless(topics: Context<Vec<String>>, host: Host) -> Result<Context<Vec<String>>, NodeExecutionError> {
+async fn nameless(
+    topics: Context<Vec<String>>,
+    host: Host,
+) -> Result<Context<Vec<String>>, NodeExecutionError> {
     let flows = topics.data().await?.into_iter().map(async |topic| {
         // A failure of the model itself is no pause.
-        drop(host.ask(Tier::Low, "You count.", &format!("may {topic} begin")).await);
+        drop(
+            host.ask(Tier::Low, "You count.", &format!("may {topic} begin"))
+                .await,
+        );
         lucky(Context::new(topic), host.clone()).await.ok()
     });
-    let found = futures_util::future::join_all(flows).await.into_iter().flatten().collect::<Vec<_>>();
-    Ok(Context::new(vec![found.join(", "), found_last(Context::new(found), host.clone()).await?]))
+    let found = futures_util::future::join_all(flows)
+        .await
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>();
+    Ok(Context::new(vec![
+        found.join(", "),
+        found_last(Context::new(found), host.clone()).await?,
+    ]))
 }
 
 #[node]
 async fn found_last(found: Vec<String>, host: Host) -> Result<String, Failure> {
-    host.ask(Tier::Low, "You count.", &format!("close with {}", found.len())).await
+    host.ask(
+        Tier::Low,
+        "You count.",
+        &format!("close with {}", found.len()),
+    )
+    .await
 }
 
 #[node]

@@ -39,10 +39,15 @@ async fn quiet(medium: &Medium, ids: impl Iterator<Item = String>, friend: Optio
         let mut drafts = Vec::new();
         for it in ids {
             drafts.push(Draft::contact(&id(it), &name("other"), &id("other"), ""));
-            drafts.extend(friend.map(|friend| Draft::contact(&id(it), &name("friend"), &id(friend), "")));
+            drafts.extend(
+                friend.map(|friend| Draft::contact(&id(it), &name("friend"), &id(friend), "")),
+            );
             drafts.push(Draft::changed(&id(it), "wait", it, wait.clone()));
         }
-        store.append(Append::free(&Space::default(), drafts)).await.unwrap();
+        store
+            .append(Append::free(&Space::default(), drafts))
+            .await
+            .unwrap();
     }
     store.close().await;
 }
@@ -50,7 +55,10 @@ async fn quiet(medium: &Medium, ids: impl Iterator<Item = String>, friend: Optio
 /// So many that have a thread as a contact; that one, and those above it.
 async fn held(medium: &Medium, thread: &str, many: usize) {
     let held = id(thread);
-    let above = held.ancestors().map(|it| it.to_string()).chain([thread.to_owned()]);
+    let above = held
+        .ancestors()
+        .map(|it| it.to_string())
+        .chain([thread.to_owned()]);
     stored::processes(medium, above).await;
     quiet(medium, (0..many).map(holder), Some(thread)).await;
 }
@@ -64,8 +72,13 @@ async fn begins_to_wait(store: &Arc<dyn Store>, thread: &str, from: &str) {
 /// How often each thread was told of the end of this one.
 fn words(log: &[Value], of: &str) -> BTreeMap<String, usize> {
     let mut words = BTreeMap::new();
-    for event in with(log, &["thread-ended"]).iter().filter(|event| event["payload"]["id"] == of) {
-        *words.entry(event["thread"].as_str().unwrap().to_owned()).or_default() += 1;
+    for event in with(log, &["thread-ended"])
+        .iter()
+        .filter(|event| event["payload"]["id"] == of)
+    {
+        *words
+            .entry(event["thread"].as_str().unwrap().to_owned())
+            .or_default() += 1;
     }
     words
 }
@@ -78,16 +91,21 @@ fn at_once<'a>(events: impl Iterator<Item = &'a Value>) -> usize {
 }
 
 fn of_the_end(event: &&Value) -> bool {
-    has(event, "thread-ended") || (has(event, "set:thread") && event["payload"]["change"].get("settings").is_none())
+    has(event, "thread-ended")
+        || (has(event, "set:thread") && event["payload"]["change"].get("settings").is_none())
 }
 
 /// The log, when so many have been told.
 async fn when_told(app: &App, of: &str, many: usize) -> Vec<Value> {
     let mut socket = app.socket().await;
-    socket.subscribe(json!({ "type": "subscribe", "after": 0, "tags": ["thread-ended"] })).await;
+    socket
+        .subscribe(json!({ "type": "subscribe", "after": 0, "tags": ["thread-ended"] }))
+        .await;
     let mut told = BTreeSet::new();
     while told.len() < many {
-        let word = socket.event("word to all", |event| event["payload"]["id"] == of).await;
+        let word = socket
+            .event("word to all", |event| event["payload"]["id"] == of)
+            .await;
         told.insert(word["thread"].as_str().unwrap().to_owned());
     }
     app.public_log().await
@@ -100,7 +118,12 @@ fn told_in(socket: &Socket, of: &str) -> usize {
 
 async fn nobody_waits_for(app: &App, thread: &str) {
     within("the end of all waits", async {
-        while app.pages("/threads?").await.iter().any(|row| row["waiting_for"] == thread) {
+        while app
+            .pages("/threads?")
+            .await
+            .iter()
+            .any(|row| row["waiting_for"] == thread)
+        {
             tokio::time::sleep(ms(200)).await;
         }
     })
@@ -120,14 +143,19 @@ async fn all_are_told_across_a_crash(medium: Medium, thread: &str, ends: &str) {
         stub.script(at(&holder(n)), [waits_for("friend")]);
     }
     stub.on(Request::is_decision, asleep());
-    let mut app = Setup::new(medium, &stub).env("THINKD_RUNTIME__SCAN_MS", 100).start().await;
+    let mut app = Setup::new(medium, &stub)
+        .env("THINKD_RUNTIME__SCAN_MS", 100)
+        .start()
+        .await;
     let mut socket = app.socket().await;
     for n in WAITING {
         app.say_in(&holder(n), "go").await;
         turn_over(&mut socket, &holder(n), 1).await;
     }
     refuse(&app, Some(&holder(300))).await;
-    app.post(&format!("/threads/{ends}/end"), json!({})).await.expect(200);
+    app.post(&format!("/threads/{ends}/end"), json!({}))
+        .await
+        .expect(200);
     let row = app.get(&format!("/threads/{thread}")).await.expect(200);
     assert_eq!(row["status"], "stopped", "{row}");
     // Those who wait for it are told first, wherever they stand.
@@ -135,7 +163,10 @@ async fn all_are_told_across_a_crash(medium: Medium, thread: &str, ends: &str) {
         turn_over(&mut socket, &holder(n), 2).await;
     }
     let before = told_in(&socket, thread);
-    assert!(before < MANY, "control: {before} were told before the end of the first server");
+    assert!(
+        before < MANY,
+        "control: {before} were told before the end of the first server"
+    );
     app.kill();
     refuse(&app, None).await;
     // Meanwhile somebody else (another server) had two begin to wait for it: one that was told, and one that was not.
@@ -149,7 +180,9 @@ async fn all_are_told_across_a_crash(medium: Medium, thread: &str, ends: &str) {
     nobody_waits_for(&app, thread).await;
     let log = when_told(&app, thread, MANY).await;
     let mut socket = app.socket().await;
-    socket.subscribe(json!({ "type": "subscribe", "after": 0 })).await;
+    socket
+        .subscribe(json!({ "type": "subscribe", "after": 0 }))
+        .await;
     for n in [100, 550] {
         turn_over(&mut socket, &holder(n), 1).await;
     }
@@ -166,60 +199,95 @@ async fn all_are_told_across_a_crash(medium: Medium, thread: &str, ends: &str) {
     rows_are_what_the_log_says(&mut app).await;
 }
 
-on_both!(a_thread_that_very_many_know_ends_append_by_append_across_a_crash, |medium| {
-    all_are_told_across_a_crash(medium, "p", "p").await;
-});
+on_both!(
+    a_thread_that_very_many_know_ends_append_by_append_across_a_crash,
+    |medium| {
+        all_are_told_across_a_crash(medium, "p", "p").await;
+    }
+);
 
 on_both!(so_does_one_below_a_thread_that_is_ended, |medium| {
     all_are_told_across_a_crash(medium, "top.p", "top").await;
 });
 
 // One that ends itself: its turn's end is short, too, and all hear what it said last.
-on_both!(a_thread_that_very_many_know_ends_itself_append_by_append, |medium| {
-    const MANY: usize = 400;
-    let stub = Stub::start().await;
-    held(&medium, "p", MANY).await;
-    stub.on(at("p"), call("terminate", json!({ "reason": "enough" })));
-    stub.on(Request::is_decision, asleep());
-    let mut app = App::start(medium, &stub).await;
-    app.say_in("p", "go").await;
-    let log = when_told(&app, "p", MANY).await;
-    assert!(words(&log, "p").into_values().all(|times| times == 1));
-    let of_it = || log.iter().filter(|event| of_the_end(event) || (event["thread"] == "p" && has(event, "turn")));
-    assert!(at_once(of_it()) <= AT_ONCE + 2, "{} events in a commit", at_once(of_it()));
-    assert!(with(&log, &["thread-ended"]).iter().all(|event| event["payload"]["content"] == "enough"));
-    rows_are_what_the_log_says(&mut app).await;
-});
+on_both!(
+    a_thread_that_very_many_know_ends_itself_append_by_append,
+    |medium| {
+        const MANY: usize = 400;
+        let stub = Stub::start().await;
+        held(&medium, "p", MANY).await;
+        stub.on(at("p"), call("terminate", json!({ "reason": "enough" })));
+        stub.on(Request::is_decision, asleep());
+        let mut app = App::start(medium, &stub).await;
+        app.say_in("p", "go").await;
+        let log = when_told(&app, "p", MANY).await;
+        assert!(words(&log, "p").into_values().all(|times| times == 1));
+        let of_it = || {
+            log.iter()
+                .filter(|event| of_the_end(event) || (event["thread"] == "p" && has(event, "turn")))
+        };
+        assert!(
+            at_once(of_it()) <= AT_ONCE + 2,
+            "{} events in a commit",
+            at_once(of_it())
+        );
+        assert!(
+            with(&log, &["thread-ended"])
+                .iter()
+                .all(|event| event["payload"]["content"] == "enough")
+        );
+        rows_are_what_the_log_says(&mut app).await;
+    }
+);
 
 // Whoever leaves very many threads behind leaves them to the one above append by append.
-on_both!(very_many_threads_get_another_parent_append_by_append_across_a_crash, |medium| {
-    let stub = Stub::start().await;
-    let child = |n: usize| format!("top.p.c{n:04}");
-    let top = ["top".to_owned(), "top.p".into(), "top.p.c0000.deep".into()];
-    stored::processes(&medium, top).await;
-    quiet(&medium, (0..MANY).map(child), None).await;
-    stub.script(at(&child(500)), [waits_for("parent")]);
-    stub.on(Request::is_decision, asleep());
-    let mut app = Setup::new(medium, &stub).env("THINKD_RUNTIME__SCAN_MS", 100).start().await;
-    let mut socket = app.socket().await;
-    app.say_in(&child(500), "go").await;
-    turn_over(&mut socket, &child(500), 1).await;
-    refuse(&app, Some(&child(300))).await;
-    app.post("/threads/top.p/end?subtree=false", json!({})).await.expect(200);
-    turn_over(&mut socket, &child(500), 2).await;
-    let before = told_in(&socket, "top.p");
-    assert!(before < MANY, "control: {before} were told before the end of the first server");
-    app.kill();
-    refuse(&app, None).await;
-    stored::execute(app.database(), "update timers set due = 0").await;
-    app.start_again().await;
-    // Its children and its parent.
-    let log = when_told(&app, "top.p", MANY + 1).await;
-    assert!(words(&log, "top.p").into_values().all(|times| times == 1), "{:?}", words(&log, "top.p"));
-    assert!(at_once(log.iter().filter(of_the_end)) <= AT_ONCE);
-    assert_eq!(turns(&log, &child(500)), 2, "woken once");
-    let rows = app.pages("/threads?subtree=top&").await;
-    let parents = |parent: &str| rows.iter().filter(|row| row["parent"] == parent).count();
-    assert_eq!((parents("top"), parents("top.p"), parents(&child(0))), (MANY + 1, 0, 1));
-    rows_are_what_the_log_says(&mut app).await;
-});
+on_both!(
+    very_many_threads_get_another_parent_append_by_append_across_a_crash,
+    |medium| {
+        let stub = Stub::start().await;
+        let child = |n: usize| format!("top.p.c{n:04}");
+        let top = ["top".to_owned(), "top.p".into(), "top.p.c0000.deep".into()];
+        stored::processes(&medium, top).await;
+        quiet(&medium, (0..MANY).map(child), None).await;
+        stub.script(at(&child(500)), [waits_for("parent")]);
+        stub.on(Request::is_decision, asleep());
+        let mut app = Setup::new(medium, &stub)
+            .env("THINKD_RUNTIME__SCAN_MS", 100)
+            .start()
+            .await;
+        let mut socket = app.socket().await;
+        app.say_in(&child(500), "go").await;
+        turn_over(&mut socket, &child(500), 1).await;
+        refuse(&app, Some(&child(300))).await;
+        app.post("/threads/top.p/end?subtree=false", json!({}))
+            .await
+            .expect(200);
+        turn_over(&mut socket, &child(500), 2).await;
+        let before = told_in(&socket, "top.p");
+        assert!(
+            before < MANY,
+            "control: {before} were told before the end of the first server"
+        );
+        app.kill();
+        refuse(&app, None).await;
+        stored::execute(app.database(), "update timers set due = 0").await;
+        app.start_again().await;
+        // Its children and its parent.
+        let log = when_told(&app, "top.p", MANY + 1).await;
+        assert!(
+            words(&log, "top.p").into_values().all(|times| times == 1),
+            "{:?}",
+            words(&log, "top.p")
+        );
+        assert!(at_once(log.iter().filter(of_the_end)) <= AT_ONCE);
+        assert_eq!(turns(&log, &child(500)), 2, "woken once");
+        let rows = app.pages("/threads?subtree=top&").await;
+        let parents = |parent: &str| rows.iter().filter(|row| row["parent"] == parent).count();
+        assert_eq!(
+            (parents("top"), parents("top.p"), parents(&child(0))),
+            (MANY + 1, 0, 1)
+        );
+        rows_are_what_the_log_says(&mut app).await;
+    }
+);

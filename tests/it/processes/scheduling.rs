@@ -17,7 +17,12 @@ async fn order(medium: Medium, scheduling: Option<&str>) -> Vec<String> {
     let mut socket = app.socket().await;
     processes(&app, &["busy", "a", "z"]).await;
     for (parent, label) in [("a", "b"), ("a.b", "c"), ("z", "y")] {
-        app.post("/threads", json!({ "label": label, "parent": parent, "kind": "process" })).await.expect(201);
+        app.post(
+            "/threads",
+            json!({ "label": label, "parent": parent, "kind": "process" }),
+        )
+        .await
+        .expect(201);
     }
     app.say_in("busy", "go").await;
     stub.request(at("busy")).await;
@@ -32,7 +37,10 @@ async fn order(medium: Medium, scheduling: Option<&str>) -> Vec<String> {
     for thread in threads {
         turn_over(&mut socket, thread, 1).await;
     }
-    stub.requests()[1..].iter().map(|request| request.thread.clone()).collect()
+    stub.requests()[1..]
+        .iter()
+        .map(|request| request.thread.clone())
+        .collect()
 }
 
 // D3.36: threads before their subthreads, unless configured otherwise; among equals whoever came first.
@@ -42,27 +50,40 @@ on_both!(d3_36_breadth_first_is_the_default, |medium| {
 
 // D3.36
 on_both!(d3_36_depth_first_when_configured, |medium| {
-    assert_eq!(order(medium, Some("depth-first")).await, ["a.b.c", "z.y", "a.b", "z", "a"]);
+    assert_eq!(
+        order(medium, Some("depth-first")).await,
+        ["a.b.c", "z.y", "a.b", "z", "a"]
+    );
 });
 
 // D3.36: a thread that goes on and on does not keep others from having their turn.
-on_both!(d3_36_a_thread_with_much_to_do_takes_turns_with_others, |medium| {
-    let (stub, gate) = (Stub::start().await, Gate::new());
-    stub.script(at("much"), [text("And on.").held(&gate)]);
-    stub.script(at("much"), (0..8).map(|_| text("And on.")));
-    stub.script(at("other"), (0..3).map(|_| text("Hm.")));
-    stub.on(Request::is_decision, asleep());
-    let app = Setup::new(medium, &stub).env("THINKD_RUNTIME__WORKERS", 1).start().await;
-    let mut socket = app.socket().await;
-    processes(&app, &["much", "other"]).await;
-    app.say_in("much", "go").await;
-    stub.request(at("much")).await;
-    app.say_in("other", "go").await;
-    tokio::time::sleep(ms(100)).await;
-    gate.open();
-    turn_over(&mut socket, "much", 10).await;
-    turn_over(&mut socket, "other", 4).await;
-    let order: Vec<String> = stub.requests().iter().map(|request| request.thread.clone()).collect();
-    let last = order.iter().rposition(|thread| thread == "other").unwrap();
-    assert!(last <= 9, "turn about: {order:?}");
-});
+on_both!(
+    d3_36_a_thread_with_much_to_do_takes_turns_with_others,
+    |medium| {
+        let (stub, gate) = (Stub::start().await, Gate::new());
+        stub.script(at("much"), [text("And on.").held(&gate)]);
+        stub.script(at("much"), (0..8).map(|_| text("And on.")));
+        stub.script(at("other"), (0..3).map(|_| text("Hm.")));
+        stub.on(Request::is_decision, asleep());
+        let app = Setup::new(medium, &stub)
+            .env("THINKD_RUNTIME__WORKERS", 1)
+            .start()
+            .await;
+        let mut socket = app.socket().await;
+        processes(&app, &["much", "other"]).await;
+        app.say_in("much", "go").await;
+        stub.request(at("much")).await;
+        app.say_in("other", "go").await;
+        tokio::time::sleep(ms(100)).await;
+        gate.open();
+        turn_over(&mut socket, "much", 10).await;
+        turn_over(&mut socket, "other", 4).await;
+        let order: Vec<String> = stub
+            .requests()
+            .iter()
+            .map(|request| request.thread.clone())
+            .collect();
+        let last = order.iter().rposition(|thread| thread == "other").unwrap();
+        assert!(last <= 9, "turn about: {order:?}");
+    }
+);

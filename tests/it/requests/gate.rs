@@ -18,8 +18,19 @@ impl Bench {
         }
     }
 
-    async fn calls(&self, tool: &str, arguments: Value, site: &CallSite) -> Result<Output, Failure> {
-        self.tools.conversation.now(&Space::default()).get(tool).unwrap().call(arguments, site).await
+    async fn calls(
+        &self,
+        tool: &str,
+        arguments: Value,
+        site: &CallSite,
+    ) -> Result<Output, Failure> {
+        self.tools
+            .conversation
+            .now(&Space::default())
+            .get(tool)
+            .unwrap()
+            .call(arguments, site)
+            .await
     }
 
     fn grant_of(&self, tool: &str, arguments: &Value) -> Grant {
@@ -28,7 +39,14 @@ impl Bench {
             call_id: "c1.0.0".to_owned(),
             tool: tool.to_owned(),
             arguments_sha256: hash_of(arguments),
-            tool_version: version_of(self.tools.conversation.now(&Space::default()).get(tool).unwrap().spec()),
+            tool_version: version_of(
+                self.tools
+                    .conversation
+                    .now(&Space::default())
+                    .get(tool)
+                    .unwrap()
+                    .spec(),
+            ),
         }
     }
 }
@@ -53,18 +71,49 @@ async fn a_grant_is_for_one_call_with_these_arguments_of_this_tool() {
     let wrong = [
         ("not_granted", other, "c1.0.0", grant.clone()),
         ("not_granted", arguments.clone(), "c1.0.1", grant.clone()),
-        ("not_granted", arguments.clone(), "c1.0.0", Grant { tool: "state_delete".to_owned(), ..grant.clone() }),
-        ("tool_changed", arguments.clone(), "c1.0.0", Grant { tool_version: "0".repeat(64), ..grant.clone() }),
+        (
+            "not_granted",
+            arguments.clone(),
+            "c1.0.0",
+            Grant {
+                tool: "state_delete".to_owned(),
+                ..grant.clone()
+            },
+        ),
+        (
+            "tool_changed",
+            arguments.clone(),
+            "c1.0.0",
+            Grant {
+                tool_version: "0".repeat(64),
+                ..grant.clone()
+            },
+        ),
     ];
     for (why, arguments, call_id, grant) in wrong {
-        let called = bench.calls(TOOL, arguments.clone(), &bench.site(call_id, Some(grant.clone()))).await;
+        let called = bench
+            .calls(
+                TOOL,
+                arguments.clone(),
+                &bench.site(call_id, Some(grant.clone())),
+            )
+            .await;
         assert_eq!(reason(&called), why, "{arguments} {call_id} {grant:?}");
     }
     // The control: with nothing changed it runs, whatever the order of the members.
     let turned = json!({ "related_keys": [], "content": "c", "key": "k" });
-    let called = bench.calls(TOOL, turned, &bench.site("c1.0.0", Some(grant))).await;
+    let called = bench
+        .calls(TOOL, turned, &bench.site("c1.0.0", Some(grant)))
+        .await;
     assert!(!is_parked(&called) && called.unwrap().value.is_some());
-    assert!(is_parked(&bench.calls(TOOL, arguments, &bench.site("c1.0.0", None)).await), "without a grant it waits");
+    assert!(
+        is_parked(
+            &bench
+                .calls(TOOL, arguments, &bench.site("c1.0.0", None))
+                .await
+        ),
+        "without a grant it waits"
+    );
     bench.store.close().await;
 }
 
@@ -73,9 +122,18 @@ async fn what_a_person_is_shown_is_what_is_hashed_and_stored() {
     let medium = Medium::sqlite();
     let bench = Bench::on(&medium).await;
     let hostile = json!({ "key": "k", "content": "c\u{0}d", "related_keys": [] });
-    let called = bench.calls(TOOL, hostile, &bench.site("c1.0.0", None)).await.unwrap();
-    let Fact::ApprovalPending(pending) = called.drafts[0].fact() else { panic!("{called:?}") };
-    assert!(!pending.arguments.to_string().contains("\\u0000"), "{}", pending.arguments);
+    let called = bench
+        .calls(TOOL, hostile, &bench.site("c1.0.0", None))
+        .await
+        .unwrap();
+    let Fact::ApprovalPending(pending) = called.drafts[0].fact() else {
+        panic!("{called:?}")
+    };
+    assert!(
+        !pending.arguments.to_string().contains("\\u0000"),
+        "{}",
+        pending.arguments
+    );
     assert_eq!(pending.arguments_sha256, hash_of(pending.arguments));
     bench.store.close().await;
 }
@@ -92,8 +150,14 @@ fn nothing_waits_for_more_than_a_year() {
 async fn nobody_but_the_decision_proposes() {
     let medium = Medium::sqlite();
     let bench = Bench::on(&medium).await;
-    let site = CallSite { by: Who::Submodule(id::Name::parse("owl").unwrap()), ..bench.site("c1.0.0", None) };
-    assert_eq!(reason(&bench.calls(TOOL, arguments(), &site).await), "needs_approval");
+    let site = CallSite {
+        by: Who::Submodule(id::Name::parse("owl").unwrap()),
+        ..bench.site("c1.0.0", None)
+    };
+    assert_eq!(
+        reason(&bench.calls(TOOL, arguments(), &site).await),
+        "needs_approval"
+    );
     bench.store.close().await;
 }
 
@@ -101,14 +165,19 @@ async fn nobody_but_the_decision_proposes() {
 #[tokio::test]
 async fn what_cannot_be_looked_up_is_not_asked() {
     let ask = json!({ "question": "Which?", "choices": null, "schema": null, "who": null, "expires_s": null });
-    for (table, tool, arguments) in [("requests", TOOL, arguments()), ("settings", "ask_user", ask)] {
+    for (table, tool, arguments) in [
+        ("requests", TOOL, arguments()),
+        ("settings", "ask_user", ask),
+    ] {
         for is_there in [true, false] {
             let medium = Medium::sqlite();
             let bench = Bench::on(&medium).await;
             if !is_there {
                 stored::execute(medium.url(), &format!("drop table {table}")).await;
             }
-            let called = bench.calls(tool, arguments.clone(), &bench.site("c1.0.0", None)).await;
+            let called = bench
+                .calls(tool, arguments.clone(), &bench.site("c1.0.0", None))
+                .await;
             assert_eq!(called.is_ok(), is_there, "{tool} with {table}: {called:?}");
             bench.store.close().await;
         }
@@ -129,13 +198,26 @@ async fn a_change_of_submodules_is_appended_only_to_what_it_goes_by() {
         called.drafts[0].conditions.clone()
     };
     let most = bench.ground.options.tool_limits.submodules as usize;
-    let new = Condition::NewSubmodule { name: owl.clone(), most };
+    let new = Condition::NewSubmodule {
+        name: owl.clone(),
+        most,
+    };
     assert_eq!(conditions("propose_submodule", &whole).await, [new]);
     let prompt = "Believe it.".to_owned();
-    bench.append(vec![Draft::changed(&ThreadId::default(), "submodule", "owl", json!({ "prompt": prompt }))]).await;
+    bench
+        .append(vec![Draft::changed(
+            &ThreadId::default(),
+            "submodule",
+            "owl",
+            json!({ "prompt": prompt }),
+        )])
+        .await;
     let is = Condition::PromptIs { name: owl, prompt };
     let changed = conditions("propose_submodule", &whole).await;
     assert_eq!(changed.as_slice(), std::slice::from_ref(&is));
-    assert_eq!(conditions("propose_submodule_removal", &json!({ "name": "owl" })).await, [is]);
+    assert_eq!(
+        conditions("propose_submodule_removal", &json!({ "name": "owl" })).await,
+        [is]
+    );
     bench.store.close().await;
 }

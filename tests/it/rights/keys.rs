@@ -10,20 +10,32 @@ fn entry(key: &str, role: &str) -> String {
 
 async fn socket_of(app: &App, key: &str) -> Socket {
     let shown = format!("Bearer {key}");
-    let mut socket = Socket::connect_with(&app.url("/ws").replace("http", "ws"), &[("authorization", &shown)]).await;
+    let mut socket = Socket::connect_with(
+        &app.url("/ws").replace("http", "ws"),
+        &[("authorization", &shown)],
+    )
+    .await;
     socket.of_type("hello").await;
     socket
 }
 
 async fn stream_of(app: &App, key: &str) -> reqwest::Response {
-    let stream = app.request("GET", "/events/stream").bearer_auth(key).send().await.unwrap();
+    let stream = app
+        .request("GET", "/events/stream")
+        .bearer_auth(key)
+        .send()
+        .await
+        .unwrap();
     assert_eq!(stream.status(), 200);
     stream
 }
 
 /// Waits until a stream ends.
 async fn ends(mut stream: reqwest::Response) {
-    within("the end of a stream", async { while let Ok(Some(_)) = stream.chunk().await {} }).await;
+    within("the end of a stream", async {
+        while let Ok(Some(_)) = stream.chunk().await {}
+    })
+    .await;
 }
 
 fn write(app: &App, name: &str, text: &str) {
@@ -32,7 +44,10 @@ fn write(app: &App, name: &str, text: &str) {
 
 /// The gauge that says whether the keys in force are older than the files.
 async fn stale(app: &App, admin: &str) -> bool {
-    ask(app, admin, "GET", "/metrics", None).await.text.contains("thinkd_keys_stale 1")
+    ask(app, admin, "GET", "/metrics", None)
+        .await
+        .text
+        .contains("thinkd_keys_stale 1")
 }
 
 /// Waits until a key is let in, or is not.
@@ -52,104 +67,151 @@ on_both!(who_came_in_by_a_key_that_is_removed_goes, |medium| {
     let both = entry("the-key-that-stays", "operator") + &entry("the-key-that-goes", "operator");
     let setup = Setup::new(medium, &stub).file("thinkd.toml", &both);
     let app = setup.start_bare().await;
-    let (mut stays, mut goes) =
-        (socket_of(&app, "the-key-that-stays").await, socket_of(&app, "the-key-that-goes").await);
-    let (streamed, stream) = (stream_of(&app, "the-key-that-stays").await, stream_of(&app, "the-key-that-goes").await);
-    stays.subscribe(json!({ "type": "subscribe", "after": 0 })).await;
-    write(&app, "thinkd.toml", &(entry("the-key-that-stays", "operator") + &entry("the-key-that-comes", "viewer")));
+    let (mut stays, mut goes) = (
+        socket_of(&app, "the-key-that-stays").await,
+        socket_of(&app, "the-key-that-goes").await,
+    );
+    let (streamed, stream) = (
+        stream_of(&app, "the-key-that-stays").await,
+        stream_of(&app, "the-key-that-goes").await,
+    );
+    stays
+        .subscribe(json!({ "type": "subscribe", "after": 0 }))
+        .await;
+    write(
+        &app,
+        "thinkd.toml",
+        &(entry("the-key-that-stays", "operator") + &entry("the-key-that-comes", "viewer")),
+    );
     assert_eq!(goes.closed().await, Some(4401));
     ends(stream).await;
     until(&app, "the-key-that-goes", 401).await;
     until(&app, "the-key-that-comes", 200).await;
-    stays.send(json!({ "type": "message", "text": "still here" })).await;
+    stays
+        .send(json!({ "type": "message", "text": "still here" }))
+        .await;
     stays.tagged("input").await;
     drop(streamed);
 });
 
 // Files of keys are followed, too; a signal has them read at once. What another role or space becomes of a key closes its sockets.
-on_both!(files_of_keys_are_read_again_and_a_changed_role_counts, |medium| {
-    let stub = Stub::start().await;
-    let admin = entry("the-key-of-the-admin", "admin");
-    let setup =
-        Setup::new(medium, &stub).file("thinkd.toml", &admin).file("more.toml", &entry("a-changing-key", "operator"));
-    let app = setup.env("THINKD_KEYS_FILE", "more.toml").start_bare().await;
-    let mut socket = socket_of(&app, "a-changing-key").await;
-    write(&app, "more.toml", &entry("a-changing-key", "viewer"));
-    hang_up(&app);
-    assert_eq!(socket.closed().await, Some(4401));
-    let refused = ask(&app, "a-changing-key", "POST", "/submodules", Some(json!({ "name": "x", "prompt": "x" }))).await;
-    refused.expect_problem(403, "forbidden");
-    // Its role is what it says now: it reads.
-    let mut socket = socket_of(&app, "a-changing-key").await;
-    socket.subscribe(json!({ "type": "subscribe", "after": 0 })).await;
-    // One that cannot be read changes nothing, and the operator is told; mended, it counts again.
-    for broken in [
-        "[[keys]]\nkey = \"a-changing-key\"\nrole = \"king\"\n",
-        "[[keys",
-        "[[keys]]\nkey = \"the-key-of-the-admin\"\n",
-    ] {
-        write(&app, "more.toml", broken);
-        within("the operator is told", async {
+on_both!(
+    files_of_keys_are_read_again_and_a_changed_role_counts,
+    |medium| {
+        let stub = Stub::start().await;
+        let admin = entry("the-key-of-the-admin", "admin");
+        let setup = Setup::new(medium, &stub)
+            .file("thinkd.toml", &admin)
+            .file("more.toml", &entry("a-changing-key", "operator"));
+        let app = setup
+            .env("THINKD_KEYS_FILE", "more.toml")
+            .start_bare()
+            .await;
+        let mut socket = socket_of(&app, "a-changing-key").await;
+        write(&app, "more.toml", &entry("a-changing-key", "viewer"));
+        hang_up(&app);
+        assert_eq!(socket.closed().await, Some(4401));
+        let refused = ask(
+            &app,
+            "a-changing-key",
+            "POST",
+            "/submodules",
+            Some(json!({ "name": "x", "prompt": "x" })),
+        )
+        .await;
+        refused.expect_problem(403, "forbidden");
+        // Its role is what it says now: it reads.
+        let mut socket = socket_of(&app, "a-changing-key").await;
+        socket
+            .subscribe(json!({ "type": "subscribe", "after": 0 }))
+            .await;
+        // One that cannot be read changes nothing, and the operator is told; mended, it counts again.
+        for broken in [
+            "[[keys]]\nkey = \"a-changing-key\"\nrole = \"king\"\n",
+            "[[keys",
+            "[[keys]]\nkey = \"the-key-of-the-admin\"\n",
+        ] {
+            write(&app, "more.toml", broken);
+            within("the operator is told", async {
+                while !stale(&app, "the-key-of-the-admin").await {
+                    tokio::time::sleep(ms(20)).await;
+                }
+            })
+            .await;
+            until(&app, "a-changing-key", 200).await;
+            write(&app, "more.toml", &entry("a-changing-key", "viewer"));
+            hang_up(&app);
+            within("it is mended", async {
+                while stale(&app, "the-key-of-the-admin").await {
+                    tokio::time::sleep(ms(20)).await;
+                }
+            })
+            .await;
+        }
+        assert!(
+            app.output().contains("more.toml") && !app.output().contains("a-changing-key"),
+            "{}",
+            app.output()
+        );
+        // The same socket all along.
+        let pong = socket.ask(json!({ "type": "ping" })).await;
+        assert_eq!(pong["type"], "ack", "{pong}");
+        std::fs::remove_file(app.folder().join("more.toml")).unwrap();
+        hang_up(&app);
+        within("a file that is gone is told", async {
             while !stale(&app, "the-key-of-the-admin").await {
                 tokio::time::sleep(ms(20)).await;
             }
         })
         .await;
         until(&app, "a-changing-key", 200).await;
-        write(&app, "more.toml", &entry("a-changing-key", "viewer"));
+    }
+);
+
+// No change of a file opens a server to everybody; one that was open asks for a key as soon as there is one.
+on_both!(
+    a_server_is_closed_by_its_first_key_and_never_opened,
+    |medium| {
+        let stub = Stub::start().await;
+        let app = Setup::new(medium, &stub)
+            .file("thinkd.toml", "")
+            .start_bare()
+            .await;
+        let mut socket = app.socket().await;
+        // A change that brings no key closes nobody, and leaves nobody behind who came in before it.
+        write(&app, "thinkd.toml", "[log]\nlevel = \"info\"\n");
+        tokio::time::sleep(ms(1_500)).await;
+        let pong = socket.ask(json!({ "type": "ping" })).await;
+        assert_eq!(pong["type"], "ack", "{pong}");
+        write(&app, "thinkd.toml", &entry("the-first-key", "admin"));
+        assert_eq!(socket.closed().await, Some(4401));
+        app.get("/events")
+            .await
+            .expect_problem(401, "unauthenticated");
+        until(&app, "the-first-key", 200).await;
+        write(&app, "thinkd.toml", "");
         hang_up(&app);
-        within("it is mended", async {
-            while stale(&app, "the-key-of-the-admin").await {
+        within("the operator is told", async {
+            while !stale(&app, "the-first-key").await {
                 tokio::time::sleep(ms(20)).await;
             }
         })
         .await;
+        app.get("/events")
+            .await
+            .expect_problem(401, "unauthenticated");
     }
-    assert!(app.output().contains("more.toml") && !app.output().contains("a-changing-key"), "{}", app.output());
-    // The same socket all along.
-    let pong = socket.ask(json!({ "type": "ping" })).await;
-    assert_eq!(pong["type"], "ack", "{pong}");
-    std::fs::remove_file(app.folder().join("more.toml")).unwrap();
-    hang_up(&app);
-    within("a file that is gone is told", async {
-        while !stale(&app, "the-key-of-the-admin").await {
-            tokio::time::sleep(ms(20)).await;
-        }
-    })
-    .await;
-    until(&app, "a-changing-key", 200).await;
-});
-
-// No change of a file opens a server to everybody; one that was open asks for a key as soon as there is one.
-on_both!(a_server_is_closed_by_its_first_key_and_never_opened, |medium| {
-    let stub = Stub::start().await;
-    let app = Setup::new(medium, &stub).file("thinkd.toml", "").start_bare().await;
-    let mut socket = app.socket().await;
-    // A change that brings no key closes nobody, and leaves nobody behind who came in before it.
-    write(&app, "thinkd.toml", "[log]\nlevel = \"info\"\n");
-    tokio::time::sleep(ms(1_500)).await;
-    let pong = socket.ask(json!({ "type": "ping" })).await;
-    assert_eq!(pong["type"], "ack", "{pong}");
-    write(&app, "thinkd.toml", &entry("the-first-key", "admin"));
-    assert_eq!(socket.closed().await, Some(4401));
-    app.get("/events").await.expect_problem(401, "unauthenticated");
-    until(&app, "the-first-key", 200).await;
-    write(&app, "thinkd.toml", "");
-    hang_up(&app);
-    within("the operator is told", async {
-        while !stale(&app, "the-first-key").await {
-            tokio::time::sleep(ms(20)).await;
-        }
-    })
-    .await;
-    app.get("/events").await.expect_problem(401, "unauthenticated");
-});
+);
 
 // A configuration that is gone takes no key away, though the token alone would keep the server closed.
 on_both!(a_configuration_that_is_gone_takes_no_key_away, |medium| {
     let stub = Stub::start().await;
-    let setup = Setup::new(medium, &stub).file("thinkd.toml", &entry("the-key-of-the-admin", "admin"));
-    let app = setup.env("THINKD_TOKEN", "the-token-of-this-server").start_bare().await;
+    let setup =
+        Setup::new(medium, &stub).file("thinkd.toml", &entry("the-key-of-the-admin", "admin"));
+    let app = setup
+        .env("THINKD_TOKEN", "the-token-of-this-server")
+        .start_bare()
+        .await;
     let mut socket = socket_of(&app, "the-key-of-the-admin").await;
     std::fs::remove_file(app.folder().join("thinkd.toml")).unwrap();
     for _ in 0..2 {
@@ -171,25 +233,65 @@ on_both!(a_configuration_that_is_gone_takes_no_key_away, |medium| {
 // What `thinkd key new` prints is what the configuration takes: the hash admits the key, and the key is nowhere but with the client.
 #[tokio::test]
 async fn a_new_key_is_admitted_by_its_hash() {
-    let printed = app::ran(&std::env::temp_dir(), &[], &["key", "new", "--space", "ours", "--role", "member"]).await.1;
+    let printed = app::ran(
+        &std::env::temp_dir(),
+        &[],
+        &["key", "new", "--space", "ours", "--role", "member"],
+    )
+    .await
+    .1;
     let (head, lines) = printed.split_once("[[keys]]").unwrap();
-    let word = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
+    let word = |name: &str| {
+        head.lines()
+            .find_map(|line| line.strip_prefix(name))
+            .unwrap()
+            .trim()
+            .to_owned()
+    };
     let (key, sha256) = (word("key "), word("sha256 "));
-    assert!(!lines.contains(&key) && lines.contains(&sha256), "{printed}");
-    let other = app::ran(&std::env::temp_dir(), &[], &["key", "new"]).await.1;
+    assert!(
+        !lines.contains(&key) && lines.contains(&sha256),
+        "{printed}"
+    );
+    let other = app::ran(&std::env::temp_dir(), &[], &["key", "new"])
+        .await
+        .1;
     assert!(!other.contains(&key) && key.len() >= 43, "{other}");
     let stub = Stub::start().await;
-    let app = Setup::new(Medium::sqlite(), &stub).file("thinkd.toml", &format!("[[keys]]{lines}")).start_bare().await;
+    let app = Setup::new(Medium::sqlite(), &stub)
+        .file("thinkd.toml", &format!("[[keys]]{lines}"))
+        .start_bare()
+        .await;
     let own = ask(&app, &key, "GET", "/metadata", None).await.expect(200);
     assert_eq!(own["space"], "ours");
-    ask(&app, &key, "POST", "/threads/main/messages", Some(json!({ "text": "hi" }))).await.expect(202);
-    ask(&app, &key, "POST", "/submodules", Some(json!({ "name": "x", "prompt": "x" }))).await.expect(403);
+    ask(
+        &app,
+        &key,
+        "POST",
+        "/threads/main/messages",
+        Some(json!({ "text": "hi" })),
+    )
+    .await
+    .expect(202);
+    ask(
+        &app,
+        &key,
+        "POST",
+        "/submodules",
+        Some(json!({ "name": "x", "prompt": "x" })),
+    )
+    .await
+    .expect(403);
     // The hash itself opens nothing.
-    ask(&app, &sha256, "GET", "/metadata", None).await.expect(401);
+    ask(&app, &sha256, "GET", "/metadata", None)
+        .await
+        .expect(401);
 }
 
 fn hang_up(app: &App) {
     // The shell's own: a bare machine has no other.
-    let sent = Command::new("sh").args(["-c", &format!("kill -HUP {}", app.pid())]).status();
+    let sent = Command::new("sh")
+        .args(["-c", &format!("kill -HUP {}", app.pid())])
+        .status();
     assert!(sent.unwrap().success());
 }

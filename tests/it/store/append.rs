@@ -25,18 +25,40 @@ const TTL: Duration = Duration::from_secs(30);
 async fn d4_14_an_append_keeps_its_order_and_is_stamped() {
     for medium in media().await {
         let store = open(&medium).await;
-        let drafts: Vec<Draft> = (0..600).map(|n| draft("main", &n.to_string(), &[])).collect();
+        let drafts: Vec<Draft> = (0..600)
+            .map(|n| draft("main", &n.to_string(), &[]))
+            .collect();
         let placed = append(&store, drafts).await;
         assert!(placed.iter().all(|placed| !placed.duplicate));
         let events = log(&store, &space()).await;
         assert_eq!(events.len(), 600);
         for (n, event) in events.iter().enumerate() {
-            assert_eq!((event.seq, event.text()), (n as i64 + 1, n.to_string().as_str()));
-            assert_eq!(*event, placed[n].shown.event, "what is read is what was answered");
-            assert_eq!(serde_json::to_string(event).unwrap().as_str(), &*placed[n].shown.json);
+            assert_eq!(
+                (event.seq, event.text()),
+                (n as i64 + 1, n.to_string().as_str())
+            );
+            assert_eq!(
+                *event, placed[n].shown.event,
+                "what is read is what was answered"
+            );
+            assert_eq!(
+                serde_json::to_string(event).unwrap().as_str(),
+                &*placed[n].shown.json
+            );
         }
-        assert!(events.windows(2).all(|pair| pair[0].ts <= pair[1].ts), "D4.17: ts never decreases");
-        assert_eq!(events.iter().map(|event| event.event_id).collect::<BTreeSet<_>>().len(), 600, "D4.16");
+        assert!(
+            events.windows(2).all(|pair| pair[0].ts <= pair[1].ts),
+            "D4.17: ts never decreases"
+        );
+        assert_eq!(
+            events
+                .iter()
+                .map(|event| event.event_id)
+                .collect::<BTreeSet<_>>()
+                .len(),
+            600,
+            "D4.16"
+        );
         store.close().await;
     }
 }
@@ -50,7 +72,11 @@ async fn d4_16_ids_are_unique_over_10_000_events() {
             let store = store.clone();
             tokio::spawn(async move {
                 for n in 0..10 {
-                    append(&store, vec![draft("main", &format!("{writer} {n}"), &[]); 100]).await;
+                    append(
+                        &store,
+                        vec![draft("main", &format!("{writer} {n}"), &[]); 100],
+                    )
+                    .await;
                 }
             })
         });
@@ -60,7 +86,14 @@ async fn d4_16_ids_are_unique_over_10_000_events() {
         let events = log(&store, &space()).await;
         assert_eq!(events.len(), 10_000);
         assert!(events.iter().zip(1..).all(|(event, seq)| event.seq == seq));
-        assert_eq!(events.iter().map(|event| event.event_id).collect::<BTreeSet<_>>().len(), 10_000);
+        assert_eq!(
+            events
+                .iter()
+                .map(|event| event.event_id)
+                .collect::<BTreeSet<_>>()
+                .len(),
+            10_000
+        );
         store.close().await;
     }
 }
@@ -73,7 +106,9 @@ async fn d4_14_a_polling_reader_misses_nothing() {
         let store = open(&medium).await;
         let done = Arc::new(AtomicBool::new(false));
         let reader = tokio::spawn(poll(store.clone(), done.clone()));
-        let writers: Vec<_> = (0..16).map(|writer| tokio::spawn(write(store.clone(), writer))).collect();
+        let writers: Vec<_> = (0..16)
+            .map(|writer| tokio::spawn(write(store.clone(), writer)))
+            .collect();
         for writer in writers {
             writer.await.unwrap();
         }
@@ -81,9 +116,20 @@ async fn d4_14_a_polling_reader_misses_nothing() {
         let (seen, by_id) = reader.await.unwrap();
         let all = log(&store, &space()).await;
         assert_eq!(all.len(), 16 * 60);
-        assert!(all.iter().zip(1..).all(|(event, seq)| event.seq == seq), "no gaps");
-        assert_eq!(seen, (1..=all.len() as i64).collect::<Vec<_>>(), "each once, in order");
-        assert!(by_id < all.len(), "the control: a cursor over ids should have missed some of {}", all.len());
+        assert!(
+            all.iter().zip(1..).all(|(event, seq)| event.seq == seq),
+            "no gaps"
+        );
+        assert_eq!(
+            seen,
+            (1..=all.len() as i64).collect::<Vec<_>>(),
+            "each once, in order"
+        );
+        assert!(
+            by_id < all.len(),
+            "the control: a cursor over ids should have missed some of {}",
+            all.len()
+        );
         store.close().await;
     }
 }
@@ -128,18 +174,42 @@ async fn the_same_event_again_is_a_duplicate() {
     for medium in media().await {
         let store = open(&medium).await;
         let first = append_one(&store, input("main", "hi").with_id(id(7).unwrap())).await;
-        let both = vec![draft("main", "before", &[]), input("main", "hi").with_id(id(7).unwrap())];
+        let both = vec![
+            draft("main", "before", &[]),
+            input("main", "hi").with_id(id(7).unwrap()),
+        ];
         let placed = append(&store, both).await;
-        assert_eq!(placed.iter().map(|placed| placed.duplicate).collect::<Vec<_>>(), [false, true]);
+        assert_eq!(
+            placed
+                .iter()
+                .map(|placed| placed.duplicate)
+                .collect::<Vec<_>>(),
+            [false, true]
+        );
         assert_eq!(placed[1].shown.event, first);
-        assert_eq!(serde_json::to_string(&first).unwrap().as_str(), &*placed[1].shown.json);
-        assert_eq!(store.head(&space()).await.unwrap().seq, 2, "a duplicate takes no seq");
+        assert_eq!(
+            serde_json::to_string(&first).unwrap().as_str(),
+            &*placed[1].shown.json
+        );
+        assert_eq!(
+            store.head(&space()).await.unwrap().seq,
+            2,
+            "a duplicate takes no seq"
+        );
         // Within one append, too; and in another space the id is free.
-        let twice = append(&store, vec![draft("main", "t", &[]).with_id(id(8).unwrap()); 2]).await;
+        let twice = append(
+            &store,
+            vec![draft("main", "t", &[]).with_id(id(8).unwrap()); 2],
+        )
+        .await;
         assert!(!twice[0].duplicate && twice[1].duplicate);
-        let elsewhere =
-            Append::free(&Space::parse("other").unwrap(), vec![input("main", "ho").with_id(id(7).unwrap())]);
-        let Appended::Stored(placed) = store.append(elsewhere).await.unwrap() else { panic!("stale") };
+        let elsewhere = Append::free(
+            &Space::parse("other").unwrap(),
+            vec![input("main", "ho").with_id(id(7).unwrap())],
+        );
+        let Appended::Stored(placed) = store.append(elsewhere).await.unwrap() else {
+            panic!("stale")
+        };
         assert_eq!((placed[0].duplicate, placed[0].shown.event.seq), (false, 1));
         store.close().await;
     }
@@ -155,19 +225,43 @@ async fn the_same_id_with_other_content_is_a_conflict() {
         let others = [
             input("main", "ho"),
             input("other", "hi"),
-            Draft { source: thinkd::event::envelope::Source::System, ..input("main", "hi") },
-            Draft { modality: thinkd::event::envelope::Modality::Image, ..input("main", "hi") },
-            Draft { tags: vec!["input".into()], ..input("main", "hi") },
+            Draft {
+                source: thinkd::event::envelope::Source::System,
+                ..input("main", "hi")
+            },
+            Draft {
+                modality: thinkd::event::envelope::Modality::Image,
+                ..input("main", "hi")
+            },
+            Draft {
+                tags: vec!["input".into()],
+                ..input("main", "hi")
+            },
         ];
         for other in others {
             let drafts = vec![draft("main", "with it", &[]), other.with_id(known)];
-            let refused = store.append(Append::free(&space(), drafts)).await.unwrap_err();
-            assert!(matches!(refused, StoreError::Conflict(id) if id == known), "{refused}");
+            let refused = store
+                .append(Append::free(&space(), drafts))
+                .await
+                .unwrap_err();
+            assert!(
+                matches!(refused, StoreError::Conflict(id) if id == known),
+                "{refused}"
+            );
         }
-        assert_eq!(store.head(&space()).await.unwrap().seq, 1, "nothing was stored");
-        let within =
-            vec![draft("main", "a", &[]).with_id(id(9).unwrap()), draft("main", "b", &[]).with_id(id(9).unwrap())];
-        assert!(matches!(store.append(Append::free(&space(), within)).await, Err(StoreError::Conflict(_))));
+        assert_eq!(
+            store.head(&space()).await.unwrap().seq,
+            1,
+            "nothing was stored"
+        );
+        let within = vec![
+            draft("main", "a", &[]).with_id(id(9).unwrap()),
+            draft("main", "b", &[]).with_id(id(9).unwrap()),
+        ];
+        assert!(matches!(
+            store.append(Append::free(&space(), within)).await,
+            Err(StoreError::Conflict(_))
+        ));
         store.close().await;
     }
 }
@@ -202,10 +296,16 @@ async fn one_bad_append_does_not_spoil_its_group() {
         let appends = (0..40).map(|n| {
             let store = store.clone();
             // NUL is refused at the edge for both databases; only Postgres refuses it here.
-            let text = if n % 10 == 0 { "a\0b".to_owned() } else { n.to_string() };
-            tokio::spawn(
-                async move { store.append(Append::free(&space(), vec![draft("main", &text, &["a\0"])])).await },
-            )
+            let text = if n % 10 == 0 {
+                "a\0b".to_owned()
+            } else {
+                n.to_string()
+            };
+            tokio::spawn(async move {
+                store
+                    .append(Append::free(&space(), vec![draft("main", &text, &["a\0"])]))
+                    .await
+            })
         });
         for append in appends.collect::<Vec<_>>() {
             // Either is right; what must not be is a store that stands still.
@@ -214,7 +314,10 @@ async fn one_bad_append_does_not_spoil_its_group() {
         let good = append_one(&store, draft("main", "after", &[])).await;
         let events = log(&store, &space()).await;
         assert_eq!(events.last(), Some(&good));
-        assert!(events.iter().zip(1..).all(|(event, seq)| event.seq == seq), "no gaps after failed groups");
+        assert!(
+            events.iter().zip(1..).all(|(event, seq)| event.seq == seq),
+            "no gaps after failed groups"
+        );
         store.close().await;
     }
 }
@@ -224,17 +327,34 @@ async fn an_append_under_a_lost_lease_is_dropped() {
     for medium in media().await {
         let store = open(&medium).await;
         let main = thread("main");
-        let old = store.lease(&space(), &main, ms(30)).await.unwrap().unwrap().fence;
+        let old = store
+            .lease(&space(), &main, ms(30))
+            .await
+            .unwrap()
+            .unwrap()
+            .fence;
         let under = |fence: &Fence, release| Append {
             fence: Some(fence.clone()),
             release,
             ..Append::free(&space(), vec![draft("main", "x", &[])])
         };
-        assert!(matches!(store.append(under(&old, false)).await.unwrap(), Appended::Stored(_)));
-        assert!(store.lease(&space(), &thread("other"), TTL).await.unwrap().is_some(), "another thread is free");
+        assert!(matches!(
+            store.append(under(&old, false)).await.unwrap(),
+            Appended::Stored(_)
+        ));
+        assert!(
+            store
+                .lease(&space(), &thread("other"), TTL)
+                .await
+                .unwrap()
+                .is_some(),
+            "another thread is free"
+        );
         let new = within("the lease to run out", async {
             loop {
-                if let Some(Leased { fence: new, .. }) = store.lease(&space(), &main, TTL).await.unwrap() {
+                if let Some(Leased { fence: new, .. }) =
+                    store.lease(&space(), &main, TTL).await.unwrap()
+                {
                     return new;
                 }
                 tokio::time::sleep(ms(5)).await;
@@ -242,17 +362,43 @@ async fn an_append_under_a_lost_lease_is_dropped() {
         })
         .await;
         assert_ne!(new.number, old.number);
-        assert!(store.lease(&space(), &main, TTL).await.unwrap().is_none(), "taken");
-        assert!(matches!(store.append(under(&old, false)).await.unwrap(), Appended::Stale));
-        assert_eq!(store.renew(&[old.clone(), new.clone()], TTL).await.unwrap(), std::slice::from_ref(&old));
-        store.release(&old).await.unwrap();
-        assert!(matches!(store.append(under(&new, true)).await.unwrap(), Appended::Stored(_)), "still the holder's");
         assert!(
-            matches!(store.append(under(&new, false)).await.unwrap(), Appended::Stale),
+            store.lease(&space(), &main, TTL).await.unwrap().is_none(),
+            "taken"
+        );
+        assert!(matches!(
+            store.append(under(&old, false)).await.unwrap(),
+            Appended::Stale
+        ));
+        assert_eq!(
+            store.renew(&[old.clone(), new.clone()], TTL).await.unwrap(),
+            std::slice::from_ref(&old)
+        );
+        store.release(&old).await.unwrap();
+        assert!(
+            matches!(
+                store.append(under(&new, true)).await.unwrap(),
+                Appended::Stored(_)
+            ),
+            "still the holder's"
+        );
+        assert!(
+            matches!(
+                store.append(under(&new, false)).await.unwrap(),
+                Appended::Stale
+            ),
             "given back with the commit"
         );
-        let next = store.lease(&space(), &main, TTL).await.unwrap().unwrap().fence;
-        assert!(![old.number, new.number].contains(&next.number), "numbers are given once");
+        let next = store
+            .lease(&space(), &main, TTL)
+            .await
+            .unwrap()
+            .unwrap()
+            .fence;
+        assert!(
+            ![old.number, new.number].contains(&next.number),
+            "numbers are given once"
+        );
         assert_eq!(store.head(&space()).await.unwrap().seq, 2);
         store.close().await;
     }
@@ -264,16 +410,28 @@ async fn leases_fence_their_appends_under_take_overs() {
     for medium in media().await {
         let store = open(&medium).await;
         let held = Arc::new(AtomicUsize::new(0));
-        let holders: Vec<_> = (0..4).map(|_| tokio::spawn(hold(store.clone(), held.clone()))).collect();
+        let holders: Vec<_> = (0..4)
+            .map(|_| tokio::spawn(hold(store.clone(), held.clone())))
+            .collect();
         for holder in holders {
             within("a lease that changes hands", holder).await.unwrap();
         }
-        let mut numbers: Vec<i64> =
-            log(&store, &space()).await.iter().map(|event| event.payload["number"].as_i64().unwrap()).collect();
+        let mut numbers: Vec<i64> = log(&store, &space())
+            .await
+            .iter()
+            .map(|event| event.payload["number"].as_i64().unwrap())
+            .collect();
         numbers.dedup();
         let holders = numbers.iter().collect::<BTreeSet<_>>().len();
-        assert_eq!(holders, numbers.len(), "an older holder's event behind a newer one's");
-        assert!(holders >= HOLDERS, "the lease should have changed hands: {numbers:?}");
+        assert_eq!(
+            holders,
+            numbers.len(),
+            "an older holder's event behind a newer one's"
+        );
+        assert!(
+            holders >= HOLDERS,
+            "the lease should have changed hands: {numbers:?}"
+        );
         store.close().await;
     }
 }
@@ -284,7 +442,9 @@ const HOLDERS: usize = 12;
 /// Takes the lease for less time than it goes on appending, until so many were held.
 async fn hold(store: Arc<dyn Store>, held: Arc<AtomicUsize>) {
     while held.load(Ordering::Relaxed) < HOLDERS {
-        let Some(Leased { fence, .. }) = store.lease(&space(), &thread("main"), ms(3)).await.unwrap() else {
+        let Some(Leased { fence, .. }) =
+            store.lease(&space(), &thread("main"), ms(3)).await.unwrap()
+        else {
             tokio::time::sleep(ms(2)).await;
             continue;
         };
@@ -292,7 +452,10 @@ async fn hold(store: Arc<dyn Store>, held: Arc<AtomicUsize>) {
         for _ in 0..6 {
             let mut draft = draft("main", "x", &[]);
             draft.payload.insert("number".into(), json!(fence.number));
-            let append = Append { fence: Some(fence.clone()), ..Append::free(&space(), vec![draft]) };
+            let append = Append {
+                fence: Some(fence.clone()),
+                ..Append::free(&space(), vec![draft])
+            };
             has_stored |= matches!(store.append(append).await.unwrap(), Appended::Stored(_));
         }
         held.fetch_add(usize::from(has_stored), Ordering::Relaxed);
@@ -335,7 +498,9 @@ async fn the_feed_tells_what_is_committed_in_order() {
         within("all events", async {
             while next <= 320 {
                 follower.changed().await;
-                let Tail::Events(events) = follower.after(next - 1, 1000) else { panic!("behind") };
+                let Tail::Events(events) = follower.after(next - 1, 1000) else {
+                    panic!("behind")
+                };
                 for shown in events {
                     assert_eq!(shown.event.seq, next);
                     next += 1;
@@ -375,10 +540,15 @@ async fn who_is_told_of_an_event_finds_the_row_that_it_left() {
         let mut told = 0;
         while told < APPENDS {
             within("the next event", follower.changed()).await;
-            let Tail::Events(events) = follower.after(told, 1000) else { panic!("behind") };
+            let Tail::Events(events) = follower.after(told, 1000) else {
+                panic!("behind")
+            };
             told = events.last().map_or(told, |last| last.event.seq);
             let row = store.thread(&space(), &thread("a")).await.unwrap();
-            assert!(row.is_some_and(|row| row.head >= told), "told of {told} before its row was known");
+            assert!(
+                row.is_some_and(|row| row.head >= told),
+                "told of {told} before its row was known"
+            );
         }
         appending.await.unwrap();
         doubting.abort();

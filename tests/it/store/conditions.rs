@@ -14,7 +14,12 @@ use super::{append, append_one, draft, media, open, space};
 
 fn merged(names: [&str; 2]) -> Draft {
     let names = names.map(str::to_owned).to_vec();
-    let merge = Merge { names, reason: "one person".into(), by: Some("ann".into()), statement: None };
+    let merge = Merge {
+        names,
+        reason: "one person".into(),
+        by: Some("ann".into()),
+        statement: None,
+    };
     Draft::merged(&ThreadId::default(), fresh(), merge)
 }
 
@@ -36,19 +41,46 @@ async fn d1_what_is_decided_by_names_is_stored_only_if_none_were_merged_since() 
         let first = append_one(&store, draft("main", "hello", &[])).await.seq;
         assert!(is_stored(&store, &space(), first, Vec::new()).await);
         let merge = append_one(&store, merged(["Alma", "A. Soto"])).await;
-        assert!(!is_stored(&store, &space(), first, Vec::new()).await, "a merge behind it");
+        assert!(
+            !is_stored(&store, &space(), first, Vec::new()).await,
+            "a merge behind it"
+        );
         assert!(!is_stored(&store, &space(), merge.seq - 1, Vec::new()).await);
-        assert!(is_stored(&store, &space(), merge.seq, Vec::new()).await, "who knows of it");
-        assert!(is_stored(&store, &other, 0, Vec::new()).await, "names of another space are its own");
+        assert!(
+            is_stored(&store, &space(), merge.seq, Vec::new()).await,
+            "who knows of it"
+        );
+        assert!(
+            is_stored(&store, &other, 0, Vec::new()).await,
+            "names of another space are its own"
+        );
         let names = vec!["Alma".to_owned(), "A. Soto".to_owned()];
-        let unmerge = Unmerge { merge: merge.event_id.to_string(), names, reason: "two people".into(), by: None };
-        let undone = append_one(&store, Draft::unmerged(&ThreadId::default(), unmerge)).await.seq;
-        assert!(!is_stored(&store, &space(), merge.seq, Vec::new()).await, "what is undone has changed, too");
+        let unmerge = Unmerge {
+            merge: merge.event_id.to_string(),
+            names,
+            reason: "two people".into(),
+            by: None,
+        };
+        let undone = append_one(&store, Draft::unmerged(&ThreadId::default(), unmerge))
+            .await
+            .seq;
+        assert!(
+            !is_stored(&store, &space(), merge.seq, Vec::new()).await,
+            "what is undone has changed, too"
+        );
         assert!(is_stored(&store, &space(), undone, Vec::new()).await);
         // Nothing of an append is stored whose condition is not met.
         let text = || draft("main", "beside", &[]);
         let head = append(&store, vec![text()]).await[0].shown.event.seq;
-        assert!(!is_stored(&store, &space(), merge.seq, vec![text(), merged(["B", "C"])]).await);
+        assert!(
+            !is_stored(
+                &store,
+                &space(),
+                merge.seq,
+                vec![text(), merged(["B", "C"])]
+            )
+            .await
+        );
         assert_eq!(store.head(&space()).await.unwrap().seq, head);
         store.close().await;
     }

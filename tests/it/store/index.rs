@@ -27,12 +27,21 @@ impl Other {
     async fn takes(medium: &Medium) -> Self {
         if medium.is_postgres() {
             let mut connection = PgConnection::connect(medium.url()).await.unwrap();
-            sqlx::raw_sql("begin; lock table indexed in exclusive mode").execute(&mut connection).await.unwrap();
+            sqlx::raw_sql("begin; lock table indexed in exclusive mode")
+                .execute(&mut connection)
+                .await
+                .unwrap();
             return Self::Postgres(connection);
         }
-        let file = format!("sqlite://{}", medium.folder().join("thinkd.db.index").display());
+        let file = format!(
+            "sqlite://{}",
+            medium.folder().join("thinkd.db.index").display()
+        );
         let mut connection = SqliteConnection::connect(&file).await.unwrap();
-        sqlx::raw_sql("begin immediate").execute(&mut connection).await.unwrap();
+        sqlx::raw_sql("begin immediate")
+            .execute(&mut connection)
+            .await
+            .unwrap();
         Self::Sqlite(connection)
     }
 
@@ -45,11 +54,22 @@ impl Other {
 }
 
 fn tagged() -> Query {
-    Query { tags: vec!["rare".into()], limit: 500, order: Order::Ascending, ..Query::default() }
+    Query {
+        tags: vec!["rare".into()],
+        limit: 500,
+        order: Order::Ascending,
+        ..Query::default()
+    }
 }
 
 async fn texts(store: &Arc<dyn Store>, query: &Query) -> Vec<String> {
-    store.events(&space(), query).await.unwrap().iter().map(|event| event.text().to_owned()).collect()
+    store
+        .events(&space(), query)
+        .await
+        .unwrap()
+        .iter()
+        .map(|event| event.text().to_owned())
+        .collect()
 }
 
 /// Appends and questions by place do not wait for the index; a question by tag does, and is answered with all there is.
@@ -61,11 +81,30 @@ async fn no_append_waits_for_the_index() {
         assert_eq!(texts(&store, &tagged()).await, ["one"]);
         let other = Other::takes(&medium).await;
         append(&store, vec![draft("main", "two", &["rare"])]).await;
-        let here = Query { thread: Some(thread("main")), show: Show::All, ..tagged() };
-        assert_eq!(texts(&store, &Query { tags: Vec::new(), ..here }).await, ["one", "two"]);
+        let here = Query {
+            thread: Some(thread("main")),
+            show: Show::All,
+            ..tagged()
+        };
+        assert_eq!(
+            texts(
+                &store,
+                &Query {
+                    tags: Vec::new(),
+                    ..here
+                }
+            )
+            .await,
+            ["one", "two"]
+        );
         let query = tagged();
         let mut asked = Box::pin(texts(&store, &query));
-        assert!(timeout(Duration::from_millis(200), &mut asked).await.is_err(), "the index is not written yet");
+        assert!(
+            timeout(Duration::from_millis(200), &mut asked)
+                .await
+                .is_err(),
+            "the index is not written yet"
+        );
         other.leaves().await;
         assert_eq!(asked.await, ["one", "two"]);
         store.close().await;
@@ -103,13 +142,19 @@ async fn an_index_far_behind_is_waited_for() {
 #[tokio::test]
 async fn an_index_that_does_not_fit_is_made_anew() {
     let medium = Medium::sqlite();
-    let (file, index) = (medium.folder().join("thinkd.db"), medium.folder().join("thinkd.db.index"));
+    let (file, index) = (
+        medium.folder().join("thinkd.db"),
+        medium.folder().join("thinkd.db.index"),
+    );
     let copy = medium.folder().join("copy.db");
     let store = open(&medium).await;
     append(&store, vec![draft("main", "one", &["rare"])]).await;
     store.close().await;
     drop(store);
-    assert!(!medium.folder().join("thinkd.db-wal").exists(), "a store that was closed is one file");
+    assert!(
+        !medium.folder().join("thinkd.db-wal").exists(),
+        "a store that was closed is one file"
+    );
     std::fs::copy(&file, &copy).unwrap();
 
     std::fs::remove_file(&index).unwrap();
@@ -117,17 +162,32 @@ async fn an_index_that_does_not_fit_is_made_anew() {
     std::fs::write(&index, "this is no database").unwrap();
     finds(&medium, "three", &["one", "two", "three"]).await;
     std::fs::write(&index, "").unwrap();
-    finds(&medium, "three and a half", &["one", "two", "three", "three and a half"]).await;
+    finds(
+        &medium,
+        "three and a half",
+        &["one", "two", "three", "three and a half"],
+    )
+    .await;
     let other = Medium::sqlite();
     finds(&other, "elsewhere", &["elsewhere"]).await;
     std::fs::copy(other.folder().join("thinkd.db.index"), &index).unwrap();
-    finds(&medium, "four", &["one", "two", "three", "three and a half", "four"]).await;
+    finds(
+        &medium,
+        "four",
+        &["one", "two", "three", "three and a half", "four"],
+    )
+    .await;
     // An older copy in the place of the log: what the index has of the other events is not true of these.
     std::fs::copy(&copy, &file).unwrap();
     finds(&medium, "another two", &["one", "another two"]).await;
     // And one that fits is kept. Held open: else a new file could get its number.
     let (_held, before) = (std::fs::File::open(&index).unwrap(), inode(&index));
-    finds(&medium, "another three", &["one", "another two", "another three"]).await;
+    finds(
+        &medium,
+        "another three",
+        &["one", "another two", "another three"],
+    )
+    .await;
     assert_eq!(inode(&index), before);
 }
 
@@ -135,7 +195,10 @@ async fn an_index_that_does_not_fit_is_made_anew() {
 #[tokio::test]
 async fn a_log_that_has_lost_its_end_has_another_epoch() {
     let medium = Medium::sqlite();
-    let (file, copy) = (medium.folder().join("thinkd.db"), medium.folder().join("copy.db"));
+    let (file, copy) = (
+        medium.folder().join("thinkd.db"),
+        medium.folder().join("copy.db"),
+    );
     let epoch = async || {
         let store = open(&medium).await;
         let epoch = store.head(&space()).await.unwrap().epoch;
@@ -166,19 +229,35 @@ async fn the_index_of_a_copy_that_went_another_way_is_made_anew() {
     }
     for (medium, first, second) in [(&here, "rare", "common"), (&there, "common", "rare")] {
         let store = open(medium).await;
-        let again = |number, tag| Draft { event_id: id(number), ..draft("main", tag, &[tag]) };
+        let again = |number, tag| Draft {
+            event_id: id(number),
+            ..draft("main", tag, &[tag])
+        };
         append(&store, vec![again(7, first), again(8, second)]).await;
         assert_eq!(texts(&store, &tagged()).await, ["one", "rare"]);
         store.close().await;
     }
     // The control: its own index is kept.
-    let (_held, before) = (std::fs::File::open(here.folder().join(index)).unwrap(), inode(&here.folder().join(index)));
+    let (_held, before) = (
+        std::fs::File::open(here.folder().join(index)).unwrap(),
+        inode(&here.folder().join(index)),
+    );
     open(&here).await.close().await;
     assert_eq!(inode(&here.folder().join(index)), before);
     std::fs::copy(there.folder().join(index), here.folder().join(index)).unwrap();
     let store = open(&here).await;
-    let found: Vec<_> = store.events(&space(), &tagged()).await.unwrap().into_iter().map(|event| event.seq).collect();
-    let rare = log_of(&store).await.into_iter().filter(|event| event.has("rare")).map(|event| event.seq);
+    let found: Vec<_> = store
+        .events(&space(), &tagged())
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|event| event.seq)
+        .collect();
+    let rare = log_of(&store)
+        .await
+        .into_iter()
+        .filter(|event| event.has("rare"))
+        .map(|event| event.seq);
     assert_eq!(found, rare.collect::<Vec<_>>());
     store.close().await;
 }
@@ -198,11 +277,24 @@ async fn finds(medium: &Medium, text: &str, expected: &[&str]) {
     append(&store, plain).await;
     assert_eq!(texts(&store, &tagged()).await, expected);
     let rare = |event: &&Event| event.has("rare");
-    assert_eq!(log(&store, &space()).await.iter().filter(rare).count(), expected.len());
-    let words = Query { text: Some("another".into()), limit: 9, ..Query::default() };
-    let others = expected.iter().filter(|text| text.starts_with("another")).count();
+    assert_eq!(
+        log(&store, &space()).await.iter().filter(rare).count(),
+        expected.len()
+    );
+    let words = Query {
+        text: Some("another".into()),
+        limit: 9,
+        ..Query::default()
+    };
+    let others = expected
+        .iter()
+        .filter(|text| text.starts_with("another"))
+        .count();
     assert_eq!(texts(&store, &words).await.len(), 2 * others);
-    assert_eq!(store.rebuild(true).await.unwrap().differences, Vec::<String>::new());
+    assert_eq!(
+        store.rebuild(true).await.unwrap().differences,
+        Vec::<String>::new()
+    );
     store.close().await;
 }
 
@@ -220,17 +312,38 @@ async fn a_space_whose_index_is_refused_grows_on_beside_others() {
                 "create trigger refuse before insert on marks for each row when (new.space = 'default') execute function refuse()",
             ],
         };
-        let index = if medium.is_postgres() { medium.url().to_owned() } else { format!("{}.index", medium.url()) };
+        let index = if medium.is_postgres() {
+            medium.url().to_owned()
+        } else {
+            format!("{}.index", medium.url())
+        };
         for text in texts {
             execute(&index, text).await;
         }
         let good = Space::parse("good").unwrap();
         for round in 0..12 {
-            let more = timeout(Duration::from_secs(15), append(&store, vec![draft("main", "more", &[]); 500])).await;
-            assert!(more.is_ok(), "after {} events an append is kept waiting", 500 * round);
-            store.events(&space(), &tagged()).await.expect_err("its index is refused");
-            store.append(Append::free(&good, vec![draft("main", "fine", &["rare"])])).await.unwrap();
-            assert_eq!(store.events(&good, &tagged()).await.unwrap().len(), round + 1);
+            let more = timeout(
+                Duration::from_secs(15),
+                append(&store, vec![draft("main", "more", &[]); 500]),
+            )
+            .await;
+            assert!(
+                more.is_ok(),
+                "after {} events an append is kept waiting",
+                500 * round
+            );
+            store
+                .events(&space(), &tagged())
+                .await
+                .expect_err("its index is refused");
+            store
+                .append(Append::free(&good, vec![draft("main", "fine", &["rare"])]))
+                .await
+                .unwrap();
+            assert_eq!(
+                store.events(&good, &tagged()).await.unwrap().len(),
+                round + 1
+            );
         }
         store.close().await;
     }

@@ -28,13 +28,24 @@ const TIMES: u64 = 12;
 /// log to the next, weighs nothing.
 const ASKED: u64 = 60;
 /// The tables whose plans could go wrong.
-const TABLES: [&str; 8] = ["events", "marks", "event_words", "indexed", "threads", "leases", "mailboxes", "contacts"];
+const TABLES: [&str; 8] = [
+    "events",
+    "marks",
+    "event_words",
+    "indexed",
+    "threads",
+    "leases",
+    "mailboxes",
+    "contacts",
+];
 
 type Asked = Pin<Box<dyn Future<Output = usize> + Send>>;
 /// A question to a store, and how many rows it brought.
 type Ask = Arc<dyn Fn(Arc<dyn Store>) -> Asked + Send + Sync>;
 
-fn ask<F: Future<Output = usize> + Send + 'static>(ask: impl Fn(Arc<dyn Store>) -> F + Send + Sync + 'static) -> Ask {
+fn ask<F: Future<Output = usize> + Send + 'static>(
+    ask: impl Fn(Arc<dyn Store>) -> F + Send + Sync + 'static,
+) -> Ask {
     Arc::new(move |store| Box::pin(ask(store)))
 }
 
@@ -51,18 +62,32 @@ async fn fill(store: &Arc<dyn Store>, places: Range<usize>) {
         let drafts = (first..places.end.min(first + 400)).map(|n| match n % 3 {
             0 => input("main", &format!("word{n} all")),
             1 => draft(&format!("talk-{}", n % 1000), "said", &["decision"]),
-            _ => draft(&format!("main.sub-{}", n % 100), "thought", &["submodule:critic"]),
+            _ => draft(
+                &format!("main.sub-{}", n % 100),
+                "thought",
+                &["submodule:critic"],
+            ),
         });
-        store.append(Append::free(&space(), drafts.collect())).await.unwrap();
+        store
+            .append(Append::free(&space(), drafts.collect()))
+            .await
+            .unwrap();
     }
     // A question by tag waits for the index.
-    let tagged = Query { tags: vec!["input".into()], limit: 1, ..Query::default() };
+    let tagged = Query {
+        tags: vec!["input".into()],
+        limit: 1,
+        ..Query::default()
+    };
     assert_eq!(store.events(&space(), &tagged).await.unwrap().len(), 1);
 }
 
 async fn execute(medium: &Medium, text: &str) {
     let mut connection = PgConnection::connect(medium.url()).await.unwrap();
-    connection.execute(AssertSqlSafe(text.to_owned())).await.unwrap();
+    connection
+        .execute(AssertSqlSafe(text.to_owned()))
+        .await
+        .unwrap();
     connection.close().await.unwrap();
 }
 
@@ -71,12 +96,21 @@ async fn read_in_all(medium: &Medium, tables: &[&str]) -> u64 {
     let mut connection = PgConnection::connect(medium.url()).await.unwrap();
     // A connection that is gone has said before what it read.
     let busy = "select count(*) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()";
-    while sqlx::query_scalar::<_, i64>(busy).fetch_one(&mut connection).await.unwrap() > 0 {
+    while sqlx::query_scalar::<_, i64>(busy)
+        .fetch_one(&mut connection)
+        .await
+        .unwrap()
+        > 0
+    {
         tokio::time::sleep(ms(5)).await;
     }
     let text = "select (coalesce((select sum(seq_tup_read) from pg_stat_user_tables where relname = any($1)), 0) \
          + coalesce((select sum(idx_tup_read) from pg_stat_user_indexes where relname = any($1)), 0))::bigint";
-    let read: i64 = sqlx::query_scalar(text).bind(tables).fetch_one(&mut connection).await.unwrap();
+    let read: i64 = sqlx::query_scalar(text)
+        .bind(tables)
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
     read.unsigned_abs()
 }
 
@@ -86,7 +120,11 @@ async fn life(ask: Ask, statistics: bool, times: u64) -> (u64, u64) {
     let medium = Medium::postgres().await.unwrap();
     let store = open(&medium).await;
     for table in TABLES {
-        execute(&medium, &format!("alter table {table} set (autovacuum_enabled = off)")).await;
+        execute(
+            &medium,
+            &format!("alter table {table} set (autovacuum_enabled = off)"),
+        )
+        .await;
     }
     fill(&store, 0..FIRST).await;
     for _ in 0..TIMES {
@@ -115,7 +153,9 @@ async fn wasteful(questions: Vec<(&'static str, Ask, u64)>) -> Vec<String> {
         for (known, (read, rows)) in [("with", with), ("without", without)] {
             let read = read.saturating_sub(base.0) / ASKED;
             if read > 4 * rows + 64 + besides {
-                wrong.push(format!("{name}: {read} read for {rows} rows {known} statistics"));
+                wrong.push(format!(
+                    "{name}: {read} read for {rows} rows {known} statistics"
+                ));
             }
         }
     }
@@ -123,24 +163,87 @@ async fn wasteful(questions: Vec<(&'static str, Ask, u64)>) -> Vec<String> {
 }
 
 fn pages() -> Vec<(&'static str, Query)> {
-    let all = Query { limit: 50, ..Query::default() };
-    let main = Query { thread: Some(thread("main")), ..all.clone() };
+    let all = Query {
+        limit: 50,
+        ..Query::default()
+    };
+    let main = Query {
+        thread: Some(thread("main")),
+        ..all.clone()
+    };
     let end = EVENTS as i64;
     vec![
         ("the newest", all.clone()),
         (
             "what follows a cursor",
-            Query { after: Some(end / 2), order: Order::Ascending, show: Show::All, ..all.clone() },
+            Query {
+                after: Some(end / 2),
+                order: Order::Ascending,
+                show: Show::All,
+                ..all.clone()
+            },
         ),
         ("a thread", main.clone()),
-        ("what a decision sees", Query { show: Show::Visible, before: Some(end - 100), ..main.clone() }),
-        ("a mailbox", Query { after: Some(end - 30), order: Order::Ascending, show: Show::Visible, ..main.clone() }),
-        ("a subtree", Query { subtree: true, ..main.clone() }),
-        ("a tag", Query { tags: vec!["input".into()], ..all.clone() }),
-        ("two tags", Query { tags: vec!["input".into(), "decision".into()], ..main.clone() }),
-        ("a tag from a source", Query { tags: vec!["input".into()], source: Some(Source::User), ..all.clone() }),
-        ("a rare word", Query { text: Some("word15".into()), ..all.clone() }),
-        ("a common word", Query { text: Some("all".into()), ..all }),
+        (
+            "what a decision sees",
+            Query {
+                show: Show::Visible,
+                before: Some(end - 100),
+                ..main.clone()
+            },
+        ),
+        (
+            "a mailbox",
+            Query {
+                after: Some(end - 30),
+                order: Order::Ascending,
+                show: Show::Visible,
+                ..main.clone()
+            },
+        ),
+        (
+            "a subtree",
+            Query {
+                subtree: true,
+                ..main.clone()
+            },
+        ),
+        (
+            "a tag",
+            Query {
+                tags: vec!["input".into()],
+                ..all.clone()
+            },
+        ),
+        (
+            "two tags",
+            Query {
+                tags: vec!["input".into(), "decision".into()],
+                ..main.clone()
+            },
+        ),
+        (
+            "a tag from a source",
+            Query {
+                tags: vec!["input".into()],
+                source: Some(Source::User),
+                ..all.clone()
+            },
+        ),
+        (
+            "a rare word",
+            Query {
+                text: Some("word15".into()),
+                ..all.clone()
+            },
+        ),
+        (
+            "a common word",
+            Query {
+                text: Some("all".into()),
+                ..all
+            },
+        ),
     ]
 }
 
@@ -151,7 +254,13 @@ async fn a_page_on_postgres_reads_no_more_than_it_needs_with_and_without_statist
         return;
     }
     let besides = |name| if name == "a common word" { 1000 } else { 0 };
-    let wrong = wasteful(pages().into_iter().map(|(name, query)| (name, page(&query), besides(name))).collect()).await;
+    let wrong = wasteful(
+        pages()
+            .into_iter()
+            .map(|(name, query)| (name, page(&query), besides(name)))
+            .collect(),
+    )
+    .await;
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -165,13 +274,32 @@ async fn an_append_on_postgres_reads_only_what_it_changes() {
         let talk: ThreadId = thread("talk-1");
         let mut resent = input("talk-1", "again and again");
         resent.event_id = Some(Uuid::from_u128(7));
-        store.append(Append::free(&space(), vec![resent])).await.unwrap();
-        let fence = store.lease(&space(), &talk, Duration::from_secs(9)).await.unwrap().unwrap().fence;
+        store
+            .append(Append::free(&space(), vec![resent]))
+            .await
+            .unwrap();
+        let fence = store
+            .lease(&space(), &talk, Duration::from_secs(9))
+            .await
+            .unwrap()
+            .unwrap()
+            .fence;
         let turn = draft("talk-1", "a turn", &["decision"]);
-        store.append(Append { space: space(), drafts: vec![turn], fence: Some(fence), release: true }).await.unwrap();
+        store
+            .append(Append {
+                space: space(),
+                drafts: vec![turn],
+                fence: Some(fence),
+                release: true,
+            })
+            .await
+            .unwrap();
         store.thread(&space(), &talk).await.unwrap();
         store.queued(&space(), &talk, 0, 100).await.unwrap();
-        store.referrers(&space(), &talk..=&talk, "a", 10).await.unwrap();
+        store
+            .referrers(&space(), &talk..=&talk, "a", 10)
+            .await
+            .unwrap();
         store.awaiting(&space(), &talk..=&talk, 10).await.unwrap();
         store.head(&space()).await.unwrap();
         // The answers: two events stored, a lease, two rows, four lists.
@@ -187,7 +315,11 @@ async fn a_question_that_reads_the_whole_log_is_noticed() {
     if Medium::postgres().await.is_none() {
         return;
     }
-    let all = Query { limit: 5000, show: Show::All, ..Query::default() };
+    let all = Query {
+        limit: 5000,
+        show: Show::All,
+        ..Query::default()
+    };
     let whole = ask(move |store| {
         let all = all.clone();
         async move { store.events(&space(), &all).await.unwrap().len().min(50) }
@@ -204,7 +336,11 @@ async fn claim(store: &Arc<dyn Store>, number: usize) {
 async fn read_for_claims(claims: usize) -> u64 {
     let medium = Medium::postgres().await.unwrap();
     let store = open(&medium).await;
-    execute(&medium, "alter table statements set (autovacuum_enabled = off)").await;
+    execute(
+        &medium,
+        "alter table statements set (autovacuum_enabled = off)",
+    )
+    .await;
     for number in 0..TIMES as usize {
         claim(&store, number).await;
     }
@@ -222,8 +358,14 @@ async fn a_claim_on_postgres_reads_what_waits_and_not_what_is_held() {
     if Medium::postgres().await.is_none() {
         return;
     }
-    let (none, some) = (read_for_claims(0).await, read_for_claims(ASKED as usize).await);
+    let (none, some) = (
+        read_for_claims(0).await,
+        read_for_claims(ASKED as usize).await,
+    );
     let each = some.saturating_sub(none) / ASKED;
     let waiting = TIMES + ASKED;
-    assert!(each <= 4 * waiting + 64, "a claim reads {each} where {waiting} wait at most");
+    assert!(
+        each <= 4 * waiting + 64,
+        "a claim reads {each} where {waiting} wait at most"
+    );
 }

@@ -16,14 +16,34 @@ use super::{append, append_one, draft, input, media, note, open, space, thread};
 
 /// What is said, what finds it, what does not.
 const TEXTS: [(&str, &[&str], &[&str]); 9] = [
-    ("The quick brown fox jumped.", &["fox", "FOX quick", "jumped brown"], &["foxes", "qui", "fox dog"]),
-    ("Die Straße in Düsseldorf", &["strasse", "STRASSE", "straße düsseldorf", "DÜSSELDORF"], &["dusseldorf", "stras"]),
-    ("Un café à la crème", &["CAFÉ", "crème", "cre\u{300}me"], &["cafe"]),
-    ("東京都に行きました。", &["東京", "京都", "行きました", "都"], &["大阪", "東都"]),
+    (
+        "The quick brown fox jumped.",
+        &["fox", "FOX quick", "jumped brown"],
+        &["foxes", "qui", "fox dog"],
+    ),
+    (
+        "Die Straße in Düsseldorf",
+        &["strasse", "STRASSE", "straße düsseldorf", "DÜSSELDORF"],
+        &["dusseldorf", "stras"],
+    ),
+    (
+        "Un café à la crème",
+        &["CAFÉ", "crème", "cre\u{300}me"],
+        &["cafe"],
+    ),
+    (
+        "東京都に行きました。",
+        &["東京", "京都", "行きました", "都"],
+        &["大阪", "東都"],
+    ),
     ("今天天气很好", &["天气", "今天 很好", "好"], &["天今"]),
     ("Привет, мир!", &["привет", "МИР"], &["при"]),
     ("ﬁne ｗｉｄｅ ½", &["fine", "wide"], &["ne"]),
-    ("set user_name to e-mail@example.org", &["user", "name", "user_name", "mail example"], &["username"]),
+    (
+        "set user_name to e-mail@example.org",
+        &["user", "name", "user_name", "mail example"],
+        &["username"],
+    ),
     ("สวัสดีครับ", &["สวัสดี", "ครับ"], &["ขอบ"]),
 ];
 
@@ -34,11 +54,28 @@ async fn full_text_finds_words_of_any_language() {
         let store = open(&medium).await;
         for (text, found, not_found) in TEXTS {
             let event = append_one(&store, draft("main", text, &[])).await;
-            for (words, expected) in found.iter().map(|w| (w, true)).chain(not_found.iter().map(|w| (w, false))) {
-                assert_eq!(words::matches(words, text), expected, "{words:?} in {text:?}");
-                let query = Query { text: Some((*words).into()), limit: 10, ..Query::default() };
+            for (words, expected) in found
+                .iter()
+                .map(|w| (w, true))
+                .chain(not_found.iter().map(|w| (w, false)))
+            {
+                assert_eq!(
+                    words::matches(words, text),
+                    expected,
+                    "{words:?} in {text:?}"
+                );
+                let query = Query {
+                    text: Some((*words).into()),
+                    limit: 10,
+                    ..Query::default()
+                };
                 let events = store.events(&space(), &query).await.unwrap();
-                assert_eq!(events.contains(&event), expected, "{words:?} in {text:?}, {}", medium.url());
+                assert_eq!(
+                    events.contains(&event),
+                    expected,
+                    "{words:?} in {text:?}, {}",
+                    medium.url()
+                );
             }
         }
         store.close().await;
@@ -50,15 +87,38 @@ async fn full_text_finds_words_of_any_language() {
 async fn full_text_waits_for_its_index() {
     for medium in media().await {
         let store = open(&medium).await;
-        append(&store, (0..1500).map(|n| draft("main", &format!("common number{n}"), &[])).collect()).await;
-        let query = Query { text: Some("common".into()), limit: 3, ..Query::default() };
+        append(
+            &store,
+            (0..1500)
+                .map(|n| draft("main", &format!("common number{n}"), &[]))
+                .collect(),
+        )
+        .await;
+        let query = Query {
+            text: Some("common".into()),
+            limit: 3,
+            ..Query::default()
+        };
         let seqs = |events: Vec<Event>| events.iter().map(|event| event.seq).collect::<Vec<_>>();
-        assert_eq!(seqs(store.events(&space(), &query).await.unwrap()), [1500, 1499, 1498]);
-        let next = Query { before: Some(1498), ..query.clone() };
-        assert_eq!(seqs(store.events(&space(), &next).await.unwrap()), [1497, 1496, 1495]);
+        assert_eq!(
+            seqs(store.events(&space(), &query).await.unwrap()),
+            [1500, 1499, 1498]
+        );
+        let next = Query {
+            before: Some(1498),
+            ..query.clone()
+        };
+        assert_eq!(
+            seqs(store.events(&space(), &next).await.unwrap()),
+            [1497, 1496, 1495]
+        );
         append(&store, vec![draft("main", "common", &[])]).await;
         assert_eq!(seqs(store.events(&space(), &query).await.unwrap())[0], 1501);
-        let rare = Query { text: Some("number7".into()), limit: 3, ..Query::default() };
+        let rare = Query {
+            text: Some("number7".into()),
+            limit: 3,
+            ..Query::default()
+        };
         assert_eq!(seqs(store.events(&space(), &rare).await.unwrap()), [8]);
         store.close().await;
     }
@@ -69,17 +129,45 @@ async fn full_text_waits_for_its_index() {
 async fn tags_wait_for_their_index() {
     for medium in media().await {
         let store = open(&medium).await;
-        let all = (0..1500).map(|n| draft("main.a", "said", if n % 100 == 7 { &["seven", "said"] } else { &["said"] }));
+        let all = (0..1500).map(|n| {
+            draft(
+                "main.a",
+                "said",
+                if n % 100 == 7 {
+                    &["seven", "said"]
+                } else {
+                    &["said"]
+                },
+            )
+        });
         append(&store, all.collect()).await;
         let seqs = |events: Vec<Event>| events.iter().map(|event| event.seq).collect::<Vec<_>>();
-        let sevens = Query { tags: vec!["seven".into()], limit: 3, ..Query::default() };
-        assert_eq!(seqs(store.events(&space(), &sevens).await.unwrap()), [1408, 1308, 1208]);
-        append(&store, vec![draft("main.a", "late", &["seven"]), input("main", "hello")]).await;
+        let sevens = Query {
+            tags: vec!["seven".into()],
+            limit: 3,
+            ..Query::default()
+        };
+        assert_eq!(
+            seqs(store.events(&space(), &sevens).await.unwrap()),
+            [1408, 1308, 1208]
+        );
+        append(
+            &store,
+            vec![draft("main.a", "late", &["seven"]), input("main", "hello")],
+        )
+        .await;
         for thread in [None, Some(thread("main.a"))] {
-            let query = Query { thread, ..sevens.clone() };
+            let query = Query {
+                thread,
+                ..sevens.clone()
+            };
             assert_eq!(seqs(store.events(&space(), &query).await.unwrap())[0], 1501);
         }
-        let users = Query { source: Some(thinkd::event::envelope::Source::User), limit: 3, ..Query::default() };
+        let users = Query {
+            source: Some(thinkd::event::envelope::Source::User),
+            limit: 3,
+            ..Query::default()
+        };
         assert_eq!(seqs(store.events(&space(), &users).await.unwrap()), [1502]);
         store.close().await;
     }
@@ -94,7 +182,13 @@ fn keys(entries: &[EntryRow]) -> Vec<&str> {
 async fn d4_40_state_is_searched_by_words_and_ranked() {
     for medium in media().await {
         let store = open(&medium).await;
-        append(&store, (0..30).map(|n| note(&format!("plain-{n:02}"), "coffee is a drink", &[])).collect()).await;
+        append(
+            &store,
+            (0..30)
+                .map(|n| note(&format!("plain-{n:02}"), "coffee is a drink", &[]))
+                .collect(),
+        )
+        .await;
         append(
             &store,
             vec![
@@ -104,36 +198,61 @@ async fn d4_40_state_is_searched_by_words_and_ranked() {
             ],
         )
         .await;
-        let search = async |words: &str, limit| store.search_entries(&space(), words, limit).await.unwrap();
+        let search =
+            async |words: &str, limit| store.search_entries(&space(), words, limit).await.unwrap();
         assert_eq!(keys(&search("JÜRGEN", 10).await), ["user-name"], "any case");
-        assert_eq!(keys(&search("greeting", 10).await), ["user-name"], "related keys");
+        assert_eq!(
+            keys(&search("greeting", 10).await),
+            ["user-name"],
+            "related keys"
+        );
         assert_eq!(
             keys(&search("drink green", 3).await)[..2],
             ["tea", "shopping"],
             "both words first, then the rarer one"
         );
-        assert_eq!(keys(&search("green drink", 2).await), keys(&search("drink green", 2).await), "any word order");
+        assert_eq!(
+            keys(&search("green drink", 2).await),
+            keys(&search("drink green", 2).await),
+            "any word order"
+        );
         assert_eq!(search("nothing", 10).await, []);
         assert_eq!(search("", 10).await, []);
         assert_eq!(search("drink", 0).await, []);
         assert_eq!(search("drink", 1000).await.len(), 31);
         // D4.44: written again, it has the later time and only the new words; gone, it has none.
         let first = store.entry(&space(), "tea").await.unwrap().unwrap();
-        assert_eq!((first.content.as_str(), first.owner.as_str()), ("Green tea is a drink", "decision"));
+        assert_eq!(
+            (first.content.as_str(), first.owner.as_str()),
+            ("Green tea is a drink", "decision")
+        );
         assert_eq!(first.related_keys, ["drinks"]);
         let again = append_one(&store, note("tea", "Black now", &[])).await;
         let second = store.entry(&space(), "tea").await.unwrap().unwrap();
         assert!(second.updated >= first.updated && second.updated == again.ts);
         assert_eq!(keys(&search("black", 10).await), ["tea"]);
         assert_eq!(keys(&search("green", 10).await), ["shopping"]);
-        append(&store, vec![Draft::changed(&ThreadId::default(), "entry", "tea", Value::Null)]).await;
+        append(
+            &store,
+            vec![Draft::changed(
+                &ThreadId::default(),
+                "entry",
+                "tea",
+                Value::Null,
+            )],
+        )
+        .await;
         assert!(store.entry(&space(), "tea").await.unwrap().is_none());
         assert_eq!(search("black", 10).await, []);
         let page = store.entries(&space(), Some("plain-28"), 2).await.unwrap();
         assert_eq!(keys(&page), ["plain-29", "shopping"]);
         assert_eq!(store.entries(&space(), None, 500).await.unwrap().len(), 32);
         let other = Space::parse("other").unwrap();
-        assert_eq!(store.search_entries(&other, "drink", 10).await.unwrap(), [], "another mind's notes");
+        assert_eq!(
+            store.search_entries(&other, "drink", 10).await.unwrap(),
+            [],
+            "another mind's notes"
+        );
         store.close().await;
     }
 }
@@ -143,32 +262,104 @@ async fn d4_40_state_is_searched_by_words_and_ranked() {
 async fn rows_follow_the_log() {
     for medium in media().await {
         let store = open(&medium).await;
-        append(&store, vec![input("main", "a"), input("main", "b"), draft("main.x", "c", &["submodule:critic"])]).await;
-        let row = store.thread(&space(), &thread("main")).await.unwrap().unwrap();
-        assert_eq!((row.head, row.woken, row.handled, row.visible, row.heard), (2, 2, 0, 2, 2));
+        append(
+            &store,
+            vec![
+                input("main", "a"),
+                input("main", "b"),
+                draft("main.x", "c", &["submodule:critic"]),
+            ],
+        )
+        .await;
+        let row = store
+            .thread(&space(), &thread("main"))
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (row.head, row.woken, row.handled, row.visible, row.heard),
+            (2, 2, 0, 2, 2)
+        );
         assert_eq!(row.status, Status::Idle);
-        assert_eq!(store.queued(&space(), &thread("main"), 0, 100).await.unwrap(), 2);
-        assert_eq!(store.queued(&space(), &thread("main"), 0, 1).await.unwrap(), 1, "counted up to the limit");
-        assert_eq!(store.queued(&space(), &thread("nobody"), 0, 100).await.unwrap(), 0);
-        assert_eq!(store.waiting(10).await.unwrap(), [(space(), thread("main"))]);
-        let fence = store.lease(&space(), &thread("main"), Duration::from_secs(30)).await.unwrap().unwrap().fence;
+        assert_eq!(
+            store
+                .queued(&space(), &thread("main"), 0, 100)
+                .await
+                .unwrap(),
+            2
+        );
+        assert_eq!(
+            store.queued(&space(), &thread("main"), 0, 1).await.unwrap(),
+            1,
+            "counted up to the limit"
+        );
+        assert_eq!(
+            store
+                .queued(&space(), &thread("nobody"), 0, 100)
+                .await
+                .unwrap(),
+            0
+        );
+        assert_eq!(
+            store.waiting(10).await.unwrap(),
+            [(space(), thread("main"))]
+        );
+        let fence = store
+            .lease(&space(), &thread("main"), Duration::from_secs(30))
+            .await
+            .unwrap()
+            .unwrap()
+            .fence;
         assert_eq!(store.waiting(10).await.unwrap(), [], "somebody is at it");
         let mut end = draft("main", "", &["turn"]);
         end.payload.insert("handled".into(), 1.into());
-        store.append(Append { fence: Some(fence), release: true, ..Append::free(&space(), vec![end]) }).await.unwrap();
-        assert_eq!(store.queued(&space(), &thread("main"), 0, 100).await.unwrap(), 1);
-        assert_eq!(store.waiting(10).await.unwrap(), [(space(), thread("main"))]);
-        let ids: Vec<String> =
-            store.threads(&space(), None, 10).await.unwrap().iter().map(|row| row.thread.to_string()).collect();
+        store
+            .append(Append {
+                fence: Some(fence),
+                release: true,
+                ..Append::free(&space(), vec![end])
+            })
+            .await
+            .unwrap();
+        assert_eq!(
+            store
+                .queued(&space(), &thread("main"), 0, 100)
+                .await
+                .unwrap(),
+            1
+        );
+        assert_eq!(
+            store.waiting(10).await.unwrap(),
+            [(space(), thread("main"))]
+        );
+        let ids: Vec<String> = store
+            .threads(&space(), None, 10)
+            .await
+            .unwrap()
+            .iter()
+            .map(|row| row.thread.to_string())
+            .collect();
         assert_eq!(ids, ["main", "main.x"]);
-        assert_eq!(store.threads(&space(), Some(&thread("main")), 10).await.unwrap().len(), 1);
+        assert_eq!(
+            store
+                .threads(&space(), Some(&thread("main")), 10)
+                .await
+                .unwrap()
+                .len(),
+            1
+        );
 
-        let set = |prompt: Value| Draft::changed(&ThreadId::default(), "submodule", "critic", prompt);
+        let set =
+            |prompt: Value| Draft::changed(&ThreadId::default(), "submodule", "critic", prompt);
         let prompt = |prompt: &str| set(json!({ "prompt": prompt }));
         append(&store, vec![prompt("Doubt."), prompt("Doubt everything.")]).await;
         let voices = store.submodules(&space()).await.unwrap();
         assert_eq!(
-            (voices.len(), voices[0].name.as_str(), voices[0].prompt.as_str()),
+            (
+                voices.len(),
+                voices[0].name.as_str(),
+                voices[0].prompt.as_str()
+            ),
             (1, "critic", "Doubt everything.")
         );
         append(&store, vec![set(Value::Null)]).await;

@@ -43,27 +43,41 @@ async fn there(medium: &Medium) -> Columns {
              where k.constraint_type = 'PRIMARY KEY' and u.table_name = c.table_name and u.column_name = c.column_name) \
              from information_schema.columns c where c.table_schema = 'public'";
         let mut connection = PgConnection::connect(medium.url()).await.unwrap();
-        sqlx::query_as(text).fetch_all(&mut connection).await.unwrap()
+        sqlx::query_as(text)
+            .fetch_all(&mut connection)
+            .await
+            .unwrap()
     } else {
         // Where the primary key is a number, the key is that of the unique constraint.
         let text = "select t.name, c.name, c.type, c.pk > 0 and c.name <> 'number' or exists (select 1 from pragma_index_list(t.name) i \
              join pragma_index_info(i.name) k where i.origin = 'u' and k.name = c.name) \
              from sqlite_master t join pragma_table_info(t.name) c where t.type = 'table' and t.sql not like 'create virtual%'";
         let mut connection = SqliteConnection::connect(medium.url()).await.unwrap();
-        sqlx::query_as(text).fetch_all(&mut connection).await.unwrap()
+        sqlx::query_as(text)
+            .fetch_all(&mut connection)
+            .await
+            .unwrap()
     };
     let mut all = Columns::new();
     for (table, column, kind, in_key) in rows {
         let is_number = ["integer", "bigint"].contains(&kind.to_lowercase().as_str());
-        all.entry(table).or_default().insert(column, (is_number, in_key));
+        all.entry(table)
+            .or_default()
+            .insert(column, (is_number, in_key));
     }
     all
 }
 
 fn declared(table: &Table) -> BTreeMap<String, (bool, bool)> {
-    let column =
-        |column: &thinkd::log::table::Column, in_key| (column.name.to_owned(), (column.kind != Kind::Text, in_key));
-    table.key.iter().map(|it| column(it, true)).chain(table.rest.iter().map(|it| column(it, false))).collect()
+    let column = |column: &thinkd::log::table::Column, in_key| {
+        (column.name.to_owned(), (column.kind != Kind::Text, in_key))
+    };
+    table
+        .key
+        .iter()
+        .map(|it| column(it, true))
+        .chain(table.rest.iter().map(|it| column(it, false)))
+        .collect()
 }
 
 /// The list of projections names the tables that the migrations made, with their columns and keys, and no other.
@@ -72,15 +86,23 @@ async fn every_table_of_a_projection_is_what_the_migrations_made() {
     for medium in Medium::each().await {
         open(&medium).await.close().await;
         let mut there = there(&medium).await;
-        let words: Vec<&str> = projections::ALL.iter().filter_map(|it| Some(it.table.words.as_ref()?.table)).collect();
+        let words: Vec<&str> = projections::ALL
+            .iter()
+            .filter_map(|it| Some(it.table.words.as_ref()?.table))
+            .collect();
         let is_of_words = |name: &str| words.iter().any(|words| name.starts_with(words));
-        there.retain(|name, _| !OWN.contains(&name.as_str()) && !INDEX.contains(&name.as_str()) && !is_of_words(name));
+        there.retain(|name, _| {
+            !OWN.contains(&name.as_str()) && !INDEX.contains(&name.as_str()) && !is_of_words(name)
+        });
         let mut listed = Columns::new();
         for projection in projections::ALL {
             let table = projection.table;
             if table.words.is_some() {
                 // How a database finds words: a row's number, or a vector of them.
-                there.get_mut(table.name).unwrap().retain(|column, _| !["number", "words"].contains(&column.as_str()));
+                there
+                    .get_mut(table.name)
+                    .unwrap()
+                    .retain(|column, _| !["number", "words"].contains(&column.as_str()));
             }
             listed.insert(table.name.to_owned(), declared(table));
         }
@@ -95,11 +117,22 @@ async fn a_table_that_is_missing_is_named() {
         let store = open(&medium).await;
         store.ping().await.unwrap();
         for projection in projections::ALL {
-            let (name, aside) = (projection.table.name, format!("{}_aside", projection.table.name));
-            crate::support::stored::execute(medium.url(), &format!("alter table {name} rename to {aside}")).await;
+            let (name, aside) = (
+                projection.table.name,
+                format!("{}_aside", projection.table.name),
+            );
+            crate::support::stored::execute(
+                medium.url(),
+                &format!("alter table {name} rename to {aside}"),
+            )
+            .await;
             let said = store.ping().await.unwrap_err().to_string();
             assert!(said.contains(name), "{said}");
-            crate::support::stored::execute(medium.url(), &format!("alter table {aside} rename to {name}")).await;
+            crate::support::stored::execute(
+                medium.url(),
+                &format!("alter table {aside} rename to {name}"),
+            )
+            .await;
             store.ping().await.unwrap();
         }
         store.close().await;
@@ -114,35 +147,70 @@ fn drawn<T: std::fmt::Debug>(runner: &mut TestRunner, strategy: impl Strategy<Va
 fn changes(runner: &mut TestRunner) -> Vec<Draft> {
     let id = prop::sample::select(vec!["a", "a.b", "a-b", "b"]);
     let name = prop::sample::select(vec!["x", "y", "z_1"]);
-    let contact = (id.clone(), name.clone(), prop::option::weighted(0.8, id.clone())).prop_map(|(of, name, target)| {
-        let change = target.map_or(Value::Null, |target| json!({ "thread": target, "description": target }));
-        Draft::changed(&thread(of), "contact", name, change)
-    });
+    let contact = (
+        id.clone(),
+        name.clone(),
+        prop::option::weighted(0.8, id.clone()),
+    )
+        .prop_map(|(of, name, target)| {
+            let change = target.map_or(
+                Value::Null,
+                |target| json!({ "thread": target, "description": target }),
+            );
+            Draft::changed(&thread(of), "contact", name, change)
+        });
     let due = prop::option::weighted(0.8, (0..40_i64, prop::option::of(1..9_i64)));
     let timer = (id, name, due).prop_map(|(of, name, due)| {
         let at = |due: i64| thinkd::words::time::Timestamp::from_micros(due);
-        let change = due.map_or(Value::Null, |(due, _)| json!({ "due": at(due), "note": "ring" }));
+        let change = due.map_or(
+            Value::Null,
+            |(due, _)| json!({ "due": at(due), "note": "ring" }),
+        );
         let mut draft = Draft::changed(&thread(of), "timer", name, change);
         if let Some((_, Some(root))) = due {
             draft.payload.insert("root".into(), root.into());
         }
         draft
     });
-    drawn(runner, prop::collection::vec(prop_oneof![contact, timer], 60..90))
+    drawn(
+        runner,
+        prop::collection::vec(prop_oneof![contact, timer], 60..90),
+    )
 }
 
 fn table(name: &str) -> &'static Table {
-    projections::ALL.iter().find(|it| it.table.name == name).unwrap().table
+    projections::ALL
+        .iter()
+        .find(|it| it.table.name == name)
+        .unwrap()
+        .table
 }
 
 /// A question whose answer has one order.
 fn question(runner: &mut TestRunner) -> Select {
     let (of_timers, of_space) = drawn(runner, (any::<bool>(), any::<bool>()));
     let table = table(if of_timers { "timers" } else { "contacts" });
-    let mut select = if of_space { Select::of(table, &space()) } else { Select::of_all_spaces(table) };
+    let mut select = if of_space {
+        Select::of(table, &space())
+    } else {
+        Select::of_all_spaces(table)
+    };
     for column in table.columns() {
-        let (is, text, number) = drawn(runner, (0..12_u8, prop::sample::select(vec!["a", "a.b", "x", "y"]), 0..40_i64));
-        let value = || if column.kind == Kind::Text { Cell::from(text) } else { number.into() };
+        let (is, text, number) = drawn(
+            runner,
+            (
+                0..12_u8,
+                prop::sample::select(vec!["a", "a.b", "x", "y"]),
+                0..40_i64,
+            ),
+        );
+        let value = || {
+            if column.kind == Kind::Text {
+                Cell::from(text)
+            } else {
+                number.into()
+            }
+        };
         select = match is {
             0 => select.equal(column.name, value()),
             1 => select.at_least(column.name, value()),
@@ -157,35 +225,67 @@ fn question(runner: &mut TestRunner) -> Select {
     }
     select = match (of_timers, drawn(runner, 0..3_u8)) {
         (true, 0) => select.order_by(&["due", "thread", "name"]),
-        (true, 1) => select.distinct(&["note", "thread"]).order_by(&["note", "thread"]),
-        (false, 0) => select.distinct(&["target", "thread"]).order_by(&["target", "thread"]),
+        (true, 1) => select
+            .distinct(&["note", "thread"])
+            .order_by(&["note", "thread"]),
+        (false, 0) => select
+            .distinct(&["target", "thread"])
+            .order_by(&["target", "thread"]),
         _ => select.order_by(&["thread", "name"]),
     };
-    if drawn(runner, any::<bool>()) { select.first(drawn(runner, 0..9_u32)) } else { select }
+    if drawn(runner, any::<bool>()) {
+        select.first(drawn(runner, 0..9_u32))
+    } else {
+        select
+    }
 }
 
 /// Databases answer a question as its own reading of all rows does.
 #[tokio::test]
 async fn a_question_has_the_same_answer_everywhere() {
     let mut runner = TestRunner::deterministic();
-    let (log, questions) = (changes(&mut runner), Vec::from_iter((0..300).map(|_| question(&mut runner))));
+    let (log, questions) = (
+        changes(&mut runner),
+        Vec::from_iter((0..300).map(|_| question(&mut runner))),
+    );
     let mut answers: Vec<Vec<Vec<Row>>> = Vec::new();
     for medium in media().await {
         let store = open(&medium).await;
         append(&store, log.clone()).await;
         let mut rows: BTreeMap<&str, Vec<Row>> = BTreeMap::new();
         for projection in projections::ALL {
-            rows.insert(projection.table.name, store.all_rows(projection.table, &space()).await.unwrap().to_vec());
+            rows.insert(
+                projection.table.name,
+                store
+                    .all_rows(projection.table, &space())
+                    .await
+                    .unwrap()
+                    .to_vec(),
+            );
         }
-        assert!(rows["contacts"].len() > 3 && rows["timers"].len() > 3, "{rows:?}");
+        assert!(
+            rows["contacts"].len() > 3 && rows["timers"].len() > 3,
+            "{rows:?}"
+        );
         let mut found = Vec::new();
         for select in &questions {
             let answer = store.select(select.clone()).await.unwrap();
-            assert_eq!(answer, select.among(rows[select.table().name].iter()), "{}: {select:?}", medium.url());
+            assert_eq!(
+                answer,
+                select.among(rows[select.table().name].iter()),
+                "{}: {select:?}",
+                medium.url()
+            );
             found.push(answer);
         }
-        assert!(found.iter().filter(|answer| answer.len() > 2).count() > 20, "control: questions find something");
-        assert!(found.iter().collect::<BTreeSet<_>>().len() > 20, "control: and not the same");
+        assert!(
+            found.iter().filter(|answer| answer.len() > 2).count() > 20,
+            "control: questions find something"
+        );
+        assert!(
+            found.iter().collect::<BTreeSet<_>>().len() > 20,
+            "control: and not the same"
+        );
         answers.push(found);
         store.close().await;
     }
@@ -198,20 +298,44 @@ async fn rows_are_read_by_the_names_of_their_columns() {
     for medium in media().await {
         let store = open(&medium).await;
         let due = thinkd::words::time::Timestamp::from_micros(1_763_698_300_000_000);
-        let (a, b, name) = (thread("a"), thread("b"), thinkd::words::id::Name::parse("b").unwrap());
+        let (a, b, name) = (
+            thread("a"),
+            thread("b"),
+            thinkd::words::id::Name::parse("b").unwrap(),
+        );
         let timer = Draft::changed(&a, "timer", "t", json!({ "due": due, "note": "nul \0" }));
         let mut timer = timer;
         timer.payload.insert("root".into(), 7.into());
         append(&store, vec![Draft::contact(&a, &name, &b, "helps"), timer]).await;
-        let contact = contacts::ContactRow { name, target: b.clone(), description: "helps".into() };
+        let contact = contacts::ContactRow {
+            name,
+            target: b.clone(),
+            description: "helps".into(),
+        };
         assert_eq!(store.contacts(&space(), &a).await.unwrap(), [contact]);
-        assert_eq!(store.referrers(&space(), &a..=&b, "", 9).await.unwrap(), [(b, a.clone())]);
+        assert_eq!(
+            store.referrers(&space(), &a..=&b, "", 9).await.unwrap(),
+            [(b, a.clone())]
+        );
         let note = "nul \u{fffd}".to_owned();
-        let timer = timers::TimerRow { space: space(), thread: a, name: "t".into(), due, note, root: Some(7) };
+        let timer = timers::TimerRow {
+            space: space(),
+            thread: a,
+            name: "t".into(),
+            due,
+            note,
+            root: Some(7),
+        };
         assert_eq!(store.due(&space(), due, 9).await.unwrap(), [timer]);
         assert_eq!(store.spaces_due(due).await.unwrap(), [space()]);
         let before = thinkd::words::time::Timestamp::from_micros(due.micros() - 1);
-        assert_eq!((store.next_due(before).await.unwrap(), store.next_due(due).await.unwrap()), (Some(due), None));
+        assert_eq!(
+            (
+                store.next_due(before).await.unwrap(),
+                store.next_due(due).await.unwrap()
+            ),
+            (Some(due), None)
+        );
         assert_eq!(store.spaces_due(before).await.unwrap(), []);
         store.close().await;
     }
@@ -224,14 +348,23 @@ async fn a_disk_in_memory_outlives_its_store() {
     let store = open(&medium).await;
     append(&store, vec![super::note("k", "v", &[])]).await;
     let disk = medium.disk().unwrap();
-    assert!(thinkd::log::store::memory(disk, &Default::default(), super::project).is_err(), "one at a time");
+    assert!(
+        thinkd::log::store::memory(disk, &Default::default(), super::project).is_err(),
+        "one at a time"
+    );
     let head = store.head(&space()).await.unwrap();
     drop(store);
     let store = open(&medium).await;
     assert_eq!(store.head(&space()).await.unwrap(), head);
-    assert_eq!(store.entry(&space(), "k").await.unwrap().unwrap().content, "v");
+    assert_eq!(
+        store.entry(&space(), "k").await.unwrap().unwrap().content,
+        "v"
+    );
     let rebuilt = store.rebuild(false).await.unwrap();
     assert_eq!((rebuilt.events, rebuilt.differences), (1, vec![]));
-    assert_eq!(store.entry(&space(), "k").await.unwrap().unwrap().content, "v");
+    assert_eq!(
+        store.entry(&space(), "k").await.unwrap().unwrap().content,
+        "v"
+    );
     store.close().await;
 }

@@ -2,38 +2,49 @@
 
 use super::*;
 
-on_both!(a_summary_that_was_killed_is_made_again_and_what_is_recorded_is_not, |medium| {
-    let stub = Stub::start().await;
-    stub.script(summing, [text("read 1")]);
-    stub.script(summing, [text("never").never()]);
-    stub.on_each(summing, read);
-    let mut app = sums_up(medium, &stub).start().await;
-    talk(&app, 0..12).await;
-    summed_up(&app, "main", 30).await;
-    talk(&app, 12..22).await;
-    stub.nth(1, summing).await;
-    app.restart().await;
-    let log = summed_up(&app, "main", 60).await;
-    let made = summaries(&log, "main");
-    assert_eq!(made.len(), 2, "{}", story(&log));
-    let asked: Vec<Vec<i64>> = stub.all(summing).iter().map(|request| request.seqs()).collect();
-    assert!(
-        asked.len() == 3 && asked[1] == asked[2] && asked[0] != asked[1],
-        "only what was cut off is asked again: {asked:?}"
-    );
-    let records = app.log().await;
-    assert_eq!(with(&records, &["debug", "call:summary"]).len(), 2);
-    envelope::check_log(&records);
-    rebuild_finds_nothing_to_mend(&mut app).await;
-});
+on_both!(
+    a_summary_that_was_killed_is_made_again_and_what_is_recorded_is_not,
+    |medium| {
+        let stub = Stub::start().await;
+        stub.script(summing, [text("read 1")]);
+        stub.script(summing, [text("never").never()]);
+        stub.on_each(summing, read);
+        let mut app = sums_up(medium, &stub).start().await;
+        talk(&app, 0..12).await;
+        summed_up(&app, "main", 30).await;
+        talk(&app, 12..22).await;
+        stub.nth(1, summing).await;
+        app.restart().await;
+        let log = summed_up(&app, "main", 60).await;
+        let made = summaries(&log, "main");
+        assert_eq!(made.len(), 2, "{}", story(&log));
+        let asked: Vec<Vec<i64>> = stub
+            .all(summing)
+            .iter()
+            .map(|request| request.seqs())
+            .collect();
+        assert!(
+            asked.len() == 3 && asked[1] == asked[2] && asked[0] != asked[1],
+            "only what was cut off is asked again: {asked:?}"
+        );
+        let records = app.log().await;
+        assert_eq!(with(&records, &["debug", "call:summary"]).len(), 2);
+        envelope::check_log(&records);
+        rebuild_finds_nothing_to_mend(&mut app).await;
+    }
+);
 
 #[tokio::test]
 async fn of_two_servers_one_sums_up_and_when_it_dies_the_other_does() {
-    let Some(medium) = Medium::postgres().await else { return };
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
     let stub = Stub::start().await;
     stub.script(summing, [text("never").never()]);
     stub.on_each(summing, read);
-    let setup = sums_up(medium, &stub).env("THINKD_RUNTIME__LEASE_MS", 600).env("THINKD_RUNTIME__SCAN_MS", 200);
+    let setup = sums_up(medium, &stub)
+        .env("THINKD_RUNTIME__LEASE_MS", 600)
+        .env("THINKD_RUNTIME__SCAN_MS", 200);
     let mut app = setup.start().await;
     let other = app.beside().await;
     talk(&app, 0..12).await;
@@ -51,46 +62,74 @@ async fn of_two_servers_one_sums_up_and_when_it_dies_the_other_does() {
     assert!(!stood_for(&stub.all(decision).pop().unwrap()).is_empty());
 }
 
-on_both!(a_summary_that_cannot_be_made_is_given_up_and_tried_again_with_the_next_block, |medium| {
-    let stub = Stub::start().await;
-    stub.script(summing, [text("  \n"), text(&"long ".repeat(1000)), status(400)]);
-    let gate = Gate::new();
-    let held = gate.clone();
-    stub.on_each(summing, move |request| read(request).held(&held));
-    let app = sums_up(medium, &stub).start().await;
-    talk(&app, 0..12).await;
-    let failure = within("the failure", async {
-        loop {
-            let log = app.public_log().await;
-            if let Some(failure) = with(&log, &["failure", "summary"]).first() {
-                return (*failure).clone();
+on_both!(
+    a_summary_that_cannot_be_made_is_given_up_and_tried_again_with_the_next_block,
+    |medium| {
+        let stub = Stub::start().await;
+        stub.script(
+            summing,
+            [text("  \n"), text(&"long ".repeat(1000)), status(400)],
+        );
+        let gate = Gate::new();
+        let held = gate.clone();
+        stub.on_each(summing, move |request| read(request).held(&held));
+        let app = sums_up(medium, &stub).start().await;
+        talk(&app, 0..12).await;
+        let failure = within("the failure", async {
+            loop {
+                let log = app.public_log().await;
+                if let Some(failure) = with(&log, &["failure", "summary"]).first() {
+                    return (*failure).clone();
+                }
+                tokio::time::sleep(ms(20)).await;
             }
-            tokio::time::sleep(ms(20)).await;
-        }
-    })
-    .await;
-    assert_eq!(failure["thread"], "runs.summaries");
-    assert!(said(&failure).contains("of main were not summed up"), "{failure}");
-    talk(&app, 12..19).await;
-    assert_eq!(stub.count(summing), 3, "tried three times, and not with every turn");
-    // The view says what is left out, as it does without summaries.
-    talk(&app, 19..22).await;
-    assert!(stub.all(decision).pop().unwrap().says("30 earlier entries are left out here;"));
-    // More leaves: all that has no summary is summed up, in disjoint pieces.
-    gate.open();
-    let log = summed_up(&app, "main", 60).await;
-    assert_eq!(summaries(&log, "main").len(), 2);
-    talk(&app, 22..23).await;
-    let last = stub.all(decision).pop().unwrap();
-    let shown = [stood_for(&last), last.seqs()].concat();
-    assert_eq!(shown, visible(&app.public_log().await, "main")[..shown.len()]);
-    let records = app.log().await;
-    assert_eq!(with(&records, &["debug", "call:summary"]).len(), 5, "each call has its record");
-});
+        })
+        .await;
+        assert_eq!(failure["thread"], "runs.summaries");
+        assert!(
+            said(&failure).contains("of main were not summed up"),
+            "{failure}"
+        );
+        talk(&app, 12..19).await;
+        assert_eq!(
+            stub.count(summing),
+            3,
+            "tried three times, and not with every turn"
+        );
+        // The view says what is left out, as it does without summaries.
+        talk(&app, 19..22).await;
+        assert!(
+            stub.all(decision)
+                .pop()
+                .unwrap()
+                .says("30 earlier entries are left out here;")
+        );
+        // More leaves: all that has no summary is summed up, in disjoint pieces.
+        gate.open();
+        let log = summed_up(&app, "main", 60).await;
+        assert_eq!(summaries(&log, "main").len(), 2);
+        talk(&app, 22..23).await;
+        let last = stub.all(decision).pop().unwrap();
+        let shown = [stood_for(&last), last.seqs()].concat();
+        assert_eq!(
+            shown,
+            visible(&app.public_log().await, "main")[..shown.len()]
+        );
+        let records = app.log().await;
+        assert_eq!(
+            with(&records, &["debug", "call:summary"]).len(),
+            5,
+            "each call has its record"
+        );
+    }
+);
 
 on_both!(what_a_budget_refuses_is_not_summed_up, |medium| {
     let stub = summarist().await;
-    let app = sums_up(medium, &stub).env("THINKD_BUDGET__THREAD_MODEL_CALLS", 10).start().await;
+    let app = sums_up(medium, &stub)
+        .env("THINKD_BUDGET__THREAD_MODEL_CALLS", 10)
+        .start()
+        .await;
     // Ten decisions: there is no call left for the summary, which draws on the budget of its conversation.
     talk(&app, 0..10).await;
     let refused = within("the refusal", async {
@@ -106,5 +145,8 @@ on_both!(what_a_budget_refuses_is_not_summed_up, |medium| {
         }
     })
     .await;
-    assert!(said(&refused).contains("budget.thread_model_calls"), "{refused}");
+    assert!(
+        said(&refused).contains("budget.thread_model_calls"),
+        "{refused}"
+    );
 });

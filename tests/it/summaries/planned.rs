@@ -50,16 +50,45 @@ fn cases() -> impl Strategy<Value = Case> {
         1 => (0..30u64).prop_map(Step::Clear),
     ];
     let bytes = prop_oneof![BYTES_MIN..12_000, Just(256 << 10)];
-    (prop::collection::vec(step, 1..16), bytes, 1..40u64, 1..40u64, prop::bool::weighted(0.1))
-        .prop_map(|(steps, bytes, decision, block, window)| Case { steps, bytes, decision, block, window })
+    (
+        prop::collection::vec(step, 1..16),
+        bytes,
+        1..40u64,
+        1..40u64,
+        prop::bool::weighted(0.1),
+    )
+        .prop_map(|(steps, bytes, decision, block, window)| Case {
+            steps,
+            bytes,
+            decision,
+            block,
+            window,
+        })
 }
 
 fn draft(kind: u8, length: usize) -> Draft {
     let thread = ThreadId::default();
-    let text = "ab\nc é #7 [x] ".chars().cycle().take(length.max(1)).collect::<String>();
+    let text = "ab\nc é #7 [x] "
+        .chars()
+        .cycle()
+        .take(length.max(1))
+        .collect::<String>();
     match kind {
-        0 => Draft::input(&thread, InputKind::Message, vec![Part::Text(text)], None, fresh()).remove(0),
-        1 => Draft::submodule_said(&thread, 1, &Name::parse("critic").unwrap(), When::InTime, &text),
+        0 => Draft::input(
+            &thread,
+            InputKind::Message,
+            vec![Part::Text(text)],
+            None,
+            fresh(),
+        )
+        .remove(0),
+        1 => Draft::submodule_said(
+            &thread,
+            1,
+            &Name::parse("critic").unwrap(),
+            When::InTime,
+            &text,
+        ),
         2 => Draft::reply(&thread, 1, "c1.0", &text, false),
         // Seen by no model.
         _ => Draft::set(&thread, "doctor", Change::Doctor(&json!(text))),
@@ -76,30 +105,80 @@ struct Bench {
 
 impl Bench {
     async fn append(&self, drafts: Vec<Draft>) -> Vec<Event> {
-        match self.store.append(Append::free(&self.place.space, drafts)).await.unwrap() {
-            Appended::Stored(placed) => placed.iter().map(|placed| placed.shown.event.clone()).collect(),
+        match self
+            .store
+            .append(Append::free(&self.place.space, drafts))
+            .await
+            .unwrap()
+        {
+            Appended::Stored(placed) => placed
+                .iter()
+                .map(|placed| placed.shown.event.clone())
+                .collect(),
             Appended::Stale => panic!("an append without a lease cannot be stale"),
         }
     }
 
     /// Makes one summary. False: there is nothing to be made.
     async fn sum_up(&mut self, target: u64, bytes: usize) -> bool {
-        let row = self.store.thread(&self.place.space, &self.place.thread).await.unwrap().unwrap();
-        let Some(summing) = self.client.summing(&self.place, &row, target).await.unwrap() else { return false };
-        let Summing { view, covers, joins, .. } = &summing;
+        let row = self
+            .store
+            .thread(&self.place.space, &self.place.thread)
+            .await
+            .unwrap()
+            .unwrap();
+        let Some(summing) = self
+            .client
+            .summing(&self.place, &row, target)
+            .await
+            .unwrap()
+        else {
+            return false;
+        };
+        let Summing {
+            view,
+            covers,
+            joins,
+            ..
+        } = &summing;
         let written = text(view);
-        assert!(written.len() <= bytes / 4 + 600, "{} bytes of {bytes}", written.len());
+        assert!(
+            written.len() <= bytes / 4 + 600,
+            "{} bytes of {bytes}",
+            written.len()
+        );
         if joins.is_empty() {
             let last = view.entries.len() - 1;
             for (at, entry) in view.entries.iter().enumerate() {
-                let (from, to) = (if at == 0 { covers.skip } else { 0 }, covers.upto.filter(|_| at == last));
+                let (from, to) = (
+                    if at == 0 { covers.skip } else { 0 },
+                    covers.upto.filter(|_| at == last),
+                );
                 self.read.push((entry.seq, from, to));
             }
         }
-        let summary = Summary { text: "s", covers: covers.clone(), joins: joins.clone(), call: fresh() };
-        let made = self.append(vec![Draft::summary(&self.place.thread, summary)]).await;
-        let row = self.store.thread(&self.place.space, &self.place.thread).await.unwrap().unwrap();
-        assert!(row.state.summaries.iter().any(|held| held.seq == made[0].seq), "it stands for what it covers");
+        let summary = Summary {
+            text: "s",
+            covers: covers.clone(),
+            joins: joins.clone(),
+            call: fresh(),
+        };
+        let made = self
+            .append(vec![Draft::summary(&self.place.thread, summary)])
+            .await;
+        let row = self
+            .store
+            .thread(&self.place.space, &self.place.thread)
+            .await
+            .unwrap()
+            .unwrap();
+        assert!(
+            row.state
+                .summaries
+                .iter()
+                .any(|held| held.seq == made[0].seq),
+            "it stands for what it covers"
+        );
         true
     }
 }
@@ -114,8 +193,19 @@ fn text(view: &PromptView) -> String {
 
 /// The number in front of a word in all lines of this form.
 fn counts(written: &str) -> u64 {
-    let lines = written.lines().filter(|line| line.starts_with('(') && line.contains("entries are left out"));
-    lines.map(|line| line[1..].split(' ').next().unwrap().parse::<u64>().unwrap_or(0)).sum()
+    let lines = written
+        .lines()
+        .filter(|line| line.starts_with('(') && line.contains("entries are left out"));
+    lines
+        .map(|line| {
+            line[1..]
+                .split(' ')
+                .next()
+                .unwrap()
+                .parse::<u64>()
+                .unwrap_or(0)
+        })
+        .sum()
 }
 
 async fn views_cover_what_they_say(case: Case) {
@@ -123,17 +213,53 @@ async fn views_cover_what_they_say(case: Case) {
     let store: Arc<dyn Store> = open(&medium).await;
     let prompts = Arc::new(Prompts::load(None).unwrap());
     let window_s = case.window.then_some(3600);
-    let Case { bytes, decision, block, .. } = case;
-    let options = Options { bytes, decision, block, window_s, summaries: true, ..Options::default() };
-    let client = ModelClient::new(store.clone(), Arc::new(Scripted::queue([])), prompts.clone(), options);
-    let place = TurnPlace { space: space.clone(), thread: thread.clone(), turn: 1, purse: Purse::default() };
-    let mut bench = Bench { store: store.clone(), client, place, read: Vec::new() };
-    bench.append(vec![Draft::created(&thread, &json!({}))]).await;
+    let Case {
+        bytes,
+        decision,
+        block,
+        ..
+    } = case;
+    let options = Options {
+        bytes,
+        decision,
+        block,
+        window_s,
+        summaries: true,
+        ..Options::default()
+    };
+    let client = ModelClient::new(
+        store.clone(),
+        Arc::new(Scripted::queue([])),
+        prompts.clone(),
+        options,
+    );
+    let place = TurnPlace {
+        space: space.clone(),
+        thread: thread.clone(),
+        turn: 1,
+        purse: Purse::default(),
+    };
+    let mut bench = Bench {
+        store: store.clone(),
+        client,
+        place,
+        read: Vec::new(),
+    };
+    bench
+        .append(vec![Draft::created(&thread, &json!({}))])
+        .await;
     let mut cleared = 0;
     for step in &case.steps {
         match step {
             Step::Events(events) => {
-                bench.append(events.iter().map(|(kind, length)| draft(*kind, *length)).collect()).await;
+                bench
+                    .append(
+                        events
+                            .iter()
+                            .map(|(kind, length)| draft(*kind, *length))
+                            .collect(),
+                    )
+                    .await;
             }
             Step::Sum(count) => {
                 let row = store.thread(&space, &thread).await.unwrap().unwrap();
@@ -146,12 +272,27 @@ async fn views_cover_what_they_say(case: Case) {
                 }
             }
             Step::Clear(keep) => {
-                let before = store.thread(&space, &thread).await.unwrap().unwrap().visible;
-                bench.append(vec![Draft::news(&thread, 1, News::Cleared { kept: Some(*keep) })]).await;
+                let before = store
+                    .thread(&space, &thread)
+                    .await
+                    .unwrap()
+                    .unwrap()
+                    .visible;
+                bench
+                    .append(vec![Draft::news(
+                        &thread,
+                        1,
+                        News::Cleared { kept: Some(*keep) },
+                    )])
+                    .await;
                 cleared = before.saturating_sub(*keep).max(cleared);
             }
         }
-        let scope = Scope { show: Show::Visible, until: None, about: None };
+        let scope = Scope {
+            show: Show::Visible,
+            until: None,
+            about: None,
+        };
         let view = bench.client.view(&bench.place, scope).await.unwrap();
         let query = Query {
             thread: Some(thread.clone()),
@@ -160,7 +301,13 @@ async fn views_cover_what_they_say(case: Case) {
             limit: 9999,
             ..Query::default()
         };
-        let all: Vec<Seq> = store.events(&space, &query).await.unwrap().iter().map(|event| event.seq).collect();
+        let all: Vec<Seq> = store
+            .events(&space, &query)
+            .await
+            .unwrap()
+            .iter()
+            .map(|event| event.seq)
+            .collect();
         let written = text(&view);
         // Which events are summed up in this view, by how much of them.
         let row = store.thread(&space, &thread).await.unwrap().unwrap();
@@ -169,13 +316,22 @@ async fn views_cover_what_they_say(case: Case) {
         let mut end = None;
         for summary in &view.summaries {
             let covers = &summary.covers;
-            assert!(covers.position >= row.state.cleared.unwrap_or_default().visible, "{case:?}: {covers:?}");
-            assert!(shown.first().is_none_or(|first| covers.to < *first), "{case:?}: {covers:?} and {shown:?}");
+            assert!(
+                covers.position >= row.state.cleared.unwrap_or_default().visible,
+                "{case:?}: {covers:?}"
+            );
+            assert!(
+                shown.first().is_none_or(|first| covers.to < *first),
+                "{case:?}: {covers:?} and {shown:?}"
+            );
             assert_eq!(all[covers.position as usize], covers.from, "{case:?}");
             let last = covers.position + covers.events - 1;
             assert_eq!(all[last as usize], covers.to, "{case:?}");
             // They go on where the one before ends: none is twice there, and none is left out between them.
-            assert!(end.is_none_or(|end| end == covers.begins()), "{case:?}: {end:?} {covers:?}");
+            assert!(
+                end.is_none_or(|end| end == covers.begins()),
+                "{case:?}: {end:?} {covers:?}"
+            );
             (covers.position..covers.ends().position).for_each(|at| whole[at as usize] = true);
             end = Some(covers.ends());
         }
@@ -183,17 +339,30 @@ async fn views_cover_what_they_say(case: Case) {
         if let Some(first) = view.summaries.first().filter(|first| first.covers.skip > 0) {
             whole[first.covers.position as usize] = false;
         }
-        let missing = all.iter().zip(&whole).filter(|(seq, whole)| !**whole && !shown.contains(seq)).count() as u64;
+        let missing = all
+            .iter()
+            .zip(&whole)
+            .filter(|(seq, whole)| !**whole && !shown.contains(seq))
+            .count() as u64;
         assert_eq!(counts(&written), missing, "{case:?}\n{written}");
-        let voices = Scope { show: Show::Heard, until: None, about: None };
+        let voices = Scope {
+            show: Show::Heard,
+            until: None,
+            about: None,
+        };
         let heard = bench.client.view(&bench.place, voices).await.unwrap();
-        assert!(heard.summaries.is_empty() && !text(&heard).contains("[summary]:"), "voices see no summaries");
+        assert!(
+            heard.summaries.is_empty() && !text(&heard).contains("[summary]:"),
+            "voices see no summaries"
+        );
     }
     // No character was read twice by summaries of events, unless somebody cleared the view in the middle of one.
     if cleared == 0 {
         for (at, (seq, from, to)) in bench.read.iter().enumerate() {
             for (other, begin, end) in &bench.read[at + 1..] {
-                let apart = seq != other || to.is_some_and(|to| to <= *begin) || end.is_some_and(|end| end <= *from);
+                let apart = seq != other
+                    || to.is_some_and(|to| to <= *begin)
+                    || end.is_some_and(|end| end <= *from);
                 assert!(apart, "{case:?}: #{seq} {from}–{to:?} and {begin}–{end:?}");
             }
         }

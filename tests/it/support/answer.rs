@@ -88,7 +88,10 @@ pub fn status(status: u16) -> Answer {
 
 /// These bytes as the body.
 pub fn raw(bytes: impl Into<Vec<u8>>) -> Answer {
-    Answer { raw: Some(bytes.into()), ..text("") }
+    Answer {
+        raw: Some(bytes.into()),
+        ..text("")
+    }
 }
 
 impl Answer {
@@ -158,7 +161,11 @@ impl Answer {
     }
 
     fn finish(&self) -> &'static str {
-        if self.calls.is_empty() { "stop" } else { "tool_calls" }
+        if self.calls.is_empty() {
+            "stop"
+        } else {
+            "tool_calls"
+        }
     }
 
     fn usage_json(&self) -> Value {
@@ -193,9 +200,11 @@ impl Answer {
         for (index, (name, arguments)) in self.calls.iter().enumerate() {
             let function = json!({ "name": name, "arguments": "" });
             let id = format!("call_{}_{index}", request.index);
-            let head = json!({ "index": index, "id": id, "type": "function", "function": function });
+            let head =
+                json!({ "index": index, "id": id, "type": "function", "function": function });
             deltas.push(json!({ "tool_calls": [head] }));
-            let more = |piece: String| json!({ "index": index, "function": { "arguments": piece } });
+            let more =
+                |piece: String| json!({ "index": index, "function": { "arguments": piece } });
             deltas.extend(pieces(arguments).map(|piece| json!({ "tool_calls": [more(piece)] })));
         }
         let chunk = |choices: Value| {
@@ -208,19 +217,29 @@ impl Answer {
             .into_iter()
             .map(|delta| chunk(json!([{ "index": 0, "delta": delta, "finish_reason": null }])))
             .collect();
-        all.push(chunk(json!([{ "index": 0, "delta": {}, "finish_reason": self.finish() }])));
+        all.push(chunk(
+            json!([{ "index": 0, "delta": {}, "finish_reason": self.finish() }]),
+        ));
         if request.body["stream_options"]["include_usage"] == json!(true) {
             let mut last = chunk(json!([]));
             last["usage"] = self.usage_json();
             all.push(last);
         }
-        let lines = all.iter().map(|chunk| Bytes::from(format!("data: {chunk}\n\n")));
-        lines.chain([Bytes::from_static(b"data: [DONE]\n\n")]).collect()
+        let lines = all
+            .iter()
+            .map(|chunk| Bytes::from(format!("data: {chunk}\n\n")));
+        lines
+            .chain([Bytes::from_static(b"data: [DONE]\n\n")])
+            .collect()
     }
 }
 
 /// Pieces of a few characters each.
 fn pieces(text: &str) -> impl Iterator<Item = String> {
     let chars: Vec<char> = text.chars().collect();
-    chars.chunks(5).map(|chunk| chunk.iter().collect()).collect::<Vec<_>>().into_iter()
+    chars
+        .chunks(5)
+        .map(|chunk| chunk.iter().collect())
+        .collect::<Vec<_>>()
+        .into_iter()
 }

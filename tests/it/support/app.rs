@@ -51,10 +51,18 @@ impl Setup {
     /// A server on this database with nothing else configured.
     pub fn offline(medium: Medium) -> Self {
         let program = env!("CARGO_BIN_EXE_thinkd").into();
-        let setup =
-            Self { medium, env: BTreeMap::new(), voices: Vec::new(), arguments: Vec::new(), program, stderr: None };
+        let setup = Self {
+            medium,
+            env: BTreeMap::new(),
+            voices: Vec::new(),
+            arguments: Vec::new(),
+            program,
+            stderr: None,
+        };
         let url = setup.medium.url().to_owned();
-        let setup = setup.env("DATABASE_URL", url).env("THINKD_LISTEN", "127.0.0.1:0");
+        let setup = setup
+            .env("DATABASE_URL", url)
+            .env("THINKD_LISTEN", "127.0.0.1:0");
         // Whoever comes after a killed server waits for its leases. Code computes beside tests that take all processors.
         setup
             .env("THINKD_RUNTIME__LEASE_MS", 3000)
@@ -88,7 +96,10 @@ impl Setup {
     /// With these arguments.
     #[must_use]
     pub fn arguments(mut self, arguments: &[&str]) -> Self {
-        self.arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        self.arguments = arguments
+            .iter()
+            .map(|argument| (*argument).to_owned())
+            .collect();
         self
     }
 
@@ -108,7 +119,9 @@ impl Setup {
 
     /// Its environment.
     pub fn environment(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.env.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        self.env
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// The folder it will run in.
@@ -124,16 +137,28 @@ impl Setup {
     /// The program with this setup, not yet started.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(&self.arguments).env_clear().envs(&self.env).current_dir(self.medium.folder());
-        command.env("HOME", self.medium.folder()).env("RUST_BACKTRACE", "1");
+        command
+            .args(&self.arguments)
+            .env_clear()
+            .envs(&self.env)
+            .current_dir(self.medium.folder());
+        command
+            .env("HOME", self.medium.folder())
+            .env("RUST_BACKTRACE", "1");
         let stderr = self.stderr.map_or_else(Stdio::piped, |stderr| stderr());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(stderr);
         command
     }
 
     /// Starts it without the default voices, waits until it serves, and gives it those that are asked for.
     pub async fn start(self) -> App {
-        let mut app = self.env("THINKD_RUNTIME__DEFAULT_SUBMODULES", "false").start_bare().await;
+        let mut app = self
+            .env("THINKD_RUNTIME__DEFAULT_SUBMODULES", "false")
+            .start_bare()
+            .await;
         app.set_voices().await;
         app
     }
@@ -141,7 +166,13 @@ impl Setup {
     /// Starts it and waits until it serves.
     pub async fn start_bare(self) -> App {
         let credentials = None;
-        let mut app = App { setup: self, process: None, client: http::client(), address: String::new(), credentials };
+        let mut app = App {
+            setup: self,
+            process: None,
+            client: http::client(),
+            address: String::new(),
+            credentials,
+        };
         app.start_again().await;
         app
     }
@@ -150,9 +181,17 @@ impl Setup {
 /// One run of the program to its end, with this environment and no other: how it ended, and what it said.
 pub async fn ran(folder: &Path, env: &[(&str, &str)], arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_thinkd"));
-    command.args(arguments).env_clear().envs(env.iter().copied()).current_dir(folder).stdin(Stdio::null());
-    let output = within("the end of a command", command.kill_on_drop(true).output()).await.unwrap();
-    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(env.iter().copied())
+        .current_dir(folder)
+        .stdin(Stdio::null());
+    let output = within("the end of a command", command.kill_on_drop(true).output())
+        .await
+        .unwrap();
+    let said =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     (output.status.code(), said.concat())
 }
 
@@ -164,12 +203,23 @@ impl Process {
         let (found, address) = watch::channel(None);
         let found = Arc::new(found);
         collect(child.stdout.take().unwrap(), output.clone(), found.clone());
-        child.stderr.take().into_iter().for_each(|stderr| collect(stderr, output.clone(), found.clone()));
-        Self { child, output, address }
+        child
+            .stderr
+            .take()
+            .into_iter()
+            .for_each(|stderr| collect(stderr, output.clone(), found.clone()));
+        Self {
+            child,
+            output,
+            address,
+        }
     }
 
     fn output(&self) -> String {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.output
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn kill(&mut self) {
@@ -198,15 +248,24 @@ impl Drop for Process {
         let ended = self.child.try_wait().ok().flatten();
         self.kill();
         if std::thread::panicking() {
-            let how =
-                ended.map_or_else(|| "was still running".to_owned(), |status| format!("had ended by itself: {status}"));
-            eprintln!("the server of a test that failed {how}; it said:\n{}", self.output());
+            let how = ended.map_or_else(
+                || "was still running".to_owned(),
+                |status| format!("had ended by itself: {status}"),
+            );
+            eprintln!(
+                "the server of a test that failed {how}; it said:\n{}",
+                self.output()
+            );
         }
     }
 }
 
 /// Reads what the process says, line by line, in a thread, and finds the address it listens on.
-fn collect(from: impl Read + Send + 'static, into: Arc<Mutex<String>>, found: Arc<watch::Sender<Option<String>>>) {
+fn collect(
+    from: impl Read + Send + 'static,
+    into: Arc<Mutex<String>>,
+    found: Arc<watch::Sender<Option<String>>>,
+) {
     std::thread::spawn(move || {
         for line in BufReader::new(from).lines().map_while(Result::ok) {
             if let Some(address) = address_in(&line) {
@@ -240,7 +299,12 @@ impl App {
         let process = Process::start(self.setup.command());
         let mut address = process.address.clone();
         self.process = Some(process);
-        let found = within("the address it listens on", address.wait_for(Option::is_some)).await.map(|a| a.clone());
+        let found = within(
+            "the address it listens on",
+            address.wait_for(Option::is_some),
+        )
+        .await
+        .map(|a| a.clone());
         match found {
             Ok(Some(address)) => self.address = address,
             _ => panic!("the server ended instead of listening: {}", self.output()),
@@ -250,7 +314,13 @@ impl App {
 
     async fn ready(&self) {
         within("readiness", async {
-            while self.client.get(self.url("/readyz")).send().await.is_ok_and(|answer| !answer.status().is_success()) {
+            while self
+                .client
+                .get(self.url("/readyz"))
+                .send()
+                .await
+                .is_ok_and(|answer| !answer.status().is_success())
+            {
                 tokio::time::sleep(ms(5)).await;
             }
         })
@@ -268,7 +338,10 @@ impl App {
     pub fn terminate(&self) {
         let pid = self.process.as_ref().unwrap().child.id();
         // The shell's own: a bare machine has no other.
-        let sent = Command::new("sh").args(["-c", &format!("kill -TERM {pid}")]).status().unwrap();
+        let sent = Command::new("sh")
+            .args(["-c", &format!("kill -TERM {pid}")])
+            .status()
+            .unwrap();
         assert!(sent.success());
     }
 
@@ -297,12 +370,20 @@ impl App {
     /// Another program from the next start on.
     pub fn set_program(&mut self, program: PathBuf, arguments: &[&str]) {
         self.setup.program = program;
-        self.setup.arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        self.setup.arguments = arguments
+            .iter()
+            .map(|argument| (*argument).to_owned())
+            .collect();
     }
 
     /// Another server on the same database (on Postgres).
     pub async fn beside(&self) -> Self {
-        let Setup { env, arguments, program, .. } = &self.setup;
+        let Setup {
+            env,
+            arguments,
+            program,
+            ..
+        } = &self.setup;
         let medium = self.setup.medium.beside();
         let setup = Setup {
             medium,
@@ -317,7 +398,10 @@ impl App {
 
     /// What the program printed in this run.
     pub fn output(&self) -> String {
-        self.process.as_ref().map(Process::output).unwrap_or_default()
+        self.process
+            .as_ref()
+            .map(Process::output)
+            .unwrap_or_default()
     }
 
     /// The process id.
@@ -366,7 +450,9 @@ impl App {
     pub async fn raw_socket(&self) -> Socket {
         let url = format!("ws://{}/ws", self.address);
         match &self.credentials {
-            Some(credentials) => Socket::connect_with(&url, &[("authorization", credentials)]).await,
+            Some(credentials) => {
+                Socket::connect_with(&url, &[("authorization", credentials)]).await
+            }
             None => Socket::connect(&url).await,
         }
     }
@@ -411,20 +497,38 @@ impl App {
         let path = format!("/threads/{thread}/messages?wait=15");
         let answer = self.post(&path, json!({ "text": text })).await;
         if answer.status == 202 {
-            let (row, log) = (self.get(&format!("/threads/{thread}")).await.body, self.log().await);
+            let (row, log) = (
+                self.get(&format!("/threads/{thread}")).await.body,
+                self.log().await,
+            );
             let last = &log[log.len().saturating_sub(12)..];
-            panic!("not handled within 15 s: {text:?} in {row}; the last of the log:\n{}", super::story(last));
+            panic!(
+                "not handled within 15 s: {text:?} in {row}; the last of the log:\n{}",
+                super::story(last)
+            );
         }
         let answer = answer.expect(200);
-        answer["responses"].as_array().unwrap_or_else(|| panic!("no responses: {answer}")).clone()
+        answer["responses"]
+            .as_array()
+            .unwrap_or_else(|| panic!("no responses: {answer}"))
+            .clone()
     }
 
     /// All pages of a list, from a path with a query (`/events?order=asc&`, `/threads?`).
     pub async fn pages(&self, path: &str) -> Vec<Value> {
         let (mut items, mut cursor) = (Vec::new(), String::new());
         loop {
-            let page = self.get(&format!("{path}limit=500{cursor}")).await.expect(200);
-            items.extend(page["items"].as_array().unwrap_or_else(|| panic!("no items: {page}")).iter().cloned());
+            let page = self
+                .get(&format!("{path}limit=500{cursor}"))
+                .await
+                .expect(200);
+            items.extend(
+                page["items"]
+                    .as_array()
+                    .unwrap_or_else(|| panic!("no items: {page}"))
+                    .iter()
+                    .cloned(),
+            );
             match page["next"].as_str() {
                 Some(next) => cursor = format!("&cursor={next}"),
                 None => return items,
@@ -454,14 +558,18 @@ impl App {
 
     /// The log after a position, without `debug`.
     pub async fn since(&self, after: i64) -> Vec<Value> {
-        self.pages(&format!("/events?order=asc&after={after}&")).await
+        self.pages(&format!("/events?order=asc&after={after}&"))
+            .await
     }
 
     /// Creates a conversation; its id.
     pub async fn conversation(&self, mut settings: Value) -> String {
         settings["kind"] = json!("conversation");
         let thread = self.post("/threads", settings).await.expect(201);
-        thread["id"].as_str().unwrap_or_else(|| panic!("no id: {thread}")).to_owned()
+        thread["id"]
+            .as_str()
+            .unwrap_or_else(|| panic!("no id: {thread}"))
+            .to_owned()
     }
 
     /// Creates a process; as the server shows it. Fails unless it gets this id.
@@ -475,7 +583,12 @@ impl App {
 
     /// Says something in a thread without waiting for what comes of it; the ack.
     pub async fn say_in(&self, thread: &str, text: &str) -> Value {
-        self.post(&format!("/threads/{thread}/messages"), json!({ "text": text })).await.expect(202)
+        self.post(
+            &format!("/threads/{thread}/messages"),
+            json!({ "text": text }),
+        )
+        .await
+        .expect(202)
     }
 
     /// One event, by its id.
@@ -492,7 +605,9 @@ impl App {
     /// Adds a voice with a prompt that names it.
     pub async fn add_voice(&self, name: &str) -> Value {
         let prompt = format!("You are the voice {name}. Say what {name} has to say.");
-        self.post("/submodules", json!({ "name": name, "prompt": prompt })).await.expect(201)
+        self.post("/submodules", json!({ "name": name, "prompt": prompt }))
+            .await
+            .expect(201)
     }
 }
 

@@ -25,7 +25,8 @@ impl Folder {
     pub fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("thinkd-test-{}-{number}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("thinkd-test-{}-{number}", std::process::id()));
         // A killed run with the same process id may have left one.
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
@@ -57,16 +58,30 @@ impl Medium {
     pub fn sqlite() -> Self {
         let folder = Folder::new();
         let url = format!("sqlite://{}/thinkd.db", folder.path().display());
-        Self { folder, url, drop_on: None, disk: None }
+        Self {
+            folder,
+            url,
+            drop_on: None,
+            disk: None,
+        }
     }
 
     /// An empty database on Postgres; `None` (said once) where there is no Postgres.
     pub async fn postgres() -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let server = server().await?;
-        let name = format!("thinkd_test_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let mut admin = PgConnection::connect(&server.url("postgres")).await.unwrap();
-        admin.execute(sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"))).await.unwrap();
+        let name = format!(
+            "thinkd_test_{}_{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        let mut admin = PgConnection::connect(&server.url("postgres"))
+            .await
+            .unwrap();
+        admin
+            .execute(sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}")))
+            .await
+            .unwrap();
         admin.close().await.unwrap();
         Some(Self {
             folder: Folder::new(),
@@ -78,7 +93,12 @@ impl Medium {
 
     /// An empty store in memory: no server can be started on it.
     pub fn memory() -> Self {
-        Self { folder: Folder::new(), url: "memory".into(), drop_on: None, disk: Some(Disk::default()) }
+        Self {
+            folder: Folder::new(),
+            url: "memory".into(),
+            drop_on: None,
+            disk: Some(Disk::default()),
+        }
     }
 
     /// Where it lies, if it is a store in memory.
@@ -88,7 +108,12 @@ impl Medium {
 
     /// The same database, for another server, which the first one outlives.
     pub fn beside(&self) -> Self {
-        Self { folder: Folder::new(), url: self.url.clone(), drop_on: None, disk: None }
+        Self {
+            folder: Folder::new(),
+            url: self.url.clone(),
+            drop_on: None,
+            disk: None,
+        }
     }
 
     /// Whether several servers can share it.
@@ -98,12 +123,20 @@ impl Medium {
 
     /// All there are here, each empty.
     pub async fn each() -> Vec<Self> {
-        [Some(Self::sqlite()), Self::postgres().await].into_iter().flatten().collect()
+        [Some(Self::sqlite()), Self::postgres().await]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     /// The same database for another server, which has a folder of its own. It goes with the first one.
     pub fn again(&self) -> Self {
-        Self { folder: Folder::new(), url: self.url.clone(), drop_on: None, disk: None }
+        Self {
+            folder: Folder::new(),
+            url: self.url.clone(),
+            drop_on: None,
+            disk: None,
+        }
     }
 
     /// What `DATABASE_URL` is to be.
@@ -118,7 +151,9 @@ impl Medium {
 
     /// Postgres: the URL of another database on the same server, and this one's name.
     pub fn admin(&self) -> Option<(&str, &str)> {
-        self.drop_on.as_ref().map(|(admin, name)| (admin.as_str(), name.as_str()))
+        self.drop_on
+            .as_ref()
+            .map(|(admin, name)| (admin.as_str(), name.as_str()))
     }
 
     /// Whether it is Postgres.
@@ -133,20 +168,33 @@ impl Medium {
         }
         let mut connection = PgConnection::connect(&self.url).await.unwrap();
         let text = "select exists (select 1 from pg_available_extensions where name = 'vector')";
-        sqlx::query_scalar(text).fetch_one(&mut connection).await.unwrap()
+        sqlx::query_scalar(text)
+            .fetch_one(&mut connection)
+            .await
+            .unwrap()
     }
 }
 
 impl Drop for Medium {
     fn drop(&mut self) {
-        let Some((admin, name)) = self.drop_on.take() else { return };
+        let Some((admin, name)) = self.drop_on.take() else {
+            return;
+        };
         let drop = async move {
             let mut admin = PgConnection::connect(&admin).await?;
-            admin.execute(sqlx::AssertSqlSafe(format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))).await
+            admin
+                .execute(sqlx::AssertSqlSafe(format!(
+                    "DROP DATABASE IF EXISTS {name} WITH (FORCE)"
+                )))
+                .await
         };
         // A runtime of its own: this may run inside one, which must not be blocked on itself.
         let _ = std::thread::spawn(|| {
-            tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(drop)
+            tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap()
+                .block_on(drop)
         })
         .join();
     }
@@ -182,10 +230,17 @@ async fn server() -> Option<&'static Server> {
 }
 
 fn given(url: &str) -> Server {
-    let (address, query) = url.split_once('?').map_or((url, String::new()), |(a, q)| (a, format!("?{q}")));
+    let (address, query) = url
+        .split_once('?')
+        .map_or((url, String::new()), |(a, q)| (a, format!("?{q}")));
     let scheme = address.find("://").map_or(0, |at| at + 3);
-    let end = address[scheme..].find('/').map_or(address.len(), |at| scheme + at);
-    Server { before: format!("{}/", &address[..end]), after: query }
+    let end = address[scheme..]
+        .find('/')
+        .map_or(address.len(), |at| scheme + at);
+    Server {
+        before: format!("{}/", &address[..end]),
+        after: query,
+    }
 }
 
 /// A line that is seen although the test passes.
@@ -199,15 +254,22 @@ fn binaries() -> Option<PathBuf> {
         return Some(PathBuf::from(bin)).filter(complete);
     }
     let version = |bin: &PathBuf| bin.parent()?.file_name()?.to_str()?.parse::<u32>().ok();
-    let installed = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let newest = installed.map(|entry| entry.path().join("bin")).filter(complete).max_by_key(version);
+    let installed = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let newest = installed
+        .map(|entry| entry.path().join("bin"))
+        .filter(complete)
+        .max_by_key(version);
     newest.or_else(|| std::env::split_paths(&std::env::var_os("PATH")?).find(complete))
 }
 
 /// Makes a cluster in a fresh folder and starts it under a shell that ends it, folder and all, when this process is gone.
 async fn start(bin: &Path) -> Server {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    let folder = FOLDER.get_or_init(|| std::env::temp_dir().join(format!("thinkd-pg-{}", std::process::id())));
+    let folder = FOLDER
+        .get_or_init(|| std::env::temp_dir().join(format!("thinkd-pg-{}", std::process::id())));
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).unwrap();
     fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
@@ -218,11 +280,22 @@ async fn start(bin: &Path) -> Server {
     let made = as_owner(&mut Command::new(bin.join("initdb")))
         .arg("-D")
         .arg(&data)
-        .args(["-U", "thinkd", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"])
+        .args([
+            "-U",
+            "thinkd",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-sync",
+        ])
         .current_dir(folder)
         .output()
         .unwrap();
-    assert!(made.status.success(), "initdb failed: {}", String::from_utf8_lossy(&made.stderr));
+    assert!(
+        made.status.success(),
+        "initdb failed: {}",
+        String::from_utf8_lossy(&made.stderr)
+    );
     let script = r#"
         "$1" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=400 \
             -c shared_buffers=64MB >"$2/log" 2>&1 </dev/null &
@@ -231,15 +304,28 @@ async fn start(bin: &Path) -> Server {
         kill -QUIT $postgres; wait $postgres; rm -rf "$2"
     "#;
     let mut shell = Command::new("sh");
-    as_owner(&mut shell).args(["-c", script, "sh"]).arg(bin.join("postgres")).arg(folder).current_dir(folder);
+    as_owner(&mut shell)
+        .args(["-c", script, "sh"])
+        .arg(bin.join("postgres"))
+        .arg(folder)
+        .current_dir(folder);
     // Its input stays open until this process ends.
     std::mem::forget(watchdog::guarded(&mut shell));
-    let server = Server { before: "postgres://thinkd@localhost/".into(), after: format!("?host={}", folder.display()) };
-    within(&format!("Postgres (its log: {}/log)", folder.display()), async {
-        while PgConnection::connect(&server.url("postgres")).await.is_err() {
-            tokio::time::sleep(ms(20)).await;
-        }
-    })
+    let server = Server {
+        before: "postgres://thinkd@localhost/".into(),
+        after: format!("?host={}", folder.display()),
+    };
+    within(
+        &format!("Postgres (its log: {}/log)", folder.display()),
+        async {
+            while PgConnection::connect(&server.url("postgres"))
+                .await
+                .is_err()
+            {
+                tokio::time::sleep(ms(20)).await;
+            }
+        },
+    )
     .await;
     server
 }
@@ -249,11 +335,17 @@ static OWNER: LazyLock<Option<(u32, u32)>> = LazyLock::new(|| {
     let is_root = fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0);
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let ids = |name: &str| {
-        let line = users.lines().find(|line| line.split(':').next() == Some(name))?;
+        let line = users
+            .lines()
+            .find(|line| line.split(':').next() == Some(name))?;
         let mut fields = line.split(':').skip(2);
         Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
     };
-    is_root.then(|| ids("postgres").or_else(|| ids("nobody")).unwrap_or((65534, 65534)))
+    is_root.then(|| {
+        ids("postgres")
+            .or_else(|| ids("nobody"))
+            .unwrap_or((65534, 65534))
+    })
 });
 
 fn as_owner(command: &mut Command) -> &mut Command {
@@ -271,19 +363,30 @@ mod tests {
     async fn every_test_has_a_database_of_its_own() {
         let (a, b) = (Medium::sqlite(), Medium::sqlite());
         assert_ne!(a.url(), b.url());
-        let Some(first) = Medium::postgres().await else { return };
+        let Some(first) = Medium::postgres().await else {
+            return;
+        };
         let second = Medium::postgres().await.unwrap();
         assert_ne!(first.url(), second.url());
         let mut connection = PgConnection::connect(first.url()).await.unwrap();
         connection.execute("CREATE TABLE t (n int)").await.unwrap();
         let mut connection = PgConnection::connect(second.url()).await.unwrap();
-        assert!(connection.execute("SELECT * FROM t").await.is_err(), "the second database has the first one's table");
+        assert!(
+            connection.execute("SELECT * FROM t").await.is_err(),
+            "the second database has the first one's table"
+        );
     }
 
     #[test]
     fn a_given_url_keeps_its_parameters() {
         let server = given("postgres://me:pw@db.example:5433/postgres?sslmode=disable");
-        assert_eq!(server.url("x"), "postgres://me:pw@db.example:5433/x?sslmode=disable");
-        assert_eq!(given("postgres://db.example").url("x"), "postgres://db.example/x");
+        assert_eq!(
+            server.url("x"),
+            "postgres://me:pw@db.example:5433/x?sslmode=disable"
+        );
+        assert_eq!(
+            given("postgres://db.example").url("x"),
+            "postgres://db.example/x"
+        );
     }
 }

@@ -6,11 +6,20 @@ use serde_json::Value;
 
 use super::{seq, story, tags};
 
-const MEMBERS: [&str; 8] = ["event_id", "meta", "modality", "payload", "seq", "source", "thread", "ts"];
+const MEMBERS: [&str; 8] = [
+    "event_id", "meta", "modality", "payload", "seq", "source", "thread", "ts",
+];
 const SOURCES: [&str; 4] = ["user", "tool", "system", "internal"];
 const MODALITIES: [&str; 4] = ["text", "image", "audio", "state"];
 /// What would be a causal reference, at any depth of an envelope.
-const CAUSAL: [&str; 6] = ["ref_ids", "refs", "parent_id", "caused_by", "causation_id", "correlation_id"];
+const CAUSAL: [&str; 6] = [
+    "ref_ids",
+    "refs",
+    "parent_id",
+    "caused_by",
+    "causation_id",
+    "correlation_id",
+];
 
 /// What is wrong with an event's envelope; empty when nothing is.
 pub fn faults(event: &Value) -> Vec<String> {
@@ -20,29 +29,66 @@ pub fn faults(event: &Value) -> Vec<String> {
             faults.push(what.to_owned());
         }
     };
-    let Some(object) = event.as_object() else { return vec!["it is no object".to_owned()] };
+    let Some(object) = event.as_object() else {
+        return vec!["it is no object".to_owned()];
+    };
     let mut members: Vec<&str> = object.keys().map(String::as_str).collect();
     members.sort_unstable();
-    must(members == MEMBERS, "its members are not the eight of the contract");
+    must(
+        members == MEMBERS,
+        "its members are not the eight of the contract",
+    );
     let text = |member: &str| event[member].as_str().unwrap_or_default();
-    must(uuid::Uuid::parse_str(text("event_id")).is_ok(), "event_id is no UUID");
-    must(is_time(text("ts")), "ts is not written YYYY-MM-DDTHH:MM:SS.ffffffZ");
-    must(SOURCES.contains(&text("source")), "source is none of the four");
-    must(MODALITIES.contains(&text("modality")), "modality is none of the four");
+    must(
+        uuid::Uuid::parse_str(text("event_id")).is_ok(),
+        "event_id is no UUID",
+    );
+    must(
+        is_time(text("ts")),
+        "ts is not written YYYY-MM-DDTHH:MM:SS.ffffffZ",
+    );
+    must(
+        SOURCES.contains(&text("source")),
+        "source is none of the four",
+    );
+    must(
+        MODALITIES.contains(&text("modality")),
+        "modality is none of the four",
+    );
     must(event["payload"].is_object(), "payload is no object");
-    must(text("source") != "internal" || event["payload"]["text"].is_string(), "an internal event has no text");
-    must(event["meta"].as_object().is_some_and(|meta| meta.len() == 1), "meta has other members than tags");
+    must(
+        text("source") != "internal" || event["payload"]["text"].is_string(),
+        "an internal event has no text",
+    );
+    must(
+        event["meta"]
+            .as_object()
+            .is_some_and(|meta| meta.len() == 1),
+        "meta has other members than tags",
+    );
     let all_strings = |list: &Vec<Value>| list.iter().all(Value::is_string);
-    must(event["meta"]["tags"].as_array().is_some_and(all_strings), "meta.tags is no list of strings");
-    must(!text("thread").is_empty() && seq(event) > 0, "it has no address in the log");
+    must(
+        event["meta"]["tags"].as_array().is_some_and(all_strings),
+        "meta.tags is no list of strings",
+    );
+    must(
+        !text("thread").is_empty() && seq(event) > 0,
+        "it has no address in the log",
+    );
     let causal = |object: &Value| CAUSAL.iter().any(|name| object.get(name).is_some());
-    must(!causal(event) && !causal(&event["meta"]), "it refers to other events");
+    must(
+        !causal(event) && !causal(&event["meta"]),
+        "it refers to other events",
+    );
     faults
 }
 
 /// `2026-11-21T04:25:00.123456Z`, digit for digit.
 fn is_time(text: &str) -> bool {
-    let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    let shape: String = text
+        .chars()
+        .map(|c| if c.is_ascii_digit() { '0' } else { c })
+        .collect();
     shape == "0000-00-00T00:00:00.000000Z" && thinkd::words::time::Timestamp::parse(text).is_some()
 }
 
@@ -55,9 +101,15 @@ pub fn check_log(log: &[Value]) {
     let seqs: Vec<i64> = log.iter().map(seq).collect();
     let expected: Vec<i64> = (1..=i64::try_from(log.len()).unwrap()).collect();
     assert_eq!(seqs, expected, "positions have gaps or repeat");
-    let times: Vec<&str> = log.iter().filter_map(|event| event["ts"].as_str()).collect();
+    let times: Vec<&str> = log
+        .iter()
+        .filter_map(|event| event["ts"].as_str())
+        .collect();
     assert!(times.is_sorted(), "times fall:\n{}", story(log));
-    let ids: HashSet<&str> = log.iter().filter_map(|event| event["event_id"].as_str()).collect();
+    let ids: HashSet<&str> = log
+        .iter()
+        .filter_map(|event| event["event_id"].as_str())
+        .collect();
     assert_eq!(ids.len(), log.len(), "an event_id is used twice");
 }
 
@@ -79,30 +131,62 @@ pub fn check_turns(log: &[Value], thread: &str) {
         }
         if is("withdrawn") {
             let input = event["payload"]["input"].as_i64().unwrap();
-            assert!(!handled.contains(&input), "#{input} was taken back and handled:\n{}", story(log));
+            assert!(
+                !handled.contains(&input),
+                "#{input} was taken back and handled:\n{}",
+                story(log)
+            );
             woken.retain(|seq| *seq != input);
             back.push(input);
         }
         if is("turn") && is("started") {
-            assert_eq!(running, None, "turn {number:?} began inside another:\n{}", story(log));
+            assert_eq!(
+                running,
+                None,
+                "turn {number:?} began inside another:\n{}",
+                story(log)
+            );
             running = number;
-            batch = event["payload"]["batch"].as_array().unwrap().iter().filter_map(Value::as_i64).collect();
+            batch = event["payload"]["batch"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter_map(Value::as_i64)
+                .collect();
             let both = batch.iter().find(|seq| back.contains(seq));
-            assert_eq!(both, None, "a turn is about what was taken back:\n{}", story(log));
+            assert_eq!(
+                both,
+                None,
+                "a turn is about what was taken back:\n{}",
+                story(log)
+            );
         }
         if is("turn") && is("ended") {
-            assert_eq!(running, number, "turn {number:?} ended, another ran:\n{}", story(log));
+            assert_eq!(
+                running,
+                number,
+                "turn {number:?} ended, another ran:\n{}",
+                story(log)
+            );
             running = None;
             if event["payload"]["outcome"] != "interrupted" {
                 for seq in &batch {
-                    assert!(handled.insert(*seq), "#{seq} was handled twice:\n{}", story(log));
+                    assert!(
+                        handled.insert(*seq),
+                        "#{seq} was handled twice:\n{}",
+                        story(log)
+                    );
                 }
             }
         }
     }
     assert_eq!(running, None, "a turn did not end:\n{}", story(log));
     for seq in woken {
-        assert!(handled.contains(&seq), "#{seq} was never handled:\n{}", story(log));
+        assert!(
+            handled.contains(&seq),
+            "#{seq} was never handled:\n{}",
+            story(log)
+        );
     }
 }
 

@@ -17,13 +17,20 @@ pub fn faults(event: &Value) -> Vec<String> {
         Err(error) => return vec![format!("it is no event: {error}")],
     };
     let fact = read.fact();
-    let Some(kind) = fact.kind() else { return vec!["it is of no kind that this build knows".to_owned()] };
+    let Some(kind) = fact.kind() else {
+        return vec!["it is of no kind that this build knows".to_owned()];
+    };
     let mut faults = kind.spec().faults(Raw::from(&read));
     let same = (fact.visibility(), fact.wakes()) == (read.visibility(), read.wakes());
-    faults.extend((!same).then(|| "who sees it, or whether it wakes, is not what its tags say".to_owned()));
+    faults.extend(
+        (!same).then(|| "who sees it, or whether it wakes, is not what its tags say".to_owned()),
+    );
     let again = fact.encode(&read.thread);
     if (&again.tags, &again.payload) != (&read.meta.tags, &read.payload) {
-        faults.push(format!("it would be written as {:?} {:?}", again.tags, again.payload));
+        faults.push(format!(
+            "it would be written as {:?} {:?}",
+            again.tags, again.payload
+        ));
     }
     faults
 }

@@ -14,9 +14,14 @@ fn slow_disk() -> Option<&'static PathBuf> {
     static LIBRARY: OnceLock<Option<PathBuf>> = OnceLock::new();
     let made = LIBRARY.get_or_init(|| {
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/support/slow_disk.c");
-        let library = std::env::temp_dir().join(format!("thinkd-slow-disk-{}.so", std::process::id()));
+        let library =
+            std::env::temp_dir().join(format!("thinkd-slow-disk-{}.so", std::process::id()));
         let mut compiler = Command::new("cc");
-        compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).arg("-ldl");
+        compiler
+            .args(["-shared", "-fPIC", "-O1", "-o"])
+            .arg(&library)
+            .arg(source)
+            .arg("-ldl");
         let made = compiler.status().is_ok_and(|status| status.success());
         made.then_some(library)
     });
@@ -33,7 +38,11 @@ pub fn with_slow_commits(setup: Setup) -> Option<Setup> {
         return None;
     };
     let control = setup.folder().join("slow-disk");
-    Some(setup.env("LD_PRELOAD", library.display()).env("SLOW_DISK", control.display()))
+    Some(
+        setup
+            .env("LD_PRELOAD", library.display())
+            .env("SLOW_DISK", control.display()),
+    )
 }
 
 /// From now on a commit is made, and answered so much later.
@@ -79,12 +88,21 @@ impl Hanging {
     pub async fn begin(app: &App) -> Self {
         if app.is_postgres() {
             let mut connection = PgConnection::connect(app.database()).await.unwrap();
-            connection.execute(sqlx::raw_sql("begin; select * from spaces for update")).await.unwrap();
-            Self { postgres: Some(connection), sqlite: None }
+            connection
+                .execute(sqlx::raw_sql("begin; select * from spaces for update"))
+                .await
+                .unwrap();
+            Self {
+                postgres: Some(connection),
+                sqlite: None,
+            }
         } else {
             let mut connection = SqliteConnection::connect(app.database()).await.unwrap();
             connection.execute("begin immediate").await.unwrap();
-            Self { postgres: None, sqlite: Some(connection) }
+            Self {
+                postgres: None,
+                sqlite: Some(connection),
+            }
         }
     }
 
@@ -104,7 +122,10 @@ impl Hanging {
 /// Stops the process for so long, as a container that is paused.
 pub async fn pause(app: &App, time: Duration) {
     let signal = |name: &str| {
-        let sent = Command::new("sh").args(["-c", &format!("kill -{name} {}", app.pid())]).status().unwrap();
+        let sent = Command::new("sh")
+            .args(["-c", &format!("kill -{name} {}", app.pid())])
+            .status()
+            .unwrap();
         assert!(sent.success());
     };
     signal("STOP");

@@ -16,7 +16,12 @@ pub fn client() -> reqwest::Client {
     LazyLock::force(&RING);
     // A server closes what was idle for ten seconds (limits.header_ms): a test that was busy as long must not use it again.
     let kept = std::time::Duration::from_secs(5);
-    reqwest::Client::builder().tcp_nodelay(true).no_proxy().pool_idle_timeout(kept).build().unwrap()
+    reqwest::Client::builder()
+        .tcp_nodelay(true)
+        .no_proxy()
+        .pool_idle_timeout(kept)
+        .build()
+        .unwrap()
 }
 
 /// An answer, read to its end.
@@ -35,14 +40,21 @@ pub struct Reply {
 impl Reply {
     /// The last part of a problem's `type`; empty when the answer is no problem.
     pub fn slug(&self) -> &str {
-        let is_problem = self.header("content-type").starts_with("application/problem+json");
-        let slug = self.body["type"].as_str().and_then(|kind| kind.rsplit('/').next());
+        let is_problem = self
+            .header("content-type")
+            .starts_with("application/problem+json");
+        let slug = self.body["type"]
+            .as_str()
+            .and_then(|kind| kind.rsplit('/').next());
         slug.filter(|_| is_problem).unwrap_or_default()
     }
 
     /// A header's value; empty when absent.
     pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+        self.headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
     }
 
     /// The body, if the status is this; a panic with all of it otherwise.
@@ -64,18 +76,39 @@ impl Reply {
 pub async fn send(request: reqwest::RequestBuilder) -> Reply {
     let (client, request) = request.build_split();
     let request = request.unwrap();
-    let (method, path) = (request.method().to_string(), request.url().path().to_owned());
-    within(&format!("the answer to {method} {}", request.url()), async move {
-        let response = client.execute(request).await.unwrap();
-        let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let bytes = response.bytes().await.unwrap();
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        let reply = Reply { status, headers, body: serde_json::from_slice(&bytes).unwrap_or_default(), text };
-        schema::check_answer(&method, &path, status, reply.header("content-type"), &reply.body);
-        if path == "/events" {
-            reply.body["items"].as_array().into_iter().flatten().for_each(facts::check);
-        }
-        reply
-    })
+    let (method, path) = (
+        request.method().to_string(),
+        request.url().path().to_owned(),
+    );
+    within(
+        &format!("the answer to {method} {}", request.url()),
+        async move {
+            let response = client.execute(request).await.unwrap();
+            let (status, headers) = (response.status().as_u16(), response.headers().clone());
+            let bytes = response.bytes().await.unwrap();
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let reply = Reply {
+                status,
+                headers,
+                body: serde_json::from_slice(&bytes).unwrap_or_default(),
+                text,
+            };
+            schema::check_answer(
+                &method,
+                &path,
+                status,
+                reply.header("content-type"),
+                &reply.body,
+            );
+            if path == "/events" {
+                reply.body["items"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .for_each(facts::check);
+            }
+            reply
+        },
+    )
     .await
 }

@@ -7,15 +7,24 @@ use std::path::{Path, PathBuf};
 pub type Module = Vec<String>;
 
 pub fn module_of(file: &str) -> Module {
-    file.trim_end_matches(".rs").split('/').map(str::to_owned).collect()
+    file.trim_end_matches(".rs")
+        .split('/')
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The paths that a module's text names, from the crate's root: `crate::a::{b, c::d}`, `super::b`, `self::b`.
 pub fn paths(module: &[String], code: &str) -> Vec<Module> {
     let mut found = Vec::new();
-    for (word, base) in [("crate::", &[][..]), ("super::", &module[..module.len() - 1]), ("self::", module)] {
+    for (word, base) in [
+        ("crate::", &[][..]),
+        ("super::", &module[..module.len() - 1]),
+        ("self::", module),
+    ] {
         for (at, _) in code.match_indices(word) {
-            if !code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_' || before == ':') {
+            if !code[..at].ends_with(|before: char| {
+                before.is_alphanumeric() || before == '_' || before == ':'
+            }) {
                 read_path(&code[at + word.len()..], base.to_vec(), &mut found);
             }
         }
@@ -30,7 +39,8 @@ fn read_path<'a>(mut text: &'a str, mut path: Module, found: &mut Vec<Module>) -
         if let Some(group) = text.strip_prefix('{') {
             text = group;
             loop {
-                text = text.trim_start_matches(|it: char| it.is_whitespace() || it == ',' || it == '*');
+                text = text
+                    .trim_start_matches(|it: char| it.is_whitespace() || it == ',' || it == '*');
                 let begins = text.starts_with(|it: char| it.is_alphabetic() || it == '_');
                 if !begins {
                     return text.strip_prefix('}').unwrap_or("");
@@ -38,7 +48,9 @@ fn read_path<'a>(mut text: &'a str, mut path: Module, found: &mut Vec<Module>) -
                 text = read_path(text, path.clone(), found);
             }
         }
-        let word = text.find(|it: char| !it.is_alphanumeric() && it != '_').unwrap_or(text.len());
+        let word = text
+            .find(|it: char| !it.is_alphanumeric() && it != '_')
+            .unwrap_or(text.len());
         match &text[..word] {
             "" => {}
             "super" => drop(path.pop()),
@@ -52,14 +64,21 @@ fn read_path<'a>(mut text: &'a str, mut path: Module, found: &mut Vec<Module>) -
     }
     found.push(path);
     // Another name for it is no path.
-    let Some(name) = text.trim_start().strip_prefix("as ") else { return text };
-    name.trim_start().trim_start_matches(|it: char| it.is_alphanumeric() || it == '_')
+    let Some(name) = text.trim_start().strip_prefix("as ") else {
+        return text;
+    };
+    name.trim_start()
+        .trim_start_matches(|it: char| it.is_alphanumeric() || it == '_')
 }
 
 /// A text without its comments (a `//` inside an address is none).
 pub fn code(text: &str) -> String {
     let bare = |line: &str| {
-        if line.trim_start().starts_with("//") { String::new() } else { line.split(" // ").next().unwrap().to_owned() }
+        if line.trim_start().starts_with("//") {
+            String::new()
+        } else {
+            line.split(" // ").next().unwrap().to_owned()
+        }
     };
     text.lines().map(bare).collect::<Vec<_>>().join("\n")
 }
@@ -80,7 +99,10 @@ pub fn floors(lib: &str) -> Vec<Floor> {
         } else if let Some(name) = line.strip_prefix("pub mod ") {
             let says = std::mem::take(&mut says).join(" ");
             if let Some(name) = name.trim_end_matches('}').strip_suffix(" {") {
-                found.push(Floor { name: name.to_owned(), says });
+                found.push(Floor {
+                    name: name.to_owned(),
+                    says,
+                });
             }
         } else {
             says.clear();
@@ -93,7 +115,12 @@ pub fn floors(lib: &str) -> Vec<Floor> {
 pub fn sources() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("server");
     let read = |file: &PathBuf| {
-        let name = file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        let name = file
+            .strip_prefix(&root)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned();
         (name, std::fs::read_to_string(file).unwrap())
     };
     files(&root, "rs").iter().map(read).collect()
@@ -102,7 +129,9 @@ pub fn sources() -> BTreeMap<String, String> {
 /// All files below a folder with this ending, sorted.
 pub fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+    for entry in
+        std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+    {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(files(&path, ending));

@@ -12,8 +12,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use ring::rand::SystemRandom;
 use ring::signature::{
-    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, EcdsaSigningAlgorithm,
-    Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256, RSA_PSS_SHA256, RsaKeyPair,
+    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair,
+    EcdsaSigningAlgorithm, Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256, RSA_PSS_SHA256,
+    RsaKeyPair,
 };
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -48,23 +49,39 @@ impl Signer {
     pub fn rsa(kid: &str, alg: &'static str) -> Self {
         let text: String = include_str!("issuer_rsa.txt").split_whitespace().collect();
         let pair = RsaKeyPair::from_der(&STANDARD.decode(text).unwrap()).unwrap();
-        Self { kid: kid.into(), alg, pair: Pair::Rsa(pair) }
+        Self {
+            kid: kid.into(),
+            alg,
+            pair: Pair::Rsa(pair),
+        }
     }
 
     /// A new key of P-256.
     pub fn p256(kid: &str) -> Self {
-        Self { kid: kid.into(), alg: "ES256", pair: Pair::Ec(ec(&ECDSA_P256_SHA256_FIXED_SIGNING)) }
+        Self {
+            kid: kid.into(),
+            alg: "ES256",
+            pair: Pair::Ec(ec(&ECDSA_P256_SHA256_FIXED_SIGNING)),
+        }
     }
 
     /// A new key of P-384.
     pub fn p384(kid: &str) -> Self {
-        Self { kid: kid.into(), alg: "ES384", pair: Pair::Ec(ec(&ECDSA_P384_SHA384_FIXED_SIGNING)) }
+        Self {
+            kid: kid.into(),
+            alg: "ES384",
+            pair: Pair::Ec(ec(&ECDSA_P384_SHA384_FIXED_SIGNING)),
+        }
     }
 
     /// A new key of Ed25519.
     pub fn ed25519(kid: &str) -> Self {
         let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
-        Self { kid: kid.into(), alg: "EdDSA", pair: Pair::Ed(Ed25519KeyPair::from_pkcs8(document.as_ref()).unwrap()) }
+        Self {
+            kid: kid.into(),
+            alg: "EdDSA",
+            pair: Pair::Ed(Ed25519KeyPair::from_pkcs8(document.as_ref()).unwrap()),
+        }
     }
 
     /// Its public half, as a JWKS document has it.
@@ -80,7 +97,9 @@ impl Signer {
                 let curve = if x.len() == 32 { "P-256" } else { "P-384" };
                 json!({ "kty": "EC", "crv": curve, "x": base64url(x), "y": base64url(y) })
             }
-            Pair::Ed(pair) => json!({ "kty": "OKP", "crv": "Ed25519", "x": base64url(pair.public_key()) }),
+            Pair::Ed(pair) => {
+                json!({ "kty": "OKP", "crv": "Ed25519", "x": base64url(pair.public_key()) })
+            }
         };
         jwk["kid"] = json!(self.kid);
         jwk["alg"] = json!(self.alg);
@@ -110,9 +129,13 @@ impl Signer {
         match &self.pair {
             Pair::Rsa(pair) => {
                 let mut signature = vec![0; pair.public().modulus_len()];
-                let padding: &'static dyn ring::signature::RsaEncoding =
-                    if self.alg == "PS256" { &RSA_PSS_SHA256 } else { &RSA_PKCS1_SHA256 };
-                pair.sign(padding, &random, message, &mut signature).unwrap();
+                let padding: &'static dyn ring::signature::RsaEncoding = if self.alg == "PS256" {
+                    &RSA_PSS_SHA256
+                } else {
+                    &RSA_PKCS1_SHA256
+                };
+                pair.sign(padding, &random, message, &mut signature)
+                    .unwrap();
                 signature
             }
             Pair::Ec(pair) => pair.sign(&random, message).unwrap().as_ref().to_vec(),
@@ -129,7 +152,11 @@ fn ec(algorithm: &'static EcdsaSigningAlgorithm) -> EcdsaKeyPair {
 
 /// What is signed of a token.
 pub fn unsigned(header: &Value, claims: &Value) -> String {
-    format!("{}.{}", base64url(header.to_string()), base64url(claims.to_string()))
+    format!(
+        "{}.{}",
+        base64url(header.to_string()),
+        base64url(claims.to_string())
+    )
 }
 
 /// Seconds since 1970, and so many more.
@@ -172,8 +199,11 @@ impl Issuer {
             manner: watch::Sender::new(Manner::Answers),
             fetches: AtomicUsize::new(0),
         });
-        let router = Router::new().route("/jwks", get(answer)).with_state(shared.clone());
-        let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() }).abort_handle();
+        let router = Router::new()
+            .route("/jwks", get(answer))
+            .with_state(shared.clone());
+        let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() })
+            .abort_handle();
         let issuer = Self { url, shared, task };
         issuer.publish(keys);
         issuer
@@ -186,7 +216,11 @@ impl Issuer {
 
     /// Its keys are these now, as they are written.
     pub fn publish_raw(&self, keys: Vec<Value>) {
-        *self.shared.keys.lock().unwrap_or_else(PoisonError::into_inner) = keys;
+        *self
+            .shared
+            .keys
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = keys;
     }
 
     /// It answers in this way from now on, to those who wait, too.
@@ -225,13 +259,24 @@ impl Drop for Issuer {
 async fn answer(State(shared): State<Arc<Shared>>) -> Response {
     shared.fetches.fetch_add(1, Ordering::SeqCst);
     let mut manner = shared.manner.subscribe();
-    let manner = manner.wait_for(|manner| *manner != Manner::Hangs).await.unwrap().clone();
+    let manner = manner
+        .wait_for(|manner| *manner != Manner::Hangs)
+        .await
+        .unwrap()
+        .clone();
     match manner {
-        Manner::Says(status, text) => {
-            (StatusCode::from_u16(status).unwrap(), [("location", "/elsewhere")], text).into_response()
-        }
+        Manner::Says(status, text) => (
+            StatusCode::from_u16(status).unwrap(),
+            [("location", "/elsewhere")],
+            text,
+        )
+            .into_response(),
         _ => {
-            let keys = shared.keys.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let keys = shared
+                .keys
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone();
             axum::Json(json!({ "keys": keys })).into_response()
         }
     }

@@ -76,28 +76,43 @@ const RELATIONS: [Relation; 5] = [
         ends: [PERSON, CITY],
         said: ["{s} lives in {o}.", "The home of {s} is in {o}."],
         asked: "Where does {s} live?",
-        paraphrased: ["In which town does {s} reside?", "What is the place of residence of {s}?"],
+        paraphrased: [
+            "In which town does {s} reside?",
+            "What is the place of residence of {s}?",
+        ],
     },
     Relation {
         name: "works for",
         ends: [PERSON, FIRM],
         said: ["{s} works for {o}.", "{o} employs {s}."],
         asked: "Whom does {s} work for?",
-        paraphrased: ["Who is the boss of {s}?", "At which company does {s} earn money?"],
+        paraphrased: [
+            "Who is the boss of {s}?",
+            "At which company does {s} earn money?",
+        ],
     },
     Relation {
         name: "mayor",
         ends: [CITY, PERSON],
         said: ["The mayor of {s} is {o}.", "{s} has {o} as its mayor."],
         asked: "Who is the mayor of {s}?",
-        paraphrased: ["Who governs {s}?", "Which politician heads the council of {s}?"],
+        paraphrased: [
+            "Who governs {s}?",
+            "Which politician heads the council of {s}?",
+        ],
     },
     Relation {
         name: "based in",
         ends: [FIRM, CITY],
-        said: ["{s} is based in {o}.", "The headquarters of {s} are in {o}."],
+        said: [
+            "{s} is based in {o}.",
+            "The headquarters of {s} are in {o}.",
+        ],
         asked: "Where is {s} based?",
-        paraphrased: ["In which city is the main office of {s}?", "Where does {s} have its seat?"],
+        paraphrased: [
+            "In which city is the main office of {s}?",
+            "Where does {s} have its seat?",
+        ],
     },
     Relation {
         name: "founded by",
@@ -110,10 +125,26 @@ const RELATIONS: [Relation; 5] = [
 
 /// Two relations in a row, and the question for both.
 const HOPS: [(&str, &str, &str); 4] = [
-    ("lives in", "mayor", "Who is the mayor of the city where {s} lives?"),
-    ("works for", "based in", "Where is the company that {s} works for based?"),
-    ("works for", "founded by", "Who founded the company that {s} works for?"),
-    ("based in", "mayor", "Who is the mayor of the city where {s} is based?"),
+    (
+        "lives in",
+        "mayor",
+        "Who is the mayor of the city where {s} lives?",
+    ),
+    (
+        "works for",
+        "based in",
+        "Where is the company that {s} works for based?",
+    ),
+    (
+        "works for",
+        "founded by",
+        "Who founded the company that {s} works for?",
+    ),
+    (
+        "based in",
+        "mayor",
+        "Who is the mayor of the city where {s} is based?",
+    ),
 ];
 
 const ELSE: [&str; 5] = [
@@ -125,8 +156,8 @@ const ELSE: [&str; 5] = [
 ];
 
 const SYLLABLES: [&str; 20] = [
-    "ka", "ro", "mi", "ten", "bal", "dor", "vi", "sel", "nu", "par", "gre", "lo", "than", "mer", "isk", "ola", "fen",
-    "tri", "zu", "har",
+    "ka", "ro", "mi", "ten", "bal", "dor", "vi", "sel", "nu", "par", "gre", "lo", "than", "mer",
+    "isk", "ola", "fen", "tri", "zu", "har",
 ];
 const FIRMS: [&str; 4] = ["Works", "Lines", "Foods", "Optics"];
 
@@ -173,9 +204,15 @@ pub fn world(seed: u64, statements: usize, questions: usize) -> (Vec<Said>, Vec<
         if facts.contains_key(&(s.clone(), relation.name)) {
             continue;
         }
-        let text = dice.of(&relation.said).replace("{s}", &s).replace("{o}", &o);
+        let text = dice
+            .of(&relation.said)
+            .replace("{s}", &s)
+            .replace("{o}", &o);
         facts.insert((s.clone(), relation.name), (said.len(), o.clone()));
-        said.push(Said { text, edge: [s, relation.name.to_owned(), o] });
+        said.push(Said {
+            text,
+            edge: [s, relation.name.to_owned(), o],
+        });
     }
     let mut asked = Vec::new();
     while asked.len() < questions {
@@ -186,11 +223,15 @@ pub fn world(seed: u64, statements: usize, questions: usize) -> (Vec<Said>, Vec<
         let (text, s, answers) = match kind {
             Kind::Lexical => (of.asked, s.clone(), vec![at]),
             Kind::Paraphrase => (*dice.of(&of.paraphrased), s.clone(), vec![at]),
-            Kind::None if dice.below(2) == 0 => (*dice.of(&ELSE), near(&mut dice, &names[CITY]), Vec::new()),
+            Kind::None if dice.below(2) == 0 => {
+                (*dice.of(&ELSE), near(&mut dice, &names[CITY]), Vec::new())
+            }
             Kind::None => (of.asked, near(&mut dice, &names[of.ends[0]]), Vec::new()),
             Kind::MultiHop => {
                 let next = |(first, then, text): &(&str, &str, &'static str)| {
-                    let (second, _) = facts.get(&(o.clone(), *then)).filter(|_| first == relation)?;
+                    let (second, _) = facts
+                        .get(&(o.clone(), *then))
+                        .filter(|_| first == relation)?;
                     Some((*text, *second))
                 };
                 let all: Vec<_> = HOPS.iter().filter_map(next).collect();
@@ -201,7 +242,11 @@ pub fn world(seed: u64, statements: usize, questions: usize) -> (Vec<Said>, Vec<
                 (text, s.clone(), vec![at, second])
             }
         };
-        asked.push(Question { text: text.replace("{s}", &s), kind, answers });
+        asked.push(Question {
+            text: text.replace("{s}", &s),
+            kind,
+            answers,
+        });
     }
     (said, asked)
 }

@@ -60,15 +60,28 @@ pub fn came(seed: u64) -> Came {
     };
     let plant = |at, draws: &mut Draws| {
         let chance = 0.4 + 0.4 * draws.next();
-        Planted { worth: worth(at), chance, tally: Tally::default(), uses: 0, ended: None }
+        Planted {
+            worth: worth(at),
+            chance,
+            tally: Tally::default(),
+            uses: 0,
+            ended: None,
+        }
     };
-    let mut came = Came { planted: (0..40).map(|at| plant(at, &mut draws)).collect(), good: 0, all: 0, lowest: 0 };
+    let mut came = Came {
+        planted: (0..40).map(|at| plant(at, &mut draws)).collect(),
+        good: 0,
+        all: 0,
+        lowest: 0,
+    };
     for _ in 0..TASKS {
         let which = (draws.next() * 40.0) as usize;
         let draw = draws.next();
         let planted = &mut came.planted[which];
         let without = draw < planted.chance;
-        let Some((with, _)) = planted.tally.next(Begun::default()) else { continue };
+        let Some((with, _)) = planted.tally.next(Begun::default()) else {
+            continue;
+        };
         let worked = match (with, planted.worth) {
             (false, _) => without,
             (true, Worth::Never) => false,
@@ -82,7 +95,11 @@ pub fn came(seed: u64) -> Came {
         }
         let more = i64::from(worked) - i64::from(without);
         came.all += more;
-        came.good += if planted.worth == Worth::Gains { more } else { 0 };
+        came.good += if planted.worth == Worth::Gains {
+            more
+        } else {
+            0
+        };
         came.lowest = came.lowest.min(came.all);
     }
     came

@@ -34,8 +34,18 @@ pub struct Planted {
 
 impl fmt::Display for Planted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { steps, chance, judge_error, repeat, world, run } = self;
-        write!(f, "steps={steps} chance={chance} error={judge_error} repeat={repeat} world={world} run={run}")
+        let Self {
+            steps,
+            chance,
+            judge_error,
+            repeat,
+            world,
+            run,
+        } = self;
+        write!(
+            f,
+            "steps={steps} chance={chance} error={judge_error} repeat={repeat} world={world} run={run}"
+        )
     }
 }
 
@@ -44,7 +54,9 @@ impl Planted {
     fn find(text: &str) -> Option<Self> {
         let of = |name: &str| -> Option<f64> {
             let (_, after) = text.split_once(&format!("{name}="))?;
-            let end = after.find(|it: char| !it.is_ascii_digit() && it != '.').unwrap_or(after.len());
+            let end = after
+                .find(|it: char| !it.is_ascii_digit() && it != '.')
+                .unwrap_or(after.len());
             after[..end].parse().ok()
         };
         Some(Self {
@@ -85,15 +97,27 @@ impl Planted {
     fn value(&self, step: usize, words: &str) -> u64 {
         let seed = draw(&[self.world, self.run, step as u64, hash(words)]);
         let habit = share(draw(&[seed, 4])) < self.repeat;
-        self.tried(step, if habit { draw(&[self.world, step as u64, 5]) } else { seed })
+        self.tried(
+            step,
+            if habit {
+                draw(&[self.world, step as u64, 5])
+            } else {
+                seed
+            },
+        )
     }
 
     fn attempt(&self, words: &str) -> Vec<u64> {
-        (0..self.steps).map(|step| self.value(step, words)).collect()
+        (0..self.steps)
+            .map(|step| self.value(step, words))
+            .collect()
     }
 
     fn is_right(&self, values: &[u64]) -> bool {
-        values.iter().enumerate().all(|(step, value)| *value == self.right(step))
+        values
+            .iter()
+            .enumerate()
+            .all(|(step, value)| *value == self.right(step))
     }
 
     fn judged(&self, words: &str, is_right: bool) -> bool {
@@ -128,9 +152,15 @@ impl Planted {
         let mut counts: HashMap<Vec<u64>, (u64, std::cmp::Reverse<u64>)> = HashMap::new();
         for attempt in 0..self.calls() {
             let values = self.attempt(&format!("whole {attempt}"));
-            counts.entry(values).or_insert((0, std::cmp::Reverse(attempt))).0 += 1;
+            counts
+                .entry(values)
+                .or_insert((0, std::cmp::Reverse(attempt)))
+                .0 += 1;
         }
-        counts.into_iter().max_by_key(|(_, count)| *count).is_some_and(|(values, _)| self.is_right(&values))
+        counts
+            .into_iter()
+            .max_by_key(|(_, count)| *count)
+            .is_some_and(|(values, _)| self.is_right(&values))
     }
 
     /// A plan, then two tries a step with a verdict each, and the answer.
@@ -159,9 +189,19 @@ impl Planted {
             {
                 begun.push_back((step, Vec::new()));
             }
-            let Some((step, mut tries)) = begun.pop_front() else { return is_right };
-            let pool = Pool { calls, open: to_come.len() as u64, begun: begun.len() as u64 };
-            let came = if tries.len() < 2 { Agreed::NotYet } else { agreed(&tries, pool) };
+            let Some((step, mut tries)) = begun.pop_front() else {
+                return is_right;
+            };
+            let pool = Pool {
+                calls,
+                open: to_come.len() as u64,
+                begun: begun.len() as u64,
+            };
+            let came = if tries.len() < 2 {
+                Agreed::NotYet
+            } else {
+                agreed(&tries, pool)
+            };
             match came {
                 Agreed::On { answer, .. } => is_right &= answer == self.right(step).to_string(),
                 Agreed::NotYet if calls > 1 => {
@@ -179,11 +219,18 @@ impl Planted {
         let planted = Self::find(last)?;
         let line = |word: &str| {
             let line = last.lines().find_map(|line| line.trim().strip_prefix(word));
-            line.and_then(|line| serde_json::from_str::<Value>(line.trim()).ok()).unwrap_or_default()
+            line.and_then(|line| serde_json::from_str::<Value>(line.trim()).ok())
+                .unwrap_or_default()
         };
         let step = || -> usize {
-            let name = line("Task:")["name"].as_str().unwrap_or_default().to_owned();
-            name.rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or_default()
+            let name = line("Task:")["name"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
+            name.rsplit(' ')
+                .next()
+                .and_then(|number| number.parse().ok())
+                .unwrap_or_default()
         };
         Some(match module.strip_prefix("mission:")? {
             "decompose" => {
@@ -193,20 +240,34 @@ impl Planted {
                         "requires": [], "value": null, "brought_by": [], "exact": true,
                     })
                 };
-                ("decompose", json!({ "tasks": (0..planted.steps).map(part).collect::<Vec<_>>() }))
+                (
+                    "decompose",
+                    json!({ "tasks": (0..planted.steps).map(part).collect::<Vec<_>>() }),
+                )
             }
             "solve" => {
-                let value = planted.value(step(), &format!("{} {}", line("Route:"), line("Earlier tries:")));
-                ("solve", json!({ "thought": "", "answer": value.to_string(), "program": null }))
+                let value = planted.value(
+                    step(),
+                    &format!("{} {}", line("Route:"), line("Earlier tries:")),
+                );
+                (
+                    "solve",
+                    json!({ "thought": "", "answer": value.to_string(), "program": null }),
+                )
             }
             "judge" => {
                 let is_right = line("Answer:") == json!(planted.right(step()).to_string());
-                ("judge", json!({ "passes": planted.judged(last, is_right), "why": "it looks like it" }))
+                (
+                    "judge",
+                    json!({ "passes": planted.judged(last, is_right), "why": "it looks like it" }),
+                )
             }
             "answer" => {
                 let tasks = line("Tasks:");
                 let tasks = tasks.as_array().map(Vec::as_slice).unwrap_or_default();
-                let answers = tasks.iter().map(|task| task["answer"].as_str().unwrap_or("?").to_owned());
+                let answers = tasks
+                    .iter()
+                    .map(|task| task["answer"].as_str().unwrap_or("?").to_owned());
                 ("answer", json!({ "answer": written(answers) }))
             }
             _ => return None,
@@ -218,9 +279,15 @@ impl Planted {
 fn alone(attempt: usize) -> String {
     let (name, how) = match attempt % 2 {
         1 => ("as a whole", "Do the task as it stands."),
-        _ => ("another way", "Do the task by another way than the first that comes to mind."),
+        _ => (
+            "another way",
+            "Do the task by another way than the first that comes to mind.",
+        ),
     };
-    format!("{} []", json!({ "name": name, "how": how, "attempt": attempt }))
+    format!(
+        "{} []",
+        json!({ "name": name, "how": how, "attempt": attempt })
+    )
 }
 
 fn written(values: impl Iterator<Item = String>) -> String {
@@ -239,7 +306,9 @@ fn draw(seeds: &[u64]) -> u64 {
 
 /// FNV-1a.
 fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
 }
 
 /// From 0 to 1.

@@ -25,7 +25,12 @@ pub fn repeated(texts: &[String]) -> (usize, usize) {
         let text = text.as_bytes();
         // The longest common beginning is with a neighbour in byte order.
         let neighbours = [sent.range(..=text).next_back(), sent.range(text..).next()];
-        again += neighbours.into_iter().flatten().map(|other| common(text, other)).max().unwrap_or_default();
+        again += neighbours
+            .into_iter()
+            .flatten()
+            .map(|other| common(text, other))
+            .max()
+            .unwrap_or_default();
         all += text.len();
         sent.insert(text);
     }

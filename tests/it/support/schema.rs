@@ -13,7 +13,10 @@ use thinkd::edge::websocket::asyncapi;
 static FRAMES: LazyLock<HashMap<String, Validator>> = LazyLock::new(|| {
     let document = closed(&asyncapi::value());
     let messages = document["components"]["messages"].as_object().unwrap();
-    messages.iter().map(|(name, message)| (name.clone(), judge(&document, &message["payload"]))).collect()
+    messages
+        .iter()
+        .map(|(name, message)| (name.clone(), judge(&document, &message["payload"])))
+        .collect()
 });
 
 /// Answers over HTTP.
@@ -24,9 +27,15 @@ static ANSWERS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
         for (method, operation) in item.as_object().unwrap() {
             let path = path.split('/').map(str::to_owned).collect();
             let answers = operation["responses"].as_object().unwrap();
-            let answers =
-                answers.iter().map(|(status, answer)| (status.clone(), contents(&document, answer))).collect();
-            operations.push(Operation { method: method.to_uppercase(), path, answers });
+            let answers = answers
+                .iter()
+                .map(|(status, answer)| (status.clone(), contents(&document, answer)))
+                .collect();
+            operations.push(Operation {
+                method: method.to_uppercase(),
+                path,
+                answers,
+            });
         }
     }
     operations
@@ -41,13 +50,16 @@ struct Operation {
 
 fn contents(document: &Value, answer: &Value) -> HashMap<String, Validator> {
     let contents = answer["content"].as_object().into_iter().flatten();
-    contents.map(|(kind, content)| (kind.clone(), judge(document, &content["schema"]))).collect()
+    contents
+        .map(|(kind, content)| (kind.clone(), judge(document, &content["schema"])))
+        .collect()
 }
 
 impl Operation {
     fn is_at(&self, path: &str) -> bool {
         let parts: Vec<&str> = path.split('/').collect();
-        let fits = |(part, template): (&&str, &String)| template.starts_with('{') || part == template;
+        let fits =
+            |(part, template): (&&str, &String)| template.starts_with('{') || part == template;
         parts.len() == self.path.len() && parts.iter().zip(&self.path).all(fits)
     }
 }
@@ -62,37 +74,61 @@ fn judge(document: &Value, schema: &Value) -> Validator {
 }
 
 fn faults(judge: &Validator, value: &Value) -> String {
-    let faults: Vec<String> = judge.iter_errors(value).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    let faults: Vec<String> = judge
+        .iter_errors(value)
+        .map(|e| format!("{}: {e}", e.instance_path()))
+        .collect();
     faults.join("\n")
 }
 
 /// What is wrong with a frame; empty when it is as described.
 pub fn frame_faults(frame: &Value) -> String {
     let kind = frame["type"].as_str().unwrap_or("message");
-    FRAMES.get(kind).map_or_else(|| format!("no frame of type {kind:?} is described"), |judge| faults(judge, frame))
+    FRAMES.get(kind).map_or_else(
+        || format!("no frame of type {kind:?} is described"),
+        |judge| faults(judge, frame),
+    )
 }
 
 /// Panics unless the frame is as described.
 #[track_caller]
 pub fn check_frame(frame: &Value) {
     let faults = frame_faults(frame);
-    assert!(faults.is_empty(), "not as asyncapi.yaml says: {faults}\n{frame}");
+    assert!(
+        faults.is_empty(),
+        "not as asyncapi.yaml says: {faults}\n{frame}"
+    );
 }
 
 /// Panics unless the answer is as described. What is at no described address is nobody's business.
 pub fn check_answer(method: &str, path: &str, status: u16, kind: &str, body: &Value) {
-    let Some(operation) = ANSWERS.iter().find(|it| it.method == method && it.is_at(path)) else { return };
+    let Some(operation) = ANSWERS
+        .iter()
+        .find(|it| it.method == method && it.is_at(path))
+    else {
+        return;
+    };
     let default = if status >= 400 { "default" } else { "?" };
-    let answer = operation.answers.get(&status.to_string()).or(operation.answers.get(default));
+    let answer = operation
+        .answers
+        .get(&status.to_string())
+        .or(operation.answers.get(default));
     let answer = answer.unwrap_or_else(|| panic!("{method} {path}: {status} is not described"));
     let kind = kind.split(';').next().unwrap_or_default();
     if answer.is_empty() {
-        assert_eq!(kind, "", "{method} {path}: {status} has a content that is not described");
+        assert_eq!(
+            kind, "",
+            "{method} {path}: {status} has a content that is not described"
+        );
     } else if kind.ends_with("json") {
-        let judge =
-            answer.get(kind).unwrap_or_else(|| panic!("{method} {path}: {status} with {kind} is not described"));
+        let judge = answer
+            .get(kind)
+            .unwrap_or_else(|| panic!("{method} {path}: {status} with {kind} is not described"));
         let faults = faults(judge, body);
-        assert!(faults.is_empty(), "{method} {path} {status}: not as openapi.json says: {faults}\n{body}");
+        assert!(
+            faults.is_empty(),
+            "{method} {path} {status}: not as openapi.json says: {faults}\n{body}"
+        );
     }
 }
 
@@ -108,9 +144,15 @@ fn close(value: &mut Value, document: &Value) {
         Value::Array(items) => items.iter_mut().for_each(|item| close(item, document)),
         Value::Object(members) if members.contains_key("allOf") => close_all_of(members, document),
         Value::Object(members) => {
-            members.values_mut().for_each(|member| close(member, document));
-            if members.get("properties").is_some_and(Value::is_object) && members.contains_key("type") {
-                members.entry("additionalProperties").or_insert(json!(false));
+            members
+                .values_mut()
+                .for_each(|member| close(member, document));
+            if members.get("properties").is_some_and(Value::is_object)
+                && members.contains_key("type")
+            {
+                members
+                    .entry("additionalProperties")
+                    .or_insert(json!(false));
             }
         }
         _ => {}
@@ -121,11 +163,16 @@ fn close(value: &mut Value, document: &Value) {
 fn close_all_of(members: &mut Map<String, Value>, document: &Value) {
     let mut open = false;
     for part in members["allOf"].as_array_mut().unwrap() {
-        if let Some(place) = part["$ref"].as_str().and_then(|place| place.strip_prefix('#')) {
+        if let Some(place) = part["$ref"]
+            .as_str()
+            .and_then(|place| place.strip_prefix('#'))
+        {
             *part = document.pointer(place).unwrap().clone();
         }
         match part.get_mut("properties").and_then(Value::as_object_mut) {
-            Some(properties) => properties.values_mut().for_each(|member| close(member, document)),
+            Some(properties) => properties
+                .values_mut()
+                .for_each(|member| close(member, document)),
             None => open = true,
         }
     }
@@ -148,7 +195,11 @@ mod tests {
             pong[name] = value;
             frame_faults(&pong)
         };
-        for faults in [with("after", json!("x")), with("before", json!(1)), with("type", json!("pang"))] {
+        for faults in [
+            with("after", json!("x")),
+            with("before", json!(1)),
+            with("type", json!("pang")),
+        ] {
             assert!(!faults.is_empty());
         }
         let placed = json!({ "event_id": "x", "thread": "main", "seq": 1 });
@@ -156,14 +207,25 @@ mod tests {
         assert!(faults.contains("uuid"), "{faults}");
         let answers = [
             (200, "application/json", json!({ "cancelled": true }), true),
-            (200, "application/json", json!({ "cancelled": true, "more": 1 }), false),
-            (200, "application/problem+json", json!({ "cancelled": true }), false),
+            (
+                200,
+                "application/json",
+                json!({ "cancelled": true, "more": 1 }),
+                false,
+            ),
+            (
+                200,
+                "application/problem+json",
+                json!({ "cancelled": true }),
+                false,
+            ),
             (201, "application/json", json!({ "cancelled": true }), false),
             (404, "application/problem+json", json!({}), false),
         ];
         for (status, kind, body, is_right) in answers {
-            let checked =
-                std::panic::catch_unwind(|| check_answer("POST", "/threads/main/cancel", status, kind, &body));
+            let checked = std::panic::catch_unwind(|| {
+                check_answer("POST", "/threads/main/cancel", status, kind, &body)
+            });
             assert_eq!(checked.is_ok(), is_right, "{status} {kind} {body}");
         }
     }

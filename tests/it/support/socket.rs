@@ -44,9 +44,21 @@ impl Socket {
         for (name, value) in headers {
             request.headers_mut().insert(*name, value.parse().unwrap());
         }
-        let connected = within("a WebSocket", connect_async_with_config(request, None, true)).await;
-        let (stream, _) = connected.unwrap_or_else(|error| panic!("cannot connect to {url}: {error}"));
-        Self { stream, waiting: VecDeque::new(), sent: HashMap::new(), seen: Vec::new(), code: None, next_id: 0 }
+        let connected = within(
+            "a WebSocket",
+            connect_async_with_config(request, None, true),
+        )
+        .await;
+        let (stream, _) =
+            connected.unwrap_or_else(|error| panic!("cannot connect to {url}: {error}"));
+        Self {
+            stream,
+            waiting: VecDeque::new(),
+            sent: HashMap::new(),
+            seen: Vec::new(),
+            code: None,
+            next_id: 0,
+        }
     }
 
     /// Sends text as it is.
@@ -56,12 +68,16 @@ impl Socket {
         {
             self.sent.insert(id.to_owned(), frame);
         }
-        within("room to send", self.stream.send(Message::text(text))).await.unwrap();
+        within("room to send", self.stream.send(Message::text(text)))
+            .await
+            .unwrap();
     }
 
     /// Sends any WebSocket message.
     pub async fn send_message(&mut self, message: Message) {
-        within("room to send", self.stream.send(message)).await.unwrap();
+        within("room to send", self.stream.send(message))
+            .await
+            .unwrap();
     }
 
     /// Sends a frame. Only one with an `id` may be other than described: it must be refused then.
@@ -79,8 +95,10 @@ impl Socket {
         frame["id"] = json!(id);
         self.send(frame).await;
         let what = format!("the ack or problem of frame {id}");
-        self.wait(&what, |frame| (frame["type"] == "ack" || frame["type"] == "problem") && frame["id"] == json!(id))
-            .await
+        self.wait(&what, |frame| {
+            (frame["type"] == "ack" || frame["type"] == "problem") && frame["id"] == json!(id)
+        })
+        .await
     }
 
     /// Says something in `main` and waits for the ack.
@@ -91,7 +109,9 @@ impl Socket {
 
     /// Says something in a thread and waits for the ack.
     pub async fn say_in(&mut self, thread: &str, text: &str) -> Value {
-        let ack = self.ask(json!({ "type": "message", "thread": thread, "text": text })).await;
+        let ack = self
+            .ask(json!({ "type": "message", "thread": thread, "text": text }))
+            .await;
         assert_eq!(ack["type"], "ack", "{ack}");
         ack
     }
@@ -117,8 +137,14 @@ impl Socket {
         let found = tokio::time::timeout(PATIENCE, self.find(&fits)).await;
         match found {
             Ok(Some(frame)) => frame,
-            Ok(None) => panic!("{what} did not come before the socket closed ({:?}): {:#?}", self.code, self.seen),
-            Err(_) => panic!("{what} did not come within {PATIENCE:?}; these did: {:#?}", Lines(&self.seen)),
+            Ok(None) => panic!(
+                "{what} did not come before the socket closed ({:?}): {:#?}",
+                self.code, self.seen
+            ),
+            Err(_) => panic!(
+                "{what} did not come within {PATIENCE:?}; these did: {:#?}",
+                Lines(&self.seen)
+            ),
         }
     }
 
@@ -139,13 +165,17 @@ impl Socket {
         loop {
             match self.stream.next().await {
                 Some(Ok(Message::Text(text))) => {
-                    let frame: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("not JSON: {text}"));
+                    let frame: Value =
+                        serde_json::from_str(&text).unwrap_or_else(|_| panic!("not JSON: {text}"));
                     schema::check_frame(&frame);
                     if frame["type"] == "event" {
                         facts::check(&frame["event"]);
                     }
                     if let Some(taken) = frame["id"].as_str().filter(|_| frame["type"] == "ack") {
-                        self.sent.get(taken).into_iter().for_each(schema::check_frame);
+                        self.sent
+                            .get(taken)
+                            .into_iter()
+                            .for_each(schema::check_frame);
                     }
                     self.seen.push(frame.clone());
                     self.waiting.push_back(frame);
@@ -162,13 +192,20 @@ impl Socket {
 
     /// Takes the first event that fits (the event itself, not its frame).
     pub async fn event(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
-        let frame = self.wait(what, |frame| frame["type"] == "event" && fits(&frame["event"])).await;
+        let frame = self
+            .wait(what, |frame| {
+                frame["type"] == "event" && fits(&frame["event"])
+            })
+            .await;
         frame["event"].clone()
     }
 
     /// Takes the first event with the tag.
     pub async fn tagged(&mut self, tag: &str) -> Value {
-        self.event(&format!("an event tagged {tag}"), |event| super::has(event, tag)).await
+        self.event(&format!("an event tagged {tag}"), |event| {
+            super::has(event, tag)
+        })
+        .await
     }
 
     /// Takes the next response.
@@ -178,12 +215,18 @@ impl Socket {
 
     /// Takes the next end of a turn.
     pub async fn turn_ended(&mut self) -> Value {
-        self.event("the end of a turn", |event| super::has(event, "turn") && super::has(event, "ended")).await
+        self.event("the end of a turn", |event| {
+            super::has(event, "turn") && super::has(event, "ended")
+        })
+        .await
     }
 
     /// Takes the first frame of the type.
     pub async fn of_type(&mut self, kind: &str) -> Value {
-        self.wait(&format!("a frame of type {kind}"), |frame| frame["type"] == kind).await
+        self.wait(&format!("a frame of type {kind}"), |frame| {
+            frame["type"] == kind
+        })
+        .await
     }
 
     /// Takes the next problem.
@@ -194,11 +237,19 @@ impl Socket {
     /// Subscribes to everything after `after`, filtered by these members, and waits until caught up. Returns what was replayed.
     pub async fn follow(&mut self, after: i64, filter: Value) -> Vec<Value> {
         let mut frame = json!({ "type": "subscribe", "after": after });
-        frame.as_object_mut().unwrap().extend(filter.as_object().cloned().unwrap_or_default());
+        frame
+            .as_object_mut()
+            .unwrap()
+            .extend(filter.as_object().cloned().unwrap_or_default());
         self.subscribe(frame).await;
         self.of_type("caught_up").await;
         let replayed = |frame: &Value| frame["type"] == "event" && frame["replay"] == json!(true);
-        let events = self.waiting.iter().filter(|frame| replayed(frame)).map(|frame| frame["event"].clone()).collect();
+        let events = self
+            .waiting
+            .iter()
+            .filter(|frame| replayed(frame))
+            .map(|frame| frame["event"].clone())
+            .collect();
         self.waiting.retain(|frame| !replayed(frame));
         events
     }
@@ -212,12 +263,19 @@ impl Socket {
 
     /// All events that came, in order.
     pub fn events(&self) -> Vec<Value> {
-        self.seen.iter().filter(|frame| frame["type"] == "event").map(|frame| frame["event"].clone()).collect()
+        self.seen
+            .iter()
+            .filter(|frame| frame["type"] == "event")
+            .map(|frame| frame["event"].clone())
+            .collect()
     }
 
     /// Waits for the end of the connection and returns the close code, if there was one.
     pub async fn closed(&mut self) -> Option<u16> {
-        within("the end of the connection", async { while let Came::Frame = self.read().await {} }).await;
+        within("the end of the connection", async {
+            while let Came::Frame = self.read().await {}
+        })
+        .await;
         self.code
     }
 

@@ -41,16 +41,27 @@ pub fn draft(thread: &str, text: &str, tags: &[&str]) -> Draft {
 
 /// Stores it in the space `default`.
 pub async fn append(store: &Arc<dyn Store>, draft: Draft) {
-    store.append(Append::free(&Space::default(), vec![draft])).await.unwrap();
+    store
+        .append(Append::free(&Space::default(), vec![draft]))
+        .await
+        .unwrap();
 }
 
 /// Makes these processes in the space `default`, before a server is there.
 pub async fn processes(medium: &Medium, ids: impl IntoIterator<Item = String>) {
     let store = open(medium).await;
-    let settings = json!(Settings { kind: Kind::Process, ..Settings::default() });
-    let made = ids.into_iter().map(|id| Draft::created(&ThreadId::parse(&id).unwrap(), &settings));
+    let settings = json!(Settings {
+        kind: Kind::Process,
+        ..Settings::default()
+    });
+    let made = ids
+        .into_iter()
+        .map(|id| Draft::created(&ThreadId::parse(&id).unwrap(), &settings));
     for drafts in made.collect::<Vec<_>>().chunks(200) {
-        store.append(Append::free(&Space::default(), drafts.to_vec())).await.unwrap();
+        store
+            .append(Append::free(&Space::default(), drafts.to_vec()))
+            .await
+            .unwrap();
     }
     store.close().await;
 }
@@ -59,8 +70,18 @@ pub async fn processes(medium: &Medium, ids: impl IntoIterator<Item = String>) {
 pub async fn execute(url: &str, text: &str) {
     let text = AssertSqlSafe(text.to_owned());
     if url.starts_with("postgres") {
-        PgConnection::connect(url).await.unwrap().execute(sqlx::raw_sql(text)).await.unwrap();
+        PgConnection::connect(url)
+            .await
+            .unwrap()
+            .execute(sqlx::raw_sql(text))
+            .await
+            .unwrap();
     } else {
-        SqliteConnection::connect(url).await.unwrap().execute(sqlx::raw_sql(text)).await.unwrap();
+        SqliteConnection::connect(url)
+            .await
+            .unwrap()
+            .execute(sqlx::raw_sql(text))
+            .await
+            .unwrap();
     }
 }

@@ -57,7 +57,14 @@ pub struct Request {
 
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{} {} in {}: {}", self.index, self.module, self.thread, self.text())
+        write!(
+            f,
+            "#{} {} in {}: {}",
+            self.index,
+            self.module,
+            self.thread,
+            self.text()
+        )
     }
 }
 
@@ -79,17 +86,27 @@ impl Request {
 
     /// Its messages.
     pub fn messages(&self) -> &[Value] {
-        self.body["messages"].as_array().map(Vec::as_slice).unwrap_or_default()
+        self.body["messages"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default()
     }
 
     /// All text of all messages, a line between messages.
     pub fn text(&self) -> String {
-        self.messages().iter().map(|message| text_of(&message["content"])).collect::<Vec<_>>().join("\n")
+        self.messages()
+            .iter()
+            .map(|message| text_of(&message["content"]))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     /// The text of the last message.
     pub fn last(&self) -> String {
-        self.messages().last().map(|message| text_of(&message["content"])).unwrap_or_default()
+        self.messages()
+            .last()
+            .map(|message| text_of(&message["content"]))
+            .unwrap_or_default()
     }
 
     /// Whether the text occurs anywhere in the messages.
@@ -134,16 +151,29 @@ impl Request {
     /// The positions it is asked about (`To be decided now: #7, #9.`).
     pub fn batch(&self) -> Vec<i64> {
         let last = self.last();
-        let asked = ["To be decided now: ", "asked about now: ", "New for you: ", "This step is about "]
-            .into_iter()
-            .find_map(|words| last.rsplit_once(words));
-        let numbers = asked.map(|(_, rest)| rest.split('.').next().unwrap_or_default()).unwrap_or_default();
-        numbers.split(", ").filter_map(|number| number.trim().strip_prefix('#')?.parse().ok()).collect()
+        let asked = [
+            "To be decided now: ",
+            "asked about now: ",
+            "New for you: ",
+            "This step is about ",
+        ]
+        .into_iter()
+        .find_map(|words| last.rsplit_once(words));
+        let numbers = asked
+            .map(|(_, rest)| rest.split('.').next().unwrap_or_default())
+            .unwrap_or_default();
+        numbers
+            .split(", ")
+            .filter_map(|number| number.trim().strip_prefix('#')?.parse().ok())
+            .collect()
     }
 
     /// What a user's last entry says; empty without one.
     pub fn last_user(&self) -> String {
-        let heard = self.entries().into_iter().rfind(|entry| entry.who.starts_with("user"));
+        let heard = self
+            .entries()
+            .into_iter()
+            .rfind(|entry| entry.who.starts_with("user"));
         heard.map(|entry| entry.text).unwrap_or_default()
     }
 
@@ -154,8 +184,15 @@ impl Request {
 
     /// The names of the tools offered.
     pub fn tools(&self) -> Vec<String> {
-        let tools = self.body["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
-        tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).map(str::to_owned).collect()
+        let tools = self.body["tools"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        tools
+            .iter()
+            .filter_map(|tool| tool["function"]["name"].as_str())
+            .map(str::to_owned)
+            .collect()
     }
 
     /// The model asked for.
@@ -181,8 +218,14 @@ impl Request {
     /// Waits until the client closes the connection without having the whole answer.
     pub async fn closed(&self) {
         let mut fate = self.fate.subscribe();
-        let what = format!("the end of the connection of {} in {}", self.module, self.thread);
-        within(&what, fate.wait_for(|fate| *fate == Fate::Closed)).await.map(drop).unwrap();
+        let what = format!(
+            "the end of the connection of {} in {}",
+            self.module, self.thread
+        );
+        within(&what, fate.wait_for(|fate| *fate == Fate::Closed))
+            .await
+            .map(drop)
+            .unwrap();
     }
 }
 
@@ -201,13 +244,21 @@ pub struct Entry {
 fn entry(line: &str) -> Option<Entry> {
     let (seq, rest) = line.strip_prefix('#')?.split_once(" [")?;
     let (who, text) = rest.split_once("] ")?.1.split_once(':')?;
-    Some(Entry { seq: seq.parse().ok()?, who: who.to_owned(), text: text.strip_prefix(' ').unwrap_or(text).to_owned() })
+    Some(Entry {
+        seq: seq.parse().ok()?,
+        who: who.to_owned(),
+        text: text.strip_prefix(' ').unwrap_or(text).to_owned(),
+    })
 }
 
 fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
-        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n"),
+        Value::Array(parts) => parts
+            .iter()
+            .filter_map(|part| part["text"].as_str())
+            .collect::<Vec<_>>()
+            .join("\n"),
         _ => String::new(),
     }
 }
@@ -269,10 +320,17 @@ impl Stub {
         let shared = Arc::new(Shared::default());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let router = Router::new().route("/v1/chat/completions", post(answer)).with_state(shared.clone());
+        let router = Router::new()
+            .route("/v1/chat/completions", post(answer))
+            .with_state(shared.clone());
         let router = router.layer(axum::extract::DefaultBodyLimit::disable());
-        let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() }).abort_handle();
-        Self { shared, address, serving }
+        let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() })
+            .abort_handle();
+        Self {
+            shared,
+            address,
+            serving,
+        }
     }
 
     /// What `OPENAI_BASE_URL` is to be.
@@ -291,7 +349,10 @@ impl Stub {
         matches: impl Fn(&Request) -> bool + Send + 'static,
         mut answer: impl FnMut(&Request) -> Answer + Send + 'static,
     ) -> &Self {
-        lock(&self.shared.rules).push((Box::new(matches), Box::new(move |request| Some(answer(request)))));
+        lock(&self.shared.rules).push((
+            Box::new(matches),
+            Box::new(move |request| Some(answer(request))),
+        ));
         self
     }
 
@@ -318,7 +379,10 @@ impl Stub {
 
     /// The requests so far that match.
     pub fn all(&self, matches: impl Fn(&Request) -> bool) -> Vec<Arc<Request>> {
-        self.requests().into_iter().filter(|request| matches(request)).collect()
+        self.requests()
+            .into_iter()
+            .filter(|request| matches(request))
+            .collect()
     }
 
     /// How many requests so far match.
@@ -337,7 +401,11 @@ impl Stub {
     }
 
     /// Waits for `count` requests that match.
-    pub async fn some(&self, count: usize, matches: impl Fn(&Request) -> bool) -> Vec<Arc<Request>> {
+    pub async fn some(
+        &self,
+        count: usize,
+        matches: impl Fn(&Request) -> bool,
+    ) -> Vec<Arc<Request>> {
         let mut changed = self.shared.count.subscribe();
         let found = async {
             loop {
@@ -350,7 +418,10 @@ impl Stub {
         };
         match tokio::time::timeout(super::PATIENCE, found).await {
             Ok(found) => found,
-            Err(_) => panic!("{count} such requests to the model did not come; these did: {:#?}", self.requests()),
+            Err(_) => panic!(
+                "{count} such requests to the model did not come; these did: {:#?}",
+                self.requests()
+            ),
         }
     }
 }
@@ -388,10 +459,15 @@ async fn answer(State(shared): State<Arc<Shared>>, headers: HeaderMap, bytes: By
     let answer = {
         let mut rules = lock(&shared.rules);
         let mut fitting = rules.iter_mut().filter(|(matches, _)| matches(&request));
-        fitting.find_map(|(_, answers)| answers(&request)).unwrap_or_else(|| default_answer(&request))
+        fitting
+            .find_map(|(_, answers)| answers(&request))
+            .unwrap_or_else(|| default_answer(&request))
     };
     // Dropped with this future when the client goes away.
-    let ending = Ending { request: request.clone(), fate: Fate::Closed };
+    let ending = Ending {
+        request: request.clone(),
+        fate: Fate::Closed,
+    };
     shared.count.send_modify(|count| *count += 1);
     tokio::time::sleep(answer.delay).await;
     if let Some(gate) = &answer.gate {
@@ -401,7 +477,13 @@ async fn answer(State(shared): State<Arc<Shared>>, headers: HeaderMap, bytes: By
 }
 
 fn record(shared: &Shared, headers: HeaderMap, bytes: Bytes) -> Arc<Request> {
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+    let header = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+            .to_owned()
+    };
     let mut requests = lock(&shared.requests);
     let request = Arc::new(Request {
         index: requests.len(),
@@ -425,15 +507,25 @@ fn respond(request: &Request, answer: Answer, ending: Ending) -> Response {
         None if streamed => answer.chunks(request),
         None => halves(answer.plain(request)),
     };
-    let mime = if streamed { "text/event-stream" } else { "application/json" };
+    let mime = if streamed {
+        "text/event-stream"
+    } else {
+        "application/json"
+    };
     let mut response = Response::builder().status(StatusCode::from_u16(answer.status).unwrap());
-    if !answer.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+    if !answer
+        .headers
+        .iter()
+        .any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+    {
         response = response.header("content-type", mime);
     }
     for (name, value) in &answer.headers {
         response = response.header(*name, value);
     }
-    response.body(Body::from_stream(sent(chunks, answer, ending))).unwrap()
+    response
+        .body(Body::from_stream(sent(chunks, answer, ending)))
+        .unwrap()
 }
 
 fn halves(bytes: Bytes) -> VecDeque<Bytes> {
@@ -447,27 +539,41 @@ fn sent(
     answer: Answer,
     ending: Ending,
 ) -> impl stream::Stream<Item = Result<Bytes, std::io::Error>> {
-    stream::unfold((0, chunks, answer, ending), |(sent, mut chunks, answer, mut ending)| async move {
-        if let Some((_, gate)) = answer.pause.as_ref().filter(|(at, _)| *at == sent) {
-            gate.pass().await;
-        }
-        if answer.cut.is_some_and(|at| sent >= at.max(1)) {
-            ending.fate = Fate::Answered;
-            chunks.clear();
-            return Some((
-                Err(std::io::Error::other("cut by the script")),
-                (0, chunks, Answer { cut: None, ..answer }, ending),
-            ));
-        }
-        let Some(chunk) = chunks.pop_front() else {
-            ending.whole();
-            return None;
-        };
-        if sent > 0 {
-            tokio::time::sleep(answer.gap).await;
-        }
-        Some((Ok::<_, std::io::Error>(chunk), (sent + 1, chunks, answer, ending)))
-    })
+    stream::unfold(
+        (0, chunks, answer, ending),
+        |(sent, mut chunks, answer, mut ending)| async move {
+            if let Some((_, gate)) = answer.pause.as_ref().filter(|(at, _)| *at == sent) {
+                gate.pass().await;
+            }
+            if answer.cut.is_some_and(|at| sent >= at.max(1)) {
+                ending.fate = Fate::Answered;
+                chunks.clear();
+                return Some((
+                    Err(std::io::Error::other("cut by the script")),
+                    (
+                        0,
+                        chunks,
+                        Answer {
+                            cut: None,
+                            ..answer
+                        },
+                        ending,
+                    ),
+                ));
+            }
+            let Some(chunk) = chunks.pop_front() else {
+                ending.whole();
+                return None;
+            };
+            if sent > 0 {
+                tokio::time::sleep(answer.gap).await;
+            }
+            Some((
+                Ok::<_, std::io::Error>(chunk),
+                (sent + 1, chunks, answer, ending),
+            ))
+        },
+    )
 }
 
 /// The stub itself: what it records and how it answers.
@@ -477,29 +583,44 @@ mod tests {
 
     async fn ask(stub: &Stub, module: &str, stream: bool) -> reqwest::Response {
         let body = json!({ "model": "m", "stream": stream, "messages": [{ "role": "user", "content": "hello\n#1 [now] user x: hi" }] });
-        let request = crate::support::http::client().post(format!("{}/chat/completions", stub.url()));
-        request.header("x-thinkd-module", module).json(&body).send().await.unwrap()
+        let request =
+            crate::support::http::client().post(format!("{}/chat/completions", stub.url()));
+        request
+            .header("x-thinkd-module", module)
+            .json(&body)
+            .send()
+            .await
+            .unwrap()
     }
 
     #[tokio::test]
     async fn the_stub_answers_by_its_script_then_by_default() {
         let stub = Stub::start().await;
-        stub.script(decision, [text("first")]).on(voice("a"), status(500).header("retry-after", "1"));
+        stub.script(decision, [text("first")])
+            .on(voice("a"), status(500).header("retry-after", "1"));
         let first: Value = ask(&stub, "decision", false).await.json().await.unwrap();
         assert_eq!(first["choices"][0]["message"]["content"], "first");
         let second: Value = ask(&stub, "decision", false).await.json().await.unwrap();
-        assert_eq!(second["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"], r#"{"text":"ok: hi"}"#);
+        assert_eq!(
+            second["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"],
+            r#"{"text":"ok: hi"}"#
+        );
         assert_eq!(ask(&stub, "submodule:a", false).await.status(), 500);
         assert!(stub.request(voice("a")).await.says("hello"));
         let streamed = ask(&stub, "submodule:b", true).await.text().await.unwrap();
-        assert!(streamed.contains(r#"{"content":"b: no"}"#) && streamed.ends_with("data: [DONE]\n\n"), "{streamed}");
+        assert!(
+            streamed.contains(r#"{"content":"b: no"}"#) && streamed.ends_with("data: [DONE]\n\n"),
+            "{streamed}"
+        );
     }
 
     #[tokio::test]
     async fn the_stub_sees_a_client_go_away() {
         let stub = Stub::start().await;
-        stub.on(voice("never"), text("").never())
-            .on(voice("half"), text("many more words than a chunk holds").paused(2, &Gate::new()));
+        stub.on(voice("never"), text("").never()).on(
+            voice("half"),
+            text("many more words than a chunk holds").paused(2, &Gate::new()),
+        );
         tokio::select! {
             _ = ask(&stub, "submodule:never", false) => panic!("the stub answered what it was to hold back"),
             _ = stub.request(voice("never")) => {}

@@ -129,7 +129,11 @@ impl ToolServer {
 
     /// What it answers to requests of another method.
     pub fn answers(&self, method: &str, result: Value) {
-        self.0.others.lock().unwrap().insert(method.to_owned(), result);
+        self.0
+            .others
+            .lock()
+            .unwrap()
+            .insert(method.to_owned(), result);
     }
 
     /// It lists its tools in these pages, by the cursor, from now on.
@@ -199,14 +203,27 @@ impl ToolServer {
 
     /// The messages of this method that it heard so far.
     pub fn heard(&self, method: &str) -> Vec<Value> {
-        self.0.heard.borrow().iter().filter(|message| message["method"] == method).cloned().collect()
+        self.0
+            .heard
+            .borrow()
+            .iter()
+            .filter(|message| message["method"] == method)
+            .cloned()
+            .collect()
     }
 
     /// Waits until it has heard so many messages of this method; returns the last.
     pub async fn hears(&self, method: &str, count: usize) -> Value {
         let mut heard = self.0.heard.subscribe();
-        let is_there = |all: &Vec<Value>| all.iter().filter(|message| message["method"] == method).count() >= count;
-        within(&format!("the {count}. {method}"), heard.wait_for(is_there)).await.unwrap();
+        let is_there = |all: &Vec<Value>| {
+            all.iter()
+                .filter(|message| message["method"] == method)
+                .count()
+                >= count
+        };
+        within(&format!("the {count}. {method}"), heard.wait_for(is_there))
+            .await
+            .unwrap();
         self.heard(method)[count - 1].clone()
     }
 
@@ -215,8 +232,14 @@ impl ToolServer {
         let mut heard = self.0.heard.subscribe();
         let is_answer = |message: &Value| message["id"] == id && message["method"].is_null();
         let is_there = |all: &Vec<Value>| all.iter().any(is_answer);
-        let heard = within(&format!("the answer to {id}"), heard.wait_for(is_there)).await.unwrap();
-        heard.iter().find(|message| is_answer(message)).unwrap().clone()
+        let heard = within(&format!("the answer to {id}"), heard.wait_for(is_there))
+            .await
+            .unwrap();
+        heard
+            .iter()
+            .find(|message| is_answer(message))
+            .unwrap()
+            .clone()
     }
 
     /// The headers of its requests.
@@ -236,19 +259,34 @@ async fn asked(State(server): State<ToolServer>, headers: HeaderMap, body: Bytes
     if let Some(other) = server.0.elsewhere.lock().unwrap().clone() {
         return (StatusCode::TEMPORARY_REDIRECT, [("location", other)]).into_response();
     }
-    if server.0.key.lock().unwrap().as_deref().is_some_and(|key| headers.get("x-key").is_none_or(|given| given != key))
+    if server
+        .0
+        .key
+        .lock()
+        .unwrap()
+        .as_deref()
+        .is_some_and(|key| headers.get("x-key").is_none_or(|given| given != key))
     {
         return StatusCode::UNAUTHORIZED.into_response();
     }
     server.0.headers.lock().unwrap().push(headers);
     let message: Value = serde_json::from_slice(&body).unwrap();
-    server.0.heard.send_modify(|heard| heard.push(message.clone()));
+    server
+        .0
+        .heard
+        .send_modify(|heard| heard.push(message.clone()));
     let id = message["id"].clone();
     if id.is_null() || message["method"].is_null() {
         return StatusCode::ACCEPTED.into_response();
     }
     let result = |result: Value| json!({ "jsonrpc": "2.0", "id": id, "result": result });
-    let other = server.0.others.lock().unwrap().get(message["method"].as_str().unwrap()).cloned();
+    let other = server
+        .0
+        .others
+        .lock()
+        .unwrap()
+        .get(message["method"].as_str().unwrap())
+        .cloned();
     match message["method"].as_str().unwrap() {
         _ if other == Some(Value::Null) => std::future::pending().await,
         _ if other.is_some() => whole(&result(other.unwrap())),
@@ -258,12 +296,22 @@ async fn asked(State(server): State<ToolServer>, headers: HeaderMap, body: Bytes
             let about = json!({ "name": "stub", "version": "1" });
             let answer = json!({ "protocolVersion": "2025-11-25", "capabilities": can, "serverInfo": about, "instructions": "Obey." });
             let mut response = whole(&result(answer));
-            response.headers_mut().insert("mcp-session-id", "s1".parse().unwrap());
+            response
+                .headers_mut()
+                .insert("mcp-session-id", "s1".parse().unwrap());
             response
         }
         "tools/list" => {
-            let page = server.0.pages.lock().unwrap().as_ref().map(|page| page(message["params"]["cursor"].as_str()));
-            whole(&result(page.unwrap_or_else(|| json!({ "tools": *server.0.tools.lock().unwrap() }))))
+            let page = server
+                .0
+                .pages
+                .lock()
+                .unwrap()
+                .as_ref()
+                .map(|page| page(message["params"]["cursor"].as_str()));
+            whole(&result(page.unwrap_or_else(
+                || json!({ "tools": *server.0.tools.lock().unwrap() }),
+            )))
         }
         "tools/call" => {
             let name = message["params"]["name"].as_str().unwrap();
@@ -288,7 +336,12 @@ fn asking(server: ToolServer, requests: Vec<(&'static str, Value)>, call: Value)
         async move {
             if index > 0 && index <= requests.len() {
                 let message = server.told(&id(index - 1, &call)).await;
-                told.push(message.get("result").unwrap_or(&message["error"]).to_string());
+                told.push(
+                    message
+                        .get("result")
+                        .unwrap_or(&message["error"])
+                        .to_string(),
+                );
             }
             let message = match requests.get(index) {
                 Some((method, params)) => {
@@ -299,7 +352,10 @@ fn asking(server: ToolServer, requests: Vec<(&'static str, Value)>, call: Value)
                 }
                 None => return None,
             };
-            Some((Ok::<_, Infallible>(piece(&message.to_string())), (index + 1, told)))
+            Some((
+                Ok::<_, Infallible>(piece(&message.to_string())),
+                (index + 1, told),
+            ))
         }
     });
     streamed(Body::from_stream(pieces))
@@ -311,13 +367,20 @@ async fn called(does: Does, result: impl Fn(Value) -> Value) -> Response {
         Does::Says(kind, bytes) => ([("content-type", kind)], bytes).into_response(),
         Does::Sends(mut messages, value) => {
             messages.push(result(value));
-            let pieces: Vec<_> =
-                messages.iter().map(|message| Ok::<_, Infallible>(piece(&message.to_string()))).collect();
+            let pieces: Vec<_> = messages
+                .iter()
+                .map(|message| Ok::<_, Infallible>(piece(&message.to_string())))
+                .collect();
             streamed(Body::from_stream(stream::iter(pieces)))
         }
         Does::Fails(status) => {
             let status = StatusCode::from_u16(status).unwrap();
-            (status, [("content-type", "text/html")], "<html>It went wrong.</html>").into_response()
+            (
+                status,
+                [("content-type", "text/html")],
+                "<html>It went wrong.</html>",
+            )
+                .into_response()
         }
         Does::Streams(gate, value) => {
             let answer = piece(&result(value).to_string());
@@ -329,7 +392,9 @@ async fn called(does: Does, result: impl Fn(Value) -> Value) -> Response {
             streamed(Body::from_stream(first.chain(later)))
         }
         Does::Forgets => StatusCode::NOT_FOUND.into_response(),
-        Does::Hums => streamed(Body::from_stream(stream::repeat_with(|| Ok::<_, Infallible>(": hm\n\n")))),
+        Does::Hums => streamed(Body::from_stream(stream::repeat_with(|| {
+            Ok::<_, Infallible>(": hm\n\n")
+        }))),
         Does::Begins(kind, bytes, then) => {
             let bytes = bytes.replace("ID", &result(Value::Null)["id"].to_string());
             let rest = stream::once(async move {
@@ -350,20 +415,41 @@ async fn called(does: Does, result: impl Fn(Value) -> Value) -> Response {
         }
         Does::Floods => {
             let params = json!({ "level": "info", "data": "x".repeat(1000) });
-            let message = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params }).to_string();
-            streamed(Body::from_stream(stream::repeat_with(move || Ok::<_, Infallible>(piece(&message)))))
+            let message =
+                json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params })
+                    .to_string();
+            streamed(Body::from_stream(stream::repeat_with(move || {
+                Ok::<_, Infallible>(piece(&message))
+            })))
         }
     }
 }
 
 async fn follows(State(server): State<ToolServer>, headers: HeaderMap) -> Response {
-    let session = headers.get("mcp-session-id").map(|session| session.to_str().unwrap().to_owned());
-    server.0.heard.send_modify(|heard| heard.push(json!({ "method": "GET", "session": session })));
+    let session = headers
+        .get("mcp-session-id")
+        .map(|session| session.to_str().unwrap().to_owned());
+    server
+        .0
+        .heard
+        .send_modify(|heard| heard.push(json!({ "method": "GET", "session": session })));
     if let Some((status, all)) = *server.0.follows.lock().unwrap() {
-        return (StatusCode::from_u16(status).unwrap(), streamed(Body::from(all))).into_response();
+        return (
+            StatusCode::from_u16(status).unwrap(),
+            streamed(Body::from(all)),
+        )
+            .into_response();
     }
-    let news = server.0.news.lock().unwrap().as_ref().map(broadcast::Sender::subscribe);
-    let Some(news) = news.filter(|_| !server.is_down()) else { return StatusCode::BAD_GATEWAY.into_response() };
+    let news = server
+        .0
+        .news
+        .lock()
+        .unwrap()
+        .as_ref()
+        .map(broadcast::Sender::subscribe);
+    let Some(news) = news.filter(|_| !server.is_down()) else {
+        return StatusCode::BAD_GATEWAY.into_response();
+    };
     let pieces = stream::unfold(news, async |mut news| {
         let message = news.recv().await.ok()?;
         Some((Ok::<_, Infallible>(piece(&message)), news))

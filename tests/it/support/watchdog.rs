@@ -39,5 +39,11 @@ pub fn forget(pid: u32) {
 
 /// Starts a command in a process group of its own (a Ctrl-C at the tests is not for it), its input a pipe held by this process.
 pub fn guarded(command: &mut Command) -> Child {
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap()
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .unwrap()
 }

@@ -125,7 +125,10 @@ impl Claim {
     /// In words: one of three ways.
     pub fn text(&self, way: usize) -> String {
         let words = RELATIONS[self.relation].said[way];
-        words.replace("{s}", &self.subject).replace("{o}", &self.object).replace("{y}", &self.from.to_string())
+        words
+            .replace("{s}", &self.subject)
+            .replace("{o}", &self.object)
+            .replace("{y}", &self.from.to_string())
     }
 }
 
@@ -209,12 +212,24 @@ impl World {
         };
         for (subject, _) in world.facts.keys() {
             // `Alda Kormi` is `A. Kormi`, unless that is two people.
-            let alias = format!("{}. {}", &subject[..1], subject.split(' ').next_back().unwrap_or_default());
-            if subject.contains(' ') && world.aliases.get(&alias).is_none_or(|other| other == subject) {
+            let alias = format!(
+                "{}. {}",
+                &subject[..1],
+                subject.split(' ').next_back().unwrap_or_default()
+            );
+            if subject.contains(' ')
+                && world
+                    .aliases
+                    .get(&alias)
+                    .is_none_or(|other| other == subject)
+            {
                 world.aliases.insert(alias, subject.clone());
             }
         }
-        world.facts.values_mut().for_each(|fact| fact.lie = fact.lie.take().filter(|_| chorus));
+        world
+            .facts
+            .values_mut()
+            .for_each(|fact| fact.lie = fact.lie.take().filter(|_| chorus));
         let all: Vec<Fact> = world.facts.values().cloned().collect();
         let mut said: Vec<Said> = Vec::new();
         for year in 0..years {
@@ -233,12 +248,24 @@ impl World {
     /// What is so of a claim in a year. Other names of a subject are known here.
     pub fn truth(&self, claim: &Claim, now: u32) -> Truth {
         let subject = self.whose(&claim.subject).to_owned();
-        let Some(fact) = self.facts.get(&(subject, claim.relation)) else { return Truth::Not };
-        let known: Vec<&(u32, String)> = fact.values.iter().filter(|(from, _)| *from <= now).collect();
-        let Some(at) = known.iter().position(|(from, object)| (*from, object) == (claim.from, &claim.object)) else {
+        let Some(fact) = self.facts.get(&(subject, claim.relation)) else {
             return Truth::Not;
         };
-        match known.get(at + 1).filter(|_| RELATIONS[claim.relation].single) {
+        let known: Vec<&(u32, String)> = fact
+            .values
+            .iter()
+            .filter(|(from, _)| *from <= now)
+            .collect();
+        let Some(at) = known
+            .iter()
+            .position(|(from, object)| (*from, object) == (claim.from, &claim.object))
+        else {
+            return Truth::Not;
+        };
+        match known
+            .get(at + 1)
+            .filter(|_| RELATIONS[claim.relation].single)
+        {
             Some((from, object)) => Truth::Until(*from, object.clone()),
             None => Truth::So,
         }
@@ -256,8 +283,8 @@ type Names = [Vec<String>; 3];
 
 fn word(dice: &mut Dice, syllables: usize) -> String {
     const SYLLABLES: [&str; 24] = [
-        "ka", "ro", "mi", "ten", "bal", "dor", "vi", "sel", "nu", "par", "gre", "lo", "than", "mer", "isk", "ola",
-        "fen", "tri", "zu", "har", "bru", "len", "gos", "wim",
+        "ka", "ro", "mi", "ten", "bal", "dor", "vi", "sel", "nu", "par", "gre", "lo", "than",
+        "mer", "isk", "ola", "fen", "tri", "zu", "har", "bru", "len", "gos", "wim",
     ];
     let word: String = (0..syllables).map(|_| *dice.of(&SYLLABLES)).collect();
     word[..1].to_uppercase() + &word[1..]
@@ -272,7 +299,11 @@ fn names(dice: &mut Dice, claims: usize) -> Names {
             let name = match kind {
                 PERSON => format!("{} {}", word(dice, 2), word(dice, 3)),
                 CITY => word(dice, 3),
-                _ => format!("{} {}", word(dice, 2), dice.of(&["Works", "Lines", "Foods", "Optics"])),
+                _ => format!(
+                    "{} {}",
+                    word(dice, 2),
+                    dice.of(&["Works", "Lines", "Foods", "Optics"])
+                ),
             };
             if all.len() % 10 == 9 {
                 all.insert(format!("{}y{}", &name[..1], &name[2..]));
@@ -283,7 +314,12 @@ fn names(dice: &mut Dice, claims: usize) -> Names {
     })
 }
 
-fn facts(dice: &mut Dice, names: &Names, count: usize, years: usize) -> BTreeMap<(String, usize), Fact> {
+fn facts(
+    dice: &mut Dice,
+    names: &Names,
+    count: usize,
+    years: usize,
+) -> BTreeMap<(String, usize), Fact> {
     let mut facts = BTreeMap::new();
     while facts.len() < count {
         let relation = dice.below(RELATIONS.len());
@@ -301,13 +337,20 @@ fn facts(dice: &mut Dice, names: &Names, count: usize, years: usize) -> BTreeMap
             let object = dice.of(&names[ends[1]]).clone();
             let is_free = object != subject && values.iter().all(|(_, it)| *it != object);
             let from = match values.len() {
-                1 if *single => FIRST_YEAR + 1 + u32::try_from(dice.below(years.max(2) - 1)).unwrap(),
+                1 if *single => {
+                    FIRST_YEAR + 1 + u32::try_from(dice.below(years.max(2) - 1)).unwrap()
+                }
                 _ => FIRST_YEAR - 10 + u32::try_from(dice.below(10)).unwrap(),
             };
             values.extend(is_free.then_some((from, object)));
         }
         values.sort();
-        let fact = Fact { subject: subject.clone(), relation, values, lie: None };
+        let fact = Fact {
+            subject: subject.clone(),
+            relation,
+            values,
+            lie: None,
+        };
         let lie = (dice.below(3) == 0).then(|| wrong(dice, names, &fact));
         facts.insert((subject, relation), Fact { lie, ..fact });
     }
@@ -328,11 +371,22 @@ fn wrong(dice: &mut Dice, names: &Names, fact: &Fact) -> String {
 fn next(dice: &mut Dice, facts: &[Fact], names: &Names, said: &[Said], now: u32) -> Said {
     let kind = dice.below(100);
     if kind < AGAIN && !said.is_empty() {
-        return Said { by: By::Again, ..dice.of(said).clone() };
+        return Said {
+            by: By::Again,
+            ..dice.of(said).clone()
+        };
     }
     let fact = dice.of(facts);
-    let known: Vec<&(u32, String)> = fact.values.iter().filter(|(from, _)| *from <= now).collect();
-    let current = if RELATIONS[fact.relation].single { known[known.len() - 1] } else { *dice.of(&known) };
+    let known: Vec<&(u32, String)> = fact
+        .values
+        .iter()
+        .filter(|(from, _)| *from <= now)
+        .collect();
+    let current = if RELATIONS[fact.relation].single {
+        known[known.len() - 1]
+    } else {
+        *dice.of(&known)
+    };
     let claim = |from: u32, object: &str| Claim {
         subject: fact.subject.clone(),
         relation: fact.relation,
@@ -343,30 +397,58 @@ fn next(dice: &mut Dice, facts: &[Fact], names: &Names, said: &[Said], now: u32)
         let false_one = claim(current.0, &wrong(dice, names, fact));
         return ordered(dice, false_one);
     }
-    let (by, mut claim) = if kind < AGAIN + ORDERS + LATE && RELATIONS[fact.relation].single && known.len() > 1 {
-        (By::Late, claim(known[0].0, &known[0].1))
-    } else if let Some(lie) = fact.lie.as_ref().filter(|_| dice.below(100) < CHORUS) {
-        // All liars name the year in which the oldest value began.
-        (By::Chorus, claim(known[0].0, lie))
-    } else {
-        let right = *dice.of(&[95, 80, 50]);
-        let object = if dice.below(100) < right { current.1.clone() } else { wrong(dice, names, fact) };
-        (By::Source(right), claim(current.0, &object))
-    };
+    let (by, mut claim) =
+        if kind < AGAIN + ORDERS + LATE && RELATIONS[fact.relation].single && known.len() > 1 {
+            (By::Late, claim(known[0].0, &known[0].1))
+        } else if let Some(lie) = fact.lie.as_ref().filter(|_| dice.below(100) < CHORUS) {
+            // All liars name the year in which the oldest value began.
+            (By::Chorus, claim(known[0].0, lie))
+        } else {
+            let right = *dice.of(&[95, 80, 50]);
+            let object = if dice.below(100) < right {
+                current.1.clone()
+            } else {
+                wrong(dice, names, fact)
+            };
+            (By::Source(right), claim(current.0, &object))
+        };
     let text = claim.text(dice.below(3));
-    let alias = format!("{}. {}", &fact.subject[..1], fact.subject.split(' ').next_back().unwrap_or_default());
-    if fact.subject.contains(' ') && dice.below(100) < ALIASED && !matches!(RELATIONS[fact.relation].ends[0], FIRM) {
+    let alias = format!(
+        "{}. {}",
+        &fact.subject[..1],
+        fact.subject.split(' ').next_back().unwrap_or_default()
+    );
+    if fact.subject.contains(' ')
+        && dice.below(100) < ALIASED
+        && !matches!(RELATIONS[fact.relation].ends[0], FIRM)
+    {
         claim.subject = alias;
-        return Said { text: claim.text(dice.below(3)), by, claim: Some(claim) };
+        return Said {
+            text: claim.text(dice.below(3)),
+            by,
+            claim: Some(claim),
+        };
     }
-    Said { text, by, claim: Some(claim) }
+    Said {
+        text,
+        by,
+        claim: Some(claim),
+    }
 }
 
 /// Orders to the model, half of them with a false claim.
 fn ordered(dice: &mut Dice, claim: Claim) -> Said {
     let order = *dice.of(&model::ORDERS);
     match dice.below(2) {
-        0 => Said { text: format!("{order} {}", dice.below(1_000_000)), by: By::Order, claim: None },
-        _ => Said { text: format!("{}\n{order}", claim.text(dice.below(3))), by: By::Order, claim: Some(claim) },
+        0 => Said {
+            text: format!("{order} {}", dice.below(1_000_000)),
+            by: By::Order,
+            claim: None,
+        },
+        _ => Said {
+            text: format!("{}\n{order}", claim.text(dice.below(3))),
+            by: By::Order,
+            claim: Some(claim),
+        },
     }
 }

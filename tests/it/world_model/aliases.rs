@@ -46,13 +46,22 @@ struct Pair {
 }
 
 const SYLLABLES: [&str; 24] = [
-    "ka", "ro", "mi", "ten", "bal", "dor", "vi", "sel", "nu", "par", "gre", "lo", "than", "mer", "isk", "ola", "fen",
-    "tri", "zu", "har", "é", "ño", "ü", "å",
+    "ka", "ro", "mi", "ten", "bal", "dor", "vi", "sel", "nu", "par", "gre", "lo", "than", "mer",
+    "isk", "ola", "fen", "tri", "zu", "har", "é", "ño", "ü", "å",
 ];
-const THINGS: [&str; 6] = ["library", "harbour", "old bridge", "market hall", "tram", "river"];
+const THINGS: [&str; 6] = [
+    "library",
+    "harbour",
+    "old bridge",
+    "market hall",
+    "tram",
+    "river",
+];
 
 fn word(dice: &mut Dice) -> String {
-    let word: String = (0..2 + dice.below(2)).map(|_| *dice.of(&SYLLABLES)).collect();
+    let word: String = (0..2 + dice.below(2))
+        .map(|_| *dice.of(&SYLLABLES))
+        .collect();
     let first = word.chars().next().unwrap();
     first.to_uppercase().to_string() + &word[first.len_utf8()..]
 }
@@ -75,7 +84,10 @@ fn decomposed(name: &str) -> String {
 }
 
 fn without_accents(name: &str) -> String {
-    decomposed(name).chars().filter(|letter| !('\u{300}'..='\u{36f}').contains(letter)).collect()
+    decomposed(name)
+        .chars()
+        .filter(|letter| !('\u{300}'..='\u{36f}').contains(letter))
+        .collect()
 }
 
 fn pair(dice: &mut Dice, kind: &'static str, is_one: bool) -> Pair {
@@ -84,22 +96,40 @@ fn pair(dice: &mut Dice, kind: &'static str, is_one: bool) -> Pair {
     let (thing, survives) = (*dice.of(&THINGS), Status::Surviving);
     let number = 2 + dice.below(7);
     let other = match kind {
-        "capitals and spaces" => dice.of(&[name.to_uppercase(), name.to_lowercase(), name.replace(' ', "  ")]).clone(),
+        "capitals and spaces" => dice
+            .of(&[
+                name.to_uppercase(),
+                name.to_lowercase(),
+                name.replace(' ', "  "),
+            ])
+            .clone(),
         "another Unicode form" => format!("{} Ño", decomposed(&name)),
-        "quotes and full stops" => {
-            dice.of(&[format!("\u{201c}{name}\u{201d}"), format!("{name}."), format!("'{name}'")]).clone()
-        }
+        "quotes and full stops" => dice
+            .of(&[
+                format!("\u{201c}{name}\u{201d}"),
+                format!("{name}."),
+                format!("'{name}'"),
+            ])
+            .clone(),
         "the article of a common noun" => format!("{} {thing} of {town}", dice.of(&["the", "The"])),
         "no accents" => without_accents(&format!("{name} Ño")),
         "initials" | "initials of another" => format!("{}. {last}", first.chars().next().unwrap()),
         "one letter off" => one_off(dice, &name),
-        "a longer name" => {
-            dice.of(&[format!("{name} op Zoom"), format!("New {name}"), format!("{name} {town}")]).clone()
-        }
+        "a longer name" => dice
+            .of(&[
+                format!("{name} op Zoom"),
+                format!("New {name}"),
+                format!("{name} {town}"),
+            ])
+            .clone(),
         "another first name" => format!("{} {last}", word(dice)),
-        "another generation" => {
-            dice.of(&[format!("{name} Jr."), format!("{name} II"), format!("{name} the Elder")]).clone()
-        }
+        "another generation" => dice
+            .of(&[
+                format!("{name} Jr."),
+                format!("{name} II"),
+                format!("{name} the Elder"),
+            ])
+            .clone(),
         "another number" => format!("{town} {}", number + 1),
         "the article of a name" => format!("The {town}"),
         "only a capital" => town.to_lowercase(),
@@ -113,11 +143,19 @@ fn pair(dice: &mut Dice, kind: &'static str, is_one: bool) -> Pair {
         "the article of a name" | "only a capital" => town,
         _ => name,
     };
-    let identity = *dice.of(&["is also called", "is also known as", "is an alias of", "is the same person as"]);
+    let identity = *dice.of(&[
+        "is also called",
+        "is also known as",
+        "is an alias of",
+        "is the same person as",
+    ]);
     let said = match kind {
-        "a statement that survives" | "a false statement that survives" => {
-            Some((identity, survives, *dice.of(&[Instrument::Knowledge, Instrument::Code, Instrument::User]), false))
-        }
+        "a statement that survives" | "a false statement that survives" => Some((
+            identity,
+            survives,
+            *dice.of(&[Instrument::Knowledge, Instrument::Code, Instrument::User]),
+            false,
+        )),
         "a statement that fell or was never tested" => Some(match dice.below(6) {
             0 => (identity, Status::Proposed, Instrument::Knowledge, false),
             1 => (identity, Status::Contested, Instrument::Knowledge, false),
@@ -130,12 +168,24 @@ fn pair(dice: &mut Dice, kind: &'static str, is_one: bool) -> Pair {
             Some((identity, survives, Instrument::Knowledge, false))
         }
         "a statement of something else" => {
-            let relation = *dice.of(&["is", "is called", "is like", "is short for", "knows", "is married to"]);
+            let relation = *dice.of(&[
+                "is",
+                "is called",
+                "is like",
+                "is short for",
+                "knows",
+                "is married to",
+            ]);
             Some((relation, survives, Instrument::Knowledge, false))
         }
         _ => None,
     };
-    Pair { kind, names: [this, other], is_one, said }
+    Pair {
+        kind,
+        names: [this, other],
+        is_one,
+        said,
+    }
 }
 
 /// The pairs of a seed, in some order.
@@ -155,7 +205,10 @@ fn judged(status: Status, carried: Instrument, has_end: bool) -> Judged {
     Judged {
         outcome: Outcome::Is(status),
         reason: String::new(),
-        valid: Valid { from: None, to: has_end.then(|| Timestamp::from_micros(0)) },
+        valid: Valid {
+            from: None,
+            to: has_end.then(|| Timestamp::from_micros(0)),
+        },
         carried: vec![carried],
         survived: 1,
         tries: 0,
@@ -178,15 +231,27 @@ fn names_of(pairs: &[Pair]) -> Names {
         .filter_map(|pair| {
             let (relation, status, carried, has_end) = pair.said?;
             let [subject, object] = pair.names.clone();
-            let triple = Triple { subject, relation: relation.to_owned(), object, single: false };
-            Some(identity(&triple, &judged(status, carried, has_end))?.map(str::to_owned).to_vec())
+            let triple = Triple {
+                subject,
+                relation: relation.to_owned(),
+                object,
+                single: false,
+            };
+            Some(
+                identity(&triple, &judged(status, carried, has_end))?
+                    .map(str::to_owned)
+                    .to_vec(),
+            )
         })
         .collect();
     Names::of(merges.iter().map(Vec::as_slice))
 }
 
 /// Precision and recall of a rule, and what it gets wrong by kind.
-fn measured(pairs: &[Pair], rule: impl Fn(&Pair) -> bool) -> (f64, f64, BTreeMap<&'static str, usize>) {
+fn measured(
+    pairs: &[Pair],
+    rule: impl Fn(&Pair) -> bool,
+) -> (f64, f64, BTreeMap<&'static str, usize>) {
     let (mut right, mut wrong, mut missed) = (0, 0, 0);
     let mut errors = BTreeMap::new();
     for pair in pairs {
@@ -211,7 +276,9 @@ fn distance(one: &str, other: &str) -> usize {
     for (at, letter) in one.iter().enumerate() {
         let mut before = std::mem::replace(&mut row[0], at + 1);
         for (to, with) in other.iter().enumerate() {
-            let cost = (row[to] + 1).min(row[to + 1] + 1).min(before + usize::from(letter != with));
+            let cost = (row[to] + 1)
+                .min(row[to + 1] + 1)
+                .min(before + usize::from(letter != with));
             before = std::mem::replace(&mut row[to + 1], cost);
         }
     }
@@ -228,7 +295,10 @@ fn d1_of_2000_planted_pairs_the_names_that_are_one_are_found_and_near_names_are_
         let is_one = |pair: &Pair| names.is_one(&pair.names[0], &pair.names[1]);
         let (precision, recall, errors) = measured(&pairs, is_one);
         println!("seed {seed}: precision {precision:.4}, recall {recall:.4}, wrong: {errors:?}");
-        assert!(precision >= 0.99 && recall >= 0.9, "precision {precision}, recall {recall}: {errors:?}");
+        assert!(
+            precision >= 0.99 && recall >= 0.9,
+            "precision {precision}, recall {recall}: {errors:?}"
+        );
         // The control: who merges what looks alike, however strictly, merges what is two, or hardly anything.
         for most in 1..=4 {
             let alike = |pair: &Pair| {
@@ -276,17 +346,41 @@ fn near_names_stay_apart_and_spellings_do_not() {
     ] {
         assert!(none.is_one(one, other), "{one} and {other}");
     }
-    for name in ["Alma Reyes", "van Gogh", "Duke of York", "iPhone", "東京", "R2D2", "الما"] {
+    for name in [
+        "Alma Reyes",
+        "van Gogh",
+        "Duke of York",
+        "iPhone",
+        "東京",
+        "R2D2",
+        "الما",
+    ] {
         assert!(is_name(name), "{name}");
     }
-    for no_name in
-        ["", " ", "the library", "mayor of Bergen", "I", "She", "blue", "Who knows? Alma", "A b c d e f g h I J"]
-    {
+    for no_name in [
+        "",
+        " ",
+        "the library",
+        "mayor of Bergen",
+        "I",
+        "She",
+        "blue",
+        "Who knows? Alma",
+        "A b c d e f g h I J",
+    ] {
         assert!(!is_name(no_name), "{no_name}");
     }
 }
 
-const NAMES: [&str; 7] = ["Alma", "Bergen", "the harbour", "Odd Lien", "東京", "C++", "C"];
+const NAMES: [&str; 7] = [
+    "Alma",
+    "Bergen",
+    "the harbour",
+    "Odd Lien",
+    "東京",
+    "C++",
+    "C",
+];
 
 fn merge(of: &BTreeSet<usize>) -> Vec<String> {
     of.iter().map(|at| NAMES[*at].to_owned()).collect()

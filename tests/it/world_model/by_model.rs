@@ -41,14 +41,26 @@ impl Vectors {
             ..Options::default()
         };
         let meaning = Meaning::new(store.clone(), Arc::new(model), options);
-        Some(Self { meaning, store, _medium: medium })
+        Some(Self {
+            meaning,
+            store,
+            _medium: medium,
+        })
     }
 
     /// Gives a view the vectors of its statements, and says what questions mean.
-    pub async fn of(&self, view: &mut View, held: &[Held], questions: impl Iterator<Item = &str>) -> Vec<Meant> {
+    pub async fn of(
+        &self,
+        view: &mut View,
+        held: &[Held],
+        questions: impl Iterator<Item = &str>,
+    ) -> Vec<Meant> {
         for some in held.chunks(250) {
             let drafts = some.iter().flat_map(|held| claimed(&held.text)).collect();
-            self.store.append(Append::free(&Space::default(), drafts)).await.unwrap();
+            self.store
+                .append(Append::free(&Space::default(), drafts))
+                .await
+                .unwrap();
         }
         self.meaning.reembed(|_, _, _| {}).await.unwrap();
         let mut all = Vec::new();
@@ -69,12 +81,27 @@ impl Vectors {
 /// A statement that is held.
 fn claimed(text: &str) -> [Draft; 2] {
     let (thread, id) = (ThreadId::default(), fresh());
-    let source = Source { by: Claimant::Mind, seqs: Vec::new(), quote: None };
+    let source = Source {
+        by: Claimant::Mind,
+        seqs: Vec::new(),
+        quote: None,
+    };
     let judged: Judged = serde_json::from_value(json!({
         "outcome": "surviving", "reason": "planted", "valid": { "from": null, "to": null }, "carried": ["code"],
         "survived": 1, "tries": 0, "reopened": 0, "due": null, "others": [], "by": null, "tried": false,
     }))
     .unwrap();
-    let [claimed, _] = Draft::claimed(&thread, id, Claim { text: text.to_owned(), source, premises: Vec::new() });
-    [claimed, Draft::statement(&thread, &id.to_string(), News::Judged(judged))]
+    let [claimed, _] = Draft::claimed(
+        &thread,
+        id,
+        Claim {
+            text: text.to_owned(),
+            source,
+            premises: Vec::new(),
+        },
+    );
+    [
+        claimed,
+        Draft::statement(&thread, &id.to_string(), News::Judged(judged)),
+    ]
 }

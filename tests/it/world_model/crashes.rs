@@ -6,29 +6,47 @@ use serde_json::json;
 
 use super::*;
 
-on_both!(a_trial_that_was_killed_goes_on_and_repeats_nothing_that_is_recorded, |medium| {
-    let stub = Stub::start().await;
-    stub.on(deriving, derives(None, &["one", "two", "three"]));
-    stub.script(reflecting_on("two"), [text("never").never()]);
-    stub.on(reflecting, holds());
-    let mut app = App::start(medium, &stub).await;
-    let id = claim(&app, "It is so.").await;
-    stub.request(reflecting_on("two")).await;
-    app.restart().await;
-    judged(&app, &id, 0, "surviving").await;
-    assert_eq!(
-        steps(&story(&app, &id).await),
-        ["claimed", "derived", "read yes", "read yes", "read yes", "judged surviving"]
-    );
-    let asked = ["one", "two", "three"].map(|text| stub.count(reflecting_on(text)));
-    assert_eq!((stub.count(deriving), asked), (1, [1, 2, 1]), "only what was cut off is asked again");
-    rebuild_finds_nothing_to_mend(&mut app).await;
-});
+on_both!(
+    a_trial_that_was_killed_goes_on_and_repeats_nothing_that_is_recorded,
+    |medium| {
+        let stub = Stub::start().await;
+        stub.on(deriving, derives(None, &["one", "two", "three"]));
+        stub.script(reflecting_on("two"), [text("never").never()]);
+        stub.on(reflecting, holds());
+        let mut app = App::start(medium, &stub).await;
+        let id = claim(&app, "It is so.").await;
+        stub.request(reflecting_on("two")).await;
+        app.restart().await;
+        judged(&app, &id, 0, "surviving").await;
+        assert_eq!(
+            steps(&story(&app, &id).await),
+            [
+                "claimed",
+                "derived",
+                "read yes",
+                "read yes",
+                "read yes",
+                "judged surviving"
+            ]
+        );
+        let asked = ["one", "two", "three"].map(|text| stub.count(reflecting_on(text)));
+        assert_eq!(
+            (stub.count(deriving), asked),
+            (1, [1, 2, 1]),
+            "only what was cut off is asked again"
+        );
+        rebuild_finds_nothing_to_mend(&mut app).await;
+    }
+);
 
 on_both!(ten_kills_lose_no_claim_and_judge_each_once, |medium| {
     let stub = Stub::start().await;
-    stub.on_each(deriving, |request| derives(None, &["one", "two"]).after(ms(request.index as u64 % 11)));
-    stub.on_each(reflecting, |request| holds().after(ms(request.index as u64 % 7)));
+    stub.on_each(deriving, |request| {
+        derives(None, &["one", "two"]).after(ms(request.index as u64 % 11))
+    });
+    stub.on_each(reflecting, |request| {
+        holds().after(ms(request.index as u64 % 7))
+    });
     let mut app = App::start(medium, &stub).await;
     let mut ids = Vec::new();
     for kill in 0..10u64 {
@@ -44,23 +62,40 @@ on_both!(ten_kills_lose_no_claim_and_judge_each_once, |medium| {
     }
     for id in &ids {
         judged(&app, id, 0, "surviving").await;
-        let expected = ["claimed", "derived", "read yes", "read yes", "judged surviving"];
-        assert_eq!(steps(&story(&app, id).await), expected, "each step is recorded once");
+        let expected = [
+            "claimed",
+            "derived",
+            "read yes",
+            "read yes",
+            "judged surviving",
+        ];
+        assert_eq!(
+            steps(&story(&app, id).await),
+            expected,
+            "each step is recorded once"
+        );
     }
     // Every call that is recorded was made for one step: none is recorded twice.
     let log = app.log().await;
     let mut records: BTreeMap<String, usize> = BTreeMap::new();
     for record in with(&log, &["debug", "call:trial"]) {
-        *records.entry(record["payload"]["statement"].as_str().unwrap().to_owned()).or_default() += 1;
+        *records
+            .entry(record["payload"]["statement"].as_str().unwrap().to_owned())
+            .or_default() += 1;
     }
-    assert!(ids.iter().all(|id| records.get(id) == Some(&3)), "{records:?}");
+    assert!(
+        ids.iter().all(|id| records.get(id) == Some(&3)),
+        "{records:?}"
+    );
     envelope::check_log(&log);
     rebuild_finds_nothing_to_mend(&mut app).await;
 });
 
 #[tokio::test]
 async fn of_two_servers_one_tries_and_when_it_dies_the_other_goes_on() {
-    let Some(medium) = Medium::postgres().await else { return };
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
     let stub = Stub::start().await;
     stub.on(deriving, derives(None, &["one", "two"]));
     stub.script(reflecting_on("two"), [text("never").never()]);
@@ -75,7 +110,16 @@ async fn of_two_servers_one_tries_and_when_it_dies_the_other_goes_on() {
     stub.request(reflecting_on("two")).await;
     app.kill();
     judged(&other, &id, 0, "surviving").await;
-    assert_eq!((stub.count(deriving), stub.count(reflecting_on("one"))), (1, 1));
-    let verdict = json!(["claimed", "derived", "read yes", "read yes", "judged surviving"]);
+    assert_eq!(
+        (stub.count(deriving), stub.count(reflecting_on("one"))),
+        (1, 1)
+    );
+    let verdict = json!([
+        "claimed",
+        "derived",
+        "read yes",
+        "read yes",
+        "judged surviving"
+    ]);
     assert_eq!(json!(steps(&story(&other, &id).await)), verdict);
 }

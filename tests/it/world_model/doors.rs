@@ -5,103 +5,218 @@ use serde_json::{Value, json};
 
 use super::*;
 
-on_both!(d1_03_there_is_no_other_way_in_and_bad_claims_are_named, |medium| {
-    let stub = agreeable().await;
-    let app = App::start(medium, &stub).await;
-    let remember = async |body: Value| app.post("/world-model", body).await;
-    remember(json!({ "statement": "x".repeat(100_000) })).await.expect_problem(400, "text-too-large");
-    remember(json!({ "statement": "x".repeat(2001) })).await.expect_problem(400, "text-too-large");
-    remember(json!({ "statement": " \n " })).await.expect_problem(400, "empty-input");
-    remember(json!({ "statement": "a\u{0}b" })).await.expect_problem(400, "nul-not-allowed");
-    // Nobody says over HTTP what it is: a claim has no such members.
-    for member in ["status", "triple", "predictions", "verdict", "valid_from"] {
-        let mut body = json!({ "statement": "It is so." });
-        body[member] = json!("surviving");
-        remember(body).await.expect_problem(400, "unknown-member");
+on_both!(
+    d1_03_there_is_no_other_way_in_and_bad_claims_are_named,
+    |medium| {
+        let stub = agreeable().await;
+        let app = App::start(medium, &stub).await;
+        let remember = async |body: Value| app.post("/world-model", body).await;
+        remember(json!({ "statement": "x".repeat(100_000) }))
+            .await
+            .expect_problem(400, "text-too-large");
+        remember(json!({ "statement": "x".repeat(2001) }))
+            .await
+            .expect_problem(400, "text-too-large");
+        remember(json!({ "statement": " \n " }))
+            .await
+            .expect_problem(400, "empty-input");
+        remember(json!({ "statement": "a\u{0}b" }))
+            .await
+            .expect_problem(400, "nul-not-allowed");
+        // Nobody says over HTTP what it is: a claim has no such members.
+        for member in ["status", "triple", "predictions", "verdict", "valid_from"] {
+            let mut body = json!({ "statement": "It is so." });
+            body[member] = json!("surviving");
+            remember(body).await.expect_problem(400, "unknown-member");
+        }
+        remember(json!({ "statement": "It is so.", "derived_from": ["nobody"] }))
+            .await
+            .expect_problem(404, "not-found");
+        remember(json!({ "statement": "It is so.", "thread": "nobody" }))
+            .await
+            .expect_problem(404, "not-found");
+        for method in ["PUT", "PATCH", "DELETE"] {
+            let reply = http::send(
+                app.request(method, "/world-model")
+                    .json(&json!({ "status": "surviving" })),
+            )
+            .await;
+            assert_eq!(reply.status, 405, "{method}");
+        }
+        let retract = async |id: &str, body: Value| {
+            app.post(&format!("/world-model/{id}/retract"), body).await
+        };
+        retract("nobody", json!({ "reason": "x" }))
+            .await
+            .expect_problem(404, "not-found");
+        retract("nobody", json!({ "reason": "" }))
+            .await
+            .expect_problem(400, "empty-input");
+        app.get("/world-model/nobody")
+            .await
+            .expect_problem(404, "not-found");
+        app.get("/world-model?status=true")
+            .await
+            .expect_problem(400, "invalid-parameter");
+        app.get("/world-model?at=yesterday")
+            .await
+            .expect_problem(400, "invalid-parameter");
+        app.get("/world-model?entity=")
+            .await
+            .expect_problem(400, "invalid-parameter");
+        assert!(
+            held(&app, "limit=10").await.is_empty(),
+            "nothing came of all that"
+        );
+        assert_eq!(stub.count(trial), 0);
+        // The thread of the trials takes no messages, and nobody ends it.
+        app.post("/threads/runs.trials/messages", json!({ "text": "hi" }))
+            .await
+            .expect_problem(422, "unprocessable");
     }
-    remember(json!({ "statement": "It is so.", "derived_from": ["nobody"] })).await.expect_problem(404, "not-found");
-    remember(json!({ "statement": "It is so.", "thread": "nobody" })).await.expect_problem(404, "not-found");
-    for method in ["PUT", "PATCH", "DELETE"] {
-        let reply = http::send(app.request(method, "/world-model").json(&json!({ "status": "surviving" }))).await;
-        assert_eq!(reply.status, 405, "{method}");
-    }
-    let retract = async |id: &str, body: Value| app.post(&format!("/world-model/{id}/retract"), body).await;
-    retract("nobody", json!({ "reason": "x" })).await.expect_problem(404, "not-found");
-    retract("nobody", json!({ "reason": "" })).await.expect_problem(400, "empty-input");
-    app.get("/world-model/nobody").await.expect_problem(404, "not-found");
-    app.get("/world-model?status=true").await.expect_problem(400, "invalid-parameter");
-    app.get("/world-model?at=yesterday").await.expect_problem(400, "invalid-parameter");
-    app.get("/world-model?entity=").await.expect_problem(400, "invalid-parameter");
-    assert!(held(&app, "limit=10").await.is_empty(), "nothing came of all that");
-    assert_eq!(stub.count(trial), 0);
-    // The thread of the trials takes no messages, and nobody ends it.
-    app.post("/threads/runs.trials/messages", json!({ "text": "hi" })).await.expect_problem(422, "unprocessable");
-});
+);
 
-on_both!(the_list_is_paged_and_filtered_and_says_what_was_held_as_of_an_event, |medium| {
-    let stub = agreeable().await;
-    let moves = [("A is at B.", "B", Some("2001")), ("A is at C.", "C", Some("2005")), ("D is at B.", "B", None)];
-    for (text, place, from) in moves {
-        let subject = &text[..1];
-        let mut of = derived(Some([subject, "is at", place]), true, &[&format!("{text} 1")]);
-        of["valid_from"] = json!(from);
-        stub.on(deriving_from(text), call("derive", of));
+on_both!(
+    the_list_is_paged_and_filtered_and_says_what_was_held_as_of_an_event,
+    |medium| {
+        let stub = agreeable().await;
+        let moves = [
+            ("A is at B.", "B", Some("2001")),
+            ("A is at C.", "C", Some("2005")),
+            ("D is at B.", "B", None),
+        ];
+        for (text, place, from) in moves {
+            let subject = &text[..1];
+            let mut of = derived(
+                Some([subject, "is at", place]),
+                true,
+                &[&format!("{text} 1")],
+            );
+            of["valid_from"] = json!(from);
+            stub.on(deriving_from(text), call("derive", of));
+        }
+        stub.on(deriving, derives(None, &["one"]));
+        let app = App::start(medium, &stub).await;
+        for (text, word) in [
+            ("A is at B.", "surviving"),
+            ("D is at B.", "surviving"),
+            ("A is at C.", "contested"),
+        ] {
+            tried(&app, text, word).await;
+        }
+        for at in 0..7 {
+            tried(&app, &format!("Number {at}."), "surviving").await;
+        }
+        assert_eq!(held(&app, "limit=3").await.len(), 10, "in pages of three");
+        assert_eq!(held(&app, "entity=a").await, ["A is at B.", "A is at C."]);
+        assert_eq!(
+            held(&app, "entity=B").await,
+            ["A is at B.", "D is at B."],
+            "as object, too"
+        );
+        assert_eq!(held(&app, "relation=IS+AT&limit=2").await.len(), 3);
+        assert_eq!(held(&app, "text=number+4").await, ["Number 4."]);
+        assert_eq!(
+            held(&app, "status=contested").await,
+            ["A is at B.", "A is at C."]
+        );
+        // The current value: the newest that is valid then, by code.
+        assert_eq!(
+            held(&app, "entity=A&relation=is+at&at=2003-01-01T00:00:00Z").await,
+            ["A is at B."]
+        );
+        assert_eq!(
+            held(&app, "entity=A&relation=is+at&at=2007-01-01T00:00:00Z").await,
+            ["A is at C."]
+        );
+        assert!(
+            held(&app, "entity=A&relation=is+at&at=1999-01-01T00:00:00Z")
+                .await
+                .is_empty()
+        );
+        // What was held before the last claim was judged.
+        let third = app.get("/world-model?entity=C").await.expect(200)["items"][0].clone();
+        let before = seq(&judged(&app, third["id"].as_str().unwrap(), 0, "contested").await) - 2;
+        assert_eq!(
+            held(&app, &format!("status=surviving&as_of={before}")).await,
+            ["A is at B.", "D is at B."]
+        );
+        assert_eq!(
+            held(&app, &format!("status=proposed&as_of={before}")).await,
+            ["A is at C."]
+        );
+        assert!(held(&app, "as_of=0").await.is_empty());
+        let cursor = app.get("/world-model?limit=1").await.expect(200)["next"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        app.get(&format!("/world-model?limit=1&entity=A&cursor={cursor}"))
+            .await
+            .expect_problem(400, "invalid-cursor");
     }
-    stub.on(deriving, derives(None, &["one"]));
-    let app = App::start(medium, &stub).await;
-    for (text, word) in [("A is at B.", "surviving"), ("D is at B.", "surviving"), ("A is at C.", "contested")] {
-        tried(&app, text, word).await;
-    }
-    for at in 0..7 {
-        tried(&app, &format!("Number {at}."), "surviving").await;
-    }
-    assert_eq!(held(&app, "limit=3").await.len(), 10, "in pages of three");
-    assert_eq!(held(&app, "entity=a").await, ["A is at B.", "A is at C."]);
-    assert_eq!(held(&app, "entity=B").await, ["A is at B.", "D is at B."], "as object, too");
-    assert_eq!(held(&app, "relation=IS+AT&limit=2").await.len(), 3);
-    assert_eq!(held(&app, "text=number+4").await, ["Number 4."]);
-    assert_eq!(held(&app, "status=contested").await, ["A is at B.", "A is at C."]);
-    // The current value: the newest that is valid then, by code.
-    assert_eq!(held(&app, "entity=A&relation=is+at&at=2003-01-01T00:00:00Z").await, ["A is at B."]);
-    assert_eq!(held(&app, "entity=A&relation=is+at&at=2007-01-01T00:00:00Z").await, ["A is at C."]);
-    assert!(held(&app, "entity=A&relation=is+at&at=1999-01-01T00:00:00Z").await.is_empty());
-    // What was held before the last claim was judged.
-    let third = app.get("/world-model?entity=C").await.expect(200)["items"][0].clone();
-    let before = seq(&judged(&app, third["id"].as_str().unwrap(), 0, "contested").await) - 2;
-    assert_eq!(held(&app, &format!("status=surviving&as_of={before}")).await, ["A is at B.", "D is at B."]);
-    assert_eq!(held(&app, &format!("status=proposed&as_of={before}")).await, ["A is at C."]);
-    assert!(held(&app, "as_of=0").await.is_empty());
-    let cursor = app.get("/world-model?limit=1").await.expect(200)["next"].as_str().unwrap().to_owned();
-    app.get(&format!("/world-model?limit=1&entity=A&cursor={cursor}")).await.expect_problem(400, "invalid-cursor");
-});
+);
 
 // D1.34: a fact that is claimed while a mind works is a hypothesis first.
-on_both!(a_mind_remembers_by_a_tool_that_answers_at_once_and_the_conversation_goes_on, |medium| {
-    let stub = Stub::start().await;
-    let gate = Gate::new();
-    stub.on(deriving, derives(None, &["one"]).held(&gate));
-    stub.on(reflecting, holds());
-    // The words that it rests on stand in what was said, or it is not claimed.
-    let claim = |quote: Option<&str>| json!({ "statement": "The library opens at nine.", "quote": quote, "derived_from": null });
-    let wrong = call("remember", claim(Some("it opens at ten")));
-    stub.script(decision, [wrong, call("remember", claim(Some("library  opens at nine"))), reply("Noted.")]);
-    let app = Setup::new(medium, &stub).env("THINKD_TOOLS__CONVERSATION", "reply,remember").start().await;
-    assert_eq!(said(&app.tell("the library opens at nine").await[0]), "Noted.", "while the trial has not begun");
-    let log = app.public_log().await;
-    let results = with(&log, &["result", "tool:remember"]);
-    assert!(said(results[0]).contains("do not stand in event") && has(results[0], "failure"), "{}", results[0]);
-    let result = results[1];
-    let id = result["payload"]["output"]["statement"].as_str().unwrap().to_owned();
-    let input = seq(one(&log, &["input"]));
-    let it = statement(&app, &id).await;
-    assert_eq!((&it["status"], &it["thread"]), (&json!("proposed"), &json!("main")));
-    assert_eq!(it["sources"][0]["seqs"], json!([input]), "it came from what the user said: {it}");
-    assert_eq!(it["sources"][0]["quote"], "library  opens at nine");
-    gate.open();
-    judged(&app, &id, 0, "surviving").await;
-    assert_eq!(stub.count(decision), 3, "the verdict wakes nobody");
-    // Nothing of a trial is in a view of the conversation.
-    app.tell("and now?").await;
-    let view = stub.all(decision).last().unwrap().text();
-    assert!(!view.contains("surviving") && !view.contains("predictions"), "{view}");
-});
+on_both!(
+    a_mind_remembers_by_a_tool_that_answers_at_once_and_the_conversation_goes_on,
+    |medium| {
+        let stub = Stub::start().await;
+        let gate = Gate::new();
+        stub.on(deriving, derives(None, &["one"]).held(&gate));
+        stub.on(reflecting, holds());
+        // The words that it rests on stand in what was said, or it is not claimed.
+        let claim = |quote: Option<&str>| json!({ "statement": "The library opens at nine.", "quote": quote, "derived_from": null });
+        let wrong = call("remember", claim(Some("it opens at ten")));
+        stub.script(
+            decision,
+            [
+                wrong,
+                call("remember", claim(Some("library  opens at nine"))),
+                reply("Noted."),
+            ],
+        );
+        let app = Setup::new(medium, &stub)
+            .env("THINKD_TOOLS__CONVERSATION", "reply,remember")
+            .start()
+            .await;
+        assert_eq!(
+            said(&app.tell("the library opens at nine").await[0]),
+            "Noted.",
+            "while the trial has not begun"
+        );
+        let log = app.public_log().await;
+        let results = with(&log, &["result", "tool:remember"]);
+        assert!(
+            said(results[0]).contains("do not stand in event") && has(results[0], "failure"),
+            "{}",
+            results[0]
+        );
+        let result = results[1];
+        let id = result["payload"]["output"]["statement"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let input = seq(one(&log, &["input"]));
+        let it = statement(&app, &id).await;
+        assert_eq!(
+            (&it["status"], &it["thread"]),
+            (&json!("proposed"), &json!("main"))
+        );
+        assert_eq!(
+            it["sources"][0]["seqs"],
+            json!([input]),
+            "it came from what the user said: {it}"
+        );
+        assert_eq!(it["sources"][0]["quote"], "library  opens at nine");
+        gate.open();
+        judged(&app, &id, 0, "surviving").await;
+        assert_eq!(stub.count(decision), 3, "the verdict wakes nobody");
+        // Nothing of a trial is in a view of the conversation.
+        app.tell("and now?").await;
+        let view = stub.all(decision).last().unwrap().text();
+        assert!(
+            !view.contains("surviving") && !view.contains("predictions"),
+            "{view}"
+        );
+    }
+);

@@ -19,7 +19,12 @@ const BEST: usize = 5;
 const SAMPLES: usize = 2000;
 
 pub(super) fn held(number: i64, text: String, edge: Option<[String; 3]>) -> Held {
-    let triple = edge.map(|[subject, relation, object]| Triple { subject, relation, object, single: false });
+    let triple = edge.map(|[subject, relation, object]| Triple {
+        subject,
+        relation,
+        object,
+        single: false,
+    });
     Held {
         id: number.to_string(),
         number,
@@ -34,7 +39,10 @@ pub(super) fn held(number: i64, text: String, edge: Option<[String; 3]>) -> Held
 
 /// The share of the answers that are among the first.
 fn recall(answers: &[usize], found: &[usize]) -> f64 {
-    let hits = answers.iter().filter(|answer| found.iter().take(BEST).any(|it| it == *answer)).count();
+    let hits = answers
+        .iter()
+        .filter(|answer| found.iter().take(BEST).any(|it| it == *answer))
+        .count();
     hits as f64 / answers.len() as f64
 }
 
@@ -42,12 +50,21 @@ fn recall(answers: &[usize], found: &[usize]) -> f64 {
 fn found(view: &View, question: &str, meant: &Meant) -> BTreeMap<&'static str, Vec<usize>> {
     let scored = view.scored_meant(question, meant);
     let by = |score: &dyn Fn(&thinkd::recall::fusion::Scores) -> f32| {
-        let mut all: Vec<(f32, usize)> = scored.iter().map(|(held, it)| (score(it), held.number as usize)).collect();
+        let mut all: Vec<(f32, usize)> = scored
+            .iter()
+            .map(|(held, it)| (score(it), held.number as usize))
+            .collect();
         all.retain(|(score, _)| *score > 0.0);
         all.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
-        all.into_iter().map(|(_, number)| number).collect::<Vec<_>>()
+        all.into_iter()
+            .map(|(_, number)| number)
+            .collect::<Vec<_>>()
     };
-    let ours = view.find_meant(question, meant, 50).into_iter().map(|hit| hit.held.number as usize).collect();
+    let ours = view
+        .find_meant(question, meant, 50)
+        .into_iter()
+        .map(|hit| hit.held.number as usize)
+        .collect();
     let weight = view.vectors().scale().weight;
     BTreeMap::from([
         ("1 words", by(&|it| it.words)),
@@ -64,10 +81,19 @@ fn mean(values: &[f64]) -> f64 {
 
 /// The value below which the mean difference lies in 2.5 % of samples: above 0, one is better than the other.
 fn lower_bound(one: &[f64], other: &[f64]) -> f64 {
-    let differences: Vec<f64> = one.iter().zip(other).map(|(one, other)| one - other).collect();
+    let differences: Vec<f64> = one
+        .iter()
+        .zip(other)
+        .map(|(one, other)| one - other)
+        .collect();
     let mut dice = Dice::new(7);
-    let sample =
-        |_| mean(&(0..differences.len()).map(|_| differences[dice.below(differences.len())]).collect::<Vec<_>>());
+    let sample = |_| {
+        mean(
+            &(0..differences.len())
+                .map(|_| differences[dice.below(differences.len())])
+                .collect::<Vec<_>>(),
+        )
+    };
     let mut means: Vec<f64> = (0..SAMPLES).map(sample).collect();
     means.sort_by(f64::total_cmp);
     means[SAMPLES / 40]
@@ -81,12 +107,16 @@ struct Measured {
 
 impl Measured {
     fn of(leg: &str, view: &View, questions: &[Question]) -> Self {
-        let meant: Vec<Meant> = questions.iter().map(|question| Meant::built_in(&question.text)).collect();
+        let meant: Vec<Meant> = questions
+            .iter()
+            .map(|question| Meant::built_in(&question.text))
+            .collect();
         Self::of_meant(leg, view, questions, &meant)
     }
 
     fn of_meant(leg: &str, view: &View, questions: &[Question], meant: &[Meant]) -> Self {
-        let (mut legs, mut kinds): (BTreeMap<_, Vec<f64>>, BTreeMap<_, Vec<f64>>) = Default::default();
+        let (mut legs, mut kinds): (BTreeMap<_, Vec<f64>>, BTreeMap<_, Vec<f64>>) =
+            Default::default();
         let (mut none, mut abstained) = (0, 0);
         for (question, meant) in questions.iter().zip(meant) {
             let found = found(view, &question.text, meant);
@@ -101,13 +131,30 @@ impl Measured {
                 kinds.entry((question.kind, leg)).or_default().push(score);
             }
         }
-        println!("{leg}: {} statements, {} questions, recall@{BEST}", view.len(), questions.len());
-        kinds.iter().for_each(|((kind, leg), scores)| println!("  {kind:<10?} {leg:<10} {:.3}", mean(scores)));
-        legs.iter().for_each(|(leg, scores)| println!("  all        {leg:<10} {:.3}", mean(scores)));
-        let abstained = if none == 0 { 1.0 } else { f64::from(abstained as u32) / f64::from(none) };
+        println!(
+            "{leg}: {} statements, {} questions, recall@{BEST}",
+            view.len(),
+            questions.len()
+        );
+        kinds.iter().for_each(|((kind, leg), scores)| {
+            println!("  {kind:<10?} {leg:<10} {:.3}", mean(scores))
+        });
+        legs.iter()
+            .for_each(|(leg, scores)| println!("  all        {leg:<10} {:.3}", mean(scores)));
+        let abstained = if none == 0 {
+            1.0
+        } else {
+            f64::from(abstained as u32) / f64::from(none)
+        };
         let measured = Self { legs, abstained };
-        println!("  above the best leg by at least {:.3} (97.5 %)", measured.above());
-        println!("  abstains where nothing is known {abstained:.3}, loses by that {:.3}", measured.lost());
+        println!(
+            "  above the best leg by at least {:.3} (97.5 %)",
+            measured.above()
+        );
+        println!(
+            "  abstains where nothing is known {abstained:.3}, loses by that {:.3}",
+            measured.lost()
+        );
         measured
     }
 
@@ -117,7 +164,11 @@ impl Measured {
 
     /// By how much recall is at least better than the best leg.
     fn above(&self) -> f64 {
-        let best = self.legs_alone().into_iter().max_by(|one, other| mean(one).total_cmp(&mean(other))).unwrap();
+        let best = self
+            .legs_alone()
+            .into_iter()
+            .max_by(|one, other| mean(one).total_cmp(&mean(other)))
+            .unwrap();
         lower_bound(&self.legs["5 recall"], best)
     }
 
@@ -140,14 +191,22 @@ fn planted(seed: u64, statements: usize, questions: usize) -> Measured {
 fn recall_is_better_than_each_of_its_legs_and_abstains_where_nothing_is_known() {
     for seed in [1, 2] {
         let measured = planted(seed, 1000, 1000);
-        assert!(measured.above() > 0.0, "above the best leg by at least {}", measured.above());
+        assert!(
+            measured.above() > 0.0,
+            "above the best leg by at least {}",
+            measured.above()
+        );
         assert!(measured.abstained >= 0.95, "{}", measured.abstained);
         assert!(measured.lost() <= 0.02, "{}", measured.lost());
     }
 }
 
 fn lines(file: &Path) -> Vec<Value> {
-    std::fs::read_to_string(file).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    std::fs::read_to_string(file)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 pub(super) const NO_E5: &str = "THINKD_E5 names no endpoint of e5-small: not measured with it";
@@ -156,19 +215,39 @@ pub(super) const NO_E5: &str = "THINKD_E5 names no endpoint of e5-small: not mea
 async fn with_the_vectors_of_a_real_model_recall_is_better_than_each_of_its_legs() {
     // Nothing was tuned to the third one.
     for seed in [1, 2, 3] {
-        let Some(vectors) = Vectors::e5().await else { return println!("{NO_E5}") };
+        let Some(vectors) = Vectors::e5().await else {
+            return println!("{NO_E5}");
+        };
         let (said, questions) = world(seed, 1000, 1000);
-        let held: Vec<Held> =
-            said.into_iter().zip(0..).map(|(said, number)| held(number, said.text, Some(said.edge))).collect();
+        let held: Vec<Held> = said
+            .into_iter()
+            .zip(0..)
+            .map(|(said, number)| held(number, said.text, Some(said.edge)))
+            .collect();
         let mut view = View::by_model();
         held.iter().for_each(|held| view.put(held.clone()));
-        let meant = vectors.of(&mut view, &held, questions.iter().map(|it| &*it.text)).await;
-        let measured = Measured::of_meant(&format!("planted, seed {seed}, e5-small"), &view, &questions, &meant);
-        assert!(measured.above() > 0.0, "above the best leg by at least {}", measured.above());
+        let meant = vectors
+            .of(&mut view, &held, questions.iter().map(|it| &*it.text))
+            .await;
+        let measured = Measured::of_meant(
+            &format!("planted, seed {seed}, e5-small"),
+            &view,
+            &questions,
+            &meant,
+        );
+        assert!(
+            measured.above() > 0.0,
+            "above the best leg by at least {}",
+            measured.above()
+        );
         assert!(measured.abstained >= 0.95, "{}", measured.abstained);
         assert!(measured.lost() <= 0.02, "{}", measured.lost());
         // What is nearer than usual is told apart still.
-        assert!(mean(&measured.legs["2 vectors"]) > 0.6, "{}", mean(&measured.legs["2 vectors"]));
+        assert!(
+            mean(&measured.legs["2 vectors"]) > 0.6,
+            "{}",
+            mean(&measured.legs["2 vectors"])
+        );
     }
 }
 
@@ -177,35 +256,63 @@ type Passages = (Vec<(Held, Vec<String>)>, Vec<Question>);
 
 fn passages() -> Option<Passages> {
     let Ok(folder) = std::env::var("THINKD_MULTIHOP") else {
-        println!("THINKD_MULTIHOP names no folder with passages.ndjson and questions.ndjson: not measured");
+        println!(
+            "THINKD_MULTIHOP names no folder with passages.ndjson and questions.ndjson: not measured"
+        );
         return None;
     };
     let folder = Path::new(&folder);
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let passage = |passage: Value| {
-        let triples = passage["triples"].as_array().unwrap().iter().filter_map(Value::as_array);
-        let names = triples.filter(|it| it.len() == 3).flat_map(|it| [word(&it[0]), word(&it[2])]).collect();
+        let triples = passage["triples"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(Value::as_array);
+        let names = triples
+            .filter(|it| it.len() == 3)
+            .flat_map(|it| [word(&it[0]), word(&it[2])])
+            .collect();
         let text = format!("{} {}", word(&passage["title"]), word(&passage["text"]));
         (held(passage["id"].as_i64().unwrap(), text, None), names)
     };
     let question = |it: &Value| Question {
         text: word(&it["question"]),
         kind: Kind::MultiHop,
-        answers: it["supporting"].as_array().unwrap().iter().map(|id| id.as_u64().unwrap() as usize).collect(),
+        answers: it["supporting"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|id| id.as_u64().unwrap() as usize)
+            .collect(),
     };
-    let passages = lines(&folder.join("passages.ndjson")).into_iter().map(passage).collect();
-    Some((passages, lines(&folder.join("questions.ndjson")).iter().map(question).collect()))
+    let passages = lines(&folder.join("passages.ndjson"))
+        .into_iter()
+        .map(passage)
+        .collect();
+    Some((
+        passages,
+        lines(&folder.join("questions.ndjson"))
+            .iter()
+            .map(question)
+            .collect(),
+    ))
 }
 
 fn put(view: &mut View, passages: &[(Held, Vec<String>)]) {
     for (held, names) in passages {
-        view.put_named(held.clone(), &names.iter().map(String::as_str).collect::<Vec<_>>());
+        view.put_named(
+            held.clone(),
+            &names.iter().map(String::as_str).collect::<Vec<_>>(),
+        );
     }
 }
 
 #[test]
 fn recall_on_real_questions_of_several_steps() {
-    let Some((passages, questions)) = passages() else { return };
+    let Some((passages, questions)) = passages() else {
+        return;
+    };
     let mut view = View::default();
     put(&mut view, &passages);
     let measured = Measured::of("passages", &view, &questions);
@@ -214,12 +321,18 @@ fn recall_on_real_questions_of_several_steps() {
 
 #[tokio::test]
 async fn recall_on_real_questions_of_several_steps_with_the_vectors_of_a_real_model() {
-    let Some((passages, questions)) = passages() else { return };
-    let Some(vectors) = Vectors::e5().await else { return println!("{NO_E5}") };
+    let Some((passages, questions)) = passages() else {
+        return;
+    };
+    let Some(vectors) = Vectors::e5().await else {
+        return println!("{NO_E5}");
+    };
     let mut view = View::by_model();
     put(&mut view, &passages);
     let held: Vec<Held> = passages.into_iter().map(|(held, _)| held).collect();
-    let meant = vectors.of(&mut view, &held, questions.iter().map(|it| &*it.text)).await;
+    let meant = vectors
+        .of(&mut view, &held, questions.iter().map(|it| &*it.text))
+        .await;
     let measured = Measured::of_meant("passages, e5-small", &view, &questions, &meant);
     assert!(mean(&measured.legs["5 recall"]) > mean(&measured.legs["1 words"]));
 }

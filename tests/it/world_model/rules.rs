@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use thinkd::event::method::{self, Link};
 use thinkd::event::statement::{
-    Answer, Claim, Claimant, Derived, Instrument, Judged, Later, Outcome, Prediction, Reading, Source, Status, Triple,
-    Valid,
+    Answer, Claim, Claimant, Derived, Instrument, Judged, Later, Outcome, Prediction, Reading,
+    Source, Status, Triple, Valid,
 };
 use thinkd::event::trial::{Found, News, Rules, Step, Trial};
 use thinkd::words::time::Timestamp;
@@ -17,7 +17,13 @@ fn at(time: i64) -> Timestamp {
 
 fn rules(two_of_three: bool) -> Rules {
     let available = [Instrument::Reflection].into();
-    Rules { available, two_of_three, require_experiment: false, tries: 3, retry_micros: 1000 }
+    Rules {
+        available,
+        two_of_three,
+        require_experiment: false,
+        tries: 3,
+        retry_micros: 1000,
+    }
 }
 
 fn predicted(at: usize) -> Prediction {
@@ -33,16 +39,34 @@ fn predicted(at: usize) -> Prediction {
 }
 
 fn triple(subject: &str, object: &str) -> Triple {
-    Triple { subject: subject.into(), relation: "is at".into(), object: object.into(), single: true }
+    Triple {
+        subject: subject.into(),
+        relation: "is at".into(),
+        object: object.into(),
+        single: true,
+    }
 }
 
 fn begun(predictions: usize) -> Trial {
     let mut trial = Trial::default();
-    let source = Source { by: Claimant::Mind, seqs: Vec::new(), quote: None };
-    trial.apply(News::Claimed(Claim { text: "it is so".into(), source, premises: Vec::new() }));
+    let source = Source {
+        by: Claimant::Mind,
+        seqs: Vec::new(),
+        quote: None,
+    };
+    trial.apply(News::Claimed(Claim {
+        text: "it is so".into(),
+        source,
+        premises: Vec::new(),
+    }));
     let predictions = (0..predictions).map(predicted).collect();
     let valid = Valid::default();
-    trial.apply(News::Derived(Derived { triple: Some(triple("a", "b")), valid, predictions, rejected: Vec::new() }));
+    trial.apply(News::Derived(Derived {
+        triple: Some(triple("a", "b")),
+        valid,
+        predictions,
+        rejected: Vec::new(),
+    }));
     trial
 }
 
@@ -58,7 +82,11 @@ fn mean(trial: &mut Trial, means: &[[bool; 3]]) {
 
 /// Those of the experiments that are there, and reflection.
 fn with(there: &[bool]) -> BTreeSet<Instrument> {
-    let all = Instrument::ALL.into_iter().zip(there).filter(|(_, is_there)| **is_there).map(|(it, _)| it);
+    let all = Instrument::ALL
+        .into_iter()
+        .zip(there)
+        .filter(|(_, is_there)| **is_there)
+        .map(|(it, _)| it);
     all.chain([Instrument::Reflection]).collect()
 }
 
@@ -78,11 +106,19 @@ fn reading(prediction: usize, instrument: Instrument, answer: Answer) -> Reading
 }
 
 /// Reads as the trial asks, with the answers as they come, until it is over; and how many readings that took.
-fn run(trial: &mut Trial, rules: &Rules, answers: &mut impl Iterator<Item = Answer>) -> (Found, Vec<(usize, Answer)>) {
+fn run(
+    trial: &mut Trial,
+    rules: &Rules,
+    answers: &mut impl Iterator<Item = Answer>,
+) -> (Found, Vec<(usize, Answer)>) {
     let mut read = Vec::new();
     loop {
         match trial.next(rules, at(0)) {
-            Step::Read { prediction, instrument, .. } => {
+            Step::Read {
+                prediction,
+                instrument,
+                ..
+            } => {
                 let answer = answers.next().unwrap();
                 read.push((prediction, answer));
                 trial.apply(News::Read(reading(prediction, instrument, answer)));
@@ -399,7 +435,12 @@ proptest! {
 
 #[test]
 fn only_a_later_value_in_the_words_of_the_source_ends_a_statement() {
-    let later = |object: &str, from: Option<i64>| Some(Later { object: object.into(), from: from.map(at) });
+    let later = |object: &str, from: Option<i64>| {
+        Some(Later {
+            object: object.into(),
+            from: from.map(at),
+        })
+    };
     let cases = [
         ("moved to C", later("C", Some(9)), true),
         ("moved to C", later("C", None), true),
@@ -414,9 +455,15 @@ fn only_a_later_value_in_the_words_of_the_source_ends_a_statement() {
             derived.valid.from = Some(at(5));
         }
         let quote = Some(quote.to_owned());
-        let no = Reading { quote, later: later.clone(), ..reading(0, Instrument::Reflection, Answer::No) };
+        let no = Reading {
+            quote,
+            later: later.clone(),
+            ..reading(0, Instrument::Reflection, Answer::No)
+        };
         trial.apply(News::Read(no.clone()));
-        let Step::Judge(found) = trial.next(&rules(false), at(20)) else { panic!("it is over") };
+        let Step::Judge(found) = trial.next(&rules(false), at(20)) else {
+            panic!("it is over")
+        };
         assert_eq!(matches!(found, Found::Ended(..)), ends, "{no:?}: {found:?}");
     }
 }
@@ -426,7 +473,10 @@ fn words_say_a_later_value_where_they_say_since_when() {
     let time = |text: &str| thinkd::event::statement::date(text);
     let cases = [
         ("since 2024 it is X", Some(("X", "2024"))),
-        ("Since 2024-03, it has been the new hall.", Some(("the new hall", "2024-03"))),
+        (
+            "Since 2024-03, it has been the new hall.",
+            Some(("the new hall", "2024-03")),
+        ),
         ("it is X Y since 2024-03-01", Some(("X Y", "2024-03-01"))),
         ("X since 2024", Some(("X", "2024"))),
         ("since March it is X", None),
@@ -437,7 +487,10 @@ fn words_say_a_later_value_where_they_say_since_when() {
         ("", None),
     ];
     for (words, said) in cases {
-        let expected = said.map(|(object, from)| Later { object: object.into(), from: time(from) });
+        let expected = said.map(|(object, from)| Later {
+            object: object.into(),
+            from: time(from),
+        });
         assert_eq!(Later::said(words), expected, "{words}");
     }
 }
@@ -453,11 +506,25 @@ fn experiments_come_before_reflection_and_after_one_in_vain_the_next() {
     assert_eq!(chosen(&all, &[], 0), Instrument::Knowledge);
     assert_eq!(chosen(&all, &[], 1), Instrument::Code);
     assert_eq!(chosen(&all, &[], 2), Instrument::Knowledge);
-    assert_eq!(chosen(&all, &[Instrument::Knowledge], 0), Instrument::Code, "another than the one that carried it");
-    assert_eq!(chosen(&[Instrument::User, Instrument::Reflection].into(), &[], 0), Instrument::Reflection);
-    let users = |name: Option<&str>| vec![Claimant::User { name: name.map(str::to_owned) }];
+    assert_eq!(
+        chosen(&all, &[Instrument::Knowledge], 0),
+        Instrument::Code,
+        "another than the one that carried it"
+    );
+    assert_eq!(
+        chosen(&[Instrument::User, Instrument::Reflection].into(), &[], 0),
+        Instrument::Reflection
+    );
+    let users = |name: Option<&str>| {
+        vec![Claimant::User {
+            name: name.map(str::to_owned),
+        }]
+    };
     assert!(method::may_answer(&users(Some("ann")), Some("bob")));
     assert!(!method::may_answer(&users(Some("ann")), Some("ann")));
-    assert!(!method::may_answer(&users(None), Some("bob")) && !method::may_answer(&users(Some("ann")), None));
+    assert!(
+        !method::may_answer(&users(None), Some("bob"))
+            && !method::may_answer(&users(Some("ann")), None)
+    );
     assert!(method::may_answer(&[Claimant::Mind], None));
 }

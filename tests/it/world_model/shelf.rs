@@ -17,7 +17,9 @@ async fn recall(app: &mut App, space: &str, more: &str) -> Reply {
 async fn metric(app: &mut App, name: &str) -> f64 {
     app.authorize("Bearer the-key-of-the-admin");
     let text = app.get("/metrics").await.text;
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.map_or(0.0, |value| value.parse().unwrap())
 }
 
@@ -25,10 +27,18 @@ async fn metric(app: &mut App, name: &str) -> f64 {
 async fn little_and_much(medium: Medium) -> (App, f64, f64) {
     let stub = agreeable().await;
     stub.on(deriving, derives(None, &["something follows"]));
-    let mut app = Setup::new(medium, &stub).file("thinkd.toml", KEYS).start_bare().await;
+    let mut app = Setup::new(medium, &stub)
+        .file("thinkd.toml", KEYS)
+        .start_bare()
+        .await;
     app.authorize("Bearer the-key-of-much");
     for at in 0..8 {
-        tried(&app, &format!("The telescope number {at} points at a comet."), "surviving").await;
+        tried(
+            &app,
+            &format!("The telescope number {at} points at a comet."),
+            "surviving",
+        )
+        .await;
     }
     app.authorize("Bearer the-key-of-little");
     tried(&app, "The telescope points at a comet.", "surviving").await;
@@ -39,55 +49,98 @@ async fn little_and_much(medium: Medium) -> (App, f64, f64) {
     (app, little, both)
 }
 
-on_both!(a_space_with_much_takes_no_memory_from_one_with_little_and_has_it_when_that_sleeps, |medium| {
-    let (mut app, little, both) = little_and_much(medium).await;
-    assert!(little > 500.0 && both > 3.0 * little, "{little} of {both}");
-    // Each has room alone, and both together have not.
-    app.set_env("THINKD_MEMORY__RECALL_BYTES", both as u64 - 10);
-    app.restart().await;
-    recall(&mut app, "little", "").await.expect(200);
-    let problem = recall(&mut app, "much", "").await.expect_problem(422, "unprocessable");
-    assert!(problem["detail"].as_str().unwrap().contains("memory.recall_bytes"), "{problem}");
-    let loads = metric(&mut app, "thinkd_recall_loads_total").await;
-    for _ in 0..3 {
-        assert_eq!(recall(&mut app, "little", "").await.expect(200)["items"].as_array().unwrap().len(), 1);
-        recall(&mut app, "much", "").await.expect_problem(422, "unprocessable");
+on_both!(
+    a_space_with_much_takes_no_memory_from_one_with_little_and_has_it_when_that_sleeps,
+    |medium| {
+        let (mut app, little, both) = little_and_much(medium).await;
+        assert!(little > 500.0 && both > 3.0 * little, "{little} of {both}");
+        // Each has room alone, and both together have not.
+        app.set_env("THINKD_MEMORY__RECALL_BYTES", both as u64 - 10);
+        app.restart().await;
+        recall(&mut app, "little", "").await.expect(200);
+        let problem = recall(&mut app, "much", "")
+            .await
+            .expect_problem(422, "unprocessable");
+        assert!(
+            problem["detail"]
+                .as_str()
+                .unwrap()
+                .contains("memory.recall_bytes"),
+            "{problem}"
+        );
+        let loads = metric(&mut app, "thinkd_recall_loads_total").await;
+        for _ in 0..3 {
+            assert_eq!(
+                recall(&mut app, "little", "").await.expect(200)["items"]
+                    .as_array()
+                    .unwrap()
+                    .len(),
+                1
+            );
+            recall(&mut app, "much", "")
+                .await
+                .expect_problem(422, "unprocessable");
+        }
+        assert_eq!(
+            metric(&mut app, "thinkd_recall_loads_total").await,
+            loads,
+            "nothing was read again"
+        );
+        assert_eq!(metric(&mut app, "thinkd_recall_bytes").await, little);
+        // What nobody uses goes: there is room for the other one, and in the end nothing is there.
+        app.set_env("THINKD_MEMORY__RECALL_IDLE_MS", 400);
+        app.restart().await;
+        recall(&mut app, "little", "").await.expect(200);
+        within("room", async {
+            while recall(&mut app, "much", "").await.status != 200 {
+                tokio::time::sleep(ms(50)).await;
+            }
+        })
+        .await;
+        assert!(metric(&mut app, "thinkd_recall_bytes").await > 0.0);
+        within("sleep", async {
+            while metric(&mut app, "thinkd_recall_bytes").await > 0.0 {
+                tokio::time::sleep(ms(50)).await;
+            }
+        })
+        .await;
+        recall(&mut app, "little", "").await.expect(200);
     }
-    assert_eq!(metric(&mut app, "thinkd_recall_loads_total").await, loads, "nothing was read again");
-    assert_eq!(metric(&mut app, "thinkd_recall_bytes").await, little);
-    // What nobody uses goes: there is room for the other one, and in the end nothing is there.
-    app.set_env("THINKD_MEMORY__RECALL_IDLE_MS", 400);
-    app.restart().await;
-    recall(&mut app, "little", "").await.expect(200);
-    within("room", async {
-        while recall(&mut app, "much", "").await.status != 200 {
-            tokio::time::sleep(ms(50)).await;
-        }
-    })
-    .await;
-    assert!(metric(&mut app, "thinkd_recall_bytes").await > 0.0);
-    within("sleep", async {
-        while metric(&mut app, "thinkd_recall_bytes").await > 0.0 {
-            tokio::time::sleep(ms(50)).await;
-        }
-    })
-    .await;
-    recall(&mut app, "little", "").await.expect(200);
-});
+);
 
-on_both!(a_question_about_another_time_has_no_more_memory_than_one_about_now, |medium| {
-    let (mut app, little, both) = little_and_much(medium).await;
-    assert_eq!(
-        recall(&mut app, "much", "&as_of=1000000&limit=50").await.expect(200)["items"].as_array().unwrap().len(),
-        8
-    );
-    assert_eq!(metric(&mut app, "thinkd_recall_bytes").await, both, "it is given back");
-    app.set_env("THINKD_MEMORY__RECALL_BYTES", (both - little) as u64 / 2);
-    app.restart().await;
-    for time in ["&as_of=1000000", "&at=2020-01-01T00:00:00Z"] {
-        let problem = recall(&mut app, "much", time).await.expect_problem(422, "unprocessable");
-        assert!(problem["detail"].as_str().unwrap().contains("memory.recall_bytes"), "{problem}");
-        recall(&mut app, "little", time).await.expect(200);
+on_both!(
+    a_question_about_another_time_has_no_more_memory_than_one_about_now,
+    |medium| {
+        let (mut app, little, both) = little_and_much(medium).await;
+        assert_eq!(
+            recall(&mut app, "much", "&as_of=1000000&limit=50")
+                .await
+                .expect(200)["items"]
+                .as_array()
+                .unwrap()
+                .len(),
+            8
+        );
+        assert_eq!(
+            metric(&mut app, "thinkd_recall_bytes").await,
+            both,
+            "it is given back"
+        );
+        app.set_env("THINKD_MEMORY__RECALL_BYTES", (both - little) as u64 / 2);
+        app.restart().await;
+        for time in ["&as_of=1000000", "&at=2020-01-01T00:00:00Z"] {
+            let problem = recall(&mut app, "much", time)
+                .await
+                .expect_problem(422, "unprocessable");
+            assert!(
+                problem["detail"]
+                    .as_str()
+                    .unwrap()
+                    .contains("memory.recall_bytes"),
+                "{problem}"
+            );
+            recall(&mut app, "little", time).await.expect(200);
+        }
+        assert_eq!(metric(&mut app, "thinkd_recall_bytes").await, 0.0);
     }
-    assert_eq!(metric(&mut app, "thinkd_recall_bytes").await, 0.0);
-});
+);

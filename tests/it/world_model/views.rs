@@ -20,14 +20,28 @@ fn statement(number: i64, [subject, relation, object]: [&str; 3]) -> Held {
         number,
         changed: number,
         text: format!("{subject} {relation} {object}."),
-        triple: Some(Triple { subject, relation, object, single: false }),
+        triple: Some(Triple {
+            subject,
+            relation,
+            object,
+            single: false,
+        }),
         valid: Valid::default(),
         status: Status::Surviving,
         reflection_only: false,
     }
 }
 
-const NAMES: [&str; 8] = ["Alma", "Bergen", "Cadiz", "Odd Lien", "東京", "Ruth Ng", "the harbour", "Éva"];
+const NAMES: [&str; 8] = [
+    "Alma",
+    "Bergen",
+    "Cadiz",
+    "Odd Lien",
+    "東京",
+    "Ruth Ng",
+    "the harbour",
+    "Éva",
+];
 const RELATIONS: [&str; 4] = ["lives in", "knows", "was built by", "は"];
 
 fn of(number: i64, (from, relation, to): (usize, usize, usize)) -> Held {
@@ -37,7 +51,9 @@ fn of(number: i64, (from, relation, to): (usize, usize, usize)) -> Held {
 /// What a view finds, as far as anybody can see.
 fn found(view: &View, question: &str) -> Vec<(String, i64, Vec<String>, Vec<String>)> {
     let hits = view.find(question, 10);
-    hits.into_iter().map(|hit| (hit.held.id, hit.score, hit.way, hit.same)).collect()
+    hits.into_iter()
+        .map(|hit| (hit.held.id, hit.score, hit.way, hit.same))
+        .collect()
 }
 
 proptest! {
@@ -147,17 +163,29 @@ proptest! {
 fn a_name_with_a_hundred_thousand_neighbours_stays_bounded() {
     let mut view = View::default();
     for number in 0..100_000 {
-        view.put(statement(number, ["Earth", "has", &format!("stone {number}")]));
+        view.put(statement(
+            number,
+            ["Earth", "has", &format!("stone {number}")],
+        ));
     }
     view.put(statement(100_000, ["stone 77", "lies in", "Narvik"]));
     let begun = Instant::now();
     let hits = view.find("Where on Earth is stone 77?", 5);
-    assert!(hits.iter().any(|hit| hit.held.text.contains("Narvik")), "{hits:?}");
+    assert!(
+        hits.iter().any(|hit| hit.held.text.contains("Narvik")),
+        "{hits:?}"
+    );
     let node = view.graph().named("earth").unwrap();
     let (around, whole) = view.graph().around(node, 4, 50);
     assert_eq!((around.len(), whole), (50, false));
-    let way = view.graph().ways(&[node], 4).to(&[view.graph().named("Narvik").unwrap()]);
-    assert!(way.0.is_some_and(|way| way.len() == 2) || !way.1, "found, or said to be cut off");
+    let way = view
+        .graph()
+        .ways(&[node], 4)
+        .to(&[view.graph().named("Narvik").unwrap()]);
+    assert!(
+        way.0.is_some_and(|way| way.len() == 2) || !way.1,
+        "found, or said to be cut off"
+    );
     // Generous: the program is not optimised here, and the machine may be busy.
     assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
 }
@@ -191,9 +219,16 @@ fn a_row_that_comes_after_a_newer_one_is_passed_over() {
 #[test]
 fn what_reflection_alone_carried_stands_below_what_was_tested() {
     let mut view = View::default();
-    view.put(Held { reflection_only: true, ..statement(1, ["Alma", "lives in", "Bergen"]) });
+    view.put(Held {
+        reflection_only: true,
+        ..statement(1, ["Alma", "lives in", "Bergen"])
+    });
     view.put(statement(2, ["Alma", "lives near", "Bergen"]));
-    let order: Vec<_> = view.find("who lives in Bergen", 5).into_iter().map(|hit| hit.held.number).collect();
+    let order: Vec<_> = view
+        .find("who lives in Bergen", 5)
+        .into_iter()
+        .map(|hit| hit.held.number)
+        .collect();
     assert_eq!(order, [2, 1]);
 }
 
@@ -203,10 +238,22 @@ fn those_that_say_the_same_are_one_hit_and_those_that_differ_are_not() {
     view.put(statement(1, ["Alma", "lives in", "Bergen"]));
     view.put(statement(2, ["alma", "LIVES IN", "bergen."]));
     view.put(statement(3, ["Alma", "lives in", "Cadiz"]));
-    let later = Valid { from: thinkd::words::time::Timestamp::parse("2020-01-01T00:00:00Z"), to: None };
-    view.put(Held { valid: later, ..statement(4, ["Alma", "lives in", "Bergen"]) });
+    let later = Valid {
+        from: thinkd::words::time::Timestamp::parse("2020-01-01T00:00:00Z"),
+        to: None,
+    };
+    view.put(Held {
+        valid: later,
+        ..statement(4, ["Alma", "lives in", "Bergen"])
+    });
     let hits = view.find("where lives Alma", 9);
-    let mut shown: Vec<_> = hits.iter().map(|hit| (hit.held.number, hit.same.clone())).collect();
+    let mut shown: Vec<_> = hits
+        .iter()
+        .map(|hit| (hit.held.number, hit.same.clone()))
+        .collect();
     shown.sort();
-    assert_eq!(shown, [(1, vec!["id-2".to_owned()]), (3, vec![]), (4, vec![])]);
+    assert_eq!(
+        shown,
+        [(1, vec!["id-2".to_owned()]), (3, vec![]), (4, vec![])]
+    );
 }

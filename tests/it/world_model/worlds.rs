@@ -27,9 +27,15 @@ async fn judged_by(medium: Medium, claims: usize, quality: Quality) -> Report {
         .env("OPENAI_BASE_URL", door.model())
         .env("OPENAI_API_KEY", "test")
         .env("THINKD_MEMORY__TWO_OF_THREE", true)
-        .file("thinkd.toml", &format!("[memory.knowledge]\nurl = \"{}\"\n", door.search()));
+        .file(
+            "thinkd.toml",
+            &format!("[memory.knowledge]\nurl = \"{}\"\n", door.search()),
+        );
     for (name, value) in SETTINGS {
-        setup = setup.env(&format!("THINKD_{}", name.to_uppercase().replace('.', "__")), value);
+        setup = setup.env(
+            &format!("THINKD_{}", name.to_uppercase().replace('.', "__")),
+            value,
+        );
     }
     let app = setup.start().await;
     let report = run(&Asked::at(http::client(), &app.address), &world, &door).await;
@@ -43,26 +49,52 @@ async fn judged_by(medium: Medium, claims: usize, quality: Quality) -> Report {
     report
 }
 
-on_both!(d1_43_of_500_planted_claims_as_many_survive_as_the_formula_says, |medium| {
-    let report = judged_by(medium, CLAIMS, Quality::of(RELIABILITY)).await;
-    let counts = report.counts();
-    let expected = independent(RELIABILITY, true, 2).of(counts.of_true, counts.of_false);
-    assert!(expected.holds(counts.kept, counts.believed), "{counts:?} is not within {expected:?}");
-    // The stream is one that a trial can be told by: neither all is true nor all false, and orders are no claims.
-    assert!(counts.of_true > 80 && counts.of_false > 80, "{counts:?}");
-    let is_order = |it: &&Tried| it.said.by == By::Order && it.said.claim.is_none();
-    assert_eq!(report.tried.iter().filter(is_order).count(), 0, "an order is no claim");
-    // What has ended is another statement when it is claimed again: its time is another one.
-    let lasting = || report.tried.iter().filter(|it| it.status != "ended");
-    let once: BTreeSet<_> = lasting().map(|it| it.said.claim.clone()).collect();
-    assert_eq!(once.len(), lasting().count(), "a claim that is said again in other words is one statement");
-});
+on_both!(
+    d1_43_of_500_planted_claims_as_many_survive_as_the_formula_says,
+    |medium| {
+        let report = judged_by(medium, CLAIMS, Quality::of(RELIABILITY)).await;
+        let counts = report.counts();
+        let expected = independent(RELIABILITY, true, 2).of(counts.of_true, counts.of_false);
+        assert!(
+            expected.holds(counts.kept, counts.believed),
+            "{counts:?} is not within {expected:?}"
+        );
+        // The stream is one that a trial can be told by: neither all is true nor all false, and orders are no claims.
+        assert!(counts.of_true > 80 && counts.of_false > 80, "{counts:?}");
+        let is_order = |it: &&Tried| it.said.by == By::Order && it.said.claim.is_none();
+        assert_eq!(
+            report.tried.iter().filter(is_order).count(),
+            0,
+            "an order is no claim"
+        );
+        // What has ended is another statement when it is claimed again: its time is another one.
+        let lasting = || report.tried.iter().filter(|it| it.status != "ended");
+        let once: BTreeSet<_> = lasting().map(|it| it.said.claim.clone()).collect();
+        assert_eq!(
+            once.len(),
+            lasting().count(),
+            "a claim that is said again in other words is one statement"
+        );
+    }
+);
 
-on_both!(d1_43_what_errs_again_is_no_better_for_being_read_again, |medium| {
-    let quality = Quality { correlation: 1.0, ..Quality::of(RELIABILITY) };
-    let counts = judged_by(medium, CLAIMS / 2, quality).await.counts();
-    let expected = correlated(RELIABILITY).of(counts.of_true, counts.of_false);
-    assert!(expected.holds(counts.kept, counts.believed), "{counts:?} is not within {expected:?}");
-    let better = independent(RELIABILITY, true, 2).of(counts.of_true, counts.of_false);
-    assert!(!better.holds(counts.kept, counts.believed), "{counts:?} is what readings that err by themselves come to");
-});
+on_both!(
+    d1_43_what_errs_again_is_no_better_for_being_read_again,
+    |medium| {
+        let quality = Quality {
+            correlation: 1.0,
+            ..Quality::of(RELIABILITY)
+        };
+        let counts = judged_by(medium, CLAIMS / 2, quality).await.counts();
+        let expected = correlated(RELIABILITY).of(counts.of_true, counts.of_false);
+        assert!(
+            expected.holds(counts.kept, counts.believed),
+            "{counts:?} is not within {expected:?}"
+        );
+        let better = independent(RELIABILITY, true, 2).of(counts.of_true, counts.of_false);
+        assert!(
+            !better.holds(counts.kept, counts.believed),
+            "{counts:?} is what readings that err by themselves come to"
+        );
+    }
+);

@@ -14,12 +14,19 @@ impl Client {
     ) -> Result<(), End> {
         let session = self.session.clone();
         self.start(id, async move |id| {
-            session.decide(&approval, said, reason.as_deref().unwrap_or_default()).await?;
+            session
+                .decide(&approval, said, reason.as_deref().unwrap_or_default())
+                .await?;
             Ok(Done::Ack(Ack::ok(id)))
         })
     }
 
-    pub(super) fn answer(&mut self, id: Option<String>, question: String, text: String) -> Result<(), End> {
+    pub(super) fn answer(
+        &mut self,
+        id: Option<String>,
+        question: String,
+        text: String,
+    ) -> Result<(), End> {
         let session = self.session.clone();
         self.start(id, async move |id| {
             // Of a question with a schema the text is JSON.

@@ -21,7 +21,11 @@ impl Client {
     /// Says hello; from then on the whole space is followed.
     pub async fn greet(&mut self) -> Result<(), End> {
         self.session.open_space().await.map_err(lost_log)?;
-        let (follow, head) = self.session.follow(Query::default(), None).await.map_err(lost_log)?;
+        let (follow, head) = self
+            .session
+            .follow(Query::default(), None)
+            .await
+            .map_err(lost_log)?;
         self.follow = Some(Box::new(follow));
         if let Some(id) = self.acknowledge.take() {
             self.say(&ServerFrame::Ack(Ack::ok(Some(id))))?;
@@ -33,7 +37,9 @@ impl Client {
             role: self.session.principal().role,
             epoch: head.epoch,
             head: head.seq,
-            limits: HelloLimits { frame_bytes: self.edge.limits.frame_bytes },
+            limits: HelloLimits {
+                frame_bytes: self.edge.limits.frame_bytes,
+            },
         }))
     }
 
@@ -42,7 +48,11 @@ impl Client {
     }
 
     pub fn acknowledge(&mut self, id: Option<String>) -> Result<(), End> {
-        if id.is_some() { self.say(&ServerFrame::Ack(Ack::ok(id))) } else { Ok(()) }
+        if id.is_some() {
+            self.say(&ServerFrame::Ack(Ack::ok(id)))
+        } else {
+            Ok(())
+        }
     }
 
     pub fn show(&mut self, seen: Seen) -> Result<(), End> {
@@ -51,7 +61,8 @@ impl Client {
                 for told in events {
                     self.socket.put(outgoing::event_text(told.json(), replay))?;
                     if self.older
-                        && let Some(older) = ServerFrame::older(&*told.event().map_err(lost_log)?, self.user())
+                        && let Some(older) =
+                            ServerFrame::older(&*told.event().map_err(lost_log)?, self.user())
                     {
                         self.socket.put(older.to_text())?;
                     }
@@ -59,7 +70,10 @@ impl Client {
                 Ok(())
             }
             Seen::CaughtUp => {
-                let caught_up = CaughtUp { id: self.replaying.take(), after: self.reached() };
+                let caught_up = CaughtUp {
+                    id: self.replaying.take(),
+                    after: self.reached(),
+                };
                 self.say(&ServerFrame::CaughtUp(caught_up))
             }
             Seen::Hint(hint) => {
@@ -67,7 +81,8 @@ impl Client {
                 if self.older
                     && let ServerFrame::Problem(trouble) = &frame
                 {
-                    self.socket.put(ServerFrame::older_problem(&trouble.problem, self.user()).to_text())?;
+                    self.socket
+                        .put(ServerFrame::older_problem(&trouble.problem, self.user()).to_text())?;
                 }
                 self.socket.put(frame.to_text())
             }
@@ -95,7 +110,8 @@ impl Client {
     }
 
     fn notify(&mut self, id: Option<String>, problem: Problem) -> Result<(), End> {
-        metrics::counter!("thinkd_problems_total", "problem" => problem.slug().as_str()).increment(1);
+        metrics::counter!("thinkd_problems_total", "problem" => problem.slug().as_str())
+            .increment(1);
         if self.older {
             self.say(&ServerFrame::older_problem(&problem, self.user()))?;
         }

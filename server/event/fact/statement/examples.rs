@@ -3,7 +3,8 @@
 use super::Trials;
 use crate::event::draft::Draft;
 use crate::event::statement::{
-    Answer, Claim, Claimant, Derived, Instrument, Judged, Outcome, Prediction, Reading, Source, Status, Triple, Valid,
+    Answer, Claim, Claimant, Derived, Instrument, Judged, Outcome, Prediction, Reading, Source,
+    Status, Triple, Valid,
 };
 use crate::event::trial::News;
 use crate::words::id::ThreadId;
@@ -12,8 +13,18 @@ use crate::words::time::Timestamp;
 /// One of each, for the documents and the tests.
 pub(in crate::event::fact) fn examples(thread: &ThreadId) -> Vec<Draft> {
     let id = "0193b6c2-7c2e-7aaa-8000-0123456789ab";
-    let source = Source { by: Claimant::User { name: Some("ann".into()) }, seqs: vec![41], quote: None };
-    let claim = Claim { text: "The library opens at nine.".into(), source: source.clone(), premises: Vec::new() };
+    let source = Source {
+        by: Claimant::User {
+            name: Some("ann".into()),
+        },
+        seqs: vec![41],
+        quote: None,
+    };
+    let claim = Claim {
+        text: "The library opens at nine.".into(),
+        source: source.clone(),
+        premises: Vec::new(),
+    };
     let prediction = Prediction {
         text: "Who comes at half past nine finds the door open.".into(),
         fails_if: "the door is locked at half past nine".into(),
@@ -21,11 +32,22 @@ pub(in crate::event::fact) fn examples(thread: &ThreadId) -> Vec<Draft> {
         code: None,
         question: None,
         instrument: Instrument::Knowledge,
-        reason: "an experiment comes before reflection, and knowledge is the first that can say it".into(),
+        reason: "an experiment comes before reflection, and knowledge is the first that can say it"
+            .into(),
     };
-    let triple = Triple { subject: "library".into(), relation: "opens at".into(), object: "nine".into(), single: true };
+    let triple = Triple {
+        subject: "library".into(),
+        relation: "opens at".into(),
+        object: "nine".into(),
+        single: true,
+    };
     let valid = Valid::default();
-    let derived = Derived { triple: Some(triple), valid, predictions: vec![prediction.clone()], rejected: Vec::new() };
+    let derived = Derived {
+        triple: Some(triple),
+        valid,
+        predictions: vec![prediction.clone()],
+        rejected: Vec::new(),
+    };
     let reading = Reading {
         prediction: 0,
         instrument: Instrument::Knowledge,
@@ -61,9 +83,16 @@ pub(in crate::event::fact) fn examples(thread: &ThreadId) -> Vec<Draft> {
         Draft::statement(thread, id, News::Read(reading)),
         Draft::statement(thread, id, News::Judged(judged)),
         Draft::statement_sourced(thread, id, vec![source]),
-        Draft::statement_grounded(thread, id, vec!["0193b6c1-11aa-7bbb-8000-0123456789ab".into()]),
+        Draft::statement_grounded(
+            thread,
+            id,
+            vec!["0193b6c1-11aa-7bbb-8000-0123456789ab".into()],
+        ),
         Draft::trials(Trials::Due),
-        Draft::trials(Trials::Rested { handled: 120, told: Some(118) }),
+        Draft::trials(Trials::Rested {
+            handled: 120,
+            told: Some(118),
+        }),
         Draft::trials(Trials::Spent(Timestamp::from_micros(1_767_225_600_000_000))),
     ]
 }

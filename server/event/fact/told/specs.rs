@@ -8,7 +8,11 @@ const FROM: Member = ("from", "string", "the thread that it is about");
 const REASON: Member = ("reason", "string", "why");
 const NOTE: Member = ("content?", "string", "what it is for");
 const DUE: Member = ("due", "string", "when");
-const PART: Member = ("gather?", "object", "which part of what gathering: id, index, ok, text");
+const PART: Member = (
+    "gather?",
+    "object",
+    "which part of what gathering: id, index, ok, text",
+);
 
 const fn told(
     name: &'static str,
@@ -16,7 +20,13 @@ const fn told(
     tags: &'static [&'static str],
     members: &'static [Member],
 ) -> Spec {
-    Spec { name, about, tags, members, open: false }
+    Spec {
+        name,
+        about,
+        tags,
+        members,
+        open: false,
+    }
 }
 
 pub(in crate::event) const MESSAGE: Spec = told(
@@ -42,7 +52,13 @@ const SPAWNED: Spec = told(
 const ENDED: Spec = told(
     "thread-ended",
     "A subthread or contact has ended. Wakes, unless it is gathered with others.",
-    &["thread", "thread-ended", "from:<thread>?", "part?", "overrules?"],
+    &[
+        "thread",
+        "thread-ended",
+        "from:<thread>?",
+        "part?",
+        "overrules?",
+    ],
     &[
         TEXT,
         ID,
@@ -59,7 +75,13 @@ const ENDED: Spec = told(
 const STUCK: Spec = told(
     "thread-stuck",
     "A thread that this one depends on cannot go on. Wakes, unless it is gathered with others.",
-    &["thread", "thread-stuck", "from:<thread>", "part?", "overrules?"],
+    &[
+        "thread",
+        "thread-stuck",
+        "from:<thread>",
+        "part?",
+        "overrules?",
+    ],
     &[TEXT, ID, REASON, FROM, PART, ROOT],
 );
 const ARCHIVED: Spec = told(
@@ -78,10 +100,19 @@ const CLEARED: Spec = told(
     "context-cleared",
     "Earlier events are no longer shown to the thread.",
     &["thread", "context-cleared"],
-    &[TEXT, ("kept_messages", "number", "how many are still shown"), TURN_MAYBE, CALL_MAYBE],
+    &[
+        TEXT,
+        ("kept_messages", "number", "how many are still shown"),
+        TURN_MAYBE,
+        CALL_MAYBE,
+    ],
 );
-const TIMER_SET: Spec =
-    told("timer-set", "A timer was set.", &["thread", "timer-set"], &[TEXT, ID, DUE, NOTE, TURN_MAYBE, CALL_MAYBE]);
+const TIMER_SET: Spec = told(
+    "timer-set",
+    "A timer was set.",
+    &["thread", "timer-set"],
+    &[TEXT, ID, DUE, NOTE, TURN_MAYBE, CALL_MAYBE],
+);
 const TIMER: Spec = told(
     "timer",
     "A timer is due, or the time of a wait or a gathering is up. Wakes.",
@@ -92,13 +123,24 @@ const PLAN_COMPLETE: Spec = told(
     "plan-complete",
     "The thread's plan is complete.",
     &["thread", "plan-complete"],
-    &[TEXT, ("condition", "string", "what was to be reached"), TURN_MAYBE],
+    &[
+        TEXT,
+        ("condition", "string", "what was to be reached"),
+        TURN_MAYBE,
+    ],
 );
 const WATCH_RAISED: Spec = told(
     "watch-raised",
     "What the thread watches for has come.",
     &["thread", "watch-raised"],
-    &[TEXT, ID, ("kind", "string", "the tag"), ("seq", "number", "the event that has come"), NOTE, TURN_MAYBE],
+    &[
+        TEXT,
+        ID,
+        ("kind", "string", "the tag"),
+        ("seq", "number", "the event that has come"),
+        NOTE,
+        TURN_MAYBE,
+    ],
 );
 const WATCH_SET: Spec = told(
     "watch-set",
@@ -118,7 +160,13 @@ const WATCH_CLOSED: Spec = told(
     "watch-closed",
     "A watch is closed.",
     &["thread", "watch-closed"],
-    &[TEXT, ID, ("raised", "boolean", "its event had come"), TURN_MAYBE, CALL_MAYBE],
+    &[
+        TEXT,
+        ID,
+        ("raised", "boolean", "its event had come"),
+        TURN_MAYBE,
+        CALL_MAYBE,
+    ],
 );
 const GATHERED: Spec = told(
     "gathered",
@@ -130,7 +178,11 @@ const GATHERED: Spec = told(
         ("total", "number", "how many there were"),
         ("successful", "number", "how many came back well"),
         ("missing", "number", "how many did not come back"),
-        ("failed_step", "number | null", "in a sequence: the step that failed, from 1"),
+        (
+            "failed_step",
+            "number | null",
+            "in a sequence: the step that failed, from 1",
+        ),
         ("content?", "string", "the results, a line each"),
         ("results", "object[]", "the results: index, ok, text"),
         TURN_MAYBE,
@@ -143,7 +195,11 @@ const ERROR: Spec = told(
     &[
         TEXT,
         ("unknown_id", "string", "what the caller wrote"),
-        ("code", "string", "unknown_thread, invalid_label, depth_limit, …"),
+        (
+            "code",
+            "string",
+            "unknown_thread, invalid_label, depth_limit, …",
+        ),
         ("message", "string", "what to do"),
         TURN_MAYBE,
         ROOT,

@@ -31,15 +31,20 @@ pub(in crate::log) fn is_quiet(seen: Seen<'_>, space: &Space, seq: Seq, about: A
     });
     let is_held = |row: &Row| status_of(row).map_or(true, Status::is_held);
     // Of a row that this transaction altered, and that was not asked for, only what is new is known: the rest may be anything.
-    let may_be = |row: &Row, column: &str, is: &dyn Fn(&Cell) -> bool| !row.has(column) || is(row.cell(column));
+    let may_be = |row: &Row, column: &str, is: &dyn Fn(&Cell) -> bool| {
+        !row.has(column) || is(row.cell(column))
+    };
     let stands_on_others = |row: &Row| may_be(row, "derived", &|cell| *cell != Cell::Null);
     let is_about = |row: &Row| {
         about.as_ref().is_some_and(|(subjects, relation)| {
-            may_be(row, "subject", &|cell| subjects.contains(cell)) && may_be(row, "relation", &|cell| cell == relation)
+            may_be(row, "subject", &|cell| subjects.contains(cell))
+                && may_be(row, "relation", &|cell| cell == relation)
         })
     };
     let is_news = |row: &Row| *row.cell("changed") > Cell::from(seq) && is_held(row);
-    !seen.rows(&TABLE, space).any(|row| is_news(&row) && (stands_on_others(&row) || is_about(&row)))
+    !seen
+        .rows(&TABLE, space)
+        .any(|row| is_news(&row) && (stands_on_others(&row) || is_about(&row)))
 }
 
 /// Errors: see [`Store`].
@@ -48,12 +53,21 @@ impl dyn Store + '_ {
     pub async fn derivations(&self, space: &Space) -> Result<Vec<Link>, StoreError> {
         let (mut links, mut after) = (Vec::new(), 0);
         loop {
-            let select = Select::of(&TABLE, space).after("derived", after).order_by(&["derived"]).first(LINKS);
-            let rows = self.select(select.distinct(&["derived", "id", "premises", "status"])).await?;
+            let select = Select::of(&TABLE, space)
+                .after("derived", after)
+                .order_by(&["derived"])
+                .first(LINKS);
+            let rows = self
+                .select(select.distinct(&["derived", "id", "premises", "status"]))
+                .await?;
             for row in &rows {
                 after = row.integer("derived")?;
                 let (id, premises) = (row.text("id")?.to_owned(), row.json("premises")?);
-                links.push(Link { id, premises, is_held: status_of(row)?.is_held() });
+                links.push(Link {
+                    id,
+                    premises,
+                    is_held: status_of(row)?.is_held(),
+                });
             }
             if rows.len() < LINKS as usize {
                 return Ok(links);

@@ -11,7 +11,9 @@ use super::Driver;
 use crate::event::draft::{Draft, When};
 use crate::event::envelope::TurnOutcome;
 use crate::mind::call::Until;
-use crate::mind::submodule::{self, Purpose, Submodule, SubmoduleAnswer, SubmoduleRequest, removed};
+use crate::mind::submodule::{
+    self, Purpose, Submodule, SubmoduleAnswer, SubmoduleRequest, removed,
+};
 use crate::mind::turn::submodules::{SubmoduleTasks, drafts_of, late_submodules, write_beside};
 use crate::mind::turn_writer::Lost;
 use crate::words::failure::{Failure, FailureKind, Who};
@@ -25,8 +27,14 @@ impl Driver {
     pub async fn listen(&mut self, names: Vec<Name>) -> Result<Option<TurnOutcome>, Lost> {
         let begin = Instant::now();
         let deadline = begin + Duration::from_millis(self.mind.options.submodule_timeout_ms);
-        let late = self.mind.options.late_timeout_ms.max(self.mind.options.submodule_timeout_ms);
-        let purpose = Purpose::New { batch: self.turn.batch().to_vec() };
+        let late = self
+            .mind
+            .options
+            .late_timeout_ms
+            .max(self.mind.options.submodule_timeout_ms);
+        let purpose = Purpose::New {
+            batch: self.turn.batch().to_vec(),
+        };
         let request = self.request(purpose, Until::ms(late)).await?;
         let mut asked = SubmoduleTasks::new(self.mind.processors.clone(), self.place.space.clone());
         let mut gone = Vec::new();
@@ -68,20 +76,36 @@ impl Driver {
     }
 
     /// A question of the decision, answered by one submodule.
-    pub async fn answer(&mut self, name: &Name, question: i64) -> Result<Option<TurnOutcome>, Lost> {
+    pub async fn answer(
+        &mut self,
+        name: &Name,
+        question: i64,
+    ) -> Result<Option<TurnOutcome>, Lost> {
         let until = Until::ms(self.mind.options.submodule_timeout_ms);
         let request = self.request(Purpose::Asked { question }, until).await?;
         let mut asked = SubmoduleTasks::new(self.mind.processors.clone(), self.place.space.clone());
         let Some(submodule) = self.submodule(name) else {
             // `ask` checked that it is there: it was removed this very moment. The fold needs an end to the question.
             let record = json!({ "purpose": "answer", "last": true, "outcome": "refused" });
-            let record =
-                Draft::call_record(&self.place.thread, self.turn.number(), &Who::Submodule(name.clone()), record);
+            let record = Draft::call_record(
+                &self.place.thread,
+                self.turn.number(),
+                &Who::Submodule(name.clone()),
+                record,
+            );
             let failure = self.failure(&Who::Submodule(name.clone()), &removed());
             self.write(vec![record, failure]).await?;
             return Ok(None);
         };
-        asked.ask(request, Submodule { own: Vec::new(), rounds: 0, ..submodule }, When::InTime);
+        asked.ask(
+            request,
+            Submodule {
+                own: Vec::new(),
+                rounds: 0,
+                ..submodule
+            },
+            When::InTime,
+        );
         if let Some(answer) = asked.next().await {
             let drafts = self.drafts_of(answer);
             self.hear(drafts).await?;
@@ -92,13 +116,26 @@ impl Driver {
     /// ④ The submodules hear the decision beside the turn, and may add something.
     pub fn follow_up(&self) {
         let decision = self.turn.decided().to_vec();
-        let purpose = Purpose::FollowUp { batch: self.turn.batch().to_vec(), decision };
+        let purpose = Purpose::FollowUp {
+            batch: self.turn.batch().to_vec(),
+            decision,
+        };
         let until = Until::ms(self.mind.options.submodule_timeout_ms);
         let names = self.turn.submodules().iter();
-        let submodules: Vec<_> =
-            names.filter_map(|name| self.submodule(name)).map(|v| Submodule { own: vec![], rounds: 0, ..v }).collect();
-        let (client, writer, place, turn) =
-            (self.mind.client.clone(), self.writer.clone(), self.place.clone(), self.turn.number());
+        let submodules: Vec<_> = names
+            .filter_map(|name| self.submodule(name))
+            .map(|v| Submodule {
+                own: vec![],
+                rounds: 0,
+                ..v
+            })
+            .collect();
+        let (client, writer, place, turn) = (
+            self.mind.client.clone(),
+            self.writer.clone(),
+            self.place.clone(),
+            self.turn.number(),
+        );
         let request = self.request_with(purpose, until);
         let tally = self.mind.tally.clone();
         let scope = submodule::scope(self.turn.batch());
@@ -106,16 +143,22 @@ impl Driver {
         let follow_up = async move {
             let view = match client.view(&place, scope).await {
                 Ok(view) => Arc::new(view),
-                Err(error) => return tracing::warn!(%error, thread = %place.thread, turn, "follow-up left out"),
+                Err(error) => {
+                    return tracing::warn!(%error, thread = %place.thread, turn, "follow-up left out");
+                }
             };
             let there = match client.store().submodules(&place.space).await {
                 Ok(there) => there,
-                Err(error) => return tracing::warn!(%error, thread = %place.thread, turn, "follow-up left out"),
+                Err(error) => {
+                    return tracing::warn!(%error, thread = %place.thread, turn, "follow-up left out");
+                }
             };
             let mut asked = SubmoduleTasks::new(processors, place.space.clone());
-            let submodules =
-                submodules.into_iter().filter(|submodule| there.iter().any(|row| row.name == submodule.name));
-            submodules.for_each(|submodule| asked.ask(request(view.clone()), submodule, When::FollowUp));
+            let submodules = submodules
+                .into_iter()
+                .filter(|submodule| there.iter().any(|row| row.name == submodule.name));
+            submodules
+                .for_each(|submodule| asked.ask(request(view.clone()), submodule, When::FollowUp));
             while let Some(answer) = asked.next().await {
                 if let Ok(answer) = &answer {
                     tally.count(&place.space, answer, false);
@@ -125,12 +168,18 @@ impl Driver {
                 write_beside(&writer, drafts).await;
             }
         };
-        self.mind.beside.spawn(self.mind.processors.of(&space, follow_up));
+        self.mind
+            .beside
+            .spawn(self.mind.processors.of(&space, follow_up));
     }
 
     async fn request(&self, purpose: Purpose, until: Until) -> Result<SubmoduleRequest, Lost> {
-        let view =
-            self.mind.client.view(&self.place, submodule::scope(self.turn.batch())).await.map_err(Lost::Store)?;
+        let view = self
+            .mind
+            .client
+            .view(&self.place, submodule::scope(self.turn.batch()))
+            .await
+            .map_err(Lost::Store)?;
         Ok(self.request_with(purpose, until)(Arc::new(view)))
     }
 
@@ -158,13 +207,23 @@ impl Driver {
     fn submodule(&self, name: &Name) -> Option<Submodule> {
         let row = self.submodules.iter().find(|row| row.name == *name)?;
         let (own, rounds) = self.turn.earlier_calls(name);
-        Some(Submodule { name: name.clone(), prompt: row.prompt.clone(), own, rounds })
+        Some(Submodule {
+            name: name.clone(),
+            prompt: row.prompt.clone(),
+            own,
+            rounds,
+        })
     }
 
     fn too_late(&self, name: &Name) -> Draft {
         let limit = self.mind.options.submodule_timeout_ms;
-        let text = format!("the voice {name} had nothing to say within {limit} ms; the decision goes on without it");
-        self.failure(&Who::Submodule(name.clone()), &Failure::new(FailureKind::Timeout, text).retryable())
+        let text = format!(
+            "the voice {name} had nothing to say within {limit} ms; the decision goes on without it"
+        );
+        self.failure(
+            &Who::Submodule(name.clone()),
+            &Failure::new(FailureKind::Timeout, text).retryable(),
+        )
     }
 
     fn drafts_of(&self, answer: Result<SubmoduleAnswer, (Name, JoinError)>) -> Vec<Draft> {

@@ -35,9 +35,17 @@ impl Driver {
             let drafts = if text.is_empty() {
                 vec![self.nothing("nothing was said that could be held")]
             } else {
-                let Recalling { finder, tokens, limit } = self.mind.recalling.clone();
-                let question =
-                    Question { text: text.clone(), limit: HITS, tokens: Some(tokens), ..Question::default() };
+                let Recalling {
+                    finder,
+                    tokens,
+                    limit,
+                } = self.mind.recalling.clone();
+                let question = Question {
+                    text: text.clone(),
+                    limit: HITS,
+                    tokens: Some(tokens),
+                    ..Question::default()
+                };
                 let found = tokio::select! {
                     found = timeout(limit, finder.recall(&self.place.space, &question)) => found,
                     () = self.stop.token().cancelled() => return Ok(None),
@@ -63,7 +71,9 @@ impl Driver {
     /// The newest texts of the batch, as far as a question goes.
     async fn question(&self) -> Result<String, StoreError> {
         let batch = self.turn.batch();
-        let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return Ok(String::new()) };
+        let (Some(first), Some(last)) = (batch.first(), batch.last()) else {
+            return Ok(String::new());
+        };
         let query = Query {
             thread: Some(self.place.thread.clone()),
             show: Show::Visible,
@@ -73,9 +83,17 @@ impl Driver {
             limit: EVENTS,
             ..Query::default()
         };
-        let events = self.mind.client.store().events(&self.place.space, &query).await?;
+        let events = self
+            .mind
+            .client
+            .store()
+            .events(&self.place.space, &query)
+            .await?;
         let (mut texts, mut room) = (Vec::new(), QUESTION_MAX);
-        for event in events.iter().filter(|event| batch.contains(&event.seq) && asks(event)) {
+        for event in events
+            .iter()
+            .filter(|event| batch.contains(&event.seq) && asks(event))
+        {
             let text: String = event.text().trim().chars().take(room).collect();
             room = room.saturating_sub(text.chars().count() + 1);
             texts.push(text);
@@ -86,7 +104,15 @@ impl Driver {
 
     /// What was found, as far as it has room. It is stored only while all of it is held.
     fn recalled(&self, mut found: Found, most: usize) -> Draft {
-        let head = self.mind.client.prompts().recalled.source().as_str().trim().to_owned();
+        let head = self
+            .mind
+            .client
+            .prompts()
+            .recalled
+            .source()
+            .as_str()
+            .trim()
+            .to_owned();
         let mut used = tokens(&head);
         found.hits.retain(|hit| {
             // With the end of its line.
@@ -100,34 +126,58 @@ impl Driver {
             return self
                 .nothing("nothing that is held is relevant, or nothing of it has room (memory.recall_in_turns)");
         }
-        let text = std::iter::once(head).chain(found.hits.iter().map(line)).collect::<Vec<_>>().join("\n");
+        let text = std::iter::once(head)
+            .chain(found.hits.iter().map(line))
+            .collect::<Vec<_>>()
+            .join("\n");
         let statements = statements.iter().map(String::as_str).collect();
-        let recalled = Recalled { turn: self.turn.number(), text: &text, statements };
+        let recalled = Recalled {
+            turn: self.turn.number(),
+            text: &text,
+            statements,
+        };
         let draft = Fact::Recalled(recalled).encode(&self.place.thread);
         found
             .seen()
             .into_iter()
-            .fold(draft, |draft, (id, changed)| draft.only_if(Condition::StatementAt { id, changed }))
+            .fold(draft, |draft, (id, changed)| {
+                draft.only_if(Condition::StatementAt { id, changed })
+            })
     }
 
     fn nothing(&self, text: &str) -> Draft {
-        let recalled = Recalled { turn: self.turn.number(), text, statements: Vec::new() };
+        let recalled = Recalled {
+            turn: self.turn.number(),
+            text,
+            statements: Vec::new(),
+        };
         Fact::Recalled(recalled).encode(&self.place.thread)
     }
 
     fn not_recalled(&self, failure: &Failure) -> Vec<Draft> {
-        vec![self.failure(&Who::Core, failure), self.nothing("nothing could be recalled")]
+        vec![
+            self.failure(&Who::Core, failure),
+            self.nothing("nothing could be recalled"),
+        ]
     }
 
     fn failed(&self, error: &Error) -> Failure {
-        let kind = if matches!(error, Error::Store(_)) { FailureKind::Store } else { FailureKind::Tool };
-        Failure::new(kind, format!("the turn goes on without what is held: {error}"))
+        let kind = if matches!(error, Error::Store(_)) {
+            FailureKind::Store
+        } else {
+            FailureKind::Tool
+        };
+        Failure::new(
+            kind,
+            format!("the turn goes on without what is held: {error}"),
+        )
     }
 }
 
 fn late(limit: Duration) -> Failure {
     let ms = limit.as_millis();
-    let text =
-        format!("the turn goes on without what is held: a recall took longer than {ms} ms (memory.recall_in_turns_ms)");
+    let text = format!(
+        "the turn goes on without what is held: a recall took longer than {ms} ms (memory.recall_in_turns_ms)"
+    );
     Failure::new(FailureKind::Timeout, text).retryable()
 }

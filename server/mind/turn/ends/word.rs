@@ -26,9 +26,17 @@ pub struct Knowers {
 
 impl Knowers {
     pub fn from_pairs(pairs: Vec<(ThreadId, ThreadId)>, limit: u32) -> Self {
-        let cut = pairs.last().filter(|_| pairs.len() >= limit as usize).map(|(of, _)| of.clone());
-        let mut knowers = Self { cut, ..Self::default() };
-        pairs.into_iter().for_each(|(of, who)| knowers.by_thread.entry(of).or_default().push(who));
+        let cut = pairs
+            .last()
+            .filter(|_| pairs.len() >= limit as usize)
+            .map(|(of, _)| of.clone());
+        let mut knowers = Self {
+            cut,
+            ..Self::default()
+        };
+        pairs
+            .into_iter()
+            .for_each(|(of, who)| knowers.by_thread.entry(of).or_default().push(who));
         knowers
     }
 
@@ -38,7 +46,10 @@ impl Knowers {
 
     /// Those of one thread, and whether there may be more.
     pub fn take(&mut self, thread: &ThreadId) -> (Vec<ThreadId>, bool) {
-        (self.by_thread.remove(thread).unwrap_or_default(), self.cut.as_ref() == Some(thread))
+        (
+            self.by_thread.remove(thread).unwrap_or_default(),
+            self.cut.as_ref() == Some(thread),
+        )
     }
 }
 
@@ -56,9 +67,14 @@ impl Knowing {
         thread: &ThreadId,
         after: &str,
     ) -> Result<Self, StoreError> {
-        let waiting = Knowers::from_pairs(store.awaiting(space, thread..=thread, ROWS).await?, ROWS).take(thread);
-        let holders =
-            Knowers::from_pairs(store.referrers(space, thread..=thread, after, PAGE).await?, PAGE).take(thread);
+        let waiting =
+            Knowers::from_pairs(store.awaiting(space, thread..=thread, ROWS).await?, ROWS)
+                .take(thread);
+        let holders = Knowers::from_pairs(
+            store.referrers(space, thread..=thread, after, PAGE).await?,
+            PAGE,
+        )
+        .take(thread);
         Ok(Self { waiting, holders })
     }
 }
@@ -73,7 +89,11 @@ pub struct Around {
 
 impl Around {
     /// Of these, in the order of their ids.
-    pub async fn read(store: &Arc<dyn Store>, space: &Space, rows: &[ThreadRow]) -> Result<Self, StoreError> {
+    pub async fn read(
+        store: &Arc<dyn Store>,
+        space: &Space,
+        rows: &[ThreadRow],
+    ) -> Result<Self, StoreError> {
         let mut timers: BTreeMap<_, Vec<_>> = BTreeMap::new();
         let (mut waiting, mut holders) = (Knowers::default(), Knowers::default());
         if let [first, ..] = rows
@@ -83,10 +103,15 @@ impl Around {
             for timer in store.timers(space, all.clone()).await? {
                 timers.entry(timer.thread).or_default().push(timer.name);
             }
-            holders = Knowers::from_pairs(store.referrers(space, all.clone(), "", PAGE).await?, PAGE);
+            holders =
+                Knowers::from_pairs(store.referrers(space, all.clone(), "", PAGE).await?, PAGE);
             waiting = Knowers::from_pairs(store.awaiting(space, all, PAGE).await?, PAGE);
         }
-        Ok(Self { timers, waiting, holders })
+        Ok(Self {
+            timers,
+            waiting,
+            holders,
+        })
     }
 
     /// Whether that of this thread was read: always so of the first.
@@ -109,12 +134,21 @@ pub struct Word<'a> {
 
 impl Word<'_> {
     /// The end of the thread, told as far as there is room; its parent always is. And behind whom it goes on, if not all were told.
-    pub async fn first(&self, around: &mut Around, room: usize) -> Result<(Vec<Draft>, Option<String>), StoreError> {
+    pub async fn first(
+        &self,
+        around: &mut Around,
+        room: usize,
+    ) -> Result<(Vec<Draft>, Option<String>), StoreError> {
         let (thread, end) = (&self.row.thread, self.end);
         let watches = self.row.state.watches.len() as u64;
         let watches_removed = (watches > 0).then_some(watches);
         let (status, reason) = (Some(end.status), Some(end.reason));
-        let change = Thread { status, reason, watches_removed, ..Thread::default() };
+        let change = Thread {
+            status,
+            reason,
+            watches_removed,
+            ..Thread::default()
+        };
         // Of two who end it one does, and tells of it.
         let mut drafts = vec![Draft::set_thread(thread, change).only_if(Condition::NotEnded)];
         // Whoever has ended is not to be woken any more.
@@ -127,7 +161,10 @@ impl Word<'_> {
             drafts.extend(self.to(&parent).await?);
             told.insert(parent);
         }
-        let knowing = Knowing { waiting: around.waiting.take(thread), holders: around.holders.take(thread) };
+        let knowing = Knowing {
+            waiting: around.waiting.take(thread),
+            holders: around.holders.take(thread),
+        };
         let room = room.saturating_sub(drafts.len());
         let (more, tell) = self.tell(knowing, &mut told, String::new(), room).await?;
         drafts.extend(more);
@@ -137,7 +174,10 @@ impl Word<'_> {
     /// Tells those who know it as far as there is room, first those who wait. And behind whom it goes on, if these were not all.
     pub async fn tell(
         &self,
-        Knowing { waiting: (waiting, more_wait), holders: (holders, more_hold) }: Knowing,
+        Knowing {
+            waiting: (waiting, more_wait),
+            holders: (holders, more_hold),
+        }: Knowing,
         told: &mut BTreeSet<ThreadId>,
         mut after: String,
         room: usize,
@@ -178,7 +218,13 @@ impl Word<'_> {
     }
 
     pub async fn to_living(&self, holder: &ThreadRow) -> Result<Vec<Draft>, StoreError> {
-        let Self { store, space, row, end, .. } = self;
+        let Self {
+            store,
+            space,
+            row,
+            end,
+            ..
+        } = self;
         let word = Draft::ended(&holder.thread, end).once(&row.thread);
         if self.again
             && let Some(id) = word.event_id
@@ -187,23 +233,45 @@ impl Word<'_> {
             return Ok(Vec::new());
         }
         // By its id only where it may come twice: a look for ids costs every end a little.
-        let word = Draft { event_id: None, ..word };
-        let last = if end.last.is_empty() { end.reason } else { end.last };
+        let word = Draft {
+            event_id: None,
+            ..word
+        };
+        let last = if end.last.is_empty() {
+            end.reason
+        } else {
+            end.last
+        };
         let word = counted(word, row, holder, end.status == Status::Done.as_str(), last);
-        let mut drafts = vec![if row.state.archived { word.after_archiving() } else { word }];
+        let mut drafts = vec![if row.state.archived {
+            word.after_archiving()
+        } else {
+            word
+        }];
         if Some(&holder.thread) == row.parent().as_ref() {
             // It was made a contact with its beginning; one that makes many has not all of them for ever.
             let contacts = store.contacts(space, &holder.thread).await?;
-            let contacts = contacts.into_iter().filter(|contact| contact.target == row.thread);
-            drafts.extend(contacts.map(|it| Draft::set(&holder.thread, it.name.as_str(), Change::Contact(None))));
+            let contacts = contacts
+                .into_iter()
+                .filter(|contact| contact.target == row.thread);
+            drafts.extend(
+                contacts
+                    .map(|it| Draft::set(&holder.thread, it.name.as_str(), Change::Contact(None))),
+            );
         }
         Ok(drafts)
     }
 
     /// The children of the thread, as far as there is room: the events that tell them, unless they are told already, and give them the
     /// nearest living thread above it as their parent. And whether these are all.
-    pub async fn adopt(&self, told: &BTreeSet<ThreadId>, room: usize) -> Result<(Vec<Draft>, bool), StoreError> {
-        let Self { store, space, row, .. } = self;
+    pub async fn adopt(
+        &self,
+        told: &BTreeSet<ThreadId>,
+        room: usize,
+    ) -> Result<(Vec<Draft>, bool), StoreError> {
+        let Self {
+            store, space, row, ..
+        } = self;
         let mut heir = row.parent();
         while let Some(above) = &heir {
             heir = match store.thread(space, above).await? {
@@ -212,11 +280,19 @@ impl Word<'_> {
                 None => above.parent(),
             };
         }
-        let change = Thread { parent: Some(heir.as_ref().map(ThreadId::as_str)), ..Thread::default() };
+        let change = Thread {
+            parent: Some(heir.as_ref().map(ThreadId::as_str)),
+            ..Thread::default()
+        };
         let (mut drafts, mut after) = (Vec::new(), None);
         loop {
-            let page = store.descendants(space, &row.thread, after.as_ref(), ROWS).await?;
-            for child in page.iter().filter(|child| child.parent().as_ref() == Some(&row.thread)) {
+            let page = store
+                .descendants(space, &row.thread, after.as_ref(), ROWS)
+                .await?;
+            for child in page
+                .iter()
+                .filter(|child| child.parent().as_ref() == Some(&row.thread))
+            {
                 if drafts.len() + 2 > room {
                     return Ok((drafts, false));
                 }
@@ -225,7 +301,10 @@ impl Word<'_> {
                 }
                 drafts.push(Draft::set_thread(&child.thread, change.clone()));
             }
-            after = page.last().filter(|_| page.len() >= ROWS as usize).map(|last| last.thread.clone());
+            after = page
+                .last()
+                .filter(|_| page.len() >= ROWS as usize)
+                .map(|last| last.thread.clone());
             if after.is_none() {
                 return Ok((drafts, true));
             }

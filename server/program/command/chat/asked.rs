@@ -22,7 +22,10 @@ impl Chat {
         lines.extend(waiting.diff().map(|diff| diff.trim_end().to_owned()));
         lines.push(match waiting.kind {
             Kind::Approval => {
-                format!("/approve {handle}, /reject {handle} WHY or /respond {handle} RESULT ({})", waiting.times())
+                format!(
+                    "/approve {handle}, /reject {handle} WHY or /respond {handle} RESULT ({})",
+                    waiting.times()
+                )
             }
             Kind::Question => format!("/answer {handle} ANSWER ({})", waiting.times()),
         });
@@ -30,19 +33,27 @@ impl Chat {
             let choices: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
             lines.insert(1, format!("one of: {}", choices.join(", ")));
         }
-        Ok(self.screen.show(Manner::Input, waiting.kind.as_str(), &lines.join("\n")).await?)
+        Ok(self
+            .screen
+            .show(Manner::Input, waiting.kind.as_str(), &lines.join("\n"))
+            .await?)
     }
 
     /// Shows what waits in the thread; that there is nothing only where somebody asked.
     pub(super) async fn inbox(&mut self, is_asked: bool) -> anyhow::Result<()> {
-        let all = match self.server.waiting(&self.http, Some(self.thread.as_str())).await {
+        let all = match self
+            .server
+            .waiting(&self.http, Some(self.thread.as_str()))
+            .await
+        {
             Ok(all) => all,
             // A server of before knows nothing of this.
             Err(_) if !is_asked => return Ok(()),
             Err(error) => return self.not_answered(&error).await,
         };
         if all.is_empty() && is_asked {
-            self.notice("(nothing waits for a person here; `thinkd inbox` shows all threads)").await?;
+            self.notice("(nothing waits for a person here; `thinkd inbox` shows all threads)")
+                .await?;
         }
         for waiting in &all {
             self.show_waiting(waiting, &all).await?;
@@ -52,7 +63,10 @@ impl Chat {
 
     /// Takes what a command says to what it names.
     pub(super) async fn tell(&mut self, command: &str, rest: &str) -> anyhow::Result<bool> {
-        let (id, text) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
+        let (id, text) = rest
+            .trim()
+            .split_once(char::is_whitespace)
+            .unwrap_or((rest.trim(), ""));
         let text = text.trim();
         let (word, why) = match command {
             "/approve" if text.is_empty() => (Word::Approve(None), None),
@@ -60,10 +74,16 @@ impl Chat {
             "/respond" if !text.is_empty() => (Word::Respond(text.to_owned()), None),
             "/answer" if !text.is_empty() => (Word::Answer(text.to_owned()), None),
             "/approve" => return self.notice("(/approve takes an ID and nothing else)").await,
-            _ => return self.notice(&format!("({command} takes an ID and a text)")).await,
+            _ => {
+                return self
+                    .notice(&format!("({command} takes an ID and a text)"))
+                    .await;
+            }
         };
         if id.is_empty() {
-            return self.notice(&format!("({command} takes an ID; /inbox shows what waits)")).await;
+            return self
+                .notice(&format!("({command} takes an ID; /inbox shows what waits)"))
+                .await;
         }
         match self.server.tell(&self.http, id, &word, why).await {
             Ok(done) => self.notice(&format!("({done})")).await,

@@ -15,7 +15,9 @@ use crate::program::command::words::{what, who};
 impl Chat {
     pub(super) async fn hear(&mut self, text: &str) -> anyhow::Result<()> {
         // What a later server says beside is not for us.
-        let Ok(frame) = serde_json::from_str(text) else { return Ok(()) };
+        let Ok(frame) = serde_json::from_str(text) else {
+            return Ok(());
+        };
         match frame {
             ServerFrame::Event(shown) => self.show(&shown.event).await?,
             ServerFrame::Ack(ack) => self.acknowledged(ack.id.as_deref(), &ack.events),
@@ -23,10 +25,12 @@ impl Chat {
                 self.grow(delta.event_id, delta.at, &delta.text).await?;
             }
             ServerFrame::DeltaEnd(end) => self.grown(end.event_id, end.outcome).await?,
-            ServerFrame::Status(status) if status.thread == self.thread => match status.status.as_str() {
-                "thinking" => self.think().await?,
-                _ => self.rest().await?,
-            },
+            ServerFrame::Status(status) if status.thread == self.thread => {
+                match status.status.as_str() {
+                    "thinking" => self.think().await?,
+                    _ => self.rest().await?,
+                }
+            }
             ServerFrame::Problem(refused) => self.complain(&refused).await?,
             _ => {}
         }
@@ -40,12 +44,22 @@ impl Chat {
             return Ok(());
         }
         (self.epoch, self.after, self.woken, self.handled) = (hello.epoch, hello.head, 0, 0);
-        Ok(self.screen.show(Manner::Alarm, "", "(the log was replaced; going on at its end)").await?)
+        Ok(self
+            .screen
+            .show(
+                Manner::Alarm,
+                "",
+                "(the log was replaced; going on at its end)",
+            )
+            .await?)
     }
 
     /// A turn goes on.
     async fn think(&mut self) -> anyhow::Result<()> {
-        self.thinking.get_or_insert_with(|| Thinking { since: Instant::now(), spoken: Vec::new() });
+        self.thinking.get_or_insert_with(|| Thinking {
+            since: Instant::now(),
+            spoken: Vec::new(),
+        });
         self.show_thinking().await
     }
 
@@ -56,14 +70,23 @@ impl Chat {
     }
 
     pub(super) async fn show_thinking(&mut self) -> anyhow::Result<()> {
-        Ok(self.screen.status(self.thinking.as_ref().map(Thinking::describe)).await?)
+        Ok(self
+            .screen
+            .status(self.thinking.as_ref().map(Thinking::describe))
+            .await?)
     }
 
     fn acknowledged(&mut self, id: Option<&str>, events: &[Placement]) {
-        let Some(id) = id.and_then(|id| Uuid::parse_str(id).ok()) else { return };
+        let Some(id) = id.and_then(|id| Uuid::parse_str(id).ok()) else {
+            return;
+        };
         self.unsent.retain(|(unsent, ..)| *unsent != id);
         let own = events.iter().filter(|event| event.thread == self.thread);
-        self.woken = own.map(|event| event.seq).max().unwrap_or(0).max(self.woken);
+        self.woken = own
+            .map(|event| event.seq)
+            .max()
+            .unwrap_or(0)
+            .max(self.woken);
     }
 
     async fn show(&mut self, event: &Event) -> anyhow::Result<()> {
@@ -80,21 +103,35 @@ impl Chat {
             Fact::TurnEnded(ended) => {
                 self.handled = ended.handled.unwrap_or(0).max(self.handled);
                 // An interrupted turn's input is answered by the next one.
-                self.failed |= !matches!(ended.outcome, Some(TurnOutcome::Done | TurnOutcome::Interrupted));
+                self.failed |= !matches!(
+                    ended.outcome,
+                    Some(TurnOutcome::Done | TurnOutcome::Interrupted)
+                );
                 true
             }
             Fact::Reply(reply) => return self.show_reply(event, reply.is_partial).await,
             fact if fact.is_failure() || matches!(fact, Fact::ClientFailure(_)) => {
-                return Ok(self.screen.show(Manner::Alarm, &who(event), &what(event)).await?);
+                return Ok(self
+                    .screen
+                    .show(Manner::Alarm, &who(event), &what(event))
+                    .await?);
             }
-            Fact::Input(_) | Fact::Trigger(_) if self.is_live && !self.said.contains(&event.event_id) => {
-                return Ok(self.screen.show(Manner::Input, &who(event), &what(event)).await?);
+            Fact::Input(_) | Fact::Trigger(_)
+                if self.is_live && !self.said.contains(&event.event_id) =>
+            {
+                return Ok(self
+                    .screen
+                    .show(Manner::Input, &who(event), &what(event))
+                    .await?);
             }
             Fact::Input(_) | Fact::Trigger(_) => true,
             Fact::ApprovalPending(_) => return self.show_request(Kind::Approval, event).await,
             Fact::Question(_) => return self.show_request(Kind::Question, event).await,
             Fact::ApprovalVerdict(_) | Fact::Answer(_) => {
-                return self.notice(&format!("({}: {})", who(event), what(event))).await.map(drop);
+                return self
+                    .notice(&format!("({}: {})", who(event), what(event)))
+                    .await
+                    .map(drop);
             }
             // The call of `reply` only says what the reply says.
             Fact::Action(action) => action.tool == "reply",
@@ -104,15 +141,23 @@ impl Chat {
         let has_spoken = self.note_submodule(event, fact.submodule());
         let is_thought = event.modality != Modality::State && !is_known;
         if is_thought && self.thoughts {
-            self.screen.show(Manner::Thought, &who(event), &what(event)).await?;
+            self.screen
+                .show(Manner::Thought, &who(event), &what(event))
+                .await?;
         }
-        if has_spoken { self.show_thinking().await } else { Ok(()) }
+        if has_spoken {
+            self.show_thinking().await
+        } else {
+            Ok(())
+        }
     }
 
     /// Remembers who has spoken in this turn. Whether it is somebody new.
     fn note_submodule(&mut self, event: &Event, submodule: Option<&str>) -> bool {
         let is_beside = matches!(event.fact(), Fact::Remark(remark) if remark.is_follow_up);
-        let (Some(thinking), Some(name), false) = (&mut self.thinking, submodule, is_beside) else { return false };
+        let (Some(thinking), Some(name), false) = (&mut self.thinking, submodule, is_beside) else {
+            return false;
+        };
         let is_new = !thinking.spoken.iter().any(|spoken| spoken == name);
         if is_new {
             thinking.spoken.push(name.to_owned());
@@ -123,7 +168,11 @@ impl Chat {
     /// The whole reply, in place of what was seen of it, where all of that was seen.
     async fn show_reply(&mut self, event: &Event, is_partial: bool) -> anyhow::Result<()> {
         self.replied = Some(event.event_id);
-        if self.growing.take_if(|(id, _)| *id == event.event_id).is_some() {
+        if self
+            .growing
+            .take_if(|(id, _)| *id == event.event_id)
+            .is_some()
+        {
             self.screen.grow(MIND, event.text()).await?;
             self.screen.end();
         } else {
@@ -159,7 +208,12 @@ impl Chat {
     }
 
     async fn grown(&mut self, id: Uuid, outcome: DeltaFate) -> anyhow::Result<()> {
-        if outcome == DeltaFate::Discarded && self.growing.take_if(|(growing, _)| *growing == id).is_some() {
+        if outcome == DeltaFate::Discarded
+            && self
+                .growing
+                .take_if(|(growing, _)| *growing == id)
+                .is_some()
+        {
             self.screen.end();
             self.notice("  (taken back)").await?;
         }
@@ -167,12 +221,19 @@ impl Chat {
     }
 
     async fn complain(&mut self, refused: &ProblemFrame) -> anyhow::Result<()> {
-        if let Some(id) = refused.id.as_deref().and_then(|id| Uuid::parse_str(id).ok()) {
+        if let Some(id) = refused
+            .id
+            .as_deref()
+            .and_then(|id| Uuid::parse_str(id).ok())
+        {
             self.unsent.retain(|(unsent, ..)| *unsent != id);
         }
         let ProblemFrame { id, problem } = refused;
         // Without an id and unavailable: the thread cannot go on now, but will.
         self.failed |= id.is_some() || problem.status != 503;
-        Ok(self.screen.show(Manner::Alarm, &problem.title, &problem.detail).await?)
+        Ok(self
+            .screen
+            .show(Manner::Alarm, &problem.title, &problem.detail)
+            .await?)
     }
 }

@@ -23,12 +23,20 @@ impl Clock {
     /// A clock that went when this was asked, `fine` seconds more or less.
     pub fn running(whose: impl Into<String>, said: Timestamp, fine: i64) -> Self {
         let ahead = said.seconds() - crate::words::time::now().seconds();
-        Self { whose: whose.into(), ahead, fine, may_rest: false }
+        Self {
+            whose: whose.into(),
+            ahead,
+            fine,
+            may_rest: false,
+        }
     }
 
     /// The time of the last event of a log.
     pub fn log(last: Timestamp) -> Self {
-        Self { may_rest: true, ..Self::running("the log's last time", last, 5) }
+        Self {
+            may_rest: true,
+            ..Self::running("the log's last time", last, 5)
+        }
     }
 }
 
@@ -37,16 +45,26 @@ pub fn check(now: Timestamp, others: &[Clock]) -> anyhow::Result<String> {
     if now.seconds() < BUILT {
         bail!("it says {now}, which is past: set it (timedatectl set-ntp true)");
     }
-    if let Some(Clock { whose, ahead, may_rest: true, .. }) = others.iter().find(|it| it.may_rest && it.ahead > it.fine)
+    if let Some(Clock {
+        whose,
+        ahead,
+        may_rest: true,
+        ..
+    }) = others.iter().find(|it| it.may_rest && it.ahead > it.fine)
     {
         bail!(
             "it says {now}, and {whose} is {ahead} s ahead of that: this clock was set back, or another server's is ahead. Set it \
              (timedatectl set-ntp true); until it has caught up, all that is stored has that same time"
         );
     }
-    if let Some(Clock { whose, ahead, .. }) = others.iter().find(|it| !it.may_rest && it.ahead.abs() > it.fine) {
+    if let Some(Clock { whose, ahead, .. }) = others
+        .iter()
+        .find(|it| !it.may_rest && it.ahead.abs() > it.fine)
+    {
         let (by, how) = (ahead.abs(), if *ahead > 0 { "ahead" } else { "behind" });
-        bail!("it says {now}, and {whose} is {by} s {how}: set the one that is wrong (timedatectl set-ntp true)");
+        bail!(
+            "it says {now}, and {whose} is {by} s {how}: set the one that is wrong (timedatectl set-ntp true)"
+        );
     }
     let with: Vec<&str> = others.iter().map(|other| other.whose.as_str()).collect();
     Ok(match with.as_slice() {

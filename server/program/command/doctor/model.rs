@@ -11,7 +11,9 @@ use super::Report;
 use crate::mind::decision::REPLY;
 use crate::model::endpoint::{Calling, Options};
 use crate::model::prompt::Prompts;
-use crate::model::provider::{Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice, ToolSpec};
+use crate::model::provider::{
+    Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice, ToolSpec,
+};
 use crate::program::parts::openai;
 use crate::program::settings::Settings;
 use crate::thread::settings::Language;
@@ -26,8 +28,7 @@ mod endpoint;
 const QUOTE: usize = 80;
 
 /// How servers are made to read tool calls.
-const PARSER: &str =
-    "start its server with a tool parser (vLLM: --enable-auto-tool-choice --tool-call-parser …; llama.cpp: --jinja)";
+const PARSER: &str = "start its server with a tool parser (vLLM: --enable-auto-tool-choice --tool-call-parser …; llama.cpp: --jinja)";
 /// What it means that a model is not known.
 const UNKNOWN: &str = "So the server has no model of that name (THINKD_MODEL, models.low.model)";
 
@@ -40,8 +41,13 @@ pub async fn check(
 ) -> anyhow::Result<()> {
     let models = &settings.models;
     let tiers = [("model", &models.low), ("high model", &models.high)];
-    let tiers = tiers.into_iter().filter_map(|(name, options)| Some((name, Who::Decision, options.as_ref()?)));
-    let modules = models.modules.iter().map(|(name, options)| (name.as_str(), who(name), options));
+    let tiers = tiers
+        .into_iter()
+        .filter_map(|(name, options)| Some((name, Who::Decision, options.as_ref()?)));
+    let modules = models
+        .modules
+        .iter()
+        .map(|(name, options)| (name.as_str(), who(name), options));
     let all: Vec<_> = tiers.chain(modules).collect();
     if all.is_empty() {
         let text = "the built-in offline model, which cannot think: set THINKD_MODEL (and OPENAI_API_KEY, or OPENAI_BASE_URL for a \
@@ -49,23 +55,40 @@ pub async fn check(
         report.tell("model", Ok(text.to_owned()))?;
     }
     // What is wrong with their prompts is a finding of the configuration.
-    let offered: Vec<ToolSpec> = tools.specs(prompts).unwrap_or_default().into_iter().map(|spec| spec.told).collect();
+    let offered: Vec<ToolSpec> = tools
+        .specs(prompts)
+        .unwrap_or_default()
+        .into_iter()
+        .map(|spec| spec.told)
+        .collect();
     for (name, who, options) in all {
-        let asked = Asked { options, who, language: settings.turn.language, prompts, offered: &offered };
+        let asked = Asked {
+            options,
+            who,
+            language: settings.turn.language,
+            prompts,
+            offered: &offered,
+        };
         report.check(name, asked.acts()).await?;
         if let Ok(endpoint) = Endpoint::of(options) {
             report.clocks.extend(endpoint.clock().await);
         }
     }
     if let Some(options) = &models.embedding {
-        report.check("embedding", async { Endpoint::of(options)?.embeds().await }).await?;
+        report
+            .check("embedding", async { Endpoint::of(options)?.embeds().await })
+            .await?;
     }
     Ok(())
 }
 
 /// Who asks the model of a module: only decisions act.
 fn who(module: &str) -> Who {
-    let named = |kind: &str| module.strip_prefix(kind).and_then(|name| Name::parse(name).ok());
+    let named = |kind: &str| {
+        module
+            .strip_prefix(kind)
+            .and_then(|name| Name::parse(name).ok())
+    };
     match (named("submodule:"), named("pipeline:")) {
         (Some(name), _) => Who::Submodule(name),
         (_, Some(name)) => Who::Pipeline(name),
@@ -92,19 +115,37 @@ impl Asked<'_> {
             self.ask(&model, false).await?;
             return Ok((format!("{name} answers ({} ms)", ms()), ()));
         }
-        let first = self.ask(&model, self.language == Some(Language::Xml)).await?;
+        let first = self
+            .ask(&model, self.language == Some(Language::Xml))
+            .await?;
         if !first.calls.is_empty() {
             as_offered(&first).map_err(|why| anyhow!("{name} {why}"))?;
-            return Ok((format!("{name} calls tools ({} ms, {} tokens)", ms(), first.usage.tokens()), ()));
+            return Ok((
+                format!(
+                    "{name} calls tools ({} ms, {} tokens)",
+                    ms(),
+                    first.usage.tokens()
+                ),
+                (),
+            ));
         }
         let last = match self.language {
             Some(Language::Xml) => first,
             Some(Language::Auto) => self.ask(&model, true).await?,
             Some(Language::Tools) | None => bail!("{name} calls no tools: {}", self.remedy(&first)),
         };
-        if thinking_language::read(&last.text, ThreadId::default().label()).calls.iter().any(|call| call.name == REPLY)
+        if thinking_language::read(&last.text, ThreadId::default().label())
+            .calls
+            .iter()
+            .any(|call| call.name == REPLY)
         {
-            return Ok((format!("{name} calls no tools, and acts by elements (turn.language; {} ms)", ms()), ()));
+            return Ok((
+                format!(
+                    "{name} calls no tools, and acts by elements (turn.language; {} ms)",
+                    ms()
+                ),
+                (),
+            ));
         }
         bail!(
             "{name} calls no tools and writes no elements: it wrote “{}”. Please choose another model",
@@ -141,15 +182,25 @@ impl Asked<'_> {
         let own = ThreadId::default();
         let mut system = self.prompts.decision.source().as_str().to_owned();
         if in_language {
-            system = format!("{system}\n\n{}", self.prompts.language.fill(&[("own", own.label())]));
+            system = format!(
+                "{system}\n\n{}",
+                self.prompts.language.fill(&[("own", own.label())])
+            );
         }
-        let is_wanted = |tool: &&ToolSpec| tool.name == REPLY && !in_language && self.who == Who::Decision;
-        let message = |role, text: &str| Message { role, content: vec![Content::Text(text.to_owned())] };
+        let is_wanted =
+            |tool: &&ToolSpec| tool.name == REPLY && !in_language && self.who == Who::Decision;
+        let message = |role, text: &str| Message {
+            role,
+            content: vec![Content::Text(text.to_owned())],
+        };
         Request {
             thread: own,
             module: self.who.clone(),
             tier: Tier::Low,
-            messages: vec![message(Role::System, &system), message(Role::User, self.prompts.doctor.source().as_str())],
+            messages: vec![
+                message(Role::System, &system),
+                message(Role::User, self.prompts.doctor.source().as_str()),
+            ],
             tools: self.offered.iter().filter(is_wanted).cloned().collect(),
             choice: ToolChoice::Auto,
         }
@@ -158,9 +209,17 @@ impl Asked<'_> {
     /// What to do about a refusal.
     async fn explained(&self, failure: &Failure) -> String {
         let Options { model, api_key, .. } = self.options;
-        let status = failure.detail.get("status").and_then(Value::as_u64).unwrap_or_default();
+        let status = failure
+            .detail
+            .get("status")
+            .and_then(Value::as_u64)
+            .unwrap_or_default();
         // What the provider said, without what stands around it.
-        let said = failure.text.split_once(" answered ").map_or("", |(_, said)| said).to_lowercase();
+        let said = failure
+            .text
+            .split_once(" answered ")
+            .map_or("", |(_, said)| said)
+            .to_lowercase();
         let said = said.replace("(check base_url and model)", "");
         let known = match Endpoint::of(self.options) {
             Ok(endpoint) if matches!(status, 400 | 404 | 422) => endpoint.models().await,
@@ -168,7 +227,9 @@ impl Asked<'_> {
         };
         match status {
             401 | 403 => key_remedy(api_key.is_some()),
-            429 if said.contains("quota") => "The account's quota is used up: see to it at the provider's".to_owned(),
+            429 if said.contains("quota") => {
+                "The account's quota is used up: see to it at the provider's".to_owned()
+            }
             429 => "It is asked too often: wait, or see to the account's limits".to_owned(),
             400.. if said.contains("tool") => format!(
                 "So the server refuses tools: {PARSER}, set turn.language = \"xml\" (THINKD_TURN__LANGUAGE), which offers none, or \
@@ -179,7 +240,8 @@ impl Asked<'_> {
             }
             404 if said.contains("model") => UNKNOWN.to_owned(),
             0 | 300..=399 | 404 | 405 if failure.kind != FailureKind::Timeout => base_url_remedy(),
-            0 => "Is it loading, or too slow? Its limits are timeout_ms and first_piece_timeout_ms".to_owned(),
+            0 => "Is it loading, or too slow? Its limits are timeout_ms and first_piece_timeout_ms"
+                .to_owned(),
             _ => "Its own log may say more".to_owned(),
         }
     }
@@ -194,18 +256,34 @@ fn key_remedy(has_key: bool) -> String {
 }
 
 fn base_url_remedy() -> String {
-    "Is its server started, and base_url (OPENAI_BASE_URL) the right one? Most end in /v1".to_owned()
+    "Is its server started, and base_url (OPENAI_BASE_URL) the right one? Most end in /v1"
+        .to_owned()
 }
 
 fn listed(names: &[String]) -> String {
-    let shown = names.iter().take(10).map(String::as_str).collect::<Vec<_>>().join(", ");
-    if names.len() > 10 { format!("{shown}, and {} more", names.len() - 10) } else { shown }
+    let shown = names
+        .iter()
+        .take(10)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
+    if names.len() > 10 {
+        format!("{shown}, and {} more", names.len() - 10)
+    } else {
+        shown
+    }
 }
 
 /// Whether it called what it was offered, as it was offered.
 fn as_offered(answer: &Answer) -> Result<(), String> {
-    let fits = |arguments: &str| serde_json::from_str::<Value>(arguments).is_ok_and(|it| it["text"].is_string());
-    match answer.calls.iter().find(|call| call.name != REPLY || !fits(&call.arguments)) {
+    let fits = |arguments: &str| {
+        serde_json::from_str::<Value>(arguments).is_ok_and(|it| it["text"].is_string())
+    };
+    match answer
+        .calls
+        .iter()
+        .find(|call| call.name != REPLY || !fits(&call.arguments))
+    {
         None => Ok(()),
         Some(call) => Err(format!(
             "called `{}` with `{}`: not the tool it was offered. Another tool parser of its server, or a larger model, may do",

@@ -37,13 +37,23 @@ const CLOSING: Duration = Duration::from_secs(5);
 const CLOCK: i64 = 5;
 
 /// Tries them, and notes what the clocks say.
-pub async fn check(settings: &Settings, server: &Server, report: &mut Report) -> anyhow::Result<()> {
+pub async fn check(
+    settings: &Settings,
+    server: &Server,
+    report: &mut Report,
+) -> anyhow::Result<()> {
     let url = settings.database.expose_secret();
     // What cannot be looked at is said when it is opened.
     if store::is_in_use(url).unwrap_or(false) {
         return ask(server, report).await;
     }
-    let Some(Tried { stores, follow, event, begin }) = report.check("database", write(settings)).await? else {
+    let Some(Tried {
+        stores,
+        follow,
+        event,
+        begin,
+    }) = report.check("database", write(settings)).await?
+    else {
         return Ok(());
     };
     report.check("feed", hear(follow, &event, begin)).await?;
@@ -51,7 +61,12 @@ pub async fn check(settings: &Settings, server: &Server, report: &mut Report) ->
     if !store.is_shared() {
         report.check("file", read(store)).await?;
     }
-    report.check("vectors", look_for_index(store, settings.memory.exact_vectors)).await?;
+    report
+        .check(
+            "vectors",
+            look_for_index(store, settings.memory.exact_vectors),
+        )
+        .await?;
     if let Ok(Ok(found)) = timeout(report.limit, look_at_clocks(store, settings)).await {
         report.clocks.extend(found);
     }
@@ -83,26 +98,54 @@ async fn write(settings: &Settings) -> anyhow::Result<(String, Tried)> {
     let pages = Places::new("pages", 1, 1.0);
     let (follow, _) = Follow::start(reader, &pages, &space, Query::default(), None).await?;
     let begin = Instant::now();
-    let draft = Draft::set(&ThreadId::default(), "write", Change::Doctor(&json!({ "was": "tried" })));
+    let draft = Draft::set(
+        &ThreadId::default(),
+        "write",
+        Change::Doctor(&json!({ "was": "tried" })),
+    );
     let Appended::Stored(placed) = writer.append(Append::free(&space, vec![draft])).await? else {
         bail!("a write that needs no lease was refused for want of one");
     };
     let took = begin.elapsed().as_millis();
-    let event = placed.first().context("a write was acknowledged and made no event")?.shown.event.clone();
+    let event = placed
+        .first()
+        .context("a write was acknowledged and made no event")?
+        .shown
+        .event
+        .clone();
     if reader.event(&space, event.event_id).await?.as_ref() != Some(&event) {
-        bail!("event {} of the space {SPACE} was acknowledged, but is not in the log as it was written", event.seq);
+        bail!(
+            "event {} of the space {SPACE} was acknowledged, but is not in the log as it was written",
+            event.seq
+        );
     }
     let shown = shown_url(settings.database.expose_secret());
-    Ok((format!("{shown}: a durable write took {took} ms"), Tried { stores, follow, event, begin }))
+    Ok((
+        format!("{shown}: a durable write took {took} ms"),
+        Tried {
+            stores,
+            follow,
+            event,
+            begin,
+        },
+    ))
 }
 
 /// Waits until a follower is told of the event.
 async fn hear(mut follow: Follow, event: &Event, begin: Instant) -> anyhow::Result<(String, ())> {
     loop {
-        let Seen::Events { events, .. } = follow.next().await? else { continue };
-        if events.iter().any(|told| told.event().is_ok_and(|it| it.event_id == event.event_id)) {
+        let Seen::Events { events, .. } = follow.next().await? else {
+            continue;
+        };
+        if events
+            .iter()
+            .any(|told| told.event().is_ok_and(|it| it.event_id == event.event_id))
+        {
             let (seq, took) = (event.seq, begin.elapsed().as_millis());
-            return Ok((format!("a follower was told of event {seq} of the space {SPACE} after {took} ms"), ()));
+            return Ok((
+                format!("a follower was told of event {seq} of the space {SPACE} after {took} ms"),
+                (),
+            ));
         }
     }
 }
@@ -125,7 +168,9 @@ async fn look_for_index(store: &Arc<dyn Store>, exact: usize) -> anyhow::Result<
 
 fn whole(faults: &[String], events: u64, pages: u64) -> anyhow::Result<String> {
     match faults {
-        [] => Ok(format!("all of it can be read: {events} events, {pages} pages")),
+        [] => Ok(format!(
+            "all of it can be read: {events} events, {pages} pages"
+        )),
         faults => bail!(
             "it is damaged: {}. Stop everything that uses it, keep a copy of it, and restore a backup",
             faults.join("; ")
@@ -134,15 +179,32 @@ fn whole(faults: &[String], events: u64, pages: u64) -> anyhow::Result<String> {
 }
 
 /// The newest event of the spaces that are configured, and the database's own clock.
-async fn look_at_clocks(store: &Arc<dyn Store>, settings: &Settings) -> Result<Vec<Clock>, StoreError> {
+async fn look_at_clocks(
+    store: &Arc<dyn Store>,
+    settings: &Settings,
+) -> Result<Vec<Clock>, StoreError> {
     let mut found = Vec::new();
     if let Some(said) = store.clock().await? {
         found.push(Clock::running("the database's", said, CLOCK));
     }
     let mut last: Option<Timestamp> = None;
-    let spaces = settings.keys.iter().map(|key| key.space.clone()).chain([Space::default()]).chain(Space::parse(SPACE));
+    let spaces = settings
+        .keys
+        .iter()
+        .map(|key| key.space.clone())
+        .chain([Space::default()])
+        .chain(Space::parse(SPACE));
     for space in &Vec::from_iter(spaces) {
-        let newest = store.events(space, &Query { show: Show::All, limit: 1, ..Query::default() }).await?;
+        let newest = store
+            .events(
+                space,
+                &Query {
+                    show: Show::All,
+                    limit: 1,
+                    ..Query::default()
+                },
+            )
+            .await?;
         last = last.max(newest.first().map(|event| event.ts));
     }
     found.extend(last.map(Clock::log));
@@ -179,14 +241,20 @@ struct Page {
 /// Asks the server that has the file.
 async fn ask(server: &Server, report: &mut Report) -> anyhow::Result<()> {
     let client = reqwest::Client::builder().no_proxy().build()?;
-    if report.check("server", is_ready(server, &client)).await?.is_none() {
+    if report
+        .check("server", is_ready(server, &client))
+        .await?
+        .is_none()
+    {
         return Ok(());
     }
     report.check("file", in_full(server, &client)).await?;
     let limit = [("limit", "1".to_owned())];
     let newest = server.ask::<Page>(&client, "/events", &limit);
     if let Ok(Ok(page)) = timeout(report.limit, newest).await {
-        report.clocks.extend(page.items.first().map(|event| Clock::log(event.ts)));
+        report
+            .clocks
+            .extend(page.items.first().map(|event| Clock::log(event.ts)));
     }
     Ok(())
 }
@@ -199,17 +267,28 @@ async fn is_ready(server: &Server, client: &reqwest::Client) -> anyhow::Result<(
              ask again"
         )
     };
-    let answer = client.get(format!("{base}/readyz")).send().await.map_err(|_| anyhow!(nobody()))?;
+    let answer = client
+        .get(format!("{base}/readyz"))
+        .send()
+        .await
+        .map_err(|_| anyhow!(nobody()))?;
     let not_ready = "the server that has the database open is not ready";
     if let Err(error) = server.accepted(answer).await {
         // Why, it tells an admin.
         let full = server.get(client, "/readyz?full=true").send().await?;
         if matches!(full.status().as_u16(), 401 | 403) {
-            return Err(error.context(format!("{not_ready} (why, it tells an admin: --token, or THINKD_TOKEN)")));
+            return Err(error.context(format!(
+                "{not_ready} (why, it tells an admin: --token, or THINKD_TOKEN)"
+            )));
         }
         server.accepted(full).await.context(not_ready)?;
     }
-    Ok((format!("another thinkd has this database open; the one at {base} is ready, and takes writes"), ()))
+    Ok((
+        format!(
+            "another thinkd has this database open; the one at {base} is ready, and takes writes"
+        ),
+        (),
+    ))
 }
 
 async fn in_full(server: &Server, client: &reqwest::Client) -> anyhow::Result<(String, ())> {
@@ -220,13 +299,30 @@ async fn in_full(server: &Server, client: &reqwest::Client) -> anyhow::Result<(S
     }
     let Readiness { unserved, checked } = server.accepted(answer).await?.json().await?;
     if !unserved.is_empty() {
-        let each = unserved.iter().map(|it| format!("the {} of the space {}: {}", it.work, it.space, it.reason));
-        bail!("the server cannot go on with {}", Vec::from_iter(each).join("; "));
+        let each = unserved
+            .iter()
+            .map(|it| format!("the {} of the space {}: {}", it.work, it.space, it.reason));
+        bail!(
+            "the server cannot go on with {}",
+            Vec::from_iter(each).join("; ")
+        );
     }
     match checked {
-        Some(Looked { at, events, pages, faults }) => {
-            Ok((format!("{}, the server found at {at}", whole(&faults, events, pages)?), ()))
-        }
-        None => Ok(("the server has not looked through it yet; it does soon after its start".to_owned(), ())),
+        Some(Looked {
+            at,
+            events,
+            pages,
+            faults,
+        }) => Ok((
+            format!(
+                "{}, the server found at {at}",
+                whole(&faults, events, pages)?
+            ),
+            (),
+        )),
+        None => Ok((
+            "the server has not looked through it yet; it does soon after its start".to_owned(),
+            (),
+        )),
     }
 }

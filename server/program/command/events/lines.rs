@@ -24,7 +24,10 @@ pub struct Lines {
 impl Lines {
     /// Lines with or without colours.
     pub fn new(colours: bool) -> Self {
-        Self { colours, calls: Vec::new() }
+        Self {
+            colours,
+            calls: Vec::new(),
+        }
     }
 
     /// All lines of a list. A call without a result in it stands where it is.
@@ -41,10 +44,13 @@ impl Lines {
                 results.insert(key);
             }
         }
-        let lines = events.into_iter().zip(waits).flat_map(|(event, waits)| match waits {
-            false if is_action(&event) => vec![self.line(&event, None)],
-            _ => self.take(event),
-        });
+        let lines = events
+            .into_iter()
+            .zip(waits)
+            .flat_map(|(event, waits)| match waits {
+                false if is_action(&event) => vec![self.line(&event, None)],
+                _ => self.take(event),
+            });
         lines.collect()
     }
 
@@ -54,14 +60,21 @@ impl Lines {
             self.calls.push((event, Instant::now()));
             return Vec::new();
         }
-        let is_call = |(call, _): &(Event, Instant)| call.thread == event.thread && call_of(call) == call_of(&event);
-        let call = self.calls.iter().position(is_call).filter(|_| answers(&event));
+        let is_call = |(call, _): &(Event, Instant)| {
+            call.thread == event.thread && call_of(call) == call_of(&event)
+        };
+        let call = self
+            .calls
+            .iter()
+            .position(is_call)
+            .filter(|_| answers(&event));
         let call = call.map(|at| self.calls.remove(at).0);
         let mut lines = Vec::new();
         if matches!(event.fact(), Fact::TurnEnded(_)) {
             // Nothing more comes of these.
-            let (ended, rest) =
-                std::mem::take(&mut self.calls).into_iter().partition(|(call, _)| call.thread == event.thread);
+            let (ended, rest) = std::mem::take(&mut self.calls)
+                .into_iter()
+                .partition(|(call, _)| call.thread == event.thread);
             self.calls = rest;
             lines = Vec::from_iter(Vec::into_iter(ended).map(|(call, _)| self.line(&call, None)));
         }
@@ -71,10 +84,13 @@ impl Lines {
 
     /// The lines of calls that have waited long enough.
     pub fn overdue(&mut self) -> Vec<String> {
-        let (due, rest) =
-            std::mem::take(&mut self.calls).into_iter().partition(|(_, since)| since.elapsed() >= PATIENCE);
+        let (due, rest) = std::mem::take(&mut self.calls)
+            .into_iter()
+            .partition(|(_, since)| since.elapsed() >= PATIENCE);
         self.calls = rest;
-        Vec::into_iter(due).map(|(call, _)| self.line(&call, None)).collect()
+        Vec::into_iter(due)
+            .map(|(call, _)| self.line(&call, None))
+            .collect()
     }
 
     /// One event as a line: when, where in the log, in which thread, who, what; a result with its call.
@@ -89,14 +105,34 @@ impl Lines {
                 Fact::Action(action) => action.tool,
                 _ => "",
             };
-            let arguments = arguments.strip_prefix(tool).unwrap_or(&arguments).trim_start();
+            let arguments = arguments
+                .strip_prefix(tool)
+                .unwrap_or(&arguments)
+                .trim_start();
             said = format!("{arguments} ⇒ {said}");
-            name = if event.fact().is_failure() { format!("{} (failure)", who(call)) } else { who(call) };
+            name = if event.fact().is_failure() {
+                format!("{} (failure)", who(call))
+            } else {
+                who(call)
+            };
         }
-        let colour = if is_alarm(event) { ALARM } else { of_name(name.split([' ', ':']).next().unwrap_or("")) };
-        let look: &[&str] = if event.modality == Modality::State { &[FAINT] } else { &[BOLD, colour] };
+        let colour = if is_alarm(event) {
+            ALARM
+        } else {
+            of_name(name.split([' ', ':']).next().unwrap_or(""))
+        };
+        let look: &[&str] = if event.modality == Modality::State {
+            &[FAINT]
+        } else {
+            &[BOLD, colour]
+        };
         let position = format!("{} {:>6} {}", short(event), event.seq, event.thread);
-        format!("{} {}: {}", paint(&[FAINT], &position), paint(look, &escaped(&name)), escaped(&said))
+        format!(
+            "{} {}: {}",
+            paint(&[FAINT], &position),
+            paint(look, &escaped(&name)),
+            escaped(&said)
+        )
     }
 }
 
@@ -124,5 +160,9 @@ fn short(event: &Event) -> String {
     let (moment, now) = (event.ts.to_string(), crate::words::time::now().to_string());
     let (date, time) = moment.split_at_checked(11).unwrap_or((&moment, ""));
     let time = time.get(..8).unwrap_or(time);
-    if now.starts_with(date) { time.to_owned() } else { format!("{} {time}", date.trim_end_matches('T')) }
+    if now.starts_with(date) {
+        time.to_owned()
+    } else {
+        format!("{} {time}", date.trim_end_matches('T'))
+    }
 }

@@ -19,7 +19,9 @@ pub(super) async fn agree(
     wrong: &mut Vec<Verdict>,
     desk: &Desk,
 ) -> Result<Came<String>, NodeExecutionError> {
-    let whole: Vec<usize> = (0..considered.routes.len()).filter(|at| !considered.routes[*at].splits).collect();
+    let whole: Vec<usize> = (0..considered.routes.len())
+        .filter(|at| !considered.routes[*at].splits)
+        .collect();
     let (mut tries, mut answers) = (Vec::<Option<String>>::new(), Vec::<Tried>::new());
     loop {
         // One try agrees with nobody.
@@ -35,12 +37,19 @@ pub(super) async fn agree(
                 Agreed::NotYet => {}
             }
         }
-        let step = Step::Alone { route: whole[tries.len() % whole.len()], attempt: tries.len() + 1 };
+        let step = Step::Alone {
+            route: whole[tries.len() % whole.len()],
+            attempt: tries.len() + 1,
+        };
         match solve(desk, task, step, &considered.routes, &[]).await? {
             Came::To(tried) => {
                 claim_facts(desk, task, &tried).await?;
                 let why = "no other try came to it".to_owned();
-                wrong.push(Verdict { route: tried.route.clone(), answer: Some(tried.answer.clone()), why });
+                wrong.push(Verdict {
+                    route: tried.route.clone(),
+                    answer: Some(tried.answer.clone()),
+                    why,
+                });
                 tries.push(Some(tried.answer.clone()));
                 answers.push(tried);
             }
@@ -60,15 +69,26 @@ async fn counted(task: TaskId, tries: Vec<Option<String>>, desk: Desk) -> Agreed
     let came = agreed(&tries, pool);
     let Pool { calls, open, begun } = pool;
     let (passes, of) = match &came {
-        Agreed::On { tries: these, .. } => (true, format!("{these} of {} tries came to it", tries.len())),
+        Agreed::On { tries: these, .. } => {
+            (true, format!("{these} of {} tries came to it", tries.len()))
+        }
         Agreed::Never => (false, format!("no two of {} tries agree", tries.len())),
         Agreed::NotYet => {
             desk.joins_next(task);
             return came;
         }
     };
-    let why = format!("{of} ({calls} calls are left; {open} tasks to come, {begun} more under way)");
-    desk.say(task, [TaskNews::Judged { by: "agreement".to_owned(), passes, why, expected: None }]);
+    let why =
+        format!("{of} ({calls} calls are left; {open} tasks to come, {begun} more under way)");
+    desk.say(
+        task,
+        [TaskNews::Judged {
+            by: "agreement".to_owned(),
+            passes,
+            why,
+            expected: None,
+        }],
+    );
     if passes {
         // The task ends.
         desk.joins_next(task);

@@ -45,11 +45,21 @@ pub(super) async fn propose(nothing: (), desk: Desk) -> Came<Json> {
         Came::ToNothing(why) => {
             desk.refuse(
                 None,
-                [(TaskId(0), "a plan of several tasks".to_owned(), format!("{why}; the mission is one task"))],
+                [(
+                    TaskId(0),
+                    "a plan of several tasks".to_owned(),
+                    format!("{why}; the mission is one task"),
+                )],
             );
             let (name, description) = ("the mission".to_owned(), desk.wanted().mission.clone());
-            let whole =
-                Part { name, description, requires: Vec::new(), value: None, brought_by: Vec::new(), exact: None };
+            let whole = Part {
+                name,
+                description,
+                requires: Vec::new(),
+                value: None,
+                brought_by: Vec::new(),
+                exact: None,
+            };
             Decompose { tasks: vec![whole] }
         }
     };
@@ -64,8 +74,14 @@ pub(super) async fn propose(nothing: (), desk: Desk) -> Came<Json> {
         plan.tasks.pop();
     }
     if plan.tasks.len() < wanted {
-        let why = format!("a plan of {} tasks is what there is room for, and {wanted} are wanted", plan.tasks.len());
-        desk.refuse(None, [(TaskId(0), "what follows in the list".to_owned(), why)]);
+        let why = format!(
+            "a plan of {} tasks is what there is room for, and {wanted} are wanted",
+            plan.tasks.len()
+        );
+        desk.refuse(
+            None,
+            [(TaskId(0), "what follows in the list".to_owned(), why)],
+        );
     }
     Came::To(json!(plan))
 }
@@ -85,13 +101,28 @@ pub(super) async fn approve(plan: Json, desk: Desk) -> Approved {
         arguments_sha256: &hash_of(&plan),
         tool_version: desk.plan_version(),
         diff: None,
-        expires: &desk.approvals().expires(MissionPlan::NAME, time::now()).to_string(),
+        expires: &desk
+            .approvals()
+            .expires(MissionPlan::NAME, time::now())
+            .to_string(),
     };
     let asked = Fact::ApprovalPending(pending).encode(&mission).with_id(id);
-    let stands = vec![Condition::Request { id: approval.clone(), state: RequestState::Approval }];
-    let approved = desk.ask_for(id, asked, stands, tag::APPROVAL, |event| verdict(event, &approval)).await;
+    let stands = vec![Condition::Request {
+        id: approval.clone(),
+        state: RequestState::Approval,
+    }];
+    let approved = desk
+        .ask_for(id, asked, stands, tag::APPROVAL, |event| {
+            verdict(event, &approval)
+        })
+        .await;
     if let Approved::Plan(plan) = &approved {
-        let call = Call { turn: 1, by: &Who::Decision, tool: MissionPlan::NAME, call_id: CALL };
+        let call = Call {
+            turn: 1,
+            by: &Who::Decision,
+            tool: MissionPlan::NAME,
+            call_id: CALL,
+        };
         let tasks = plan["tasks"].as_array().map_or(0, Vec::len);
         let result = Draft::result(&mission, &call, json!({ "tasks": tasks }), 0);
         desk.beside(None, [result.of_approval(&approval)]);
@@ -110,13 +141,16 @@ pub(super) async fn adopt(plan: Json, desk: Desk) -> Came<Vec<TaskId>> {
 }
 
 fn verdict(event: &Event, approval: &str) -> Option<Approved> {
-    let Fact::ApprovalVerdict(verdict) = event.fact() else { return None };
+    let Fact::ApprovalVerdict(verdict) = event.fact() else {
+        return None;
+    };
     if verdict.approval != approval {
         return None;
     }
     let by = verdict.by.map(|by| format!(" by {by}")).unwrap_or_default();
     let colon = if verdict.reason.is_empty() { "" } else { ": " };
-    let rejected = |how: &str| Approved::Rejected(format!("the plan was {how}{colon}{}", verdict.reason));
+    let rejected =
+        |how: &str| Approved::Rejected(format!("the plan was {how}{colon}{}", verdict.reason));
     Some(match verdict.ruling {
         Ruling::Granted(granted) => Approved::Plan(granted.arguments.clone()),
         Ruling::Denied => rejected(&format!("rejected{by}")),

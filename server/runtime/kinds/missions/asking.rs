@@ -58,9 +58,16 @@ fn told<T: JsonSchema>(tool: &'static str) -> ToolSpecs {
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     let spec = || {
         let parameters = Json::of(&schema::strict::<T>());
-        ToolSpec { name: tool.into(), description: "Your answer.".into(), parameters, is_strict: true }
+        ToolSpec {
+            name: tool.into(),
+            description: "Your answer.".into(),
+            parameters,
+            is_strict: true,
+        }
     };
-    made.entry(tool).or_insert_with(|| ToolSpecs::new(vec![spec()])).clone()
+    made.entry(tool)
+        .or_insert_with(|| ToolSpecs::new(vec![spec()]))
+        .clone()
 }
 
 impl Desk {
@@ -73,7 +80,11 @@ impl Desk {
         let mut wrong = String::new();
         for nudge in 0..2 {
             if nudge > 0 {
-                let told = self.client().prompts().mission_nudge.fill(&[("tool", ask.tool), ("wrong", &wrong)]);
+                let told = self
+                    .client()
+                    .prompts()
+                    .mission_nudge
+                    .fill(&[("tool", ask.tool), ("wrong", &wrong)]);
                 ask.values.retain(|(name, _)| name != "nudge");
                 ask.values.push(("nudge".to_owned(), told));
             }
@@ -82,7 +93,9 @@ impl Desk {
                     Ok(said) => return Came::To(said),
                     Err(why) => wrong = why,
                 },
-                Err(failure) if failure.kind == FailureKind::Budget => return Came::Spent(failure.text),
+                Err(failure) if failure.kind == FailureKind::Budget => {
+                    return Came::Spent(failure.text);
+                }
                 Err(failure) => return Came::ToNothing(failure.text),
             }
         }
@@ -95,7 +108,8 @@ impl Desk {
         ask: &Ask<'_>,
         round: u64,
     ) -> Result<Result<T, String>, Failure> {
-        let node = Name::parse(ask.node).map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+        let node = Name::parse(ask.node)
+            .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
         let question = Question {
             who: Who::Mission(node),
             purpose: ask.node,
@@ -136,13 +150,21 @@ impl Desk {
     /// One call, and its record.
     async fn call(&self, ask: &Ask<'_>, question: &Question) -> Result<Ended, Failure> {
         let (thread, row) = self.seat(ask.task);
-        let place = TurnPlace { space: self.space().clone(), thread, turn: 1, purse: self.purse().clone() };
+        let place = TurnPlace {
+            space: self.space().clone(),
+            thread,
+            turn: 1,
+            purse: self.purse().clone(),
+        };
         let view = PromptView::of_nothing(row);
         let ready = match self.client().prepare(&place, &view, question).await {
             Ok(ready) => ready,
             Err(error) => return Ok(self.lose(error).await),
         };
-        let ended = self.client().ask(&ready, Until::ms(self.answer_ms()), self.stop(), |_| {}).await;
+        let ended = self
+            .client()
+            .ask(&ready, Until::ms(self.answer_ms()), self.stop(), |_| {})
+            .await;
         let more = json!({ "mission": self.mission_thread(), "task": ask.task.map(|task| task.0) });
         self.beside(ask.task, [ready.record(&place, &ended, more)]);
         Ok(ended)

@@ -54,9 +54,31 @@ impl Board {
     pub fn of(rows: Vec<TaskRow>) -> Self {
         let mut board = Self::default();
         for row in rows {
-            let TaskRow { task, name, description, value, parent, requires, rank, .. } = row;
-            let (exact, brought_by) = (matches!(row.check, Some(Check::Agreement { .. })), Vec::new());
-            let new = NewTask { task, name, description, value, parent, requires, brought_by, rank, exact };
+            let TaskRow {
+                task,
+                name,
+                description,
+                value,
+                parent,
+                requires,
+                rank,
+                ..
+            } = row;
+            let (exact, brought_by) = (
+                matches!(row.check, Some(Check::Agreement { .. })),
+                Vec::new(),
+            );
+            let new = NewTask {
+                task,
+                name,
+                description,
+                value,
+                parent,
+                requires,
+                brought_by,
+                rank,
+                exact,
+            };
             board.add(new);
             if let Some(now) = board.tasks.get_mut(&task) {
                 (now.status, now.answer, now.reason) = (row.status, row.answer, row.reason);
@@ -64,7 +86,11 @@ impl Board {
             board.begun += u64::from(row.status == TaskStatus::InProgress);
             if row.status.is_over() {
                 board.over += 1;
-                board.waiting.entry(parent).or_default().remove(&(rank, task));
+                board
+                    .waiting
+                    .entry(parent)
+                    .or_default()
+                    .remove(&(rank, task));
             }
         }
         board
@@ -72,13 +98,37 @@ impl Board {
 
     /// One more.
     pub fn add(&mut self, new: NewTask) {
-        let NewTask { task, name, description, value, parent, requires, rank, exact, .. } = new;
-        let level = parent.and_then(|parent| self.tasks.get(&parent)).map_or(1, |parent| parent.level + 1);
+        let NewTask {
+            task,
+            name,
+            description,
+            value,
+            parent,
+            requires,
+            rank,
+            exact,
+            ..
+        } = new;
+        let level = parent
+            .and_then(|parent| self.tasks.get(&parent))
+            .map_or(1, |parent| parent.level + 1);
         self.waiting.entry(parent).or_default().insert((rank, task));
         let (status, answer, reason) = (TaskStatus::Open, None, None);
         let said = None;
-        let now =
-            TaskNow { name, description, value, parent, requires, rank, exact, level, status, answer, reason, said };
+        let now = TaskNow {
+            name,
+            description,
+            value,
+            parent,
+            requires,
+            rank,
+            exact,
+            level,
+            status,
+            answer,
+            reason,
+            said,
+        };
         self.tasks.insert(task, Box::new(now));
     }
 
@@ -99,7 +149,9 @@ impl Board {
 
     /// The number that the next one gets.
     pub fn next_number(&self) -> u64 {
-        self.tasks.last_key_value().map_or(1, |(last, _)| last.0 + 1)
+        self.tasks
+            .last_key_value()
+            .map_or(1, |(last, _)| last.0 + 1)
     }
 
     /// All of them, in the order in which they were made.
@@ -119,18 +171,30 @@ impl Board {
 
     /// Work on a task begins.
     pub fn begin(&mut self, task: TaskId) {
-        let Some(now) = self.tasks.get_mut(&task).filter(|now| now.status == TaskStatus::Open) else { return };
+        let Some(now) = self
+            .tasks
+            .get_mut(&task)
+            .filter(|now| now.status == TaskStatus::Open)
+        else {
+            return;
+        };
         now.status = TaskStatus::InProgress;
         self.begun += 1;
     }
 
     /// A task has ended: with an answer, or with the reason why there is none.
     pub fn end(&mut self, task: TaskId, answer: Option<String>, reason: Option<String>) {
-        let Some(now) = self.tasks.get_mut(&task) else { return };
+        let Some(now) = self.tasks.get_mut(&task) else {
+            return;
+        };
         let failed = TaskStatus::FailedWithCurrentAvailableInstruments;
         self.over += u64::from(!now.status.is_over());
         self.begun -= u64::from(now.status == TaskStatus::InProgress);
-        now.status = if answer.is_some() { TaskStatus::Closed } else { failed };
+        now.status = if answer.is_some() {
+            TaskStatus::Closed
+        } else {
+            failed
+        };
         (now.answer, now.reason) = (answer, reason);
     }
 
@@ -147,7 +211,10 @@ impl Board {
     /// A task and those above it, nearest first.
     pub fn ancestors(&self, task: Option<TaskId>) -> impl Iterator<Item = (TaskId, &TaskNow)> {
         let first = task.and_then(|task| Some((task, self.get(task)?)));
-        std::iter::successors(first, |(_, now)| now.parent.and_then(|parent| Some((parent, self.get(parent)?))))
+        std::iter::successors(first, |(_, now)| {
+            now.parent
+                .and_then(|parent| Some((parent, self.get(parent)?)))
+        })
     }
 
     /// Takes the next part that may begin: all that it requires is over. The lowest rank goes first, and of equals the one that was made first.
@@ -157,11 +224,15 @@ impl Board {
         let is_ready = |task: &TaskId| {
             let now = tasks.get(task)?;
             // Its own parts, of one that was split before a crash, are worked off by itself.
-            let is_part = |it: &&TaskId| tasks.get(it).is_some_and(|part| part.parent == Some(*task));
+            let is_part =
+                |it: &&TaskId| tasks.get(it).is_some_and(|part| part.parent == Some(*task));
             Some(now.requires.iter().filter(|it| !is_part(it)).all(is_over))
         };
         let waiting = self.waiting.get_mut(&parent)?;
-        let next = waiting.iter().find(|(_, task)| is_ready(task) == Some(true)).copied()?;
+        let next = waiting
+            .iter()
+            .find(|(_, task)| is_ready(task) == Some(true))
+            .copied()?;
         waiting.remove(&next);
         Some(next.1)
     }
@@ -171,17 +242,37 @@ impl Board {
         let now = self.tasks.get(&taken)?;
         let (parent, rank) = (now.parent, now.rank);
         if !now.status.is_over() {
-            self.waiting.entry(parent).or_default().insert((rank, taken));
+            self.waiting
+                .entry(parent)
+                .or_default()
+                .insert((rank, taken));
         }
         self.take_next(parent)
     }
 
     /// People have made another one of a task. What has begun stays as it was begun.
-    pub fn change(&mut self, task: TaskId, name: &str, description: &str, requires: &[TaskId], rank: u64) {
-        let Some(now) = self.tasks.get_mut(&task).filter(|now| now.status == TaskStatus::Open) else { return };
+    pub fn change(
+        &mut self,
+        task: TaskId,
+        name: &str,
+        description: &str,
+        requires: &[TaskId],
+        rank: u64,
+    ) {
+        let Some(now) = self
+            .tasks
+            .get_mut(&task)
+            .filter(|now| now.status == TaskStatus::Open)
+        else {
+            return;
+        };
         let (parent, before) = (now.parent, now.rank);
-        (now.name, now.description, now.requires, now.rank) =
-            (name.to_owned(), description.to_owned(), requires.to_vec(), rank);
+        (now.name, now.description, now.requires, now.rank) = (
+            name.to_owned(),
+            description.to_owned(),
+            requires.to_vec(),
+            rank,
+        );
         let waiting = self.waiting.entry(parent).or_default();
         if waiting.remove(&(before, task)) {
             waiting.insert((rank, task));
@@ -190,12 +281,19 @@ impl Board {
 
     /// People do not want a task any more, nor its parts. It may have an answer that came too late to be stored.
     pub fn skip(&mut self, task: TaskId, reason: &str) {
-        let Some(now) = self.tasks.get(&task) else { return };
+        let Some(now) = self.tasks.get(&task) else {
+            return;
+        };
         let (parent, rank) = (now.parent, now.rank);
         self.end(task, None, Some(reason.to_owned()));
-        self.waiting.entry(parent).or_default().remove(&(rank, task));
+        self.waiting
+            .entry(parent)
+            .or_default()
+            .remove(&(rank, task));
         self.skipped.insert(task);
-        let parts = self.parts(Some(task)).filter(|(_, part)| !part.status.is_over());
+        let parts = self
+            .parts(Some(task))
+            .filter(|(_, part)| !part.status.is_over());
         for part in parts.map(|(part, _)| part).collect::<Vec<_>>() {
             self.skip(part, reason);
         }
@@ -210,7 +308,10 @@ impl Board {
     pub fn failed_before(&self, task: TaskId) -> Option<TaskId> {
         let failed = TaskStatus::FailedWithCurrentAvailableInstruments;
         let now = self.get(task)?;
-        now.requires.iter().find(|it| self.get(**it).is_some_and(|before| before.status == failed)).copied()
+        now.requires
+            .iter()
+            .find(|it| self.get(**it).is_some_and(|before| before.status == failed))
+            .copied()
     }
 }
 
@@ -239,9 +340,18 @@ mod tests {
     /// D1.28, T1.15: whatever order the model lists them in.
     #[test]
     fn a_task_is_taken_when_what_it_requires_is_over() {
-        let mut board = board(&[(1, None, &[2], 1), (2, None, &[], 2), (3, None, &[], 3), (4, Some(3), &[], 1)]);
+        let mut board = board(&[
+            (1, None, &[2], 1),
+            (2, None, &[], 2),
+            (3, None, &[], 3),
+            (4, Some(3), &[], 1),
+        ]);
         assert_eq!(board.take_next(None), Some(TaskId(2)));
-        assert_eq!(board.take_next(None), Some(TaskId(3)), "a rank below, and free");
+        assert_eq!(
+            board.take_next(None),
+            Some(TaskId(3)),
+            "a rank below, and free"
+        );
         assert_eq!(board.take_next(None), None, "1 waits for 2");
         board.begin(TaskId(2));
         assert_eq!((board.left(), board.to_come()), (4, (3, 1)));
@@ -256,18 +366,33 @@ mod tests {
 
     #[test]
     fn what_was_skipped_is_over_with_its_parts_whatever_came_of_it_meanwhile() {
-        let mut board = board(&[(1, None, &[], 1), (2, Some(1), &[], 1), (3, Some(2), &[], 1), (4, None, &[], 2)]);
+        let mut board = board(&[
+            (1, None, &[], 1),
+            (2, Some(1), &[], 1),
+            (3, Some(2), &[], 1),
+            (4, None, &[], 2),
+        ]);
         assert_eq!(board.take_next(None), Some(TaskId(1)));
         board.begin(TaskId(1));
         board.end(TaskId(1), Some("too late".into()), None);
         board.skip(TaskId(1), "skipped");
-        let of =
-            |task| board.get(TaskId(task)).map(|now| (now.status.is_over(), now.answer.clone(), now.reason.clone()));
+        let of = |task| {
+            board
+                .get(TaskId(task))
+                .map(|now| (now.status.is_over(), now.answer.clone(), now.reason.clone()))
+        };
         for task in [1, 2, 3] {
-            assert_eq!(of(task), Some((true, None, Some("skipped".into()))), "t{task}");
+            assert_eq!(
+                of(task),
+                Some((true, None, Some("skipped".into()))),
+                "t{task}"
+            );
         }
         assert_eq!((board.left(), board.to_come()), (1, (1, 0)));
-        assert_eq!((board.take_next(Some(TaskId(1))), board.take_next(None)), (None, Some(TaskId(4))));
+        assert_eq!(
+            (board.take_next(Some(TaskId(1))), board.take_next(None)),
+            (None, Some(TaskId(4)))
+        );
     }
 
     #[test]
@@ -277,6 +402,10 @@ mod tests {
         board.change(TaskId(1), "n1", "d1", &[TaskId(2)], 1);
         assert_eq!(board.take_instead(TaskId(1)), Some(TaskId(2)));
         board.skip(TaskId(3), "skipped");
-        assert_eq!(board.take_instead(TaskId(3)), None, "1 waits for 2, and 3 is over");
+        assert_eq!(
+            board.take_instead(TaskId(3)),
+            None,
+            "1 waits for 2, and 3 is over"
+        );
     }
 }

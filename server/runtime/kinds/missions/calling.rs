@@ -26,7 +26,10 @@ pub(super) fn is_step(note: &Json) -> bool {
 
 /// The calls among the notes of a try that came to something.
 pub(super) fn steps(notes: &[Json]) -> Vec<ToolStep> {
-    let made = notes.iter().filter(|note| is_step(note)).filter_map(|note| serde_json::from_value(note.clone()).ok());
+    let made = notes
+        .iter()
+        .filter(|note| is_step(note))
+        .filter_map(|note| serde_json::from_value(note.clone()).ok());
     made.filter(|step: &ToolStep| step.worked).collect()
 }
 
@@ -43,11 +46,16 @@ impl Desk {
             return self.lose(error).await;
         }
         let toolbox = self.tools().now(self.space());
-        let offered = toolbox.names().into_iter().filter_map(|name| toolbox.get(name)).filter(|it| is_offered(&***it));
+        let offered = toolbox
+            .names()
+            .into_iter()
+            .filter_map(|name| toolbox.get(name))
+            .filter(|it| is_offered(&***it));
         let (mut told, mut bytes, mut left_out) = (Vec::new(), 0, 0);
         for tool in offered {
             let spec = &tool.spec().told;
-            let parameters: Json = serde_json::from_str(spec.parameters.as_str()).unwrap_or_default();
+            let parameters: Json =
+                serde_json::from_str(spec.parameters.as_str()).unwrap_or_default();
             let one = json!({ "name": spec.name, "description": spec.description, "parameters": parameters });
             let length = one.to_string().len();
             if bytes + length > TOLD_MAX {
@@ -58,7 +66,9 @@ impl Desk {
             told.push(one);
         }
         if left_out > 0 {
-            told.push(json!(format!("{left_out} more are left out: there is room for {TOLD_MAX} bytes")));
+            told.push(json!(format!(
+                "{left_out} more are left out: there is room for {TOLD_MAX} bytes"
+            )));
         }
         json!(told).to_string()
     }
@@ -73,11 +83,15 @@ impl Desk {
     ) -> Result<Json, String> {
         let made = notes.iter().filter(|note| is_step(note)).count();
         if made > STEPS_MAX {
-            return Err(format!("it goes on calling tools, and says no answer by {STEPS_MAX} steps"));
+            return Err(format!(
+                "it goes on calling tools, and says no answer by {STEPS_MAX} steps"
+            ));
         }
         let name = cut(&name.replace('\0', ""), NAME_MAX);
         let called = match made == STEPS_MAX {
-            true => Err(format!("a try takes {STEPS_MAX} steps at most: answer by what they came to")),
+            true => Err(format!(
+                "a try takes {STEPS_MAX} steps at most: answer by what they came to"
+            )),
             false => self.called(task, &name, arguments, made + 1).await,
         };
         match called {
@@ -94,16 +108,24 @@ impl Desk {
     }
 
     /// One call. The error says why it was not made.
-    async fn called(&self, task: TaskId, name: &str, arguments: Option<&str>, at: usize) -> Result<ToolStep, String> {
+    async fn called(
+        &self,
+        task: TaskId,
+        name: &str,
+        arguments: Option<&str>,
+        at: usize,
+    ) -> Result<ToolStep, String> {
         let toolbox = self.tools().now(self.space());
         let tool = toolbox.get(name).filter(|tool| is_offered(&***tool));
         let tool = tool.ok_or("no such tool is offered to tasks: those are that only read")?;
-        let text = arguments.map(|text| text.replace('\0', "")).unwrap_or_else(|| "{}".to_owned());
+        let text = arguments
+            .map(|text| text.replace('\0', ""))
+            .unwrap_or_else(|| "{}".to_owned());
         if text.chars().count() > SAID_MAX {
             return Err(format!("`arguments` has at most {SAID_MAX} characters"));
         }
-        let arguments: Json =
-            serde_json::from_str(&text).map_err(|error| format!("`arguments` is no JSON: {error}"))?;
+        let arguments: Json = serde_json::from_str(&text)
+            .map_err(|error| format!("`arguments` is no JSON: {error}"))?;
         tool.check(&arguments).map_err(|wrong| wrong.text)?;
         let (thread, _) = self.seat(Some(task));
         let site = CallSite {
@@ -113,15 +135,25 @@ impl Desk {
             by: Who::Mission(Name::parse("solve").map_err(|error| error.to_string())?),
             call_id: format!("{task}.{at}"),
             now: time::now(),
-            so_far: SoFar { purse: self.purse().clone(), ..SoFar::default() },
+            so_far: SoFar {
+                purse: self.purse().clone(),
+                ..SoFar::default()
+            },
             grant: None,
         };
         let came = match tool.call(arguments.clone(), &site).await {
-            Ok(output) => output.failure.map_or_else(|| Ok(output.value.unwrap_or_default()), Err),
+            Ok(output) => output
+                .failure
+                .map_or_else(|| Ok(output.value.unwrap_or_default()), Err),
             Err(failure) => Err(failure),
         };
         let (worked, came) = (came.is_ok(), read(came));
-        Ok(ToolStep { tool: name.to_owned(), arguments: arguments.to_string(), worked, came })
+        Ok(ToolStep {
+            tool: name.to_owned(),
+            arguments: arguments.to_string(),
+            worked,
+            came,
+        })
     }
 }
 

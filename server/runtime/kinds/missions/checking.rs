@@ -35,16 +35,38 @@ impl Desk {
             return Err("programs are not run here (tools.code.enabled)".to_owned());
         }
         let (language, input) = (Language::JavaScript, json!({ "answer": answer }));
-        let request = Request { language, code: code.to_owned(), input };
-        let ran = self.code().run(self.space(), request).await.map_err(|error| stopped(&error))?;
+        let request = Request {
+            language,
+            code: code.to_owned(),
+            input,
+        };
+        let ran = self
+            .code()
+            .run(self.space(), request)
+            .await
+            .map_err(|error| stopped(&error))?;
         match ran.outcome {
             Ok(Json::Bool(passes)) => {
                 let printed = cut(&ran.printed, NOTE_MAX);
-                let why = if printed.is_empty() { format!("the value of the program is {passes}") } else { printed };
-                Ok(Decided { by: "program", passes, why })
+                let why = if printed.is_empty() {
+                    format!("the value of the program is {passes}")
+                } else {
+                    printed
+                };
+                Ok(Decided {
+                    by: "program",
+                    passes,
+                    why,
+                })
             }
-            Ok(value) => Err(cut(&format!("the value of the check is neither true nor false: {value}"), NOTE_MAX)),
-            Err(thrown) => Err(cut(&format!("the check ended in an error: {}", thrown.message), NOTE_MAX)),
+            Ok(value) => Err(cut(
+                &format!("the value of the check is neither true nor false: {value}"),
+                NOTE_MAX,
+            )),
+            Err(thrown) => Err(cut(
+                &format!("the check ended in an error: {}", thrown.message),
+                NOTE_MAX,
+            )),
         }
     }
 
@@ -60,29 +82,48 @@ impl Desk {
     }
 
     async fn by_knowledge(&self, query: &str, answer: &str) -> Result<Decided, String> {
-        let Some(search) = self.knowledge() else { return Err("no knowledge base is configured".to_owned()) };
+        let Some(search) = self.knowledge() else {
+            return Err("no knowledge base is configured".to_owned());
+        };
         let found = search.ask(query).await.map_err(|why| cut(&why, NOTE_MAX))?;
         if found.is_empty() {
             return Err("the knowledge base found nothing".to_owned());
         }
         let wanted = sameness(answer);
-        let holds = found.iter().find(|passage| sameness(&passage.text).contains(&wanted));
+        let holds = found
+            .iter()
+            .find(|passage| sameness(&passage.text).contains(&wanted));
         let why = match holds {
             Some(passage) => {
-                format!("it stands in {}", if passage.url.is_empty() { &passage.title } else { &passage.url })
+                format!(
+                    "it stands in {}",
+                    if passage.url.is_empty() {
+                        &passage.title
+                    } else {
+                        &passage.url
+                    }
+                )
             }
-            None => format!("it stands in none of the {} passages that were found", found.len()),
+            None => format!(
+                "it stands in none of the {} passages that were found",
+                found.len()
+            ),
         };
-        Ok(Decided { by: "knowledge", passes: holds.is_some(), why: cut(&why, NOTE_MAX) })
+        Ok(Decided {
+            by: "knowledge",
+            passes: holds.is_some(),
+            why: cut(&why, NOTE_MAX),
+        })
     }
 }
 
 /// Why code did not come to its end.
 pub(super) fn stopped(error: &Error) -> String {
     match error {
-        Error::Stopped { reason, detail, .. } => {
-            cut(&format!("the program was stopped ({}): {detail}", reason.as_str()), NOTE_MAX)
-        }
+        Error::Stopped { reason, detail, .. } => cut(
+            &format!("the program was stopped ({}): {detail}", reason.as_str()),
+            NOTE_MAX,
+        ),
         Error::Unavailable(why) => cut(&format!("the program was not run: {why}"), NOTE_MAX),
     }
 }

@@ -13,7 +13,11 @@ use crate::words::id;
 const FACTS_MAX: usize = 8;
 
 /// Claims what an answer rests on. Nobody waits for the trials.
-pub(super) async fn claim_facts(desk: &Desk, task: TaskId, tried: &Tried) -> Result<(), NodeExecutionError> {
+pub(super) async fn claim_facts(
+    desk: &Desk,
+    task: TaskId,
+    tried: &Tried,
+) -> Result<(), NodeExecutionError> {
     if !tried.facts.is_empty() {
         claim(Context::new(task), tried.facts.clone(), desk.clone()).await?;
         desk.wake_trials();
@@ -26,11 +30,22 @@ pub(super) async fn claim_facts(desk: &Desk, task: TaskId, tried: &Tried) -> Res
 pub(super) async fn claim(task: TaskId, facts: Vec<String>, desk: Desk) {
     let (thread, _) = desk.seat(Some(task));
     let refuse = |fact: &str, why: String| {
-        desk.refuse(Some(task), [(task, format!("to claim {}", cut(fact, TEXT_MAX)), why)]);
+        desk.refuse(
+            Some(task),
+            [(task, format!("to claim {}", cut(fact, TEXT_MAX)), why)],
+        );
     };
-    for (at, fact) in facts.iter().map(|fact| fact.trim()).filter(|fact| !fact.is_empty()).enumerate() {
+    for (at, fact) in facts
+        .iter()
+        .map(|fact| fact.trim())
+        .filter(|fact| !fact.is_empty())
+        .enumerate()
+    {
         if at >= FACTS_MAX {
-            refuse(fact, format!("an answer rests on {FACTS_MAX} facts at most"));
+            refuse(
+                fact,
+                format!("an answer rests on {FACTS_MAX} facts at most"),
+            );
             return;
         }
         let id = id::about(&format!("the fact {} of {thread}", sameness(fact)));
@@ -41,14 +56,28 @@ pub(super) async fn claim(task: TaskId, facts: Vec<String>, desk: Desk) {
         }
         // One that is cut is another one.
         if fact.chars().count() > STATEMENT_MAX {
-            refuse(fact, format!("a statement has at most {STATEMENT_MAX} characters"));
+            refuse(
+                fact,
+                format!("a statement has at most {STATEMENT_MAX} characters"),
+            );
             continue;
         }
-        let source = Source { by: Claimant::Mind, seqs: Vec::new(), quote: None };
-        let claim = Claim { text: fact.to_owned(), source, premises: Vec::new() };
+        let source = Source {
+            by: Claimant::Mind,
+            seqs: Vec::new(),
+            quote: None,
+        };
+        let claim = Claim {
+            text: fact.to_owned(),
+            source,
+            premises: Vec::new(),
+        };
         if !desk.claim(&thread, id, claim).await {
             let most = desk.claims_max();
-            refuse(fact, format!("{most} claims wait for their trial already (memory.waiting)"));
+            refuse(
+                fact,
+                format!("{most} claims wait for their trial already (memory.waiting)"),
+            );
         }
     }
 }

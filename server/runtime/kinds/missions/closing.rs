@@ -14,17 +14,48 @@ use crate::words::id::ThreadId;
 
 /// A thread that ends with its task.
 pub(super) fn ended_thread(thread: &ThreadId, is_closed: bool, reason: Option<&str>) -> Draft {
-    let status = if is_closed { Status::Done } else { Status::Failed };
-    Draft::set_thread(thread, Thread { status: Some(status.as_str()), reason, ..Thread::default() })
+    let status = if is_closed {
+        Status::Done
+    } else {
+        Status::Failed
+    };
+    Draft::set_thread(
+        thread,
+        Thread {
+            status: Some(status.as_str()),
+            reason,
+            ..Thread::default()
+        },
+    )
 }
 
 /// A task is over, and its thread with it.
-pub(super) fn over(mission: &ThreadId, task: TaskId, answer: Option<String>, reason: Option<String>) -> [Draft; 2] {
+pub(super) fn over(
+    mission: &ThreadId,
+    task: TaskId,
+    answer: Option<String>,
+    reason: Option<String>,
+) -> [Draft; 2] {
     let thread = mission.of_task(task);
     let ended = ended_thread(&thread, answer.is_some(), reason.as_deref());
     let failed = TaskStatus::FailedWithCurrentAvailableInstruments;
-    let status = if answer.is_some() { TaskStatus::Closed } else { failed };
-    [Draft::task(&thread, task, TaskNews::Over { status, answer, reason }), ended]
+    let status = if answer.is_some() {
+        TaskStatus::Closed
+    } else {
+        failed
+    };
+    [
+        Draft::task(
+            &thread,
+            task,
+            TaskNews::Over {
+                status,
+                answer,
+                reason,
+            },
+        ),
+        ended,
+    ]
 }
 
 /// Tasks that a mission leaves behind when it ends before they do. One that was not begun has no thread that could end.
@@ -33,7 +64,11 @@ pub(super) fn left(mission: &ThreadId, board: &Board, why: &str) -> Vec<Draft> {
     let over = |(task, now): (TaskId, &TaskNow)| match now.status {
         TaskStatus::InProgress => over(mission, task, None, Some(why.to_owned())).to_vec(),
         _ => {
-            let news = TaskNews::Over { status, answer: None, reason: Some(why.to_owned()) };
+            let news = TaskNews::Over {
+                status,
+                answer: None,
+                reason: Some(why.to_owned()),
+            };
             vec![Draft::task(mission, task, news)]
         }
     };
@@ -53,7 +88,9 @@ pub(super) fn shown(task: TaskId, now: &TaskNow) -> Json {
 
 /// What was achieved, in plain words.
 pub(super) fn what_there_is(board: &Board, why: Option<&str>) -> String {
-    let mut text = why.map_or_else(String::new, |why| format!("The mission ended before its tasks did: {why}.\n"));
+    let mut text = why.map_or_else(String::new, |why| {
+        format!("The mission ended before its tasks did: {why}.\n")
+    });
     for (task, now) in board.parts(None) {
         // Writing into a string cannot fail.
         let _ = match (&now.answer, &now.reason) {

@@ -166,7 +166,9 @@ impl Desk {
 
     /// Something is to be tried.
     pub fn wake_trials(&self) {
-        self.0.waker.wake(self.space(), &ThreadId::of_trials(), None);
+        self.0
+            .waker
+            .wake(self.space(), &ThreadId::of_trials(), None);
     }
 
     pub fn rest(&self) -> &Rest {
@@ -216,34 +218,56 @@ impl Desk {
     /// What came of routes in this space so far.
     pub fn records(&self) -> MutexGuard<'_, Records> {
         // As above.
-        self.0.records.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .records
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Frameworks were chosen for a task.
     pub fn chose(&self, task: TaskId, chosen: Vec<Chosen>) {
         // As above.
-        self.0.chosen.lock().unwrap_or_else(PoisonError::into_inner).insert(task, chosen);
+        self.0
+            .chosen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(task, chosen);
     }
 
     /// Which ones, once; none: nobody chose in this life.
     pub fn chosen(&self, task: TaskId) -> Option<Vec<Chosen>> {
-        self.0.chosen.lock().unwrap_or_else(PoisonError::into_inner).remove(&task)
+        self.0
+            .chosen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&task)
     }
 
     /// What is said in the flow of a task, or of the mission: it is stored with the value of the node that runs there.
     pub fn beside(&self, task: Option<TaskId>, drafts: impl IntoIterator<Item = Draft>) {
-        self.0.ledger.beside(&task.map_or_else(String::new, |task| task.to_string()), drafts);
+        self.0.ledger.beside(
+            &task.map_or_else(String::new, |task| task.to_string()),
+            drafts,
+        );
     }
 
     /// Something is said of a task in its own thread.
     pub fn say(&self, task: TaskId, news: impl IntoIterator<Item = TaskNews>) {
         let thread = self.0.row.thread.of_task(task);
-        self.beside(Some(task), news.into_iter().map(|what| Draft::task(&thread, task, what)));
+        self.beside(
+            Some(task),
+            news.into_iter()
+                .map(|what| Draft::task(&thread, task, what)),
+        );
     }
 
     /// What has to be so for anything to become of a task: people have not skipped it.
     pub fn to_come(&self, task: TaskId) -> Condition {
-        Condition::TaskToCome { mission: self.mission_thread().clone(), task, open: false }
+        Condition::TaskToCome {
+            mission: self.mission_thread().clone(),
+            task,
+            open: false,
+        }
     }
 
     /// The node that runs for a task is stored with the one that follows at once, in one append.
@@ -296,7 +320,10 @@ impl Desk {
         let events = store.events(space, &query).await?;
         events.iter().for_each(|event| self.hear(event));
         let is_all = events.len() < HEARD_AT_ONCE as usize;
-        Ok(events.last().filter(|_| !is_all).map_or(head, |last| last.seq))
+        Ok(events
+            .last()
+            .filter(|_| !is_all)
+            .map_or(head, |last| last.seq))
     }
 
     /// Takes in what people said of the tasks.
@@ -305,12 +332,23 @@ impl Desk {
         if event.thread != *self.mission_thread() {
             return;
         }
-        let Fact::Task(TaskFact { task, what }) = event.fact() else { return };
+        let Fact::Task(TaskFact { task, what }) = event.fact() else {
+            return;
+        };
         match &what {
-            TaskNews::Changed { name, description, requires, rank, .. } => {
-                self.board().change(task, name, description, requires, *rank);
+            TaskNews::Changed {
+                name,
+                description,
+                requires,
+                rank,
+                ..
+            } => {
+                self.board()
+                    .change(task, name, description, requires, *rank);
             }
-            TaskNews::Over { reason, .. } => self.board().skip(task, reason.as_deref().unwrap_or_default()),
+            TaskNews::Over { reason, .. } => self
+                .board()
+                .skip(task, reason.as_deref().unwrap_or_default()),
             _ => return,
         }
         self.0.edits.send_modify(|edits| *edits += 1);
@@ -330,7 +368,10 @@ impl Desk {
     pub async fn refresh(&self, task: TaskId) {
         let store = self.0.client.store();
         let before = task.0.checked_sub(1).map(TaskId);
-        let row = match store.tasks(&self.0.space, &self.0.row.thread, before, Some(1)).await {
+        let row = match store
+            .tasks(&self.0.space, &self.0.row.thread, before, Some(1))
+            .await
+        {
             Ok(rows) => rows.into_iter().find(|row| row.task == task),
             Err(error) => self.lose(error).await,
         };

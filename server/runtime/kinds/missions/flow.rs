@@ -51,10 +51,12 @@ pub(super) async fn mission(desk: Desk) -> Done<Outcome> {
     if desk.spent().is_some() {
         return Ok(Outcome::Spent);
     }
-    Ok(match desk.noting(answer(Context::new(()), desk.clone()).await?) {
-        Came::To(answer) | Came::ToNothing(answer) => Outcome::Answer(answer),
-        Came::Spent(_) => Outcome::Spent,
-    })
+    Ok(
+        match desk.noting(answer(Context::new(()), desk.clone()).await?) {
+            Came::To(answer) | Came::ToNothing(answer) => Outcome::Answer(answer),
+            Came::Spent(_) => Outcome::Spent,
+        },
+    )
 }
 
 /// Does the tasks of a mission, or the parts of a task: those side by side that may begin, each in a flow of its own.
@@ -64,12 +66,16 @@ fn work_off(desk: Desk, parent: Option<TaskId>) -> BoxFuture<'static, Done<()>> 
         let mut flows = UnderWay::default();
         loop {
             while flows.len() < desk.options().width as usize && desk.spent().is_none() {
-                let Some(taken) = desk.board().take_next(parent) else { break };
+                let Some(taken) = desk.board().take_next(parent) else {
+                    break;
+                };
                 let (at_work, desk) = (desk.rest().at_work(), desk.clone());
                 flows.push(async move {
                     let _at_work = at_work;
                     let place = desk.place().await;
-                    let Some(task) = desk.board().take_instead(taken) else { return Ok(()) };
+                    let Some(task) = desk.board().take_instead(taken) else {
+                        return Ok(());
+                    };
                     tokio::select! {
                         () = desk.skipped(task) => Ok(()),
                         done = Run::branch(task, work_on(desk.clone(), task, place)) => done,
@@ -91,11 +97,15 @@ async fn work_on(desk: Desk, task: TaskId, mut place: Option<Place>) -> Done<()>
         let possible = replan(Context::new(task), failed, desk.clone()).await?;
         match desk.noting(possible) {
             Came::To(()) => {}
-            Came::ToNothing(why) => return finish(&desk, task, &[], Ended::failed(why), false).await,
+            Came::ToNothing(why) => {
+                return finish(&desk, task, &[], Ended::failed(why), false).await;
+            }
             Came::Spent(_) => return Ok(()),
         }
     }
-    let Came::To(mut considered) = desk.noting(consider(Context::new(task), None, desk.clone()).await?) else {
+    let Came::To(mut considered) =
+        desk.noting(consider(Context::new(task), None, desk.clone()).await?)
+    else {
         return Ok(());
     };
     if let Some(question) = considered.question.take() {
@@ -106,7 +116,9 @@ async fn work_on(desk: Desk, task: TaskId, mut place: Option<Place>) -> Done<()>
             now.said = Some(said.clone());
         }
         place = desk.place().await;
-        let Came::To(again) = desk.noting(consider(Context::new(task), Some(said), desk.clone()).await?) else {
+        let Came::To(again) =
+            desk.noting(consider(Context::new(task), Some(said), desk.clone()).await?)
+        else {
             return Ok(());
         };
         considered = again;
@@ -115,7 +127,12 @@ async fn work_on(desk: Desk, task: TaskId, mut place: Option<Place>) -> Done<()>
 }
 
 /// Tries a task until an answer passes its check: with the frameworks that it is like, by its routes, and with one that is made for it.
-async fn try_all(desk: &Desk, task: TaskId, how: &Considered, mut place: Option<Place>) -> Done<()> {
+async fn try_all(
+    desk: &Desk,
+    task: TaskId,
+    how: &Considered,
+    mut place: Option<Place>,
+) -> Done<()> {
     let frames = look_up(Context::new(task), desk.clone()).await?;
     let _chosen = desk.choices(task, &frames);
     let mut wrong: Vec<Verdict> = Vec::new();
@@ -124,7 +141,9 @@ async fn try_all(desk: &Desk, task: TaskId, how: &Considered, mut place: Option<
         let expected = first.expected(&how.routes);
         let tried = with_frameworks(desk, task, &used, false, &wrong).await?;
         match judged(desk, task, how, Some(expected), tried).await? {
-            Attempt::Passed(answer) => return finish(desk, task, &frames, Ended::closed(answer), true).await,
+            Attempt::Passed(answer) => {
+                return finish(desk, task, &frames, Ended::closed(answer), true).await;
+            }
             Attempt::Failed(verdict) => wrong.push(verdict),
             Attempt::Spent => return Ok(()),
         }
@@ -133,7 +152,9 @@ async fn try_all(desk: &Desk, task: TaskId, how: &Considered, mut place: Option<
     if by_agreement {
         let is_first = wrong.is_empty();
         match desk.noting(agree(task, how, &mut wrong, desk).await?) {
-            Came::To(answer) => return finish(desk, task, &frames, Ended::closed(answer), is_first).await,
+            Came::To(answer) => {
+                return finish(desk, task, &frames, Ended::closed(answer), is_first).await;
+            }
             Came::ToNothing(_) => {}
             Came::Spent(_) => return Ok(()),
         }
@@ -168,7 +189,9 @@ async fn try_all(desk: &Desk, task: TaskId, how: &Considered, mut place: Option<
         }
         let tried = solve(desk, task, step, &how.routes, &wrong).await?;
         match judged(desk, task, how, expected(&how.routes, step), tried).await? {
-            Attempt::Passed(answer) => return finish(desk, task, &frames, Ended::closed(answer), is_first).await,
+            Attempt::Passed(answer) => {
+                return finish(desk, task, &frames, Ended::closed(answer), is_first).await;
+            }
             Attempt::Failed(verdict) => wrong.push(verdict),
             Attempt::Spent => return Ok(()),
         }
@@ -178,7 +201,9 @@ async fn try_all(desk: &Desk, task: TaskId, how: &Considered, mut place: Option<
             let expected = made.expected(&how.routes);
             let tried = with_frameworks(desk, task, &[made], true, &wrong).await?;
             match judged(desk, task, how, Some(expected), tried).await? {
-                Attempt::Passed(answer) => return finish(desk, task, &frames, Ended::closed(answer), false).await,
+                Attempt::Passed(answer) => {
+                    return finish(desk, task, &frames, Ended::closed(answer), false).await;
+                }
                 Attempt::Failed(verdict) => wrong.push(verdict),
                 Attempt::Spent => return Ok(()),
             }
@@ -190,9 +215,18 @@ async fn try_all(desk: &Desk, task: TaskId, how: &Considered, mut place: Option<
     if desk.value(task) == Value::Low {
         make(desk, task, false, &how.check, &wrong).await?;
     }
-    let judged = wrong.iter().rfind(|it| it.answer.is_some()).or(wrong.last());
-    let last = judged.map_or_else(|| "there was nothing to try".to_owned(), |last| last.why.clone());
-    let why = format!("no answer passed its check by {} tries: {last}", wrong.len());
+    let judged = wrong
+        .iter()
+        .rfind(|it| it.answer.is_some())
+        .or(wrong.last());
+    let last = judged.map_or_else(
+        || "there was nothing to try".to_owned(),
+        |last| last.why.clone(),
+    );
+    let why = format!(
+        "no answer passed its check by {} tries: {last}",
+        wrong.len()
+    );
     finish(desk, task, &frames, Ended::failed(why), false).await
 }
 
@@ -218,14 +252,30 @@ async fn judged(
         Came::Spent(_) => return Ok(Attempt::Spent),
     };
     claim_facts(desk, task, &tried).await?;
-    let Tried { route, answer, steps, .. } = tried;
-    let checked = check(Context::new(task), how.check.clone(), expected, answer.clone(), desk.clone()).await?;
+    let Tried {
+        route,
+        answer,
+        steps,
+        ..
+    } = tried;
+    let checked = check(
+        Context::new(task),
+        how.check.clone(),
+        expected,
+        answer.clone(),
+        desk.clone(),
+    )
+    .await?;
     Ok(match desk.noting(checked) {
         Came::To(()) => {
             learn(desk, task, &steps).await?;
             Attempt::Passed(answer)
         }
-        Came::ToNothing(why) => Attempt::Failed(Verdict { route, answer: Some(answer), why }),
+        Came::ToNothing(why) => Attempt::Failed(Verdict {
+            route,
+            answer: Some(answer),
+            why,
+        }),
         Came::Spent(_) => Attempt::Spent,
     })
 }
@@ -233,14 +283,25 @@ async fn judged(
 /// What is expected of a step: of the task once it is split, where that was no route, nothing.
 fn expected(routes: &[Route], step: Step) -> Option<Expected> {
     match step {
-        Step::Whole(at) | Step::Alone { route: at, .. } => routes.get(at).map(|route| route.expected(false)),
+        Step::Whole(at) | Step::Alone { route: at, .. } => {
+            routes.get(at).map(|route| route.expected(false))
+        }
         Step::High(at) => routes.get(at).map(|route| route.expected(true)),
-        Step::Split => routes.iter().find(|route| route.splits).map(|route| route.expected(false)),
+        Step::Split => routes
+            .iter()
+            .find(|route| route.splits)
+            .map(|route| route.expected(false)),
     }
 }
 
 /// Ends a task. `at_once`: its first try passed, which is what frameworks are compared by.
-async fn finish(desk: &Desk, task: TaskId, frames: &[Framed], ended: Ended, at_once: bool) -> Done<()> {
+async fn finish(
+    desk: &Desk,
+    task: TaskId,
+    frames: &[Framed],
+    ended: Ended,
+    at_once: bool,
+) -> Done<()> {
     if !frames.is_empty() {
         tell(Context::new(task), frames.to_vec(), at_once, desk.clone()).await?;
     }

@@ -26,13 +26,18 @@ pub(super) fn instructions(steps: &[ToolStep], task: &str) -> Recipe {
         cut(&format!("Call {} with {arguments}", step.tool), TEXT_MAX)
     };
     let steps = steps.iter().enumerate().take(ITEMS_MAX).map(one).collect();
-    Recipe::ExternalTool { tool: cut(&tools.join(", "), NAME_MAX), steps }
+    Recipe::ExternalTool {
+        tool: cut(&tools.join(", "), NAME_MAX),
+        steps,
+    }
 }
 
 /// Puts a name in the place of each value that the task says, or that an earlier step came to.
 fn set_free(value: &mut Json, task: &str, came: &[String]) {
     let said = match value {
-        Json::Object(members) => return members.values_mut().for_each(|it| set_free(it, task, came)),
+        Json::Object(members) => {
+            return members.values_mut().for_each(|it| set_free(it, task, came));
+        }
         Json::Array(items) => return items.iter_mut().for_each(|it| set_free(it, task, came)),
         Json::String(text) => text.trim().to_lowercase(),
         Json::Number(number) => number.to_string(),
@@ -61,7 +66,12 @@ mod tests {
     use super::*;
 
     fn step(tool: &str, arguments: Json, came: &str) -> ToolStep {
-        ToolStep { tool: tool.into(), arguments: arguments.to_string(), worked: true, came: came.into() }
+        ToolStep {
+            tool: tool.into(),
+            arguments: arguments.to_string(),
+            worked: true,
+            came: came.into(),
+        }
     }
 
     /// D1.67: in order, with what was this task's own left free.
@@ -73,14 +83,24 @@ mod tests {
                 json!({ "days": [3], "exact": true, "most": 5, "text": "Oslo" }),
                 "the station Blindern, no. 18700",
             ),
-            step("read", json!({ "of": { "station": 18700 }, "unit": "C" }), "4 degrees"),
+            step(
+                "read",
+                json!({ "of": { "station": 18700 }, "unit": "C" }),
+                "4 degrees",
+            ),
         ];
         let recipe = instructions(&steps, "The weather in OSLO in 3 days, not 55");
         let both = [
             r#"Call find with {"days":["<as the task says>"],"exact":true,"most":5,"text":"<as the task says>"}"#,
             r#"Call read with {"of":{"station":"<from what step 1 came to>"},"unit":"C"}"#,
         ];
-        assert_eq!(recipe, Recipe::ExternalTool { tool: "find, read".into(), steps: both.map(str::to_owned).into() });
+        assert_eq!(
+            recipe,
+            Recipe::ExternalTool {
+                tool: "find, read".into(),
+                steps: both.map(str::to_owned).into()
+            }
+        );
     }
 
     #[test]

@@ -65,13 +65,31 @@ pub(super) async fn make(
     }
     let mut broken = Vec::new();
     while broken.len() < PROGRAMS {
-        let written = write(Context::new(task), wrong.to_vec(), broken.clone(), desk.clone()).await?;
+        let written = write(
+            Context::new(task),
+            wrong.to_vec(),
+            broken.clone(),
+            desk.clone(),
+        )
+        .await?;
         match desk.noting(written) {
             Came::To(Written::Works(sketch)) => {
-                let tuned = tune(Context::new(task), sketch.clone(), check.clone(), desk.clone()).await?;
+                let tuned = tune(
+                    Context::new(task),
+                    sketch.clone(),
+                    check.clone(),
+                    desk.clone(),
+                )
+                .await?;
                 let guideline = match &tuned {
                     Some(tuned) if tuned.runs.len() > 1 => {
-                        guide(Context::new(task), sketch.clone(), tuned.clone(), desk.clone()).await?
+                        guide(
+                            Context::new(task),
+                            sketch.clone(),
+                            tuned.clone(),
+                            desk.clone(),
+                        )
+                        .await?
                     }
                     _ => String::new(),
                 };
@@ -98,7 +116,12 @@ pub(super) async fn may_make(task: TaskId, redone: bool, desk: Desk) -> bool {
 
 /// One call for a framework, and a run of its program if it has one.
 #[node]
-pub(super) async fn write(task: TaskId, wrong: Vec<Verdict>, broken: Vec<Broken>, desk: Desk) -> Came<Written> {
+pub(super) async fn write(
+    task: TaskId,
+    wrong: Vec<Verdict>,
+    broken: Vec<Broken>,
+    desk: Desk,
+) -> Came<Written> {
     let prompts = desk.client().prompts();
     let values = vec![
         ("mission".to_owned(), quoted(&desk.wanted().mission)),
@@ -108,8 +131,21 @@ pub(super) async fn write(task: TaskId, wrong: Vec<Verdict>, broken: Vec<Broken>
     ];
     let (system, tail) = (&prompts.mission_framework, &prompts.mission_make);
     let (node, tool) = ("framework", "framework");
-    let ask = Ask { node, tool, task: Some(task), tier: Tier::High, system, tail, values };
-    let refuse = |why: &str| desk.refuse(Some(task), [(task, "a framework".to_owned(), why.to_owned())]);
+    let ask = Ask {
+        node,
+        tool,
+        task: Some(task),
+        tier: Tier::High,
+        system,
+        tail,
+        values,
+    };
+    let refuse = |why: &str| {
+        desk.refuse(
+            Some(task),
+            [(task, "a framework".to_owned(), why.to_owned())],
+        )
+    };
     let mut sketch = match desk.ask::<Write>(ask, |said| said.read().map(drop)).await {
         Came::To(said) => match said.read() {
             Ok(Some(sketch)) => sketch,
@@ -125,8 +161,17 @@ pub(super) async fn write(task: TaskId, wrong: Vec<Verdict>, broken: Vec<Broken>
         }
         Came::Spent(why) => return Came::Spent(why),
     };
-    let Some(program) = &mut sketch.program else { return Came::To(Written::Works(sketch)) };
-    match desk.run(Language::JavaScript, &program.code, program.with(program.sets.first())).await {
+    let Some(program) = &mut sketch.program else {
+        return Came::To(Written::Works(sketch));
+    };
+    match desk
+        .run(
+            Language::JavaScript,
+            &program.code,
+            program.with(program.sets.first()),
+        )
+        .await
+    {
         Ok(ran) => {
             program.first = Some(ran);
             Came::To(Written::Works(sketch))
@@ -134,11 +179,24 @@ pub(super) async fn write(task: TaskId, wrong: Vec<Verdict>, broken: Vec<Broken>
         Err(why) => {
             let times = broken.len() + 1;
             let route = format!("the program of the framework {}", sketch.name);
-            desk.say(task, [TaskNews::Tried { route, tier: "high".into(), answer: None, why: why.clone() }]);
+            desk.say(
+                task,
+                [TaskNews::Tried {
+                    route,
+                    tier: "high".into(),
+                    answer: None,
+                    why: why.clone(),
+                }],
+            );
             if times == PROGRAMS {
-                refuse(&format!("none of its {times} programs ran to its end: {why}"));
+                refuse(&format!(
+                    "none of its {times} programs ran to its end: {why}"
+                ));
             }
-            Came::To(Written::Broken(Broken { program: program.code.clone(), why }))
+            Came::To(Written::Broken(Broken {
+                program: program.code.clone(),
+                why,
+            }))
         }
     }
 }
@@ -151,20 +209,38 @@ pub(super) async fn tune(task: TaskId, sketch: Sketch, check: Check, desk: Desk)
     for set in &program.sets {
         let ran = match first.take() {
             Some(first) => Ok(first),
-            None => desk.run(Language::JavaScript, &program.code, program.with(Some(set))).await,
+            None => {
+                desk.run(Language::JavaScript, &program.code, program.with(Some(set)))
+                    .await
+            }
         };
         let (answer, score, passes) = match ran {
             Ok(ran) => {
-                let passes = desk.decided(&check, &ran.answer).await.ok().map(|it| it.passes);
+                let passes = desk
+                    .decided(&check, &ran.answer)
+                    .await
+                    .ok()
+                    .map(|it| it.passes);
                 (Some(cut(&ran.answer, SAMPLE_MAX)), ran.score, passes)
             }
             Err(_) => (None, None, None),
         };
-        runs.push(Tuning { parameters: set.to_string(), answer, score, passes });
+        runs.push(Tuning {
+            parameters: set.to_string(),
+            answer,
+            score,
+            passes,
+        });
     }
     let best = Tuning::best(&runs).unwrap_or(0);
     if !runs.is_empty() {
-        desk.say(task, [TaskNews::Tuned { runs: runs.clone(), best: best as u64 }]);
+        desk.say(
+            task,
+            [TaskNews::Tuned {
+                runs: runs.clone(),
+                best: best as u64,
+            }],
+        );
     }
     let code = tuned(&program.code, program.sets.get(best));
     Some(Tuned { code, runs, best })
@@ -182,11 +258,24 @@ pub(super) async fn guide(task: TaskId, sketch: Sketch, tuned: Tuned, desk: Desk
     ];
     let (system, tail) = (&prompts.mission_guideline, &prompts.mission_runs);
     let (node, tool) = ("guideline", "guideline");
-    let ask = Ask { node, tool, task: Some(task), tier: Tier::Low, system, tail, values };
+    let ask = Ask {
+        node,
+        tool,
+        task: Some(task),
+        tier: Tier::Low,
+        system,
+        tail,
+        values,
+    };
     match desk.ask::<Guideline>(ask, |said| said.is_some()).await {
         Came::To(said) => cut(&said.guideline, TEXT_MAX),
         Came::ToNothing(_) | Came::Spent(_) => {
-            format!("Of {} sets for {} this was the best: {}", tuned.runs.len(), sketch.name, tuned.best())
+            format!(
+                "Of {} sets for {} this was the best: {}",
+                tuned.runs.len(),
+                sketch.name,
+                tuned.best()
+            )
         }
     }
 }
@@ -203,17 +292,38 @@ pub(super) async fn keep(
     let (thread, _) = desk.seat(Some(task));
     let recipe = match tuned {
         None => Recipe::Text,
-        Some(Tuned { code, .. }) => Recipe::Program { language: "javascript".into(), code, guideline },
+        Some(Tuned { code, .. }) => Recipe::Program {
+            language: "javascript".into(),
+            code,
+            guideline,
+        },
     };
-    let Sketch { name, purpose, knowledge, .. } = sketch;
-    let framework =
-        Framework { name, purpose, knowledge, recipe, by: Some(thread.to_string()), tally: Default::default() };
+    let Sketch {
+        name,
+        purpose,
+        knowledge,
+        ..
+    } = sketch;
+    let framework = Framework {
+        name,
+        purpose,
+        knowledge,
+        recipe,
+        by: Some(thread.to_string()),
+        tally: Default::default(),
+    };
     let id = id::about(&format!("the framework of {thread}")).to_string();
-    desk.keep_framework(task, &id, &framework).await.then(|| Framed::new(id, &framework, true))
+    desk.keep_framework(task, &id, &framework)
+        .await
+        .then(|| Framed::new(id, &framework, true))
 }
 
 /// Makes a framework of the calls of tools by which a task was solved, if its value allows that, and it is like none that has steps.
-pub(super) async fn learn(desk: &Desk, task: TaskId, steps: &[ToolStep]) -> Result<(), NodeExecutionError> {
+pub(super) async fn learn(
+    desk: &Desk,
+    task: TaskId,
+    steps: &[ToolStep],
+) -> Result<(), NodeExecutionError> {
     if steps.is_empty() {
         return Ok(());
     }
@@ -228,20 +338,40 @@ async fn keep_steps(task: TaskId, steps: Vec<ToolStep>, desk: Desk) {
     let (name, purpose, says) = {
         let board = desk.board();
         let Some(now) = board.get(task) else { return };
-        let before = now.requires.iter().filter_map(|it| board.get(*it)?.answer.as_deref());
-        let says: Vec<&str> = [now.name.as_str(), &now.description].into_iter().chain(before).collect();
-        (cut(&now.name, NAME_MAX), cut(&now.description, TEXT_MAX), says.join("\n"))
+        let before = now
+            .requires
+            .iter()
+            .filter_map(|it| board.get(*it)?.answer.as_deref());
+        let says: Vec<&str> = [now.name.as_str(), &now.description]
+            .into_iter()
+            .chain(before)
+            .collect();
+        (
+            cut(&now.name, NAME_MAX),
+            cut(&now.description, TEXT_MAX),
+            says.join("\n"),
+        )
     };
     let (thread, _) = desk.seat(Some(task));
     let id = id::about(&format!("the framework of the steps of {thread}")).to_string();
-    let has_steps = |it: &Likely| it.row.id != id && matches!(it.row.framework.recipe, Recipe::ExternalTool { .. });
-    let like = desk.frameworks_like(task, &Framework::found_by(&name, &purpose)).await;
+    let has_steps = |it: &Likely| {
+        it.row.id != id && matches!(it.row.framework.recipe, Recipe::ExternalTool { .. })
+    };
+    let like = desk
+        .frameworks_like(task, &Framework::found_by(&name, &purpose))
+        .await;
     if like.iter().any(has_steps) || !desk.is_worth_one(task, "to make a framework of its steps") {
         return;
     }
     let (recipe, knowledge) = (instructions(&steps, &says), vec![ABOUT.to_owned()]);
-    let framework =
-        Framework { name, purpose, knowledge, recipe, by: Some(thread.to_string()), tally: Default::default() };
+    let framework = Framework {
+        name,
+        purpose,
+        knowledge,
+        recipe,
+        by: Some(thread.to_string()),
+        tally: Default::default(),
+    };
     desk.keep_framework(task, &id, &framework).await;
 }
 
@@ -250,7 +380,10 @@ impl Desk {
     fn is_worth_one(&self, task: TaskId, of: &str) -> bool {
         let value = self.value(task);
         if value != Value::High {
-            let why = format!("its value is {}: only a task of the value high makes one", value.as_str());
+            let why = format!(
+                "its value is {}: only a task of the value high makes one",
+                value.as_str()
+            );
             self.refuse(Some(task), [(task, of.to_owned(), why)]);
         }
         value == Value::High
@@ -265,17 +398,35 @@ impl Desk {
             Err(error) => return self.lose(error).await,
         };
         if known.is_none() {
-            match create(&**store, self.space(), id, framework.clone(), self.frameworks_max()).await {
+            match create(
+                &**store,
+                self.space(),
+                id,
+                framework.clone(),
+                self.frameworks_max(),
+            )
+            .await
+            {
                 Ok(_) => {}
                 Err(Refused::Store(error)) => return self.lose(error).await,
                 Err(refused) => {
-                    self.refuse(Some(task), [(task, "a framework".to_owned(), refused.to_string())]);
+                    self.refuse(
+                        Some(task),
+                        [(task, "a framework".to_owned(), refused.to_string())],
+                    );
                     return false;
                 }
             }
         }
         let (name, kind) = (framework.name.clone(), framework.recipe.kind().to_owned());
-        self.say(task, [TaskNews::Built { framework: id.to_owned(), name, kind }]);
+        self.say(
+            task,
+            [TaskNews::Built {
+                framework: id.to_owned(),
+                name,
+                kind,
+            }],
+        );
         true
     }
 }

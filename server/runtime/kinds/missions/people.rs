@@ -39,14 +39,25 @@ impl Desk {
             choices: Vec::new(),
             schema: None,
             who: Vec::new(),
-            expires: &after(time::now(), Duration::from_millis(self.0.options.question_ms)).to_string(),
+            expires: &after(
+                time::now(),
+                Duration::from_millis(self.0.options.question_ms),
+            )
+            .to_string(),
             server: None,
             trial: None,
         };
         let asked = Fact::Question(asked).encode(mission).with_id(id);
         let stands = vec![
-            Condition::Request { id: text.clone(), state: RequestState::Question },
-            Condition::TaskToCome { mission: mission.clone(), task, open: false },
+            Condition::Request {
+                id: text.clone(),
+                state: RequestState::Question,
+            },
+            Condition::TaskToCome {
+                mission: mission.clone(),
+                task,
+                open: false,
+            },
         ];
         let answer = |event: &Event| match event.fact() {
             Fact::Answer(answer) if answer.question == text => {
@@ -77,12 +88,19 @@ impl Desk {
         }
         // Who looks for what is due, and for people who went meanwhile, is told as of any other request.
         match store.event(space, id).await {
-            Ok(event) => event.iter().for_each(|event| self.0.waker.on_stored()(space, event)),
+            Ok(event) => event
+                .iter()
+                .for_each(|event| self.0.waker.on_stored()(space, event)),
             Err(error) => return self.lose(error).await,
         }
         loop {
             let (thread, tags) = (Some(mission.clone()), vec![settled_by.to_owned()]);
-            let query = Query { thread, tags, limit: ANSWERS_MAX, ..Query::default() };
+            let query = Query {
+                thread,
+                tags,
+                limit: ANSWERS_MAX,
+                ..Query::default()
+            };
             match store.events(space, &query).await {
                 Ok(events) => {
                     if let Some(settled) = events.iter().find_map(&settled) {

@@ -39,7 +39,10 @@ impl Rest {
     /// The flow that says it waits for others.
     pub fn waits_for_others(&self) -> Waits {
         self.0.send_modify(|state| state.working -= 1);
-        Waits { rest: self.clone(), request: None }
+        Waits {
+            rest: self.clone(),
+            request: None,
+        }
     }
 
     /// The flow that says it waits for what people say to a request, as long as all of this is so.
@@ -48,15 +51,22 @@ impl Rest {
             state.working -= 1;
             state.awaited.insert(request, stands);
         });
-        Waits { rest: self.clone(), request: Some(request) }
+        Waits {
+            rest: self.clone(),
+            request: Some(request),
+        }
     }
 
     /// Waits until all that is left to do waits for people. Returns what has to be so for the mission to rest.
     pub async fn all_wait_for_people(&self) -> Vec<Condition> {
         let mut state = self.0.subscribe();
-        let rests = state.wait_for(|state| state.working == 0 && !state.awaited.is_empty()).await;
+        let rests = state
+            .wait_for(|state| state.working == 0 && !state.awaited.is_empty())
+            .await;
         // The sender lives as long as this.
-        rests.map(|state| state.awaited.values().flatten().cloned().collect()).unwrap_or_default()
+        rests
+            .map(|state| state.awaited.values().flatten().cloned().collect())
+            .unwrap_or_default()
     }
 }
 
@@ -70,7 +80,9 @@ impl Drop for Waits {
     fn drop(&mut self) {
         self.rest.0.send_modify(|state| {
             state.working += 1;
-            self.request.iter().for_each(|request| drop(state.awaited.remove(request)));
+            self.request
+                .iter()
+                .for_each(|request| drop(state.awaited.remove(request)));
         });
     }
 }

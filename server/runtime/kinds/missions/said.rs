@@ -110,8 +110,14 @@ pub(super) type Refusal = (TaskId, String, String);
 fn estimate(said: &Json) -> (f64, Option<String>) {
     match said.as_f64() {
         Some(chance) if (0.0..=1.0).contains(&chance) => (chance, None),
-        Some(chance) => (chance.clamp(0.0, 1.0), Some(format!("{chance} is no chance from 0 to 1"))),
-        None => (0.0, Some(format!("{} is no number", cut(&said.to_string(), 60)))),
+        Some(chance) => (
+            chance.clamp(0.0, 1.0),
+            Some(format!("{chance} is no chance from 0 to 1")),
+        ),
+        None => (
+            0.0,
+            Some(format!("{} is no number", cut(&said.to_string(), 60))),
+        ),
     }
 }
 
@@ -132,17 +138,32 @@ impl Consider {
                 (way, chance)
             })
             .collect();
-        let split = self.split.then(|| chance("splitting", &self.split_estimate));
+        let split = self
+            .split
+            .then(|| chance("splitting", &self.split_estimate));
         for (way, estimate) in ways {
             let (name, how) = (cut(&way.name, NAME_MAX), cut(&way.how, TEXT_MAX));
-            let route = Route { name, how, estimate, splits: false, learned: None };
+            let route = Route {
+                name,
+                how,
+                estimate,
+                splits: false,
+                learned: None,
+            };
             let of = format!("the route {}", route.name);
             if route.name.is_empty() && route.how.is_empty() {
                 refused.push((task, "a route".to_owned(), "it says nothing".to_owned()));
-            } else if routes.iter().any(|known| sameness(&known.how) == sameness(&route.how)) {
+            } else if routes
+                .iter()
+                .any(|known| sameness(&known.how) == sameness(&route.how))
+            {
                 refused.push((task, of, "another route goes the same way".to_owned()));
             } else if routes.len() >= most {
-                refused.push((task, of, format!("a task has at most {most} routes (mission.routes)")));
+                refused.push((
+                    task,
+                    of,
+                    format!("a task has at most {most} routes (mission.routes)"),
+                ));
             } else {
                 routes.push(route);
             }
@@ -158,7 +179,9 @@ impl Consider {
             learned: None,
         };
         routes.extend(split.map(splitting));
-        let rubric = Some(cut(&self.rubric, TEXT_MAX)).filter(|it| !it.is_empty()).unwrap_or_else(|| RUBRIC.to_owned());
+        let rubric = Some(cut(&self.rubric, TEXT_MAX))
+            .filter(|it| !it.is_empty())
+            .unwrap_or_else(|| RUBRIC.to_owned());
         let text = |text: Option<String>| {
             // A program that is cut is another one.
             text.filter(|it| !it.trim().is_empty() && it.chars().count() <= TEXT_MAX)
@@ -169,14 +192,32 @@ impl Consider {
             (Checking::Agreement, ..) => Check::Agreement { rubric },
             _ => Check::Rubric { rubric },
         };
-        let question = self.question.map(|it| cut(&it, TEXT_MAX)).filter(|it| !it.is_empty());
-        (Considered { split: self.split, split_why: cut(&self.split_why, TEXT_MAX), question, routes, check }, refused)
+        let question = self
+            .question
+            .map(|it| cut(&it, TEXT_MAX))
+            .filter(|it| !it.is_empty());
+        (
+            Considered {
+                split: self.split,
+                split_why: cut(&self.split_why, TEXT_MAX),
+                question,
+                routes,
+                check,
+            },
+            refused,
+        )
     }
 }
 
 fn as_a_whole() -> Route {
     let (name, how) = ("as a whole".into(), "Do the task as it stands.".into());
-    Route { name, how, estimate: 0.5, splits: false, learned: None }
+    Route {
+        name,
+        how,
+        estimate: 0.5,
+        splits: false,
+        learned: None,
+    }
 }
 
 impl Considered {
@@ -187,7 +228,9 @@ impl Considered {
             split_why: why.to_owned(),
             question: None,
             routes: vec![as_a_whole()],
-            check: Check::Rubric { rubric: RUBRIC.to_owned() },
+            check: Check::Rubric {
+                rubric: RUBRIC.to_owned(),
+            },
         }
     }
 
@@ -200,7 +243,9 @@ impl Considered {
         };
         Self {
             routes: vec![as_a_whole(), another],
-            check: Check::Agreement { rubric: RUBRIC.to_owned() },
+            check: Check::Agreement {
+                rubric: RUBRIC.to_owned(),
+            },
             ..Self::of_nobody("the plan says that it is one step")
         }
     }
@@ -220,34 +265,65 @@ impl Decompose {
         let mut numbers = BTreeMap::new();
         let count = self.tasks.len();
         let mut wishes = Vec::new();
-        let known = |(task, now): (TaskId, &TaskNow)| ((sameness(&now.name), sameness(&now.description)), task);
+        let known = |(task, now): (TaskId, &TaskNow)| {
+            ((sameness(&now.name), sameness(&now.description)), task)
+        };
         let ancestors: HashMap<_, _> = board.ancestors(parent).map(known).collect();
         let mut twins = HashMap::new();
         for (place, part) in self.tasks.into_iter().enumerate() {
             let (name, description) = (cut(&part.name, NAME_MAX), cut(&part.description, TEXT_MAX));
-            let name = if name.is_empty() { cut(&description, 60) } else { name };
+            let name = if name.is_empty() {
+                cut(&description, 60)
+            } else {
+                name
+            };
             let of = format!("the task {name:?}");
             let words = (sameness(&name), sameness(&description));
             if description.is_empty() {
                 refused.push((about, of, "it does not say what is to be done".into()));
             } else if let Some(ancestor) = ancestors.get(&words) {
-                refused.push((about, of, format!("it is the same as {ancestor}, which it would be a part of")));
+                refused.push((
+                    about,
+                    of,
+                    format!("it is the same as {ancestor}, which it would be a part of"),
+                ));
             } else if let Some(twin) = twins.get(&words) {
                 refused.push((about, of, format!("it is the same as {twin}")));
             } else if made.len() >= room {
-                let why = format!("a mission has room for {room} more tasks (mission.tasks), and {count} are wanted");
+                let why = format!(
+                    "a mission has room for {room} more tasks (mission.tasks), and {count} are wanted"
+                );
                 refused.push((about, "what follows in the list".into(), why));
                 break;
             } else {
                 let task = TaskId(from + made.len() as u64);
                 twins.insert(words, task);
                 numbers.insert(place as i64 + 1, task);
-                let value = part.value.as_deref().and_then(Value::parse).unwrap_or(most).min(most);
-                let brought = part.brought_by.iter().take(BROUGHT_MAX).map(|it| cut(it, NAME_MAX));
+                let value = part
+                    .value
+                    .as_deref()
+                    .and_then(Value::parse)
+                    .unwrap_or(most)
+                    .min(most);
+                let brought = part
+                    .brought_by
+                    .iter()
+                    .take(BROUGHT_MAX)
+                    .map(|it| cut(it, NAME_MAX));
                 let brought_by = brought.filter(|it| !it.is_empty()).collect();
                 let (rank, requires) = (made.len() as u64 + 1, Vec::new());
                 let exact = part.exact == Some(true);
-                made.push(NewTask { task, name, description, value, parent, requires, brought_by, rank, exact });
+                made.push(NewTask {
+                    task,
+                    name,
+                    description,
+                    value,
+                    parent,
+                    requires,
+                    brought_by,
+                    rank,
+                    exact,
+                });
                 wishes.push((task, part.requires));
             }
         }
@@ -273,14 +349,28 @@ fn require(
                 refused.push((task, of, "no task of the list has that number".into()));
                 continue;
             };
-            if requires.get(&task).is_some_and(|known| known.contains(&required)) {
+            if requires
+                .get(&task)
+                .is_some_and(|known| known.contains(&required))
+            {
                 continue;
             }
             let may_close = required == task || required_by_some.contains(&task);
-            match may_close.then(|| circle(&requires, task, required)).flatten() {
+            match may_close
+                .then(|| circle(&requires, task, required))
+                .flatten()
+            {
                 Some(way) => {
-                    let way = way.iter().map(TaskId::to_string).collect::<Vec<_>>().join(" → ");
-                    refused.push((task, format!("to require {required}"), format!("it would close a circle: {way}")));
+                    let way = way
+                        .iter()
+                        .map(TaskId::to_string)
+                        .collect::<Vec<_>>()
+                        .join(" → ");
+                    refused.push((
+                        task,
+                        format!("to require {required}"),
+                        format!("it would close a circle: {way}"),
+                    ));
                 }
                 None => {
                     required_by_some.insert(required);
@@ -297,7 +387,10 @@ fn require(
 impl Solve {
     /// The answer, if there is one.
     pub fn answer(&self) -> Option<String> {
-        self.answer.as_deref().map(|it| cut(it, ANSWER_MAX)).filter(|it| !it.is_empty())
+        self.answer
+            .as_deref()
+            .map(|it| cut(it, ANSWER_MAX))
+            .filter(|it| !it.is_empty())
     }
 }
 
@@ -312,7 +405,9 @@ mod tests {
             "split": true, "split_why": "it is long", "split_estimate": split_estimate, "question": null, "routes": routes,
             "check": "program", "program": " ", "query": null, "rubric": "",
         });
-        serde_json::from_value::<Consider>(said).unwrap().read(TaskId(1), 3)
+        serde_json::from_value::<Consider>(said)
+            .unwrap()
+            .read(TaskId(1), 3)
     }
 
     /// Scores that are negative, above one, missing or words.
@@ -325,12 +420,30 @@ mod tests {
         ]);
         let (considered, refused) = considered(routes, json!(null));
         let estimates: Vec<f64> = considered.routes.iter().map(|it| it.estimate).collect();
-        assert_eq!(estimates, [0.0, 1.0, 0.0, 0.0], "three routes, and to split");
+        assert_eq!(
+            estimates,
+            [0.0, 1.0, 0.0, 0.0],
+            "three routes, and to split"
+        );
         assert!(considered.routes[3].splits);
         let named: Vec<&str> = refused.iter().map(|it| it.1.as_str()).collect();
         let of = |name: &str| format!("the estimate of {name}");
-        assert_eq!(named, [&of("a"), &of("b"), &of("c"), &of("splitting"), "the route d", "the route e"]);
-        assert_eq!(considered.check.rubric(), RUBRIC, "a program that is none is no check");
+        assert_eq!(
+            named,
+            [
+                &of("a"),
+                &of("b"),
+                &of("c"),
+                &of("splitting"),
+                "the route d",
+                "the route e"
+            ]
+        );
+        assert_eq!(
+            considered.check.rubric(),
+            RUBRIC,
+            "a program that is none is no check"
+        );
         assert!(matches!(considered.check, Check::Rubric { .. }));
     }
 
@@ -345,12 +458,32 @@ mod tests {
 
     #[test]
     fn circles_and_strangers_are_refused_by_name() {
-        let (made, refused) =
-            parts(json!([part("a", &[1, 2]), part("b", &[3, 9]), part("c", &[1]), part("d", &[])]), 9);
-        let requires: Vec<Vec<u64>> = made.iter().map(|it| it.requires.iter().map(|it| it.0).collect()).collect();
-        assert_eq!(requires, [vec![2], vec![3], vec![], vec![]], "what comes first in the list counts");
-        assert!(made.iter().all(|it| it.value == Value::Medium), "no task is above its mission");
-        let why: Vec<String> = refused.iter().map(|(task, of, why)| format!("{task} {of}: {why}")).collect();
+        let (made, refused) = parts(
+            json!([
+                part("a", &[1, 2]),
+                part("b", &[3, 9]),
+                part("c", &[1]),
+                part("d", &[])
+            ]),
+            9,
+        );
+        let requires: Vec<Vec<u64>> = made
+            .iter()
+            .map(|it| it.requires.iter().map(|it| it.0).collect())
+            .collect();
+        assert_eq!(
+            requires,
+            [vec![2], vec![3], vec![], vec![]],
+            "what comes first in the list counts"
+        );
+        assert!(
+            made.iter().all(|it| it.value == Value::Medium),
+            "no task is above its mission"
+        );
+        let why: Vec<String> = refused
+            .iter()
+            .map(|(task, of, why)| format!("{task} {of}: {why}"))
+            .collect();
         assert_eq!(
             why,
             [
@@ -363,9 +496,15 @@ mod tests {
 
     #[test]
     fn ten_thousand_tasks_are_as_many_as_there_is_room_for() {
-        let (made, refused) = parts((0..10_000).map(|n| part(&n.to_string(), &[])).collect(), 100);
+        let (made, refused) = parts(
+            (0..10_000).map(|n| part(&n.to_string(), &[])).collect(),
+            100,
+        );
         assert_eq!((made.len(), refused.len()), (100, 1));
-        assert!(refused[0].2.contains("mission.tasks") && refused[0].2.contains("10000"), "{refused:?}");
+        assert!(
+            refused[0].2.contains("mission.tasks") && refused[0].2.contains("10000"),
+            "{refused:?}"
+        );
     }
 
     #[test]

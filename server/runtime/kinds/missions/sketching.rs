@@ -73,14 +73,25 @@ impl Write {
         if name.is_empty() || purpose.is_empty() {
             return Err("a framework has a name, and says for which tasks it is".to_owned());
         }
-        let knowledge = self.knowledge.iter().map(|it| cut(it, TEXT_MAX)).filter(|it| !it.is_empty());
+        let knowledge = self
+            .knowledge
+            .iter()
+            .map(|it| cut(it, TEXT_MAX))
+            .filter(|it| !it.is_empty());
         let knowledge: Vec<String> = knowledge.take(ITEMS_MAX).collect();
         let program = match self.kind {
             Kind::Program => Some(self.program()?),
-            _ if knowledge.is_empty() => return Err("a framework of the kind text has knowledge".to_owned()),
+            _ if knowledge.is_empty() => {
+                return Err("a framework of the kind text has knowledge".to_owned());
+            }
             _ => None,
         };
-        Ok(Some(Sketch { name, purpose, knowledge, program }))
+        Ok(Some(Sketch {
+            name,
+            purpose,
+            knowledge,
+            program,
+        }))
     }
 
     fn program(&self) -> Result<Programmed, String> {
@@ -88,20 +99,37 @@ impl Write {
         let code = code.ok_or_else(|| "a framework of the kind program has code".to_owned())?;
         // The line with its parameters comes to it.
         if code.chars().count() > CODE_MAX - 2 * SET_MAX {
-            return Err(format!("a program has at most {} characters", CODE_MAX - 2 * SET_MAX));
+            return Err(format!(
+                "a program has at most {} characters",
+                CODE_MAX - 2 * SET_MAX
+            ));
         }
-        let sets = self.parameters.iter().take(SETS_MAX).map(|text| match text.chars().count() > SET_MAX {
-            true => Err(format!("a set of parameters has at most {SET_MAX} characters")),
-            false => read_input(Some(text)).map_err(|why| format!("a set of parameters is no JSON object: {why}")),
+        let sets = self.parameters.iter().take(SETS_MAX).map(|text| {
+            match text.chars().count() > SET_MAX {
+                true => Err(format!(
+                    "a set of parameters has at most {SET_MAX} characters"
+                )),
+                false => read_input(Some(text))
+                    .map_err(|why| format!("a set of parameters is no JSON object: {why}")),
+            }
         });
         let sets = sets.collect::<Result<Vec<Json>, String>>()?;
-        Ok(Programmed { code: tuned(&code, None), input: read_input(self.input.as_deref())?, sets, first: None })
+        Ok(Programmed {
+            code: tuned(&code, None),
+            input: read_input(self.input.as_deref())?,
+            sets,
+            first: None,
+        })
     }
 }
 
 impl Guideline {
     pub fn is_some(&self) -> Result<(), String> {
-        if self.guideline.trim().is_empty() { Err("the guideline is empty".to_owned()) } else { Ok(()) }
+        if self.guideline.trim().is_empty() {
+            Err("the guideline is empty".to_owned())
+        } else {
+            Ok(())
+        }
     }
 }
 

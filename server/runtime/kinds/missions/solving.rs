@@ -43,7 +43,11 @@ pub(super) struct Verdict {
 
 impl Verdict {
     pub fn nothing(route: &str, why: String) -> Self {
-        Self { route: route.to_owned(), answer: None, why }
+        Self {
+            route: route.to_owned(),
+            answer: None,
+            why,
+        }
     }
 }
 
@@ -56,8 +60,21 @@ pub(super) async fn solve(
     routes: &[Route],
     wrong: &[Verdict],
 ) -> Result<Came<Tried>, NodeExecutionError> {
-    let most = if matches!(step, Step::High(_)) { PROGRAMS_HIGH } else { PROGRAMS };
-    let once = |notes, is_last| solve_once(Context::new(task), step, routes.to_vec(), notes, is_last, desk.clone());
+    let most = if matches!(step, Step::High(_)) {
+        PROGRAMS_HIGH
+    } else {
+        PROGRAMS
+    };
+    let once = |notes, is_last| {
+        solve_once(
+            Context::new(task),
+            step,
+            routes.to_vec(),
+            notes,
+            is_last,
+            desk.clone(),
+        )
+    };
     until_answered(wrong, most, once).await
 }
 
@@ -74,7 +91,10 @@ pub(super) async fn until_answered(
         let times = notes[known..].iter().filter(|note| !is_step(note)).count() + 1;
         match once(notes.clone(), times >= most).await? {
             Came::To(Solved::Answer(tried)) => {
-                return Ok(Came::To(Tried { steps: steps(&notes[known..]), ..tried }));
+                return Ok(Came::To(Tried {
+                    steps: steps(&notes[known..]),
+                    ..tried
+                }));
             }
             Came::To(Solved::Again(note)) => notes.push(note),
             Came::ToNothing(why) => return Ok(Came::ToNothing(why)),
@@ -107,9 +127,16 @@ pub(super) async fn solve_once(
         Step::Alone { route, .. } => (routes.get(route), Tier::Low),
         Step::Split => (None, Tier::Low),
     };
-    let attempt = if let Step::Alone { attempt, .. } = step { Some(attempt) } else { None };
+    let attempt = if let Step::Alone { attempt, .. } = step {
+        Some(attempt)
+    } else {
+        None
+    };
     let name = route.map_or("split", |route| &route.name).to_owned();
-    let how = route.map_or("The task was split: put its answer together from those of its parts.", |it| &it.how);
+    let how = route.map_or(
+        "The task was split: put its answer together from those of its parts.",
+        |it| &it.how,
+    );
     let prompts = desk.client().prompts();
     let values = vec![
         ("mission".to_owned(), quoted(&desk.wanted().mission)),
@@ -119,7 +146,15 @@ pub(super) async fn solve_once(
         ("so_far".to_owned(), json!(notes).to_string()),
     ];
     let (system, tail) = (&prompts.mission_solve, &prompts.mission_try);
-    let ask = Ask { node: "solve", tool: "solve", task: Some(task), tier, system, tail, values };
+    let ask = Ask {
+        node: "solve",
+        tool: "solve",
+        task: Some(task),
+        tier,
+        system,
+        tail,
+        values,
+    };
     let said = match desk.ask::<Solve>(ask, |_| Ok(())).await {
         Came::To(said) => said,
         Came::ToNothing(why) => return desk.no_answer(task, &name, tier, why),
@@ -128,15 +163,23 @@ pub(super) async fn solve_once(
     let some = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
     let (program, tool, search) = (some(&said.program), some(&said.tool), some(&said.search));
     let answer = match (&program, said.answer(), tool, search) {
-        (Some(program), ..) => desk.run(Language::JavaScript, program, Json::Null).await.map(|it| it.answer),
+        (Some(program), ..) => desk
+            .run(Language::JavaScript, program, Json::Null)
+            .await
+            .map(|it| it.answer),
         (None, Some(answer), ..) => Ok(answer),
-        (None, None, Some(tool), _) => match desk.call_tool(task, &tool, said.arguments.as_deref(), &notes).await {
+        (None, None, Some(tool), _) => match desk
+            .call_tool(task, &tool, said.arguments.as_deref(), &notes)
+            .await
+        {
             Ok(note) => return Came::To(Solved::Again(note)),
             Err(why) => Err(why),
         },
         (None, None, None, Some(words)) if !is_last => {
             let words = cut(&words, TEXT_MAX);
-            return Came::To(Solved::Again(json!({ "searched": words, "found": desk.looked_up(&words).await })));
+            return Came::To(Solved::Again(
+                json!({ "searched": words, "found": desk.looked_up(&words).await }),
+            ));
         }
         (None, None, None, Some(_)) => Err("it goes on searching, and says no answer".to_owned()),
         (None, None, None, None) => Err("it says that there is no answer".to_owned()),
@@ -144,13 +187,36 @@ pub(super) async fn solve_once(
     match answer {
         Ok(answer) => {
             let (tier, why) = (word(tier), cut(&said.thought, TEXT_MAX));
-            desk.say(task, [TaskNews::Tried { route: name.clone(), tier, answer: Some(answer.clone()), why }]);
-            Came::To(Solved::Answer(Tried { route: name, answer, facts: said.facts, steps: Vec::new() }))
+            desk.say(
+                task,
+                [TaskNews::Tried {
+                    route: name.clone(),
+                    tier,
+                    answer: Some(answer.clone()),
+                    why,
+                }],
+            );
+            Came::To(Solved::Answer(Tried {
+                route: name,
+                answer,
+                facts: said.facts,
+                steps: Vec::new(),
+            }))
         }
         Err(why) if program.is_some() && !is_last => {
             let (of, tier, said) = (name.clone(), word(tier), why.clone());
-            desk.say(task, [TaskNews::Tried { route: of, tier, answer: None, why: said }]);
-            Came::To(Solved::Again(json!({ "route": name, "program": program, "why": why })))
+            desk.say(
+                task,
+                [TaskNews::Tried {
+                    route: of,
+                    tier,
+                    answer: None,
+                    why: said,
+                }],
+            );
+            Came::To(Solved::Again(
+                json!({ "route": name, "program": program, "why": why }),
+            ))
         }
         Err(why) => desk.no_answer(task, &name, tier, why),
     }

@@ -28,11 +28,17 @@ pub(super) struct Ended {
 
 impl Ended {
     pub fn closed(answer: String) -> Self {
-        Self { answer: Some(answer), reason: None }
+        Self {
+            answer: Some(answer),
+            reason: None,
+        }
     }
 
     pub fn failed(reason: String) -> Self {
-        Self { answer: None, reason: Some(cut(&reason, TEXT_MAX)) }
+        Self {
+            answer: None,
+            reason: Some(cut(&reason, TEXT_MAX)),
+        }
     }
 }
 
@@ -47,12 +53,25 @@ pub(super) async fn begin(task: TaskId, desk: Desk) -> Option<TaskId> {
     };
     let (thread, _) = desk.seat(Some(task));
     let title = name.map(|(_, name)| name);
-    let settings = Settings { title, kind: Kind::Mission, ..Settings::default() };
+    let settings = Settings {
+        title,
+        kind: Kind::Mission,
+        ..Settings::default()
+    };
     desk.beside(
         Some(task),
-        [Draft::set_thread(&thread, Thread { settings: Some(&json!(settings)), ..Thread::default() })],
+        [Draft::set_thread(
+            &thread,
+            Thread {
+                settings: Some(&json!(settings)),
+                ..Thread::default()
+            },
+        )],
     );
-    desk.beside(Some(task), [Draft::task(&thread, task, TaskNews::Began { behind }).only_if(desk.to_come(task))]);
+    desk.beside(
+        Some(task),
+        [Draft::task(&thread, task, TaskNews::Began { behind }).only_if(desk.to_come(task))],
+    );
     desk.board().begin(task);
     behind
 }
@@ -78,26 +97,53 @@ pub(super) async fn check(
     let Decided { by, passes, why } = match desk.decided(&check, &answer).await {
         Ok(decided) => decided,
         Err(undecided) => {
-            let (system, tail) = (&desk.client().prompts().mission_judge, &desk.client().prompts().mission_verdict);
+            let (system, tail) = (
+                &desk.client().prompts().mission_judge,
+                &desk.client().prompts().mission_verdict,
+            );
             let values = vec![
                 ("task".to_owned(), desk.bare(task)),
                 ("rubric".to_owned(), quoted(check.rubric())),
                 ("answer".to_owned(), quoted(&answer)),
             ];
-            let ask = Ask { node: "judge", tool: "judge", task: Some(task), tier: Tier::Low, system, tail, values };
+            let ask = Ask {
+                node: "judge",
+                tool: "judge",
+                task: Some(task),
+                tier: Tier::Low,
+                system,
+                tail,
+                values,
+            };
             let (passes, why) = match desk.ask::<Judge>(ask, |_| Ok(())).await {
                 Came::To(Judge { passes, why }) => (passes, cut(&why, TEXT_MAX)),
                 Came::ToNothing(why) => (false, format!("nobody judged it: {why}")),
                 Came::Spent(why) => return Came::Spent(why),
             };
-            let why = if undecided.is_empty() { why } else { format!("{why} ({undecided})") };
-            Decided { by: "rubric", passes, why }
+            let why = if undecided.is_empty() {
+                why
+            } else {
+                format!("{why} ({undecided})")
+            };
+            Decided {
+                by: "rubric",
+                passes,
+                why,
+            }
         }
     };
     if let Some(expected) = &expected {
         desk.records().note(expected, passes);
     }
-    desk.say(task, [TaskNews::Judged { by: by.to_owned(), passes, why: why.clone(), expected }]);
+    desk.say(
+        task,
+        [TaskNews::Judged {
+            by: by.to_owned(),
+            passes,
+            why: why.clone(),
+            expected,
+        }],
+    );
     if !passes {
         return Came::ToNothing(why);
     }
@@ -109,7 +155,12 @@ pub(super) async fn check(
 /// A task is over, and its thread with it.
 #[node]
 pub(super) async fn end(task: TaskId, ended: Ended, desk: Desk) {
-    let [over, thread] = closing::over(desk.mission_thread(), task, ended.answer.clone(), ended.reason.clone());
+    let [over, thread] = closing::over(
+        desk.mission_thread(),
+        task,
+        ended.answer.clone(),
+        ended.reason.clone(),
+    );
     desk.beside(Some(task), [over.only_if(desk.to_come(task)), thread]);
     desk.board().end(task, ended.answer, ended.reason);
 }
@@ -118,11 +169,28 @@ pub(super) async fn end(task: TaskId, ended: Ended, desk: Desk) {
 #[node]
 pub(super) async fn answer(nothing: (), desk: Desk) -> Came<String> {
     let () = nothing;
-    let tasks: Vec<Json> = desk.board().all().map(|(task, now)| closing::shown(task, now)).collect();
-    let values =
-        vec![("mission".to_owned(), quoted(&desk.wanted().mission)), ("tasks".to_owned(), json!(tasks).to_string())];
-    let (system, tail) = (&desk.client().prompts().mission_answer, &desk.client().prompts().mission_tasks);
-    let ask = Ask { node: "answer", tool: "answer", task: None, tier: Tier::Low, system, tail, values };
+    let tasks: Vec<Json> = desk
+        .board()
+        .all()
+        .map(|(task, now)| closing::shown(task, now))
+        .collect();
+    let values = vec![
+        ("mission".to_owned(), quoted(&desk.wanted().mission)),
+        ("tasks".to_owned(), json!(tasks).to_string()),
+    ];
+    let (system, tail) = (
+        &desk.client().prompts().mission_answer,
+        &desk.client().prompts().mission_tasks,
+    );
+    let ask = Ask {
+        node: "answer",
+        tool: "answer",
+        task: None,
+        tier: Tier::Low,
+        system,
+        tail,
+        values,
+    };
     let some = |said: &Report| match said.answer.trim().is_empty() {
         true => Err("the answer is empty".to_owned()),
         false => Ok(()),
@@ -146,13 +214,20 @@ pub(super) fn word(tier: Tier) -> String {
 impl Desk {
     /// What the mission has left.
     pub fn figures(&self) -> Figures {
-        Figures { calls_left: self.calls_left(), tasks_left: self.board().left() }
+        Figures {
+            calls_left: self.calls_left(),
+            tasks_left: self.board().left(),
+        }
     }
 
     /// What a task that is under way takes its tries from.
     pub fn pool(&self) -> Pool {
         let (open, begun) = self.board().to_come();
-        Pool { calls: self.calls_left(), open, begun: begun.saturating_sub(1) }
+        Pool {
+            calls: self.calls_left(),
+            open,
+            begun: begun.saturating_sub(1),
+        }
     }
 
     fn calls_left(&self) -> u64 {
@@ -162,8 +237,13 @@ impl Desk {
     /// A task as those are told of it who work on it: with what was done before, and with its parts.
     pub fn described(&self, task: TaskId) -> String {
         let board = self.board();
-        let Some(now) = board.get(task) else { return String::new() };
-        let before = now.requires.iter().filter_map(|it| Some(closing::shown(*it, board.get(*it)?)));
+        let Some(now) = board.get(task) else {
+            return String::new();
+        };
+        let before = now
+            .requires
+            .iter()
+            .filter_map(|it| Some(closing::shown(*it, board.get(*it)?)));
         let before: Vec<Json> = before.collect();
         json!({ "id": task.to_string(), "name": now.name, "description": now.description, "before": before })
             .to_string()
@@ -172,15 +252,23 @@ impl Desk {
     /// A task as who judges its answer is told of it.
     fn bare(&self, task: TaskId) -> String {
         let board = self.board();
-        board
-            .get(task)
-            .map_or_else(String::new, |now| json!({ "name": now.name, "description": now.description }).to_string())
+        board.get(task).map_or_else(String::new, |now| {
+            json!({ "name": now.name, "description": now.description }).to_string()
+        })
     }
 
     /// Says that a try came to no answer.
     pub fn no_answer<T>(&self, task: TaskId, route: &str, tier: Tier, why: String) -> Came<T> {
         let (route, tier) = (route.to_owned(), word(tier));
-        self.say(task, [TaskNews::Tried { route, tier, answer: None, why: cut(&why, TEXT_MAX) }]);
+        self.say(
+            task,
+            [TaskNews::Tried {
+                route,
+                tier,
+                answer: None,
+                why: cut(&why, TEXT_MAX),
+            }],
+        );
         Came::ToNothing(why)
     }
 }

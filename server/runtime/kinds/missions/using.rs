@@ -56,20 +56,41 @@ impl Framed {
             Recipe::Program { language, code, .. } => {
                 // Of another language it is shown, and not run.
                 let language = serde_json::from_value(json!(language.to_lowercase())).ok();
-                language.map(|language| Program { language, code: code.clone() })
+                language.map(|language| Program {
+                    language,
+                    code: code.clone(),
+                })
             }
             Recipe::Text | Recipe::ExternalTool { .. } => None,
         };
-        let (name, text) = (framework.name.clone(), cut(&framework.rendered(), SHOWN_MAX));
-        Self { id, name, with, text, program, came: Tries::default() }
+        let (name, text) = (
+            framework.name.clone(),
+            cut(&framework.rendered(), SHOWN_MAX),
+        );
+        Self {
+            id,
+            name,
+            with,
+            text,
+            program,
+            came: Tries::default(),
+        }
     }
 
     /// What is expected of a try with it, of a task that may be done by these routes: what a model says of the best of them, moved towards what came of
     /// earlier tries with it.
     pub fn expected(&self, routes: &[Route]) -> Expected {
-        let said = routes.iter().filter(|it| !it.splits).map(|it| it.estimate).fold(0.0, f64::max);
+        let said = routes
+            .iter()
+            .filter(|it| !it.splits)
+            .map(|it| it.estimate)
+            .fold(0.0, f64::max);
         let learned = learned(self.came, said).unwrap_or(said);
-        Expected { kind: kind(&self.id), said, learned }
+        Expected {
+            kind: kind(&self.id),
+            said,
+            learned,
+        }
     }
 }
 
@@ -110,8 +131,14 @@ pub(super) struct Computed {
 pub(super) async fn look_up(task: TaskId, desk: Desk) -> Vec<Framed> {
     let (name, text, value) = {
         let board = desk.board();
-        let Some(now) = board.get(task) else { return Vec::new() };
-        (now.name.clone(), Framework::found_by(&now.name, &now.description), now.value)
+        let Some(now) = board.get(task) else {
+            return Vec::new();
+        };
+        (
+            now.name.clone(),
+            Framework::found_by(&now.name, &now.description),
+            now.value,
+        )
     };
     let found = desk.frameworks_like(task, &text).await;
     if found.is_empty() {
@@ -120,20 +147,35 @@ pub(super) async fn look_up(task: TaskId, desk: Desk) -> Vec<Framed> {
         return Vec::new();
     }
     if value == Value::Low {
-        let not_used = found.first().map(|it| (task, format!("the framework {}", it.row.framework.name)));
+        let not_used = found
+            .first()
+            .map(|it| (task, format!("the framework {}", it.row.framework.name)));
         let why = "its value is low: it is done without frameworks";
-        desk.refuse(Some(task), not_used.map(|(task, of)| (task, of, why.to_owned())));
+        desk.refuse(
+            Some(task),
+            not_used.map(|(task, of)| (task, of, why.to_owned())),
+        );
         return Vec::new();
     }
     let (thread, _) = desk.seat(Some(task));
     desk.beside(
         Some(task),
-        found.iter().map(|it| Draft::framework_chosen(&thread, &it.row.id, it.chosen.with(), &name, &it.reason)),
+        found.iter().map(|it| {
+            Draft::framework_chosen(&thread, &it.row.id, it.chosen.with(), &name, &it.reason)
+        }),
     );
     let (mut framed, mut chosen) = (Vec::new(), Vec::new());
-    for Likely { row, chosen: choice, .. } in found {
+    for Likely {
+        row,
+        chosen: choice,
+        ..
+    } in found
+    {
         let came = desk.records().tries(&kind(&row.id));
-        framed.push(Framed { came, ..Framed::new(row.id, &row.framework, choice.with()) });
+        framed.push(Framed {
+            came,
+            ..Framed::new(row.id, &row.framework, choice.with())
+        });
         chosen.push(choice);
     }
     desk.chose(task, chosen);
@@ -149,7 +191,16 @@ pub(super) async fn with_frameworks(
     high: bool,
     wrong: &[Verdict],
 ) -> Result<Came<Tried>, NodeExecutionError> {
-    let once = |notes, is_last| apply(Context::new(task), frames.to_vec(), high, notes, is_last, desk.clone());
+    let once = |notes, is_last| {
+        apply(
+            Context::new(task),
+            frames.to_vec(),
+            high,
+            notes,
+            is_last,
+            desk.clone(),
+        )
+    };
     until_answered(wrong, PROGRAMS, once).await
 }
 
@@ -164,8 +215,15 @@ pub(super) async fn apply(
     desk: Desk,
 ) -> Came<Solved> {
     let tier = if high { Tier::High } else { Tier::Low };
-    let route = frames.iter().map(|it| format!("the framework {}", it.name)).collect::<Vec<_>>().join(" and ");
-    let shown: Vec<Json> = (1..).zip(&frames).map(|(at, it)| json!({ "number": at, "text": it.text })).collect();
+    let route = frames
+        .iter()
+        .map(|it| format!("the framework {}", it.name))
+        .collect::<Vec<_>>()
+        .join(" and ");
+    let shown: Vec<Json> = (1..)
+        .zip(&frames)
+        .map(|(at, it)| json!({ "number": at, "text": it.text }))
+        .collect();
     let prompts = desk.client().prompts();
     let values = vec![
         ("mission".to_owned(), quoted(&desk.wanted().mission)),
@@ -175,19 +233,40 @@ pub(super) async fn apply(
         ("so_far".to_owned(), json!(notes).to_string()),
     ];
     let (system, tail) = (&prompts.mission_apply, &prompts.mission_known);
-    let ask = Ask { node: "apply", tool: "apply", task: Some(task), tier, system, tail, values };
-    let said = match desk.ask::<Apply>(ask, |said| said.fits(&frames).map(drop)).await {
+    let ask = Ask {
+        node: "apply",
+        tool: "apply",
+        task: Some(task),
+        tier,
+        system,
+        tail,
+        values,
+    };
+    let said = match desk
+        .ask::<Apply>(ask, |said| said.fits(&frames).map(drop))
+        .await
+    {
         Came::To(said) => said,
         Came::ToNothing(why) => return desk.no_answer(task, &route, tier, why),
         Came::Spent(why) => return Came::Spent(why),
     };
     let runs = said.fits(&frames).ok().flatten();
     let is_program = runs.is_some();
-    let some = |text: &Option<String>| text.as_deref().map(|it| cut(it, ANSWER_MAX)).filter(|it| !it.is_empty());
+    let some = |text: &Option<String>| {
+        text.as_deref()
+            .map(|it| cut(it, ANSWER_MAX))
+            .filter(|it| !it.is_empty())
+    };
     let answer = match (runs, some(&said.answer), some(&said.tool)) {
-        (Some((program, input)), ..) => desk.run(program.language, &program.code, input).await.map(|it| it.answer),
+        (Some((program, input)), ..) => desk
+            .run(program.language, &program.code, input)
+            .await
+            .map(|it| it.answer),
         (None, Some(answer), _) => Ok(answer),
-        (None, None, Some(tool)) => match desk.call_tool(task, &tool, said.arguments.as_deref(), &notes).await {
+        (None, None, Some(tool)) => match desk
+            .call_tool(task, &tool, said.arguments.as_deref(), &notes)
+            .await
+        {
             Ok(note) => return Came::To(Solved::Again(note)),
             Err(why) => Err(why),
         },
@@ -196,8 +275,21 @@ pub(super) async fn apply(
     match answer {
         Ok(answer) => {
             let (tier, why) = (word(tier), cut(&said.thought, TEXT_MAX));
-            desk.say(task, [TaskNews::Tried { route: route.clone(), tier, answer: Some(answer.clone()), why }]);
-            Came::To(Solved::Answer(Tried { route, answer, facts: said.facts, steps: Vec::new() }))
+            desk.say(
+                task,
+                [TaskNews::Tried {
+                    route: route.clone(),
+                    tier,
+                    answer: Some(answer.clone()),
+                    why,
+                }],
+            );
+            Came::To(Solved::Answer(Tried {
+                route,
+                answer,
+                facts: said.facts,
+                steps: Vec::new(),
+            }))
         }
         Err(why) if !is_program => desk.no_answer(task, &route, tier, why),
         Err(why) => {
@@ -216,19 +308,31 @@ pub(super) async fn apply(
 impl Apply {
     /// The program that is to be run, and its input; none: no program is.
     fn fits<'a>(&self, frames: &'a [Framed]) -> Result<Option<(&'a Program, Json)>, String> {
-        let Some(number) = self.framework else { return Ok(None) };
-        let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        let Some(number) = self.framework else {
+            return Ok(None);
+        };
+        let at = usize::try_from(number)
+            .ok()
+            .and_then(|number| number.checked_sub(1));
         let framed = at.and_then(|at| frames.get(at));
-        let framed =
-            framed.ok_or_else(|| format!("there is no framework {number} among the {} above", frames.len()))?;
-        let Some(program) = &framed.program else { return Ok(None) };
+        let framed = framed.ok_or_else(|| {
+            format!(
+                "there is no framework {number} among the {} above",
+                frames.len()
+            )
+        })?;
+        let Some(program) = &framed.program else {
+            return Ok(None);
+        };
         Ok(Some((program, read_input(self.input.as_deref())?)))
     }
 }
 
 /// What a program finds as `input`: an object, so that there is room for its parameters.
 pub(super) fn read_input(input: Option<&str>) -> Result<Json, String> {
-    let Some(text) = input.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(json!({})) };
+    let Some(text) = input.map(str::trim).filter(|text| !text.is_empty()) else {
+        return Ok(json!({}));
+    };
     match serde_json::from_str::<Json>(text) {
         Ok(input @ Json::Object(_)) => Ok(input),
         Ok(_) => Err("`input` is not an object".to_owned()),
@@ -240,9 +344,17 @@ pub(super) fn read_input(input: Option<&str>) -> Result<Json, String> {
 #[node]
 pub(super) async fn tell(task: TaskId, frames: Vec<Framed>, worked: bool, desk: Desk) {
     let (thread, _) = desk.seat(Some(task));
-    let name = desk.board().get(task).map_or_else(String::new, |now| now.name.clone());
+    let name = desk
+        .board()
+        .get(task)
+        .map_or_else(String::new, |now| now.name.clone());
     for Framed { id, with, .. } in frames {
-        let came = Outcome { thread: thread.clone(), task: name.clone(), with, worked };
+        let came = Outcome {
+            thread: thread.clone(),
+            task: name.clone(),
+            with,
+            worked,
+        };
         let event = id::about(&format!("what came of {thread} for the framework {id}"));
         match tell_outcome(&**desk.client().store(), desk.space(), &id, &came, event).await {
             // One that is gone needs nothing told.
@@ -265,7 +377,10 @@ impl Desk {
             Ok(found) => found,
             Err(Error::Store(error)) => self.lose(error).await,
             Err(error) => {
-                self.refuse(Some(task), [(task, "to look for frameworks".to_owned(), error.to_string())]);
+                self.refuse(
+                    Some(task),
+                    [(task, "to look for frameworks".to_owned(), error.to_string())],
+                );
                 Vec::new()
             }
         }
@@ -275,17 +390,33 @@ impl Desk {
     pub fn choices(&self, task: TaskId, frames: &[Framed]) -> Vec<Chosen> {
         let goes_on = |it: &Framed| self.recall().choices.goes_on(self.space(), &it.id, it.with);
         // Behind a restart there are only the words of the log.
-        self.chosen(task).unwrap_or_else(|| frames.iter().map(goes_on).collect())
+        self.chosen(task)
+            .unwrap_or_else(|| frames.iter().map(goes_on).collect())
     }
 
     /// What a program comes to: the answer in its value and how good that is, where it says so; else what it printed, or its value.
-    pub async fn run(&self, language: Language, code: &str, input: Json) -> Result<Computed, String> {
+    pub async fn run(
+        &self,
+        language: Language,
+        code: &str,
+        input: Json,
+    ) -> Result<Computed, String> {
         if !self.code().is_enabled() {
             return Err("programs are not run here (tools.code.enabled)".to_owned());
         }
-        let request = Request { language, code: code.to_owned(), input };
-        let ran = self.code().run(self.space(), request).await.map_err(|error| stopped(&error))?;
-        let value = ran.outcome.map_err(|thrown| format!("the program ended in an error: {}", thrown.message))?;
+        let request = Request {
+            language,
+            code: code.to_owned(),
+            input,
+        };
+        let ran = self
+            .code()
+            .run(self.space(), request)
+            .await
+            .map_err(|error| stopped(&error))?;
+        let value = ran
+            .outcome
+            .map_err(|thrown| format!("the program ended in an error: {}", thrown.message))?;
         let score = value.get("score").and_then(Json::as_f64);
         let (printed, value) = match value.get("answer") {
             Some(answer) => (String::new(), answer.clone()),
@@ -296,9 +427,15 @@ impl Desk {
             Json::Null => String::new(),
             value => value.to_string(),
         };
-        let answer = if printed.is_empty() { cut(&value, ANSWER_MAX) } else { printed };
+        let answer = if printed.is_empty() {
+            cut(&value, ANSWER_MAX)
+        } else {
+            printed
+        };
         match answer.is_empty() {
-            true => Err("the program came to nothing: it printed nothing and has no value".to_owned()),
+            true => {
+                Err("the program came to nothing: it printed nothing and has no value".to_owned())
+            }
             false => Ok(Computed { answer, score }),
         }
     }

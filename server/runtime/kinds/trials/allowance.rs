@@ -54,7 +54,10 @@ impl Counted {
 impl Allowance {
     /// So many calls an hour.
     pub fn new(most: u64) -> Self {
-        Self { most, spaces: Mutex::default() }
+        Self {
+            most,
+            spaces: Mutex::default(),
+        }
     }
 
     /// Counts what the log has of a space. To be called when its lease was taken: other servers may have had it.
@@ -76,9 +79,16 @@ impl Allowance {
             let page = store.events(space, &query).await?;
             made.extend(page.iter().map(|event| (event.seq, event.ts)));
             before = made.last().map(|(seq, _)| *seq);
-            left = if page.len() < limit as usize { 0 } else { left - u64::from(limit) };
+            left = if page.len() < limit as usize {
+                0
+            } else {
+                left - u64::from(limit)
+            };
         }
-        let mut counted = Counted { own: VecDeque::new(), ..counted };
+        let mut counted = Counted {
+            own: VecDeque::new(),
+            ..counted
+        };
         counted.seen = made.first().map(|(seq, _)| *seq).or(counted.seen);
         counted.logged.extend(made.iter().rev().map(|(_, ts)| *ts));
         let mut spaces = self.lock();
@@ -104,7 +114,13 @@ impl Allowance {
         let mut spaces = self.lock();
         let counted = spaces.entry(space.clone()).or_default();
         counted.age(now);
-        let first = counted.logged.front().into_iter().chain(counted.own.front()).min().copied();
+        let first = counted
+            .logged
+            .front()
+            .into_iter()
+            .chain(counted.own.front())
+            .min()
+            .copied();
         let free = first.map(|first| first.after(HOUR));
         free.filter(|_| counted.count() >= self.most)
     }
@@ -115,7 +131,11 @@ impl Allowance {
 }
 
 /// Whether it was said in the last hour that the calls of a space are used up.
-pub(super) async fn is_said(store: &dyn Store, space: &Space, now: Timestamp) -> Result<bool, StoreError> {
+pub(super) async fn is_said(
+    store: &dyn Store,
+    space: &Space,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
     let query = Query {
         thread: Some(ThreadId::of_trials()),
         tags: vec!["spent".into()],

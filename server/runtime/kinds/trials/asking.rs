@@ -51,9 +51,21 @@ pub(super) struct Asker<'a> {
 impl Asker<'_> {
     /// Asks a model for one call of a tool.
     async fn ask<T: DeserializeOwned + JsonSchema>(&self, ask: Ask<'_>) -> Result<Said<T>, Lost> {
-        let Ask { purpose, system, tail, values, tool, statement } = ask;
+        let Ask {
+            purpose,
+            system,
+            tail,
+            values,
+            tool,
+            statement,
+        } = ask;
         let parameters = Json::of(&schema::strict::<T>());
-        let spec = ToolSpec { name: tool.into(), description: "Your answer.".into(), parameters, is_strict: true };
+        let spec = ToolSpec {
+            name: tool.into(),
+            description: "Your answer.".into(),
+            parameters,
+            is_strict: true,
+        };
         let question = Question {
             who: Who::Trial,
             purpose,
@@ -68,7 +80,9 @@ impl Asker<'_> {
             tier: Tier::Low,
         };
         let Self { client, place, .. } = self;
-        let ready = client.prepare(place, &PromptView::of_nothing(self.row.clone()), &question).await?;
+        let ready = client
+            .prepare(place, &PromptView::of_nothing(self.row.clone()), &question)
+            .await?;
         let until = Until::ms(self.answer_ms);
         let ended = client.ask(&ready, until, self.stop.token(), |_| {}).await;
         let record = ready.record(place, &ended, json!({ "statement": statement }));
@@ -92,9 +106,20 @@ impl Asker<'_> {
     /// Asks what follows from a claim.
     pub async fn derive(&self, id: &str, text: &str, now: Timestamp) -> Result<Said<Derive>, Lost> {
         let prompts = self.client.prompts();
-        let values = vec![("now".to_owned(), now.to_string()), ("statement".to_owned(), quoted(text))];
+        let values = vec![
+            ("now".to_owned(), now.to_string()),
+            ("statement".to_owned(), quoted(text)),
+        ];
         let (system, tail) = (&prompts.trial_derive, &prompts.trial_claim);
-        self.ask(Ask { purpose: "derive", system, tail, values, tool: "derive", statement: id }).await
+        self.ask(Ask {
+            purpose: "derive",
+            system,
+            tail,
+            values,
+            tool: "derive",
+            statement: id,
+        })
+        .await
     }
 
     /// Asks for a counterexample.
@@ -113,7 +138,15 @@ impl Asker<'_> {
             ("time".to_owned(), said_time(valid)),
         ];
         let (system, tail) = (&prompts.trial_reflect, &prompts.trial_prediction);
-        self.ask(Ask { purpose: "reflect", system, tail, values, tool: "reflect", statement: id }).await
+        self.ask(Ask {
+            purpose: "reflect",
+            system,
+            tail,
+            values,
+            tool: "reflect",
+            statement: id,
+        })
+        .await
     }
 }
 
@@ -136,7 +169,15 @@ impl Asker<'_> {
             ("passages".to_owned(), json!(passages).to_string()),
         ];
         let (system, tail) = (&prompts.trial_weigh, &prompts.trial_passages);
-        self.ask(Ask { purpose: "weigh", system, tail, values, tool: "weigh", statement: id }).await
+        self.ask(Ask {
+            purpose: "weigh",
+            system,
+            tail,
+            values,
+            tool: "weigh",
+            statement: id,
+        })
+        .await
     }
 }
 

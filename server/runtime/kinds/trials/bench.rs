@@ -56,7 +56,11 @@ impl Bench<'_> {
     /// Tries a statement to an outcome, or until it waits. What was overtaken is left as it is: it is looked at again.
     pub async fn try_one(&self, row: StatementRow) -> Result<(), Lost> {
         let trial = self.folded(&row.id).await?;
-        let mut on = OnTrial { row, trial, records: Vec::new() };
+        let mut on = OnTrial {
+            row,
+            trial,
+            records: Vec::new(),
+        };
         match self.try_on(&mut on).await {
             // What was overtaken was asked all the same.
             Err(Lost::Store(StoreError::Unmet(_))) => self.writer.write(on.records).await.map(drop),
@@ -65,10 +69,24 @@ impl Bench<'_> {
     }
 
     async fn try_on(&self, on: &mut OnTrial) -> Result<(), Lost> {
-        if let Some(judged) = on.row.judged.clone().filter(|judged| is_left(on.row.status, judged)) {
+        if let Some(judged) = on
+            .row
+            .judged
+            .clone()
+            .filter(|judged| is_left(on.row.status, judged))
+        {
             // Somebody answered what was asked before.
             let again = super::word(&on.row, judged.outcome, judged.reason);
-            return self.say(on, vec![], News::Judged(Judged { by: judged.by, ..again })).await;
+            return self
+                .say(
+                    on,
+                    vec![],
+                    News::Judged(Judged {
+                        by: judged.by,
+                        ..again
+                    }),
+                )
+                .await;
         }
         for _ in 0..STEPS_MAX {
             let now = time::now();
@@ -76,7 +94,10 @@ impl Bench<'_> {
             match on.trial.next(&rules, now) {
                 // What is left is due, and goes on when there are calls again.
                 Step::Derive if !self.may_ask() => return Ok(()),
-                Step::Read { instrument: Instrument::Knowledge | Instrument::Reflection, .. } if !self.may_ask() => {
+                Step::Read {
+                    instrument: Instrument::Knowledge | Instrument::Reflection,
+                    ..
+                } if !self.may_ask() => {
                     return Ok(());
                 }
                 Step::Derive => {
@@ -84,7 +105,11 @@ impl Bench<'_> {
                         return Ok(());
                     }
                 }
-                Step::Read { prediction, instrument, choice } => self.read(on, prediction, instrument, choice).await?,
+                Step::Read {
+                    prediction,
+                    instrument,
+                    choice,
+                } => self.read(on, prediction, instrument, choice).await?,
                 Step::Expired { prediction } => self.expire(on, prediction).await?,
                 Step::Wait(_) => return Ok(()),
                 Step::Judge(found) => return self.judge(on, &found, &rules).await,
@@ -109,7 +134,12 @@ impl Bench<'_> {
     pub async fn rules(&self, on: &OnTrial) -> Result<Rules, StoreError> {
         let mut rules = self.trials.rules();
         // People are not asked of the server's own accord.
-        if !on.trial.is_retest && self.trials.has_people_for(&self.fence.space, &on.row).await? {
+        if !on.trial.is_retest
+            && self
+                .trials
+                .has_people_for(&self.fence.space, &on.row)
+                .await?
+        {
             rules.available.insert(Instrument::User);
         }
         Ok(rules)
@@ -128,12 +158,26 @@ impl Bench<'_> {
     }
 
     /// The same, if nothing changed the statement meanwhile.
-    pub async fn say_once(&self, on: &mut OnTrial, before: Vec<Draft>, news: News) -> Result<(), Lost> {
-        let draft = Draft::statement(&on.row.thread, &on.row.id, news.clone()).only_if(super::stands(&on.row));
-        let drafts = on.records.iter().cloned().chain(before).chain([draft]).collect();
+    pub async fn say_once(
+        &self,
+        on: &mut OnTrial,
+        before: Vec<Draft>,
+        news: News,
+    ) -> Result<(), Lost> {
+        let draft = Draft::statement(&on.row.thread, &on.row.id, news.clone())
+            .only_if(super::stands(&on.row));
+        let drafts = on
+            .records
+            .iter()
+            .cloned()
+            .chain(before)
+            .chain([draft])
+            .collect();
         let stored = self.writer.write(drafts).await?;
         on.records.clear();
-        on.row.changed = stored.last().map_or(on.row.changed, |shown| shown.event.seq);
+        on.row.changed = stored
+            .last()
+            .map_or(on.row.changed, |shown| shown.event.seq);
         on.trial.apply(news);
         Ok(())
     }
@@ -141,7 +185,14 @@ impl Bench<'_> {
     /// Looks at a statement anew. Whether it is there, and nothing has become of its trial.
     pub async fn is_as_before(&self, on: &mut OnTrial) -> Result<bool, StoreError> {
         // The row before the fold: what is said between the two is in the way again.
-        let Some(row) = self.trials.store.statement(&self.fence.space, &on.row.id).await? else { return Ok(false) };
+        let Some(row) = self
+            .trials
+            .store
+            .statement(&self.fence.space, &on.row.id)
+            .await?
+        else {
+            return Ok(false);
+        };
         on.row = row;
         Ok(self.folded(&on.row.id).await? == on.trial)
     }
@@ -151,7 +202,10 @@ impl Bench<'_> {
         if self.join_same_text(on).await? {
             return Ok(false);
         }
-        let Said { record, said } = self.asker.derive(&on.row.id, &on.row.text, time::now()).await?;
+        let Said { record, said } = self
+            .asker
+            .derive(&on.row.id, &on.row.text, time::now())
+            .await?;
         on.records.push(record);
         let _settling = self.settling.lock().await;
         let derivation = match said {
@@ -166,7 +220,10 @@ impl Bench<'_> {
         let known = self.known(&draftlike, now).await?;
         let derived = draftlike.derived(&on.row.text, &known, rules, now);
         if derived.predictions.is_empty() {
-            let why = format!("no prediction that could be tested follows from it. {}", derived.rejected.join("; "));
+            let why = format!(
+                "no prediction that could be tested follows from it. {}",
+                derived.rejected.join("; ")
+            );
             return self.refuse(on, why.trim().to_owned()).await.map(|()| false);
         }
         let same = match &derived.triple {
@@ -182,9 +239,16 @@ impl Bench<'_> {
 
     /// No prediction could be derived: another time, perhaps.
     async fn give_up(&self, on: &mut OnTrial, silent: &Silent, rules: &Rules) -> Result<(), Lost> {
-        let found = if silent.broke { Found::Broken } else { Found::Undecided };
+        let found = if silent.broke {
+            Found::Broken
+        } else {
+            Found::Undecided
+        };
         let judged = on.trial.judged(&found, rules, time::now());
-        let judged = Judged { reason: format!("nothing was derived from it: {}", silent.why), ..judged };
+        let judged = Judged {
+            reason: format!("nothing was derived from it: {}", silent.why),
+            ..judged
+        };
         self.say(on, vec![], News::Judged(judged)).await
     }
 
@@ -196,13 +260,20 @@ impl Bench<'_> {
         instrument: Instrument,
         choice: String,
     ) -> Result<(), Lost> {
-        let of = on.trial.derived.as_ref().and_then(|derived| derived.predictions.get(prediction));
+        let of = on
+            .trial
+            .derived
+            .as_ref()
+            .and_then(|derived| derived.predictions.get(prediction));
         let Some(of) = of.cloned() else { return Ok(()) };
         let reading = match (instrument, &of.code) {
             (Instrument::User, _) => return self.ask_people(on, &of, (prediction, choice)).await,
             (Instrument::Knowledge, _) => self.look_up(on, &of, (prediction, choice)).await?,
             (Instrument::Code, Some(code)) => {
-                let (space, limit) = (&self.fence.space, Duration::from_millis(self.asker.answer_ms));
+                let (space, limit) = (
+                    &self.fence.space,
+                    Duration::from_millis(self.asker.answer_ms),
+                );
                 code::read(&self.trials.code, space, code, limit, (prediction, choice)).await
             }
             _ => self.reflect(on, &of.text, (prediction, choice)).await?,
@@ -218,7 +289,10 @@ impl Bench<'_> {
         (prediction, choice): (usize, String),
     ) -> Result<Reading, Lost> {
         let about = (on.row.text.as_str(), on.trial.valid());
-        let said = self.asker.reflect(&on.row.id, about, text, time::now()).await?;
+        let said = self
+            .asker
+            .reflect(&on.row.id, about, text, time::now())
+            .await?;
         on.records.push(said.record);
         Ok(match said.said {
             Ok(reflect) => reflect.reading(prediction, choice),
@@ -227,15 +301,36 @@ impl Bench<'_> {
     }
 
     /// What is held and contradicts predictions, by the names that they are said with.
-    async fn known(&self, of: &Draftlike, now: Timestamp) -> Result<Vec<(Triple, Valid)>, StoreError> {
+    async fn known(
+        &self,
+        of: &Draftlike,
+        now: Timestamp,
+    ) -> Result<Vec<(Triple, Valid)>, StoreError> {
         let mut known = Vec::new();
-        for triple in of.predictions.iter().filter_map(|(_, triple)| triple.as_ref()) {
+        for triple in of
+            .predictions
+            .iter()
+            .filter_map(|(_, triple)| triple.as_ref())
+        {
             for status in [Status::Surviving, Status::Contested] {
-                let predicted = Triple { single: false, ..triple.clone() };
+                let predicted = Triple {
+                    single: false,
+                    ..triple.clone()
+                };
                 let edge = (&predicted, of.time(now));
-                let rows =
-                    contradicting(&*self.trials.store, &self.fence.space, &Names::default(), edge, status, 1).await?;
-                known.extend(rows.into_iter().filter_map(|row| Some((row.triple?, row.valid))));
+                let rows = contradicting(
+                    &*self.trials.store,
+                    &self.fence.space,
+                    &Names::default(),
+                    edge,
+                    status,
+                    1,
+                )
+                .await?;
+                known.extend(
+                    rows.into_iter()
+                        .filter_map(|row| Some((row.triple?, row.valid))),
+                );
             }
         }
         Ok(known)
@@ -248,7 +343,11 @@ fn is_left(status: Status, judged: &Judged) -> bool {
 }
 
 /// What the log has of a statement.
-pub(super) async fn folded(store: &dyn Store, space: &Space, id: &str) -> Result<Trial, StoreError> {
+pub(super) async fn folded(
+    store: &dyn Store,
+    space: &Space,
+    id: &str,
+) -> Result<Trial, StoreError> {
     let mut trial = Trial::default();
     for event in story(store, space, id).await? {
         match event.fact() {
@@ -264,11 +363,24 @@ pub(super) async fn folded(store: &dyn Store, space: &Space, id: &str) -> Result
 }
 
 /// The events of a statement, the oldest first: all of them, however many there are.
-pub(super) async fn story(store: &dyn Store, space: &Space, id: &str) -> Result<Vec<Event>, StoreError> {
+pub(super) async fn story(
+    store: &dyn Store,
+    space: &Space,
+    id: &str,
+) -> Result<Vec<Event>, StoreError> {
     let mut all: Vec<Event> = Vec::new();
     loop {
-        let (tags, after) = (vec![format!("{}:{id}", statement::TAG)], all.last().map(|event| event.seq));
-        let query = Query { tags, after, order: Order::Ascending, limit: PAGE, ..Query::default() };
+        let (tags, after) = (
+            vec![format!("{}:{id}", statement::TAG)],
+            all.last().map(|event| event.seq),
+        );
+        let query = Query {
+            tags,
+            after,
+            order: Order::Ascending,
+            limit: PAGE,
+            ..Query::default()
+        };
         let events = store.events(space, &query).await?;
         let is_last = events.len() < PAGE as usize;
         all.extend(events);

@@ -36,11 +36,18 @@ pub(super) async fn contradicting(
     status: Status,
     enough: usize,
 ) -> Result<Vec<StatementRow>, StoreError> {
-    let (mut found, mut pages, own) = (Vec::new(), Pages::about(triple, status, names), Value::of(triple, valid));
+    let (mut found, mut pages, own) = (
+        Vec::new(),
+        Pages::about(triple, status, names),
+        Value::of(triple, valid),
+    );
     while found.len() < enough
         && let Some(rows) = pages.next(store, space).await?
     {
-        found.extend(rows.into_iter().filter(|row| value(row).is_some_and(|other| other.contradicts(&own, names))));
+        found.extend(
+            rows.into_iter()
+                .filter(|row| value(row).is_some_and(|other| other.contradicts(&own, names))),
+        );
     }
     found.sort_by_key(|row| row.number);
     found.truncate(enough);
@@ -58,25 +65,57 @@ impl Pages {
         // What may have many objects is contradicted only by what may have one.
         let single = (!triple.single).then_some(true);
         let (status, relation) = (Some(status), Some(triple.relation.clone()));
-        let asked = Asked { status, relation, single, limit: PAGE, ..Asked::default() };
+        let asked = Asked {
+            status,
+            relation,
+            single,
+            limit: PAGE,
+            ..Asked::default()
+        };
         let forms = names.forms(&triple.subject).into_iter();
-        Self { left: forms.map(|form| Asked { subject: Some(form), ..asked.clone() }).collect() }
+        Self {
+            left: forms
+                .map(|form| Asked {
+                    subject: Some(form),
+                    ..asked.clone()
+                })
+                .collect(),
+        }
     }
 
     /// What is held with one of these names as its subject or object.
     fn held_with(forms: &BTreeSet<String>) -> Self {
         let mut left = Vec::new();
-        for (form, status) in forms.iter().flat_map(|form| [(form, Status::Surviving), (form, Status::Contested)]) {
-            let asked = Asked { status: Some(status), limit: PAGE, ..Asked::default() };
-            left.push(Asked { subject: Some(form.clone()), ..asked.clone() });
-            left.push(Asked { object: Some(form.clone()), ..asked });
+        for (form, status) in forms
+            .iter()
+            .flat_map(|form| [(form, Status::Surviving), (form, Status::Contested)])
+        {
+            let asked = Asked {
+                status: Some(status),
+                limit: PAGE,
+                ..Asked::default()
+            };
+            left.push(Asked {
+                subject: Some(form.clone()),
+                ..asked.clone()
+            });
+            left.push(Asked {
+                object: Some(form.clone()),
+                ..asked
+            });
         }
         Self { left }
     }
 
     /// The next page; none: that was all.
-    async fn next(&mut self, store: &dyn Store, space: &Space) -> Result<Option<Vec<StatementRow>>, StoreError> {
-        let Some(asked) = self.left.last_mut() else { return Ok(None) };
+    async fn next(
+        &mut self,
+        store: &dyn Store,
+        space: &Space,
+    ) -> Result<Option<Vec<StatementRow>>, StoreError> {
+        let Some(asked) = self.left.last_mut() else {
+            return Ok(None);
+        };
         let rows = store.statements(space, asked).await?;
         match rows.last() {
             Some(last) if rows.len() == PAGE as usize => asked.after = last.number,
@@ -88,11 +127,15 @@ impl Pages {
 
 /// The names of what a statement is about, and its relation, if it is an edge.
 pub(super) fn about(names: &Names, row: &StatementRow) -> Option<(BTreeSet<String>, String)> {
-    row.triple.as_ref().map(|it| (names.forms(&it.subject), it.relation.clone()))
+    row.triple
+        .as_ref()
+        .map(|it| (names.forms(&it.subject), it.relation.clone()))
 }
 
 fn value(row: &StatementRow) -> Option<Value> {
-    row.triple.as_ref().map(|triple| Value::of(triple, row.valid))
+    row.triple
+        .as_ref()
+        .map(|triple| Value::of(triple, row.valid))
 }
 
 /// What a statement is that survives, and what becomes of others.
@@ -104,18 +147,32 @@ pub(super) async fn contest(
 ) -> Result<(Status, Contest), StoreError> {
     let (names, seq) = store.names_now(space).await?;
     let mut conditions = vec![Condition::NoneMergedSince(seq)];
-    let mut against = contradicting(store, space, &names, of, Status::Surviving, usize::MAX).await?;
+    let mut against =
+        contradicting(store, space, &names, of, Status::Surviving, usize::MAX).await?;
     against.retain(|row| row.id != id);
     if !against.is_empty() {
-        let drafts = against.iter().map(|row| changed(row, Status::Contested, ANOTHER)).collect();
+        let drafts = against
+            .iter()
+            .map(|row| changed(row, Status::Contested, ANOTHER))
+            .collect();
         return Ok((Status::Contested, Contest { drafts, conditions }));
     }
     // Of those that are contested already one is enough, and has to be there still.
     let against = contradicting(store, space, &names, of, Status::Contested, 2).await?;
     let witness = against.iter().find(|row| row.id != id);
     conditions.extend(witness.map(stands));
-    let status = if witness.is_some() { Status::Contested } else { Status::Surviving };
-    Ok((status, Contest { drafts: Vec::new(), conditions }))
+    let status = if witness.is_some() {
+        Status::Contested
+    } else {
+        Status::Surviving
+    };
+    Ok((
+        status,
+        Contest {
+            drafts: Vec::new(),
+            conditions,
+        },
+    ))
 }
 
 /// What becomes of others when these are not held any more: what nothing contradicts but them, is contested no longer.
@@ -131,14 +188,31 @@ pub(super) async fn uncontested(
     for row in leaving.iter().filter(|row| row.status == Status::Contested) {
         let Some(triple) = &row.triple else { continue };
         let of = (triple, row.valid);
-        let against = contradicting(store, space, &names, of, Status::Contested, usize::MAX).await?;
-        let against = against.into_iter().filter(|it| !gone.contains(it.id.as_str()));
-        let alone = alone(store, space, &names, against.collect(), &gone, &mut witnesses).await?;
+        let against =
+            contradicting(store, space, &names, of, Status::Contested, usize::MAX).await?;
+        let against = against
+            .into_iter()
+            .filter(|it| !gone.contains(it.id.as_str()));
+        let alone = alone(
+            store,
+            space,
+            &names,
+            against.collect(),
+            &gone,
+            &mut witnesses,
+        )
+        .await?;
         rivals.extend(alone.into_iter().map(|row| (row.id.clone(), row)));
     }
     let reason = "what contradicted it is not held any more";
-    let drafts = rivals.values().map(|row| changed(row, Status::Surviving, reason)).collect();
-    let conditions = witnesses.into_values().chain([Condition::NoneMergedSince(seq)]).collect();
+    let drafts = rivals
+        .values()
+        .map(|row| changed(row, Status::Surviving, reason))
+        .collect();
+    let conditions = witnesses
+        .into_values()
+        .chain([Condition::NoneMergedSince(seq)])
+        .collect();
     Ok(Contest { drafts, conditions })
 }
 
@@ -151,19 +225,33 @@ async fn alone(
     gone: &BTreeSet<&str>,
     witnesses: &mut BTreeMap<String, Condition>,
 ) -> Result<Vec<StatementRow>, StoreError> {
-    let Some(triple) = rows.first().and_then(|row| row.triple.clone()) else { return Ok(rows) };
+    let Some(triple) = rows.first().and_then(|row| row.triple.clone()) else {
+        return Ok(rows);
+    };
     // Whatever any of them may be contradicted by.
-    let mut pages = Pages::about(&Triple { single: true, ..triple }, Status::Contested, names);
+    let mut pages = Pages::about(
+        &Triple {
+            single: true,
+            ..triple
+        },
+        Status::Contested,
+        names,
+    );
     while !rows.is_empty()
         && let Some(others) = pages.next(store, space).await?
     {
         let stay = others.iter().filter(|row| !gone.contains(row.id.as_str()));
-        let stay: Vec<(&StatementRow, Value)> = stay.filter_map(|row| Some((row, value(row)?))).collect();
+        let stay: Vec<(&StatementRow, Value)> =
+            stay.filter_map(|row| Some((row, value(row)?))).collect();
         rows.retain(|row| {
             let own = value(row);
-            let witness = stay.iter().find(|(_, it)| own.as_ref().is_some_and(|own| own.contradicts(it, names)));
+            let witness = stay
+                .iter()
+                .find(|(_, it)| own.as_ref().is_some_and(|own| own.contradicts(it, names)));
             if let Some((witness, _)) = witness {
-                witnesses.entry(witness.id.clone()).or_insert_with(|| stands(witness));
+                witnesses
+                    .entry(witness.id.clone())
+                    .or_insert_with(|| stands(witness));
             }
             witness.is_none()
         });
@@ -185,18 +273,23 @@ pub(super) async fn anew(
     let mut known: HashMap<(String, String), Vec<(Seq, Value)>> = HashMap::new();
     let mut drafts = Vec::new();
     for row in held.values() {
-        let (Some(triple), Some(own)) = (&row.triple, value(row)) else { continue };
+        let (Some(triple), Some(own)) = (&row.triple, value(row)) else {
+            continue;
+        };
         let same = (names.resolve(&triple.subject), folded(&triple.relation));
         if !known.contains_key(&same) {
             known.insert(same.clone(), held_about(store, space, names, triple).await?);
         }
         let mut others = known.get(&same).into_iter().flatten();
-        let is_contested = others.any(|(number, other)| *number != row.number && own.contradicts(other, names));
+        let is_contested =
+            others.any(|(number, other)| *number != row.number && own.contradicts(other, names));
         drafts.extend(match (is_contested, row.status) {
             (true, Status::Surviving) => Some(changed(row, Status::Contested, ANOTHER)),
-            (false, Status::Contested) => {
-                Some(changed(row, Status::Surviving, "what contradicted it is about something else, or says the same"))
-            }
+            (false, Status::Contested) => Some(changed(
+                row,
+                Status::Surviving,
+                "what contradicted it is about something else, or says the same",
+            )),
             _ => None,
         });
     }
@@ -210,12 +303,20 @@ async fn held_about(
     names: &Names,
     triple: &Triple,
 ) -> Result<Vec<(Seq, Value)>, StoreError> {
-    let (triple, mut found) = (Triple { single: true, ..triple.clone() }, Vec::new());
+    let (triple, mut found) = (
+        Triple {
+            single: true,
+            ..triple.clone()
+        },
+        Vec::new(),
+    );
     for status in [Status::Surviving, Status::Contested] {
         let mut pages = Pages::about(&triple, status, names);
         while let Some(rows) = pages.next(store, space).await? {
             found.extend(
-                rows.into_iter().filter_map(|row| Some((row.number, row.triple.as_ref()?.single, value(&row)?))),
+                rows.into_iter().filter_map(|row| {
+                    Some((row.number, row.triple.as_ref()?.single, value(&row)?))
+                }),
             );
         }
     }
@@ -224,7 +325,10 @@ async fn held_about(
         return Ok(Vec::new());
     }
     found.sort_by_key(|(_, single, _)| !single);
-    Ok(found.into_iter().map(|(number, _, value)| (number, value)).collect())
+    Ok(found
+        .into_iter()
+        .map(|(number, _, value)| (number, value))
+        .collect())
 }
 
 fn changed(row: &StatementRow, status: Status, reason: &str) -> Draft {

@@ -29,9 +29,13 @@ impl Trials {
         }
         for _ in 0..TRIES {
             let (before, seq) = self.merges_now(space).await?;
-            let is_same = |row: &MergeRow| row.merge.statement.is_none() && forms == forms_of(&row.merge);
+            let is_same =
+                |row: &MergeRow| row.merge.statement.is_none() && forms == forms_of(&row.merge);
             if let Some(row) = before.iter().find(|row| is_same(row)) {
-                return Err(Refused::Settled(format!("these names are merged already, since event {}", row.seq)));
+                return Err(Refused::Settled(format!(
+                    "these names are merged already, since event {}",
+                    row.seq
+                )));
             }
             self.has_room(&before, &merge.names)?;
             let after = with(&before, &merge.names);
@@ -49,35 +53,66 @@ impl Trials {
     }
 
     /// An operator says that a name is one with no other any more. Returns the merges that do not stand any more for it.
-    pub async fn unmerge(&self, space: &Space, name: &str, reason: &str, by: &str) -> Result<Vec<MergeRow>, Refused> {
+    pub async fn unmerge(
+        &self,
+        space: &Space,
+        name: &str,
+        reason: &str,
+        by: &str,
+    ) -> Result<Vec<MergeRow>, Refused> {
         let form = normal(name);
         for _ in 0..TRIES {
             let (before, seq) = self.merges_now(space).await?;
-            let undone: Vec<MergeRow> = before.iter().filter(|row| has(row, &form)).cloned().collect();
+            let undone: Vec<MergeRow> = before
+                .iter()
+                .filter(|row| has(row, &form))
+                .cloned()
+                .collect();
             if undone.is_empty() {
                 return Err(Refused::NotFound(format!("merge of the name {name:?}")));
             }
-            let mut rest: Vec<Merge> = undone.iter().filter_map(|row| without(&row.merge, &form, by)).collect();
+            let mut rest: Vec<Merge> = undone
+                .iter()
+                .filter_map(|row| without(&row.merge, &form, by))
+                .collect();
             // What is said already is not said once more.
-            let stands = before.iter().filter(|row| !has(row, &form) && row.merge.statement.is_none());
+            let stands = before
+                .iter()
+                .filter(|row| !has(row, &form) && row.merge.statement.is_none());
             let mut said: BTreeSet<Forms> = stands.map(|row| forms_of(&row.merge)).collect();
             rest.retain(|merge| said.insert(forms_of(merge)));
-            let kept = before.iter().filter(|row| !has(row, &form)).map(|row| row.merge.names.as_slice());
+            let kept = before
+                .iter()
+                .filter(|row| !has(row, &form))
+                .map(|row| row.merge.names.as_slice());
             let after = Names::of(kept.chain(rest.iter().map(|merge| merge.names.as_slice())));
             let forms = around(&Forms::from([form.clone()]), &[&names(&before)]);
             // First what follows: of what is cut off between the merges are left, by which the rest is found again.
-            let Some(mut drafts) = self.one_append(space, anew(&*self.store, space, &after, &forms).await?).await?
+            let Some(mut drafts) = self
+                .one_append(space, anew(&*self.store, space, &after, &forms).await?)
+                .await?
             else {
                 continue;
             };
             drafts.extend(undone.iter().map(|row| {
                 let (merge, names) = (row.id.clone(), row.merge.names.clone());
-                let unmerge = Unmerge { merge, names, reason: reason.to_owned(), by: Some(by.to_owned()) };
+                let unmerge = Unmerge {
+                    merge,
+                    names,
+                    reason: reason.to_owned(),
+                    by: Some(by.to_owned()),
+                };
                 Draft::unmerged(&ThreadId::default(), unmerge)
             }));
             // Of one is enough: all are stored, or none.
-            drafts.first_mut().into_iter().for_each(|first| first.conditions.push(Condition::NoneMergedSince(seq)));
-            drafts.extend(rest.into_iter().map(|merge| Draft::merged(&ThreadId::default(), id::fresh(), merge)));
+            drafts
+                .first_mut()
+                .into_iter()
+                .for_each(|first| first.conditions.push(Condition::NoneMergedSince(seq)));
+            drafts.extend(
+                rest.into_iter()
+                    .map(|merge| Draft::merged(&ThreadId::default(), id::fresh(), merge)),
+            );
             if self.is_appended(space, drafts).await? {
                 self.contest_anew(space, &forms).await?;
                 return Ok(undone);
@@ -90,11 +125,17 @@ impl Trials {
     pub(super) fn has_room(&self, before: &[MergeRow], more: &[String]) -> Result<(), Refused> {
         let limit = self.memory.merges;
         if before.len() >= limit as usize {
-            return Err(Refused::TooMany { what: "merges of names that stand in a space (memory.merges)", limit });
+            return Err(Refused::TooMany {
+                what: "merges of names that stand in a space (memory.merges)",
+                limit,
+            });
         }
         let limit = self.memory.entity_names;
         if with(before, more).forms(&more[0]).len() > limit as usize {
-            return Err(Refused::TooMany { what: "names of one entity (memory.entity_names)", limit });
+            return Err(Refused::TooMany {
+                what: "names of one entity (memory.entity_names)",
+                limit,
+            });
         }
         Ok(())
     }
@@ -104,10 +145,17 @@ impl Trials {
     pub async fn contest_by_all_merges(self: Arc<Self>) {
         let looked = async {
             for space in self.store.spaces_with_statements().await? {
-                let (merges, mut undone) = (self.store.merges(&space).await?, self.store.merges_undone(&space).await?);
+                let (merges, mut undone) = (
+                    self.store.merges(&space).await?,
+                    self.store.merges_undone(&space).await?,
+                );
                 undone.drain(..undone.len().saturating_sub(self.memory.merges as usize));
-                let forms: Forms =
-                    merges.iter().chain(&undone).flat_map(|row| &row.merge.names).map(|name| normal(name)).collect();
+                let forms: Forms = merges
+                    .iter()
+                    .chain(&undone)
+                    .flat_map(|row| &row.merge.names)
+                    .map(|name| normal(name))
+                    .collect();
                 self.contest_anew(&space, &forms).await?;
             }
             Ok::<(), StoreError>(())
@@ -118,14 +166,20 @@ impl Trials {
     }
 
     /// Writes down what contradicts what by the names as they are now, until that is so: statements were judged meanwhile by the names of before.
-    pub(super) async fn contest_anew(&self, space: &Space, about: &Forms) -> Result<(), StoreError> {
+    pub(super) async fn contest_anew(
+        &self,
+        space: &Space,
+        about: &Forms,
+    ) -> Result<(), StoreError> {
         if about.is_empty() {
             return Ok(());
         }
         for _ in 0..TRIES {
             let (names, seq) = self.store.names_now(space).await?;
             let mut drafts = anew(&*self.store, space, &names, &around(about, &[&names])).await?;
-            let Some(first) = drafts.first_mut() else { return Ok(()) };
+            let Some(first) = drafts.first_mut() else {
+                return Ok(());
+            };
             first.conditions.push(Condition::NoneMergedSince(seq));
             for part in drafts.chunks(APPEND_MAX) {
                 self.is_appended(space, part.to_vec()).await?;
@@ -136,7 +190,10 @@ impl Trials {
     }
 
     /// The merges that stand, and an event behind which that was looked up.
-    pub(super) async fn merges_now(&self, space: &Space) -> Result<(Vec<MergeRow>, Seq), StoreError> {
+    pub(super) async fn merges_now(
+        &self,
+        space: &Space,
+    ) -> Result<(Vec<MergeRow>, Seq), StoreError> {
         let seq = self.store.head(space).await?.seq;
         Ok((self.store.merges(space).await?, seq))
     }
@@ -169,7 +226,9 @@ impl Trials {
 
 /// All names of the entities of some, by any of these.
 pub(super) fn around(forms: &Forms, by: &[&Names]) -> Forms {
-    by.iter().flat_map(|names| forms.iter().flat_map(|form| names.forms_of(form))).collect()
+    by.iter()
+        .flat_map(|names| forms.iter().flat_map(|form| names.forms_of(form)))
+        .collect()
 }
 
 fn forms_of(merge: &Merge) -> Forms {
@@ -183,8 +242,17 @@ fn has(row: &MergeRow, form: &str) -> bool {
 
 /// What is left of a merge without a name; none: nothing that is one.
 fn without(merge: &Merge, form: &str, by: &str) -> Option<Merge> {
-    let names: Vec<String> = merge.names.iter().filter(|name| normal(name) != form).cloned().collect();
-    let left = Merge { names, by: Some(by.to_owned()), ..merge.clone() };
+    let names: Vec<String> = merge
+        .names
+        .iter()
+        .filter(|name| normal(name) != form)
+        .cloned()
+        .collect();
+    let left = Merge {
+        names,
+        by: Some(by.to_owned()),
+        ..merge.clone()
+    };
     (forms_of(&left).len() > 1).then_some(left)
 }
 
@@ -193,5 +261,10 @@ fn overtaken() -> Refused {
 }
 
 fn with(before: &[MergeRow], more: &[String]) -> Names {
-    Names::of(before.iter().map(|row| row.merge.names.as_slice()).chain([more]))
+    Names::of(
+        before
+            .iter()
+            .map(|row| row.merge.names.as_slice())
+            .chain([more]),
+    )
 }

@@ -28,14 +28,19 @@ pub(super) struct Ground {
 }
 
 /// Looks at the ground of a statement. What is held itself stands on its own: nobody looks below it.
-pub(super) async fn ground(store: &dyn Store, space: &Space, of: &StatementRow) -> Result<Ground, StoreError> {
+pub(super) async fn ground(
+    store: &dyn Store,
+    space: &Space,
+    of: &StatementRow,
+) -> Result<Ground, StoreError> {
     let mut ground = Ground::default();
     let (mut seen, mut next) = (HashSet::from([of.id.clone()]), vec![of.clone()]);
     while let Some(row) = next.pop() {
         let mut premises: Vec<String> = Vec::new();
         for id in &row.premises {
             let premise = taken_up(store, space, id).await?;
-            let Some(premise) = premise.filter(|it| !it.status.is_withdrawn() || it.id == of.id) else {
+            let Some(premise) = premise.filter(|it| !it.status.is_withdrawn() || it.id == of.id)
+            else {
                 ground.lost = Some(id.clone());
                 return Ok(ground);
             };
@@ -55,22 +60,34 @@ pub(super) async fn ground(store: &dyn Store, space: &Space, of: &StatementRow) 
             }
         }
         if premises != row.premises {
-            ground.moved.push(Draft::statement_grounded(&row.thread, &row.id, premises).only_if(stands(&row)));
+            ground.moved.push(
+                Draft::statement_grounded(&row.thread, &row.id, premises).only_if(stands(&row)),
+            );
         }
     }
     Ok(ground)
 }
 
 /// The statement of this id, or the one that it is part of; none: there is no such statement.
-async fn taken_up(store: &dyn Store, space: &Space, id: &str) -> Result<Option<StatementRow>, StoreError> {
+async fn taken_up(
+    store: &dyn Store,
+    space: &Space,
+    id: &str,
+) -> Result<Option<StatementRow>, StoreError> {
     let mut id = id.to_owned();
     for _ in 0..TRIES {
         if let Some(row) = store.statement(space, &id).await? {
             return Ok(Some(row));
         }
-        let Some(judged) = bench::folded(store, space, &id).await?.judged else { return Ok(None) };
+        let Some(judged) = bench::folded(store, space, &id).await?.judged else {
+            return Ok(None);
+        };
         match judged {
-            Judged { outcome: Outcome::Joined, others, .. } if !others.is_empty() => id = others[0].clone(),
+            Judged {
+                outcome: Outcome::Joined,
+                others,
+                ..
+            } if !others.is_empty() => id = others[0].clone(),
             _ => return Ok(None),
         }
     }
@@ -78,19 +95,37 @@ async fn taken_up(store: &dyn Store, space: &Space, id: &str) -> Result<Option<S
 }
 
 /// What is held and stands on a statement, at any depth: what stands on one of these comes before it.
-pub(super) async fn standing_on(store: &dyn Store, space: &Space, id: &str) -> Result<Vec<StatementRow>, StoreError> {
+pub(super) async fn standing_on(
+    store: &dyn Store,
+    space: &Space,
+    id: &str,
+) -> Result<Vec<StatementRow>, StoreError> {
     let shaken = method::shaken(id, &store.derivations(space).await?);
-    Ok(rows(store, space, shaken).await?.into_iter().filter(|row| row.status.is_held()).collect())
+    Ok(rows(store, space, shaken)
+        .await?
+        .into_iter()
+        .filter(|row| row.status.is_held())
+        .collect())
 }
 
 /// What names a statement as one that it is derived from.
-pub(super) async fn naming(store: &dyn Store, space: &Space, id: &str) -> Result<Vec<StatementRow>, StoreError> {
+pub(super) async fn naming(
+    store: &dyn Store,
+    space: &Space,
+    id: &str,
+) -> Result<Vec<StatementRow>, StoreError> {
     let links = store.derivations(space).await?;
-    let names = links.into_iter().filter(|link| link.premises.iter().any(|it| it == id));
+    let names = links
+        .into_iter()
+        .filter(|link| link.premises.iter().any(|it| it == id));
     rows(store, space, names.map(|link| link.id).collect()).await
 }
 
-async fn rows(store: &dyn Store, space: &Space, ids: Vec<String>) -> Result<Vec<StatementRow>, StoreError> {
+async fn rows(
+    store: &dyn Store,
+    space: &Space,
+    ids: Vec<String>,
+) -> Result<Vec<StatementRow>, StoreError> {
     let mut rows = Vec::new();
     for id in ids {
         rows.extend(store.statement(space, &id).await?);

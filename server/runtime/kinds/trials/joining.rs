@@ -19,9 +19,14 @@ impl Bench<'_> {
     /// A claim with the words of another one is that one.
     pub async fn join_same_text(&self, on: &mut OnTrial) -> Result<bool, Lost> {
         let _settling = self.settling.lock().await;
-        let same = self.store().statements_saying(&self.fence.space, &on.row.text, REACH).await?;
+        let same = self
+            .store()
+            .statements_saying(&self.fence.space, &on.row.text, REACH)
+            .await?;
         // The same words about another time are another statement: it is derived from them when they hold.
-        let same = same.into_iter().find(|row| row.number < on.row.number && row.status != Status::Ended);
+        let same = same
+            .into_iter()
+            .find(|row| row.number < on.row.number && row.status != Status::Ended);
         match same {
             Some(same) => self.join(on, same).await.map(|()| true),
             None => Ok(false),
@@ -37,12 +42,21 @@ impl Bench<'_> {
     ) -> Result<Option<StatementRow>, StoreError> {
         let (subject, object) = (Some(normal(&triple.subject)), Some(normal(&triple.object)));
         let relation = Some(triple.relation.clone());
-        let asked = Asked { subject, relation, object, limit: REACH, ..Asked::default() };
+        let asked = Asked {
+            subject,
+            relation,
+            object,
+            limit: REACH,
+            ..Asked::default()
+        };
         let about = self.store().statements(&self.fence.space, &asked).await?;
         let is_same = |it: &StatementRow| {
             it.id != row.id
                 && it.valid == valid
-                && it.triple.as_ref().is_some_and(|other| method::is_same(triple, other))
+                && it
+                    .triple
+                    .as_ref()
+                    .is_some_and(|other| method::is_same(triple, other))
         };
         Ok(about.into_iter().find(is_same))
     }
@@ -53,7 +67,10 @@ impl Bench<'_> {
             match self.join_once(on, &same).await {
                 // What becomes of the two meanwhile is in the way only if one of them is gone.
                 Err(Lost::Store(StoreError::Unmet(_))) if self.is_as_before(on).await? => {
-                    let Some(row) = self.store().statement(&self.fence.space, &same.id).await? else { break };
+                    let Some(row) = self.store().statement(&self.fence.space, &same.id).await?
+                    else {
+                        break;
+                    };
                     same = row;
                 }
                 joined => return joined,
@@ -63,18 +80,40 @@ impl Bench<'_> {
     }
 
     async fn join_once(&self, on: &mut OnTrial, same: &StatementRow) -> Result<(), Lost> {
-        let is_new = on.row.sources.iter().any(|source| brings_something(&same.sources, source));
+        let is_new = on
+            .row
+            .sources
+            .iter()
+            .any(|source| brings_something(&same.sources, source));
         let room = SOURCES_MAX.saturating_sub(same.sources.len());
-        let more = on.row.sources.iter().filter(|source| !same.sources.contains(source)).take(room).cloned();
+        let more = on
+            .row
+            .sources
+            .iter()
+            .filter(|source| !same.sources.contains(source))
+            .take(room)
+            .cloned();
         let sources: Vec<Source> = same.sources.iter().cloned().chain(more).collect();
         let brings = sources.len() > same.sources.len();
         let sourced = brings.then(|| Draft::statement_sourced(&same.thread, &same.id, sources));
-        let mut drafts: Vec<Draft> = sourced.into_iter().chain(self.reopened(on, same, is_new).await?).collect();
+        let mut drafts: Vec<Draft> = sourced
+            .into_iter()
+            .chain(self.reopened(on, same, is_new).await?)
+            .collect();
         drafts.extend(self.carried_over(on, same).await?);
         let first = drafts.first_mut();
-        first.into_iter().for_each(|draft| *draft = draft.clone().only_if(stands(same)));
-        let judged = word(&on.row, Outcome::Joined, "another statement says the same".into());
-        let judged = Judged { others: vec![same.id.clone()], ..judged };
+        first
+            .into_iter()
+            .for_each(|draft| *draft = draft.clone().only_if(stands(same)));
+        let judged = word(
+            &on.row,
+            Outcome::Joined,
+            "another statement says the same".into(),
+        );
+        let judged = Judged {
+            others: vec![same.id.clone()],
+            ..judged
+        };
         // What loses its ground by this may have merged names.
         let (drafts, forms) = self.trials.with_merges(&self.fence.space, drafts).await?;
         self.say_once(on, drafts, News::Judged(judged)).await?;
@@ -90,21 +129,29 @@ impl Bench<'_> {
         }
         let mut drafts = Vec::new();
         for row in &naming {
-            let renamed = row.premises.iter().map(|id| if *id == on.row.id { &same.id } else { id });
+            let renamed = row
+                .premises
+                .iter()
+                .map(|id| if *id == on.row.id { &same.id } else { id });
             let mut premises: Vec<String> = Vec::new();
             for id in renamed {
                 if *id != row.id && !premises.contains(id) {
                     premises.push(id.clone());
                 }
             }
-            drafts.push(Draft::statement_grounded(&row.thread, &row.id, premises).only_if(stands(row)));
+            drafts.push(
+                Draft::statement_grounded(&row.thread, &row.id, premises).only_if(stands(row)),
+            );
         }
         let ground = ground(store, space, same).await?;
         if same.status.is_withdrawn() || ground.lost.is_some() {
             let lost = standing_on(store, space, &on.row.id).await?;
             let (all, conditions) = fallen(store, space, &same.id, &lost, None).await?;
             drafts.extend(all.into_iter().flatten());
-            drafts.first_mut().into_iter().for_each(|first| first.conditions.extend(conditions.clone()));
+            drafts
+                .first_mut()
+                .into_iter()
+                .for_each(|first| first.conditions.extend(conditions.clone()));
         } else if let Some(first) = drafts.first_mut() {
             first.conditions.extend(ground.conditions);
         }
@@ -113,16 +160,28 @@ impl Bench<'_> {
 
     /// A statement that is not tried any more is tried again because somebody claims it again; one that has lost its ground only on ground that
     /// stands: its own again, or that of who claims it now.
-    async fn reopened(&self, on: &OnTrial, same: &StatementRow, is_new: bool) -> Result<Vec<Draft>, Lost> {
+    async fn reopened(
+        &self,
+        on: &OnTrial,
+        same: &StatementRow,
+        is_new: bool,
+    ) -> Result<Vec<Draft>, Lost> {
         let (store, space) = (self.store(), &self.fence.space);
-        let may_be_tried = !same.status.is_held() && !matches!(same.status, Status::Ended | Status::Retracted);
+        let may_be_tried =
+            !same.status.is_held() && !matches!(same.status, Status::Ended | Status::Retracted);
         let is_lost = may_be_tried && ground(store, space, same).await?.lost.is_some();
         let stands_anew = is_lost && ground(store, space, &on.row).await?.lost.is_none();
         let mut drafts = Vec::new();
         if stands_anew {
-            drafts.push(Draft::statement_grounded(&same.thread, &same.id, on.row.premises.clone()));
+            drafts.push(Draft::statement_grounded(
+                &same.thread,
+                &same.id,
+                on.row.premises.clone(),
+            ));
         }
-        let Some(before) = same.judged.as_ref().filter(|_| same.due.is_none()) else { return Ok(drafts) };
+        let Some(before) = same.judged.as_ref().filter(|_| same.due.is_none()) else {
+            return Ok(drafts);
+        };
         let again = match same.status {
             Status::Proposed => true,
             Status::Untested => !is_lost || stands_anew,
@@ -139,7 +198,8 @@ impl Bench<'_> {
             reason: "it was claimed again and is tried again".into(),
             ..word(same, Outcome::Is(same.status), String::new())
         };
-        drafts.extend(again.then(|| Draft::statement(&same.thread, &same.id, News::Judged(judged))));
+        drafts
+            .extend(again.then(|| Draft::statement(&same.thread, &same.id, News::Judged(judged))));
         Ok(drafts)
     }
 }

@@ -35,7 +35,10 @@ impl Base {
     /// The one that is configured.
     pub fn of(options: &Options) -> Self {
         match options.tool_name() {
-            Some(name) => Self::Tool { name, argument: options.argument.clone() },
+            Some(name) => Self::Tool {
+                name,
+                argument: options.argument.clone(),
+            },
             None if options.url.is_some() => Self::Address(Search::new(options)),
             None => Self::None,
         }
@@ -56,31 +59,48 @@ impl Bench<'_> {
         (prediction, choice): (usize, String),
     ) -> Result<Reading, Lost> {
         let words = of.search.as_deref().unwrap_or(&of.text);
-        let nothing = |choice, silent: &Silent| no_answer(prediction, Instrument::Knowledge, choice, silent);
+        let nothing =
+            |choice, silent: &Silent| no_answer(prediction, Instrument::Knowledge, choice, silent);
         let passages = match self.search(on, words, prediction).await? {
             Err(silent) => return Ok(nothing(choice, &silent)),
             Ok(none) if none.is_empty() => {
-                return Ok(nothing(choice, &Silent::says("the knowledge base found nothing")));
+                return Ok(nothing(
+                    choice,
+                    &Silent::says("the knowledge base found nothing"),
+                ));
             }
             Ok(passages) => passages,
         };
         let said = self.said(on).await?;
         let said: Vec<&str> = said.iter().map(String::as_str).collect();
         let is_own = |it: &Passage| {
-            is_own_source(&it.url, &it.text, &said) || is_own_source(&it.url, "", &[on.row.text.as_str()])
+            is_own_source(&it.url, &it.text, &said)
+                || is_own_source(&it.url, "", &[on.row.text.as_str()])
         };
         let (found, mut passages) = (passages.len(), passages);
         passages.retain(|it| !is_own(it));
         if passages.is_empty() {
-            let why = format!("the knowledge base found only what the claim itself rests on ({found} passages)");
+            let why = format!(
+                "the knowledge base found only what the claim itself rests on ({found} passages)"
+            );
             return Ok(nothing(choice, &Silent::says(why)));
         }
         let about = (on.row.text.as_str(), on.trial.valid());
-        let Said { record, said } = self.asker.weigh(&on.row.id, about, &of.text, &passages, time::now()).await?;
+        let Said { record, said } = self
+            .asker
+            .weigh(&on.row.id, about, &of.text, &passages, time::now())
+            .await?;
         let reading = match said {
             Ok(weigh) => {
-                let triple = on.trial.derived.as_ref().and_then(|derived| derived.triple.as_ref());
-                let claimed = Claimed { texts: &[&on.row.text, &of.text], triple };
+                let triple = on
+                    .trial
+                    .derived
+                    .as_ref()
+                    .and_then(|derived| derived.triple.as_ref());
+                let claimed = Claimed {
+                    texts: &[&on.row.text, &of.text],
+                    triple,
+                };
                 weigh.reading(&passages, &claimed, prediction, choice)
             }
             Err(silent) => nothing(choice, &silent),
@@ -96,7 +116,13 @@ impl Bench<'_> {
             said.extend(source.quote.clone());
             for seq in &source.seqs {
                 let (after, before) = (Some(seq - 1), Some(seq + 1));
-                let query = Query { after, before, show: Show::All, limit: 1, ..Query::default() };
+                let query = Query {
+                    after,
+                    before,
+                    show: Show::All,
+                    limit: 1,
+                    ..Query::default()
+                };
                 let events = self.trials.store.events(&self.fence.space, &query).await?;
                 said.extend(events.first().map(|event| event.text().to_owned()));
             }
@@ -104,7 +130,12 @@ impl Bench<'_> {
         Ok(said)
     }
 
-    async fn search(&self, on: &OnTrial, words: &str, prediction: usize) -> Result<Result<Vec<Passage>, Silent>, Lost> {
+    async fn search(
+        &self,
+        on: &OnTrial,
+        words: &str,
+        prediction: usize,
+    ) -> Result<Result<Vec<Passage>, Silent>, Lost> {
         let (name, argument) = match &self.trials.knowledge {
             Base::None => return Ok(Err(Silent::says("no knowledge base is configured"))),
             Base::Address(search) => return Ok(search.ask(words).await.map_err(Silent::broke)),
@@ -118,7 +149,9 @@ impl Bench<'_> {
             return Ok(Err(Silent::broke(format!("there is no tool {name} now"))));
         };
         if tool.spec().always_gated || tool.spec().gated.is_some() {
-            return Ok(Err(Silent::says(format!("calls of {name} wait for a person: a trial does not"))));
+            return Ok(Err(Silent::says(format!(
+                "calls of {name} wait for a person: a trial does not"
+            ))));
         }
         let site = CallSite {
             space: self.fence.space.clone(),
@@ -127,15 +160,20 @@ impl Bench<'_> {
             by: Who::Trial,
             call_id: format!("{}.{prediction}", on.row.id),
             now: time::now(),
-            so_far: SoFar { purse: self.asker.place.purse.clone(), ..SoFar::default() },
+            so_far: SoFar {
+                purse: self.asker.place.purse.clone(),
+                ..SoFar::default()
+            },
             grant: None,
         };
-        Ok(match tool.call(json!({ argument.as_str(): words }), &site).await {
-            Err(failure) => Err(Silent::broke(failure.text)),
-            Ok(output) => match (output.failure, output.value) {
-                (Some(failure), _) => Err(Silent::broke(failure.text)),
-                (None, value) => Ok(of_tool(name, value.unwrap_or_default())),
+        Ok(
+            match tool.call(json!({ argument.as_str(): words }), &site).await {
+                Err(failure) => Err(Silent::broke(failure.text)),
+                Ok(output) => match (output.failure, output.value) {
+                    (Some(failure), _) => Err(Silent::broke(failure.text)),
+                    (None, value) => Ok(of_tool(name, value.unwrap_or_default())),
+                },
             },
-        })
+        )
     }
 }

@@ -31,12 +31,23 @@ impl Trials {
             return Ok((drafts, Forms::new()));
         }
         let (before, seq) = self.merges_now(space).await?;
-        let mut all = Merging { after: before.clone(), ..Merging::default() };
+        let mut all = Merging {
+            after: before.clone(),
+            ..Merging::default()
+        };
         for draft in &mut drafts {
-            let Some((statement, judged)) = judged_in(draft) else { continue };
+            let Some((statement, judged)) = judged_in(draft) else {
+                continue;
+            };
             all.told.insert(statement.clone());
-            let stands = all.after.iter().position(|row| row.merge.statement.as_ref() == Some(&statement));
-            match (stands, self.said_to_be_one(space, &statement, &judged).await?) {
+            let stands = all
+                .after
+                .iter()
+                .position(|row| row.merge.statement.as_ref() == Some(&statement));
+            match (
+                stands,
+                self.said_to_be_one(space, &statement, &judged).await?,
+            ) {
                 (Some(at), None) => all.undo(at, draft, &statement, &judged),
                 (None, Some(merge)) => match self.has_room(&all.after, &merge.names) {
                     Ok(()) => all.make(draft, merge),
@@ -45,7 +56,13 @@ impl Trials {
                 _ => {}
             }
         }
-        let Merging { after, made, undone, forms, told } = all;
+        let Merging {
+            after,
+            made,
+            undone,
+            forms,
+            told,
+        } = all;
         if made.is_empty() && undone.is_empty() {
             return Ok((drafts, forms));
         }
@@ -62,7 +79,14 @@ impl Trials {
         }
         // What is more, or was overtaken, is written behind it.
         follow.truncate(APPEND_MAX);
-        Ok((made.into_iter().chain(follow).chain(undone).chain(drafts).collect(), forms))
+        Ok((
+            made.into_iter()
+                .chain(follow)
+                .chain(undone)
+                .chain(drafts)
+                .collect(),
+            forms,
+        ))
     }
 
     /// What a statement merges, as it is judged: nothing if an operator has undone that.
@@ -75,11 +99,29 @@ impl Trials {
         if judged.outcome != Outcome::Is(Status::Surviving) {
             return Ok(None);
         }
-        let Some(row) = self.store.statement(space, statement).await? else { return Ok(None) };
-        let Some(names) = row.triple.as_ref().and_then(|triple| identity(triple, judged)) else { return Ok(None) };
-        let cut = self.store.merges_of_statement(space, statement).await?.iter().any(|row| row.cut);
+        let Some(row) = self.store.statement(space, statement).await? else {
+            return Ok(None);
+        };
+        let Some(names) = row
+            .triple
+            .as_ref()
+            .and_then(|triple| identity(triple, judged))
+        else {
+            return Ok(None);
+        };
+        let cut = self
+            .store
+            .merges_of_statement(space, statement)
+            .await?
+            .iter()
+            .any(|row| row.cut);
         let names = names.map(str::to_owned).to_vec();
-        let merge = Merge { names, reason: row.text, by: None, statement: Some(statement.to_owned()) };
+        let merge = Merge {
+            names,
+            reason: row.text,
+            by: None,
+            statement: Some(statement.to_owned()),
+        };
         Ok((!cut).then_some(merge))
     }
 }
@@ -99,16 +141,36 @@ struct Merging {
 
 impl Merging {
     fn make(&mut self, draft: &Draft, merge: Merge) {
-        self.forms.extend(merge.names.iter().map(|name| normal(name)));
-        self.made.push(Draft::merged(&draft.thread, id::fresh(), merge.clone()));
-        self.after.push(MergeRow { merge, ..standing() });
+        self.forms
+            .extend(merge.names.iter().map(|name| normal(name)));
+        self.made
+            .push(Draft::merged(&draft.thread, id::fresh(), merge.clone()));
+        self.after.push(MergeRow {
+            merge,
+            ..standing()
+        });
     }
 
     fn undo(&mut self, at: usize, draft: &Draft, statement: &str, judged: &Judged) {
-        let MergeRow { id: merge, merge: Merge { names, .. }, .. } = self.after.remove(at);
+        let MergeRow {
+            id: merge,
+            merge: Merge { names, .. },
+            ..
+        } = self.after.remove(at);
         self.forms.extend(names.iter().map(|name| normal(name)));
-        let reason = format!("the statement that says so is {} now: {statement}", judged.outcome.as_str());
-        self.undone.push(Draft::unmerged(&draft.thread, Unmerge { merge, names, reason, by: None }));
+        let reason = format!(
+            "the statement that says so is {} now: {statement}",
+            judged.outcome.as_str()
+        );
+        self.undone.push(Draft::unmerged(
+            &draft.thread,
+            Unmerge {
+                merge,
+                names,
+                reason,
+                by: None,
+            },
+        ));
     }
 }
 
@@ -116,14 +178,34 @@ impl Merging {
 fn not_merged(draft: &mut Draft, statement: &str, judged: Judged, full: &Refused) -> Draft {
     let reason = format!("{}; its names are not merged: {full}", judged.reason);
     let conditions = std::mem::take(&mut draft.conditions);
-    Draft { conditions, ..Draft::statement(&draft.thread, statement, News::Judged(Judged { reason, ..judged })) }
+    Draft {
+        conditions,
+        ..Draft::statement(
+            &draft.thread,
+            statement,
+            News::Judged(Judged { reason, ..judged }),
+        )
+    }
 }
 
 /// A row of a merge that is not stored yet.
 fn standing() -> MergeRow {
-    let merge = Merge { names: Vec::new(), reason: String::new(), by: None, statement: None };
+    let merge = Merge {
+        names: Vec::new(),
+        reason: String::new(),
+        by: None,
+        statement: None,
+    };
     let made = crate::words::time::Timestamp::from_micros(0);
-    MergeRow { id: String::new(), seq: 0, merge, made, ended: 0, cut: false, changed: 0 }
+    MergeRow {
+        id: String::new(),
+        seq: 0,
+        merge,
+        made,
+        ended: 0,
+        cut: false,
+        changed: 0,
+    }
 }
 
 /// Which statement a draft judges, and how.
@@ -132,7 +214,10 @@ fn judged_in(draft: &Draft) -> Option<(String, Judged)> {
         return None;
     }
     match draft.preview().fact() {
-        Fact::Statement(StatementFact { statement, what: Said::News(news) }) => match *news {
+        Fact::Statement(StatementFact {
+            statement,
+            what: Said::News(news),
+        }) => match *news {
             News::Judged(judged) => Some((statement.to_owned(), judged)),
             _ => None,
         },

@@ -12,7 +12,9 @@ use crate::event::fact::Fact;
 use crate::event::fact::question::Question;
 use crate::event::method::may_answer;
 use crate::event::request::{Parked, Settled};
-use crate::event::statement::{Answer, CHOICES, Claimant, Instrument, OfTrial, Prediction, Reading};
+use crate::event::statement::{
+    Answer, CHOICES, Claimant, Instrument, OfTrial, Prediction, Reading,
+};
 use crate::event::trial::News;
 use crate::log::error::StoreError;
 use crate::log::projections::statements::StatementRow;
@@ -29,7 +31,11 @@ const ANYBODY: &str = "\u{0}";
 
 impl Trials {
     /// Whether there are people who may test a statement: who are there, did not claim it, and have not too much to answer already.
-    pub async fn has_people_for(&self, space: &Space, row: &StatementRow) -> Result<bool, StoreError> {
+    pub async fn has_people_for(
+        &self,
+        space: &Space,
+        row: &StatementRow,
+    ) -> Result<bool, StoreError> {
         Ok(somebody_may_answer(row) && self.room_for_questions(space).await? > 0)
     }
 
@@ -39,9 +45,16 @@ impl Trials {
         if most == 0 || self.store.is_user_away(space).await? {
             return Ok(0);
         }
-        let open = self.store.requests(space, RequestState::Question, 0, LOOKED_AT).await?;
+        let open = self
+            .store
+            .requests(space, RequestState::Question, 0, LOOKED_AT)
+            .await?;
         let of_trials = open.iter().filter(|row| row.is_of_trial()).count();
-        Ok(if open.len() < LOOKED_AT as usize { most.saturating_sub(of_trials) } else { 0 })
+        Ok(if open.len() < LOOKED_AT as usize {
+            most.saturating_sub(of_trials)
+        } else {
+            0
+        })
     }
 }
 
@@ -61,12 +74,19 @@ impl Bench<'_> {
     ) -> Result<(), Lost> {
         let _asking = self.asking.lock().await;
         // Others were asked meanwhile, or people went: the rules are looked at again.
-        if !self.trials.has_people_for(&self.fence.space, &on.row).await? {
+        if !self
+            .trials
+            .has_people_for(&self.fence.space, &on.row)
+            .await?
+        {
             return Ok(());
         }
         let id = id::fresh();
         let (question, statement) = (id.to_string(), on.row.id.clone());
-        let until = after(time::now(), Duration::from_millis(self.trials.memory.question_ms));
+        let until = after(
+            time::now(),
+            Duration::from_millis(self.trials.memory.question_ms),
+        );
         let asked = Question {
             question: &question,
             turn: 0,
@@ -77,7 +97,10 @@ impl Bench<'_> {
             who: Vec::new(),
             expires: &until.to_string(),
             server: None,
-            trial: Some(OfTrial { statement: statement.clone(), prediction }),
+            trial: Some(OfTrial {
+                statement: statement.clone(),
+                prediction,
+            }),
         };
         let draft = Fact::Question(asked).encode(&on.row.thread).with_id(id);
         let reading = Reading {
@@ -98,14 +121,40 @@ impl Bench<'_> {
     /// Nobody answered in time, and nobody has written that down yet.
     pub async fn expire(&self, on: &mut OnTrial, prediction: usize) -> Result<(), Lost> {
         let is_it = |it: &&Reading| it.prediction == prediction && it.answer == Answer::Asked;
-        let asked = on.trial.readings.iter().find(is_it).and_then(|it| it.source.clone()).unwrap_or_default();
-        let trial = OfTrial { statement: on.row.id.clone(), prediction };
+        let asked = on
+            .trial
+            .readings
+            .iter()
+            .find(is_it)
+            .and_then(|it| it.source.clone())
+            .unwrap_or_default();
+        let trial = OfTrial {
+            statement: on.row.id.clone(),
+            prediction,
+        };
         let call_id = on.row.id.clone();
-        let parked =
-            Parked { id: asked.clone(), call_id, tool: None, server: None, turn: 0, trial: Some(trial.clone()) };
-        self.writer.write(parked.settled(&on.row.thread, Settled::Expired)).await?;
-        on.trial.apply(News::Read(trial.reading(&asked, None, Err("nobody answered in time"))));
-        on.row.changed = self.trials.store.statement(&self.fence.space, &on.row.id).await?.map_or(0, |row| row.changed);
+        let parked = Parked {
+            id: asked.clone(),
+            call_id,
+            tool: None,
+            server: None,
+            turn: 0,
+            trial: Some(trial.clone()),
+        };
+        self.writer
+            .write(parked.settled(&on.row.thread, Settled::Expired))
+            .await?;
+        on.trial.apply(News::Read(trial.reading(
+            &asked,
+            None,
+            Err("nobody answered in time"),
+        )));
+        on.row.changed = self
+            .trials
+            .store
+            .statement(&self.fence.space, &on.row.id)
+            .await?
+            .map_or(0, |row| row.changed);
         Ok(())
     }
 }

@@ -43,7 +43,9 @@ impl Trials {
     pub async fn look_for_new_instruments(self: Arc<Self>) {
         let looked = async {
             for space in self.store.spaces_with_statements().await? {
-                if self.has_something_to_retest(&space).await? || self.has_something_to_tell(&space).await? {
+                if self.has_something_to_retest(&space).await?
+                    || self.has_something_to_tell(&space).await?
+                {
                     self.append(&space, vec![Draft::trials(Said::Due)]).await?;
                     continue;
                 }
@@ -67,7 +69,9 @@ impl Trials {
 
     /// Whether something that had fallen was named since threads were told last: nobody may have lived to say so.
     async fn has_something_to_tell(&self, space: &Space) -> Result<bool, StoreError> {
-        let Some(row) = self.store.thread(space, &ThreadId::of_trials()).await? else { return Ok(false) };
+        let Some(row) = self.store.thread(space, &ThreadId::of_trials()).await? else {
+            return Ok(false);
+        };
         let after = row.state.told.unwrap_or(row.handled);
         let named = named_lately(&*self.store, space, (after, Seq::MAX - 1)).await?;
         has_fallen(&*self.store, space, named.into_keys()).await
@@ -95,11 +99,23 @@ impl Trials {
         if there.with.is_empty() {
             return Ok((found, None));
         }
-        let rows = self.store.statements(space, &Asked { after, limit: REACH, ..Asked::default() }).await?;
+        let rows = self
+            .store
+            .statements(
+                space,
+                &Asked {
+                    after,
+                    limit: REACH,
+                    ..Asked::default()
+                },
+            )
+            .await?;
         let is_last = rows.len() < REACH as usize;
         for row in rows {
             after = row.number;
-            let Some(instrument) = self.new_instrument(space, &row, &there.with).await? else { continue };
+            let Some(instrument) = self.new_instrument(space, &row, &there.with).await? else {
+                continue;
+            };
             room -= usize::from(instrument == Instrument::User);
             found.push((row, instrument));
             if found.len() == most || there.with.contains(&Instrument::User) && room == 0 {
@@ -115,7 +131,9 @@ impl Trials {
         row: &StatementRow,
         with: &BTreeSet<Instrument>,
     ) -> Result<Option<Instrument>, StoreError> {
-        let Some(judged) = &row.judged else { return Ok(None) };
+        let Some(judged) = &row.judged else {
+            return Ok(None);
+        };
         let may_be = waits_for_an_instrument(row.status, judged, row.due, self.memory.reopenings)
             && with.iter().any(|it| !judged.available.contains(it));
         if !may_be {
@@ -141,24 +159,41 @@ impl Trials {
         }
         // Judged by a server that did not write down what can test it.
         let derived = folded(&*self.store, space, &row.id).await?.derived;
-        let testable = derived.map(|derived| testable(&derived.predictions)).unwrap_or_default();
+        let testable = derived
+            .map(|derived| testable(&derived.predictions))
+            .unwrap_or_default();
         Ok(new_for(judged, &testable, &with))
     }
 
     /// Whether there is an instrument now that was not there when a statement was tried last.
-    pub(super) async fn has_new_instrument(&self, space: &Space, row: &StatementRow) -> Result<bool, StoreError> {
-        let Some(judged) = &row.judged else { return Ok(false) };
+    pub(super) async fn has_new_instrument(
+        &self,
+        space: &Space,
+        row: &StatementRow,
+    ) -> Result<bool, StoreError> {
+        let Some(judged) = &row.judged else {
+            return Ok(false);
+        };
         let there = self.instruments_now(space).await?;
-        Ok(self.newly_testable(space, row, judged, &there.with).await?.is_some())
+        Ok(self
+            .newly_testable(space, row, judged, &there.with)
+            .await?
+            .is_some())
     }
 
     fn looked(&self, space: &Space) -> Looked {
-        let all = self.looked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let all = self
+            .looked
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         all.get(space).cloned().unwrap_or_default()
     }
 
     fn has_looked(&self, space: &Space, with: BTreeSet<Instrument>, upto: Option<Seq>) {
-        let mut all = self.looked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut all = self
+            .looked
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         all.insert(space.clone(), Looked { with, upto });
     }
 }
@@ -169,7 +204,11 @@ impl Bench<'_> {
         let space = &self.fence.space;
         let there = self.trials.instruments_now(space).await?;
         let before = self.trials.looked(space);
-        let after = if before.with == there.with { before.upto } else { Some(0) };
+        let after = if before.with == there.with {
+            before.upto
+        } else {
+            Some(0)
+        };
         let Some(after) = after.filter(|_| !there.with.is_empty()) else {
             self.trials.has_looked(space, there.with, None);
             return Ok(false);
@@ -177,12 +216,30 @@ impl Bench<'_> {
         let (found, upto) = self.trials.renewable(space, &there, after, AT_ONCE).await?;
         let goes_on = !found.is_empty() || upto.is_some();
         for (row, instrument) in found {
-            let reason = format!("another instrument can test it now: {}", instrument.as_str());
+            let reason = format!(
+                "another instrument can test it now: {}",
+                instrument.as_str()
+            );
             let judged = word(&row, Outcome::Is(row.status), reason);
             let reopened = judged.reopened + u64::from(row.status == Status::Falsified);
-            let judged = Judged { due: Some(time::now()), reopened, ..judged };
+            let judged = Judged {
+                due: Some(time::now()),
+                reopened,
+                ..judged
+            };
             let trial = self.folded(&row.id).await?;
-            match self.say(&mut OnTrial { row, trial, records: Vec::new() }, vec![], News::Judged(judged)).await {
+            match self
+                .say(
+                    &mut OnTrial {
+                        row,
+                        trial,
+                        records: Vec::new(),
+                    },
+                    vec![],
+                    News::Judged(judged),
+                )
+                .await
+            {
                 // Something became of it meanwhile.
                 Err(Lost::Store(StoreError::Unmet(_))) => {}
                 said => said?,

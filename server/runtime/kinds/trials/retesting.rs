@@ -99,14 +99,27 @@ impl Trials {
             };
             let page = self.store.events(space, &query).await?;
             for event in &page {
-                let Fact::Statement(StatementFact { what: Said::News(news), .. }) = event.fact() else { continue };
-                let News::Judged(judged) = *news else { continue };
+                let Fact::Statement(StatementFact {
+                    what: Said::News(news),
+                    ..
+                }) = event.fact()
+                else {
+                    continue;
+                };
+                let News::Judged(judged) = *news else {
+                    continue;
+                };
                 left = left.saturating_sub(judged.retest);
                 first = Some(event.ts);
             }
             match page.last() {
                 Some(last) if page.len() == PAGE as usize => before = Some(last.seq),
-                _ => return Ok(Budget { left, more: first.map(|first| first.after(DAY)) }),
+                _ => {
+                    return Ok(Budget {
+                        left,
+                        more: first.map(|first| first.after(DAY)),
+                    });
+                }
             }
         }
     }
@@ -115,24 +128,36 @@ impl Trials {
     async fn ripe(&self, space: &Space, now: Timestamp) -> Result<Found, StoreError> {
         let there: BTreeSet<Instrument> = self.instruments();
         let uses = self.recall.uses(space).await?;
-        let interval = i64::try_from(self.memory.retest_after_ms).unwrap_or(i64::MAX).saturating_mul(1000);
+        let interval = i64::try_from(self.memory.retest_after_ms)
+            .unwrap_or(i64::MAX)
+            .saturating_mul(1000);
         let old = Timestamp::from_micros(now.micros().saturating_sub(interval));
         let mut found = Found::default();
         for status in [Status::Surviving, Status::Contested] {
-            self.add_oldest(space, (status, old), (&there, &uses), &mut found).await?;
+            self.add_oldest(space, (status, old), (&there, &uses), &mut found)
+                .await?;
         }
         found.next = found.next.map(|tested| tested.after(interval));
         for id in uses.most(RIPE_MAX) {
             if found.ripe.iter().any(|it| it.row.id == id) {
                 continue;
             }
-            let Some(row) = self.store.statement(space, id).await? else { continue };
+            let Some(row) = self.store.statement(space, id).await? else {
+                continue;
+            };
             if row.tested.is_some_and(|tested| tested <= old) {
-                found.ripe.extend(self.retestable(space, row, &there, &uses).await?);
+                found
+                    .ripe
+                    .extend(self.retestable(space, row, &there, &uses).await?);
             }
         }
         let tested = |it: &Ripe| it.row.tested.unwrap_or(it.row.claimed);
-        found.ripe.sort_by_key(|it| (std::cmp::Reverse(urgency(it.recalled, tested(it), now)), it.row.number));
+        found.ripe.sort_by_key(|it| {
+            (
+                std::cmp::Reverse(urgency(it.recalled, tested(it), now)),
+                it.row.number,
+            )
+        });
         Ok(found)
     }
 
@@ -146,13 +171,20 @@ impl Trials {
     ) -> Result<(), StoreError> {
         let (most, mut last) = (found.ripe.len() + RIPE_MAX, (Timestamp::from_micros(0), 0));
         loop {
-            let rows = self.store.statements_by_age(space, status, last.0, PAGE).await?;
+            let rows = self
+                .store
+                .statements_by_age(space, status, last.0, PAGE)
+                .await?;
             let is_last = rows.len() < PAGE as usize;
             let mut is_news = false;
             for row in rows {
-                let Some(tested) = row.tested.filter(|tested| (*tested, row.number) > last) else { continue };
+                let Some(tested) = row.tested.filter(|tested| (*tested, row.number) > last) else {
+                    continue;
+                };
                 (last, is_news) = ((tested, row.number), true);
-                let Some(ripe) = self.retestable(space, row, there, uses).await? else { continue };
+                let Some(ripe) = self.retestable(space, row, there, uses).await? else {
+                    continue;
+                };
                 if tested > old {
                     found.next = Some(found.next.map_or(tested, |next| next.min(tested)));
                     return Ok(());
@@ -175,17 +207,30 @@ impl Trials {
         there: &BTreeSet<Instrument>,
         uses: &Counted,
     ) -> Result<Option<Ripe>, StoreError> {
-        let Some(judged) = row.judged.clone().filter(|_| is_at_rest(row.status, row.due)) else { return Ok(None) };
+        let Some(judged) = row
+            .judged
+            .clone()
+            .filter(|_| is_at_rest(row.status, row.due))
+        else {
+            return Ok(None);
+        };
         let can = match &judged.testable {
             Some(can) => can.clone(),
             // Judged by a server that did not write down what can test it.
             None => {
                 let derived = folded(&*self.store, space, &row.id).await?.derived;
-                derived.map(|derived| testable(&derived.predictions)).unwrap_or_default()
+                derived
+                    .map(|derived| testable(&derived.predictions))
+                    .unwrap_or_default()
             }
         };
         let recalled = uses.of(&row.id);
-        Ok(by_another(&judged, &can, there).map(|instrument| Ripe { row, judged, instrument, recalled }))
+        Ok(by_another(&judged, &can, there).map(|instrument| Ripe {
+            row,
+            judged,
+            instrument,
+            recalled,
+        }))
     }
 }
 
@@ -193,16 +238,29 @@ impl Bench<'_> {
     /// Has a few statements tested again that are the most urgent, as far as the calls of a day go. False: there is nothing now.
     pub async fn retest(&self) -> Result<bool, Lost> {
         let (trials, space, now) = (self.trials, &self.fence.space, time::now());
-        let is_early = trials.resting().get(space).is_some_and(|resting| now < resting.not_before);
+        let is_early = trials
+            .resting()
+            .get(space)
+            .is_some_and(|resting| now < resting.not_before);
         if !trials.has_retests() || is_early {
             return Ok(false);
         }
         let Budget { mut left, more } = trials.budget(space, now).await?;
-        let found = if left > 0 { trials.ripe(space, now).await? } else { Found { next: more, ..Found::default() } };
+        let found = if left > 0 {
+            trials.ripe(space, now).await?
+        } else {
+            Found {
+                next: more,
+                ..Found::default()
+            }
+        };
         let (mut begun, mut is_dear) = (0, false);
         for ripe in found.ripe {
             let trial = self.folded(&ripe.row.id).await?;
-            let predictions = trial.derived.as_ref().map_or(0, |derived| derived.predictions.len());
+            let predictions = trial
+                .derived
+                .as_ref()
+                .map_or(0, |derived| derived.predictions.len());
             let readings = match trials.memory.two_of_three {
                 false => 1,
                 true => 3 - u64::from(ripe.judged.is_tested()),
@@ -212,9 +270,21 @@ impl Bench<'_> {
                 is_dear = true;
                 continue;
             }
-            let judged = Judged { due: Some(now), retest: calls.max(1), ..ripe.word() };
+            let judged = Judged {
+                due: Some(now),
+                retest: calls.max(1),
+                ..ripe.word()
+            };
             match self
-                .say(&mut OnTrial { row: ripe.row, trial, records: Vec::new() }, vec![], News::Judged(judged))
+                .say(
+                    &mut OnTrial {
+                        row: ripe.row,
+                        trial,
+                        records: Vec::new(),
+                    },
+                    vec![],
+                    News::Judged(judged),
+                )
                 .await
             {
                 // Something became of it meanwhile.
@@ -228,11 +298,19 @@ impl Bench<'_> {
             }
         }
         if begun == 0 {
-            let next = if is_dear { Some(more.unwrap_or_else(|| now.after(DAY))) } else { found.next };
+            let next = if is_dear {
+                Some(more.unwrap_or_else(|| now.after(DAY)))
+            } else {
+                found.next
+            };
             let pause = now.after(PAUSE);
-            trials
-                .resting()
-                .insert(space.clone(), Resting { not_before: next.map_or(pause, |next| next.min(pause)), next });
+            trials.resting().insert(
+                space.clone(),
+                Resting {
+                    not_before: next.map_or(pause, |next| next.min(pause)),
+                    next,
+                },
+            );
         }
         Ok(begun > 0)
     }
@@ -241,12 +319,18 @@ impl Bench<'_> {
 impl Ripe {
     /// What the log is told.
     fn word(&self) -> Judged {
-        let tested = self.row.tested.map_or_else(|| "never".to_owned(), |tested| tested.to_string());
+        let tested = self
+            .row
+            .tested
+            .map_or_else(|| "never".to_owned(), |tested| tested.to_string());
         let reason = format!(
             "it is tested again while nothing else is due: {} recalls returned it of late, its last test was {tested}, and {} has not carried it",
             self.recalled,
             self.instrument.as_str()
         );
-        Judged { testable: self.judged.testable.clone(), ..word(&self.row, Outcome::Is(self.row.status), reason) }
+        Judged {
+            testable: self.judged.testable.clone(),
+            ..word(&self.row, Outcome::Is(self.row.status), reason)
+        }
     }
 }

@@ -6,7 +6,8 @@ use serde::Deserialize;
 
 use crate::event::entity::is_identity;
 use crate::event::statement::{
-    Answer, Derived, Instrument, Later, NAME_MAX, Prediction, Reading, SENTENCE_MAX, Triple, Valid, cut, date, spaced,
+    Answer, Derived, Instrument, Later, NAME_MAX, Prediction, Reading, SENTENCE_MAX, Triple, Valid,
+    cut, date, spaced,
 };
 use crate::event::{evidence, method, trial};
 use crate::tools::knowledge::Passage;
@@ -84,12 +85,21 @@ enum Weighed {
 }
 
 fn triple([subject, relation, object]: [Option<String>; 3], single: bool) -> Option<Triple> {
-    let name = |name: Option<String>| name.map(|name| cut(&name, NAME_MAX)).filter(|name| !name.is_empty());
-    Some(Triple { subject: name(subject)?, relation: name(relation)?, object: name(object)?, single })
+    let name = |name: Option<String>| {
+        name.map(|name| cut(&name, NAME_MAX))
+            .filter(|name| !name.is_empty())
+    };
+    Some(Triple {
+        subject: name(subject)?,
+        relation: name(relation)?,
+        object: name(object)?,
+        single,
+    })
 }
 
 fn some(text: Option<String>, most: usize) -> Option<String> {
-    text.map(|text| cut(&text, most)).filter(|text| !text.is_empty())
+    text.map(|text| cut(&text, most))
+        .filter(|text| !text.is_empty())
 }
 
 /// What a derivation is about, before it is compared with what is held.
@@ -103,15 +113,19 @@ impl Derive {
     /// What was derived; or why it is no claim.
     pub fn read(self) -> Result<Draftlike, String> {
         if !self.is_claim {
-            let why = some(self.why, SENTENCE_MAX).unwrap_or_else(|| "it says nothing that could be so or not".into());
+            let why = some(self.why, SENTENCE_MAX)
+                .unwrap_or_else(|| "it says nothing that could be so or not".into());
             return Err(format!("it is no claim: {why}"));
         }
         let single = self.single_valued && !self.relation.as_deref().is_some_and(is_identity);
         let when = |text: Option<String>| text.as_deref().and_then(date);
         let (from, to) = (when(self.valid_from), when(self.valid_to));
         // A time that ends before it begins says nothing.
-        let valid =
-            if from.zip(to).is_some_and(|(from, to)| to <= from) { Valid::default() } else { Valid { from, to } };
+        let valid = if from.zip(to).is_some_and(|(from, to)| to <= from) {
+            Valid::default()
+        } else {
+            Valid { from, to }
+        };
         let triple_of = triple([self.subject, self.relation, self.object], single);
         let prediction = |it: Predicted| {
             let triple = triple([it.subject, it.relation, it.object], single);
@@ -120,37 +134,70 @@ impl Derive {
                 fails_if: cut(&it.fails_if, SENTENCE_MAX),
                 search: some(it.search, SENTENCE_MAX),
                 // Code that is cut is other code.
-                code: it.code.filter(|code| code.chars().count() <= CODE_MAX && !code.trim().is_empty()),
+                code: it
+                    .code
+                    .filter(|code| code.chars().count() <= CODE_MAX && !code.trim().is_empty()),
                 question: some(it.question, SENTENCE_MAX),
                 instrument: Instrument::Reflection,
                 reason: String::new(),
             };
             (prediction, triple)
         };
-        let predictions = self.predictions.into_iter().take(LOOKED_AT).map(prediction).collect();
-        Ok(Draftlike { triple: triple_of, valid, predictions })
+        let predictions = self
+            .predictions
+            .into_iter()
+            .take(LOOKED_AT)
+            .map(prediction)
+            .collect();
+        Ok(Draftlike {
+            triple: triple_of,
+            valid,
+            predictions,
+        })
     }
 }
 
 impl Draftlike {
     /// The time that predictions are about: that of the claim; of one without any, from now on.
     pub fn time(&self, now: Timestamp) -> Valid {
-        if self.valid == Valid::default() { Valid { from: Some(now), to: None } } else { self.valid }
+        if self.valid == Valid::default() {
+            Valid {
+                from: Some(now),
+                to: None,
+            }
+        } else {
+            self.valid
+        }
     }
 
     /// What can be used of it, with an instrument for each prediction.
-    pub fn derived(self, statement: &str, known: &[(Triple, Valid)], rules: &trial::Rules, now: Timestamp) -> Derived {
+    pub fn derived(
+        self,
+        statement: &str,
+        known: &[(Triple, Valid)],
+        rules: &trial::Rules,
+        now: Timestamp,
+    ) -> Derived {
         // What repeats the claim's own edge says nothing about what is known: a change has to be able to come in.
         let own = self.triple.clone();
         let is_own = |it: &Triple| own.as_ref().is_some_and(|own| method::is_same(own, it));
         let time = self.time(now);
-        let predictions =
-            self.predictions.into_iter().map(|(it, triple)| (it, triple.filter(|triple| !is_own(triple))));
-        let (mut predictions, rejected) = method::usable(statement, predictions.collect(), time, known);
+        let predictions = self
+            .predictions
+            .into_iter()
+            .map(|(it, triple)| (it, triple.filter(|triple| !is_own(triple))));
+        let (mut predictions, rejected) =
+            method::usable(statement, predictions.collect(), time, known);
         for prediction in &mut predictions {
-            (prediction.instrument, prediction.reason) = method::chosen(prediction, &rules.available, &[], 0);
+            (prediction.instrument, prediction.reason) =
+                method::chosen(prediction, &rules.available, &[], 0);
         }
-        Derived { triple: self.triple, valid: self.valid, predictions, rejected }
+        Derived {
+            triple: self.triple,
+            valid: self.valid,
+            predictions,
+            rejected,
+        }
     }
 }
 
@@ -183,8 +230,21 @@ impl Reflect {
 
 impl Weigh {
     /// As a reading of these passages: what decides has to stand in one of them, and to speak of what is claimed.
-    pub fn reading(self, passages: &[Passage], claimed: &Claimed<'_>, prediction: usize, choice: String) -> Reading {
-        let none = |choice, why: &str| no_answer(prediction, Instrument::Knowledge, choice, &Silent::says(why));
+    pub fn reading(
+        self,
+        passages: &[Passage],
+        claimed: &Claimed<'_>,
+        prediction: usize,
+        choice: String,
+    ) -> Reading {
+        let none = |choice, why: &str| {
+            no_answer(
+                prediction,
+                Instrument::Knowledge,
+                choice,
+                &Silent::says(why),
+            )
+        };
         let answer = match self.answer {
             Weighed::Supports => Answer::Yes,
             Weighed::Refutes => Answer::No,
@@ -192,16 +252,27 @@ impl Weigh {
         };
         let quote = spaced(&self.quote.unwrap_or_default());
         if quote.is_empty() {
-            return none(choice, "what the model says of the passages rests on no words of them");
+            return none(
+                choice,
+                "what the model says of the passages rests on no words of them",
+            );
         }
         let Some(from) = passages.iter().find(|it| spaced(&it.text).contains(&quote)) else {
-            let why = format!("the words that the model quotes do not stand in any passage: {quote}");
+            let why =
+                format!("the words that the model quotes do not stand in any passage: {quote}");
             return none(choice, &why);
         };
         if !evidence::speaks_of(&quote, claimed.texts, claimed.triple) {
-            return none(choice, &format!("the words that the model quotes name nothing of the claim: {quote}"));
+            return none(
+                choice,
+                &format!("the words that the model quotes name nothing of the claim: {quote}"),
+            );
         }
-        let source = if from.url.is_empty() { &from.title } else { &from.url };
+        let source = if from.url.is_empty() {
+            &from.title
+        } else {
+            &from.url
+        };
         let later = some(self.later_object, NAME_MAX).filter(|_| answer == Answer::No);
         let since = self.later_from.as_deref().and_then(date);
         Reading {
@@ -209,7 +280,10 @@ impl Weigh {
             note: cut(&self.reason, SENTENCE_MAX),
             quote: Some(cut(&quote, SENTENCE_MAX)),
             source: Some(source.clone()),
-            later: later.map(|object| Later { object, from: since }),
+            later: later.map(|object| Later {
+                object,
+                from: since,
+            }),
             ..none(choice, "")
         }
     }
@@ -233,17 +307,28 @@ pub(super) struct Silent {
 impl Silent {
     /// What was asked says nothing of it.
     pub fn says(why: impl Into<String>) -> Self {
-        Self { why: why.into(), broke: false }
+        Self {
+            why: why.into(),
+            broke: false,
+        }
     }
 
     /// What was to be asked could not be.
     pub fn broke(why: impl Into<String>) -> Self {
-        Self { why: why.into(), broke: true }
+        Self {
+            why: why.into(),
+            broke: true,
+        }
     }
 }
 
 /// A reading that came to nothing: what breaks is no answer.
-pub(super) fn no_answer(prediction: usize, instrument: Instrument, choice: String, silent: &Silent) -> Reading {
+pub(super) fn no_answer(
+    prediction: usize,
+    instrument: Instrument,
+    choice: String,
+    silent: &Silent,
+) -> Reading {
     Reading {
         prediction,
         instrument,

@@ -37,10 +37,15 @@ impl Bench<'_> {
             }
         }
         if judged.outcome == Outcome::Is(Status::Surviving)
-            && let Some(triple) = on.trial.derived.as_ref().and_then(|derived| derived.triple.as_ref())
+            && let Some(triple) = on
+                .trial
+                .derived
+                .as_ref()
+                .and_then(|derived| derived.triple.as_ref())
         {
             let edge = (triple, judged.valid);
-            let (status, contest) = contest(self.store(), &self.fence.space, &on.row.id, edge).await?;
+            let (status, contest) =
+                contest(self.store(), &self.fence.space, &on.row.id, edge).await?;
             judged.outcome = Outcome::Is(status);
             first.extend(contest.drafts);
             conditions.extend(contest.conditions);
@@ -63,24 +68,46 @@ impl Bench<'_> {
     /// A new value was refused: the one that is held is tested once by another instrument, if there is one, as the world may have moved on all the same.
     async fn doubted(&self, on: &OnTrial, valid: Valid) -> Result<Option<Draft>, Lost> {
         let (store, space, now) = (self.store(), &self.fence.space, time::now());
-        let Some(triple) = on.trial.derived.as_ref().and_then(|derived| derived.triple.as_ref()) else {
+        let Some(triple) = on
+            .trial
+            .derived
+            .as_ref()
+            .and_then(|derived| derived.triple.as_ref())
+        else {
             return Ok(None);
         };
-        let (names, edge, mut held) = (store.names(space, None).await?, (triple, valid), Vec::new());
+        let (names, edge, mut held) =
+            (store.names(space, None).await?, (triple, valid), Vec::new());
         for status in [Status::Surviving, Status::Contested] {
             held.extend(contradicting(store, space, &names, edge, status, REACH as usize).await?);
         }
         let at = valid.from.unwrap_or(now);
-        let current = method::current(held, |row| (true, row.valid), at).into_iter().next();
-        let Some(row) = current.filter(|row| row.due.is_none()) else { return Ok(None) };
-        let of = OnTrial { trial: self.folded(&row.id).await?, row, records: Vec::new() };
+        let current = method::current(held, |row| (true, row.valid), at)
+            .into_iter()
+            .next();
+        let Some(row) = current.filter(|row| row.due.is_none()) else {
+            return Ok(None);
+        };
+        let of = OnTrial {
+            trial: self.folded(&row.id).await?,
+            row,
+            records: Vec::new(),
+        };
         if !of.trial.has_another(&self.rules(&of).await?) {
             return Ok(None);
         }
         let row = of.row;
-        let reason = format!("another value of it was refused ({}): another instrument tests it once", triple.object);
-        let judged = Judged { due: Some(now), ..word(&row, Outcome::Is(row.status), reason) };
-        Ok(Some(Draft::statement(&row.thread, &row.id, News::Judged(judged)).only_if(stands(&row))))
+        let reason = format!(
+            "another value of it was refused ({}): another instrument tests it once",
+            triple.object
+        );
+        let judged = Judged {
+            due: Some(now),
+            ..word(&row, Outcome::Is(row.status), reason)
+        };
+        Ok(Some(
+            Draft::statement(&row.thread, &row.id, News::Judged(judged)).only_if(stands(&row)),
+        ))
     }
 
     /// Writes what becomes of a statement, and of others by it, behind the records of the calls for it. What others lose comes first, so that what
@@ -89,7 +116,9 @@ impl Bench<'_> {
         let (trials, space) = (self.trials, &self.fence.space);
         for part in parts {
             let (part, forms) = trials.with_merges(space, part).await?;
-            self.writer.write(on.records.iter().cloned().chain(part).collect()).await?;
+            self.writer
+                .write(on.records.iter().cloned().chain(part).collect())
+                .await?;
             on.records.clear();
             trials.contest_anew(space, &forms).await?;
         }
@@ -117,15 +146,19 @@ pub(super) async fn consequences(
     row: &StatementRow,
     judged: &Judged,
 ) -> Result<Vec<Vec<Draft>>, StoreError> {
-    let is_now = |status: fn(Status) -> bool| matches!(judged.outcome, Outcome::Is(it) if status(it));
+    let is_now =
+        |status: fn(Status) -> bool| matches!(judged.outcome, Outcome::Is(it) if status(it));
     let (mut lost, mut own) = (Vec::new(), Vec::new());
     if judged.outcome == Outcome::Refused || is_now(Status::is_withdrawn) {
         lost = standing_on(store, space, &row.id).await?;
         own.extend(withdrawn(&questions(store, space).await?, &row.id));
     }
     let is_leaving = row.status.is_held() && !is_now(Status::is_held);
-    let (mut all, conditions) = fallen(store, space, &row.id, &lost, is_leaving.then_some(row)).await?;
-    own.push(Draft::statement(&row.thread, &row.id, News::Judged(judged.clone())).only_if(stands(row)));
+    let (mut all, conditions) =
+        fallen(store, space, &row.id, &lost, is_leaving.then_some(row)).await?;
+    own.push(
+        Draft::statement(&row.thread, &row.id, News::Judged(judged.clone())).only_if(stands(row)),
+    );
     all.push(own);
     if let Some(first) = all.first_mut().and_then(|of_one| of_one.first_mut()) {
         first.conditions.extend(conditions);
@@ -146,12 +179,22 @@ pub(super) async fn fallen(
         return Ok((Vec::new(), Vec::new()));
     }
     let Contest { drafts, conditions } = uncontested(store, space, &leaving).await?;
-    let open = if lost.is_empty() { Vec::new() } else { questions(store, space).await? };
+    let open = if lost.is_empty() {
+        Vec::new()
+    } else {
+        questions(store, space).await?
+    };
     let mut all: Vec<Vec<Draft>> = drafts.into_iter().map(|draft| vec![draft]).collect();
     for row in lost {
         let judged = groundless(word(row, Outcome::Is(Status::Untested), String::new()), of);
-        let draft = Draft::statement(&row.thread, &row.id, News::Judged(judged)).only_if(stands(row));
-        all.push(withdrawn(&open, &row.id).into_iter().chain([draft]).collect());
+        let draft =
+            Draft::statement(&row.thread, &row.id, News::Judged(judged)).only_if(stands(row));
+        all.push(
+            withdrawn(&open, &row.id)
+                .into_iter()
+                .chain([draft])
+                .collect(),
+        );
     }
     Ok((all, conditions))
 }
@@ -167,18 +210,36 @@ fn groundless(judged: Judged, of: &str) -> Judged {
 }
 
 /// The questions of trials that are open.
-async fn questions(store: &dyn Store, space: &Space) -> Result<Vec<(ThreadId, Parked)>, StoreError> {
-    let open = store.requests(space, RequestState::Question, 0, QUESTIONS).await?;
-    let of_trials =
-        open.into_iter().filter_map(|row| Parked::of(&row.id, &row.asked()).map(|parked| (row.thread, parked)));
-    Ok(of_trials.filter(|(_, parked)| parked.trial.is_some()).collect())
+async fn questions(
+    store: &dyn Store,
+    space: &Space,
+) -> Result<Vec<(ThreadId, Parked)>, StoreError> {
+    let open = store
+        .requests(space, RequestState::Question, 0, QUESTIONS)
+        .await?;
+    let of_trials = open
+        .into_iter()
+        .filter_map(|row| Parked::of(&row.id, &row.asked()).map(|parked| (row.thread, parked)));
+    Ok(of_trials
+        .filter(|(_, parked)| parked.trial.is_some())
+        .collect())
 }
 
 /// Nobody needs to answer any more what the trial of a statement asked.
 fn withdrawn(open: &[(ThreadId, Parked)], statement: &str) -> Vec<Draft> {
-    let how = Settled::Withdrawn { reason: "the statement was withdrawn" };
-    let is_of = |parked: &Parked| parked.trial.as_ref().is_some_and(|trial| trial.statement == statement);
-    open.iter().filter(|(_, parked)| is_of(parked)).flat_map(|(thread, parked)| parked.settled(thread, how)).collect()
+    let how = Settled::Withdrawn {
+        reason: "the statement was withdrawn",
+    };
+    let is_of = |parked: &Parked| {
+        parked
+            .trial
+            .as_ref()
+            .is_some_and(|trial| trial.statement == statement)
+    };
+    open.iter()
+        .filter(|(_, parked)| is_of(parked))
+        .flat_map(|(thread, parked)| parked.settled(thread, how))
+        .collect()
 }
 
 /// As many appends as it takes: what is said of one statement stays together.

@@ -50,7 +50,13 @@ impl Concerned {
 
     /// The newest events of a thread, in order.
     fn newest(&self, thread: &ThreadId) -> Vec<Seq> {
-        let newest = self.of.get(thread).map(|all| all.iter().rev().take(EVENTS_MAX).copied().collect::<Vec<Seq>>());
+        let newest = self.of.get(thread).map(|all| {
+            all.iter()
+                .rev()
+                .take(EVENTS_MAX)
+                .copied()
+                .collect::<Vec<Seq>>()
+        });
         newest.unwrap_or_default().into_iter().rev().collect()
     }
 }
@@ -65,13 +71,27 @@ struct Past {
 
 impl Past {
     fn of(all: impl Iterator<Item = Status>) -> Self {
-        all.fold(Self { last: Status::Proposed, was_held: false, has_fallen: false }, Self::and)
+        all.fold(
+            Self {
+                last: Status::Proposed,
+                was_held: false,
+                has_fallen: false,
+            },
+            Self::and,
+        )
     }
 
     /// And this then.
     fn and(self, status: Status) -> Self {
-        let (was_held, has_fallen) = (self.was_held || status.is_held(), self.has_fallen || status.has_fallen());
-        Self { last: status, was_held, has_fallen }
+        let (was_held, has_fallen) = (
+            self.was_held || status.is_held(),
+            self.has_fallen || status.has_fallen(),
+        );
+        Self {
+            last: status,
+            was_held,
+            has_fallen,
+        }
     }
 }
 
@@ -85,14 +105,28 @@ struct Turned {
 
 impl Turned {
     fn correction(&self, of: Vec<Seq>) -> Correction {
-        let Self { row, status, since, was_held } = self;
+        let Self {
+            row,
+            status,
+            since,
+            was_held,
+        } = self;
         let (status, since, was_held) = (*status, *since, *was_held);
-        Correction { statement: row.id.clone(), says: cut(&row.text, TEXT_MAX), status, since, was_held, of }
+        Correction {
+            statement: row.id.clone(),
+            says: cut(&row.text, TEXT_MAX),
+            status,
+            since,
+            was_held,
+            of,
+        }
     }
 
     /// That not all threads are told, in the thread of the trials.
     fn not_all(&self) -> Draft {
-        let Self { row, status, since, .. } = self;
+        let Self {
+            row, status, since, ..
+        } = self;
         let text = format!(
             "the statement {} is {} since event {since}, and of the recalls that returned it only the newest {RECALLS_MAX} were looked at: threads \
              that recalled it before these alone are not told",
@@ -110,7 +144,10 @@ impl super::Trials {
     /// A recall that was under way while a statement fell is stored behind the fall, and the trials may have told of that by then. After a crash a start
     /// finds it (`renewing.rs`).
     pub(super) fn look_for_late(&self, space: &Space, event: &Event) {
-        let ids: Vec<String> = recalled::returned(&event.fact()).into_iter().map(str::to_owned).collect();
+        let ids: Vec<String> = recalled::returned(&event.fact())
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
         if ids.is_empty() {
             return;
         }
@@ -135,7 +172,13 @@ impl Bench<'_> {
             for (seq, id, standing) in page {
                 let past = match pasts.get(&id) {
                     Some(past) => *past,
-                    None => Past::of(store.stood(space, &id, seq).await?.into_iter().map(|(_, it)| it)),
+                    None => Past::of(
+                        store
+                            .stood(space, &id, seq)
+                            .await?
+                            .into_iter()
+                            .map(|(_, it)| it),
+                    ),
                 };
                 let drafts = self.corrections(&id, past, standing.status, seq).await?;
                 self.write_parts(drafts).await?;
@@ -169,18 +212,45 @@ impl Bench<'_> {
     }
 
     /// What is to be told of a word on a statement: that it fell by it, or is held again.
-    async fn corrections(&self, id: &str, past: Past, status: Status, since: Seq) -> Result<Vec<Draft>, StoreError> {
+    async fn corrections(
+        &self,
+        id: &str,
+        past: Past,
+        status: Status,
+        since: Seq,
+    ) -> Result<Vec<Draft>, StoreError> {
         let (store, space) = (self.store(), &self.fence.space);
         let fell = status.has_fallen() && !past.last.has_fallen();
         let is_again = status.is_held() && !past.last.is_held() && past.has_fallen;
-        let row = if fell || is_again { store.statement(space, id).await? } else { None };
-        let Some(row) = row else { return Ok(Vec::new()) };
+        let row = if fell || is_again {
+            store.statement(space, id).await?
+        } else {
+            None
+        };
+        let Some(row) = row else {
+            return Ok(Vec::new());
+        };
         let concerned = self.concerned(&row).await?;
-        let turned = Turned { row, status, since, was_held: past.was_held };
+        let turned = Turned {
+            row,
+            status,
+            since,
+            was_held: past.was_held,
+        };
         let mut drafts = Vec::new();
         for thread in &concerned.threads {
-            let Some(there) = store.thread(space, thread).await?.filter(|it| !it.status.is_final()) else { continue };
-            let knows = there.state.corrections.iter().any(|it| it.statement == turned.row.id);
+            let Some(there) = store
+                .thread(space, thread)
+                .await?
+                .filter(|it| !it.status.is_final())
+            else {
+                continue;
+            };
+            let knows = there
+                .state
+                .corrections
+                .iter()
+                .any(|it| it.statement == turned.row.id);
             let draft = Draft::corrected(thread, turned.correction(concerned.newest(thread)));
             drafts.extend((fell || knows).then_some(draft));
         }
@@ -191,19 +261,44 @@ impl Bench<'_> {
     /// What is to be told of a statement that the event at `named` named: that it had fallen by then, in the threads that were not told of it.
     async fn late_corrections(&self, id: &str, named: Seq) -> Result<Vec<Draft>, StoreError> {
         let (store, space) = (self.store(), &self.fence.space);
-        let Some(row) = store.statement(space, id).await?.filter(|row| row.status.has_fallen()) else {
+        let Some(row) = store
+            .statement(space, id)
+            .await?
+            .filter(|row| row.status.has_fallen())
+        else {
             return Ok(Vec::new());
         };
         let stood = store.stood(space, id, Seq::MAX).await?;
-        let fallen = stood.iter().rev().take_while(|(_, it)| it.has_fallen()).last();
+        let fallen = stood
+            .iter()
+            .rev()
+            .take_while(|(_, it)| it.has_fallen())
+            .last();
         // What was named before was told with the fall.
-        let Some((since, status)) = fallen.copied().filter(|(since, _)| *since < named) else { return Ok(Vec::new()) };
+        let Some((since, status)) = fallen.copied().filter(|(since, _)| *since < named) else {
+            return Ok(Vec::new());
+        };
         let concerned = self.concerned(&row).await?;
-        let turned = Turned { row, status, since, was_held: stood.iter().any(|(_, it)| it.is_held()) };
+        let turned = Turned {
+            row,
+            status,
+            since,
+            was_held: stood.iter().any(|(_, it)| it.is_held()),
+        };
         let mut drafts = Vec::new();
         for thread in &concerned.threads {
-            let Some(there) = store.thread(space, thread).await?.filter(|it| !it.status.is_final()) else { continue };
-            let known = there.state.corrections.iter().find(|it| it.statement == turned.row.id && it.since == since);
+            let Some(there) = store
+                .thread(space, thread)
+                .await?
+                .filter(|it| !it.status.is_final())
+            else {
+                continue;
+            };
+            let known = there
+                .state
+                .corrections
+                .iter()
+                .find(|it| it.statement == turned.row.id && it.since == since);
             let of = concerned.newest(thread);
             let is_news = of.last() > Some(&since) && known.is_none_or(|known| known.of != of);
             drafts.extend(is_news.then(|| Draft::corrected_further(thread, turned.correction(of))));
@@ -228,17 +323,36 @@ impl Bench<'_> {
     async fn concerned(&self, row: &StatementRow) -> Result<Concerned, StoreError> {
         let (store, space) = (self.store(), &self.fence.space);
         let mut concerned = Concerned::default();
-        let seqs: BTreeSet<Seq> = row.sources.iter().flat_map(|source| source.seqs.iter().copied()).collect();
+        let seqs: BTreeSet<Seq> = row
+            .sources
+            .iter()
+            .flat_map(|source| source.seqs.iter().copied())
+            .collect();
         for seq in seqs {
             let (after, before) = (Some(seq - 1), Some(seq + 1));
-            let query = Query { after, before, show: Show::All, order: Order::Ascending, limit: 1, ..Query::default() };
+            let query = Query {
+                after,
+                before,
+                show: Show::All,
+                order: Order::Ascending,
+                limit: 1,
+                ..Query::default()
+            };
             let events = store.events(space, &query).await?;
-            events.into_iter().for_each(|event| concerned.take(event.thread, seq));
+            events
+                .into_iter()
+                .for_each(|event| concerned.take(event.thread, seq));
         }
         let (mut count, mut before) = (0, None);
         loop {
             let tags = vec![format!("{}{}", recalled::OF, row.id)];
-            let query = Query { tags, before, order: Order::Descending, limit: PAGE, ..Query::default() };
+            let query = Query {
+                tags,
+                before,
+                order: Order::Descending,
+                limit: PAGE,
+                ..Query::default()
+            };
             let page = store.events(space, &query).await?;
             let is_last = page.len() < PAGE as usize;
             for event in page {
@@ -276,7 +390,10 @@ pub(super) async fn named_lately(
         let page = store.events(space, &query).await?;
         for event in &page {
             let ids = match event.fact() {
-                Fact::Statement(StatementFact { statement, what: Said::Sourced(_) }) => vec![statement],
+                Fact::Statement(StatementFact {
+                    statement,
+                    what: Said::Sourced(_),
+                }) => vec![statement],
                 fact => recalled::returned(&fact),
             };
             named.extend(ids.into_iter().map(|id| (id.to_owned(), event.seq)));
@@ -295,7 +412,11 @@ pub(super) async fn has_fallen(
     ids: impl IntoIterator<Item = String>,
 ) -> Result<bool, StoreError> {
     for id in ids {
-        if store.statement(space, &id).await?.is_some_and(|row| row.status.has_fallen()) {
+        if store
+            .statement(space, &id)
+            .await?
+            .is_some_and(|row| row.status.has_fallen())
+        {
             return Ok(true);
         }
     }
@@ -303,13 +424,23 @@ pub(super) async fn has_fallen(
 }
 
 /// Wakes the trials where one of some statements has fallen.
-async fn wake_if_fallen(store: &dyn Store, waker: &Waker, space: &Space, ids: Vec<String>) -> Result<(), StoreError> {
+async fn wake_if_fallen(
+    store: &dyn Store,
+    waker: &Waker,
+    space: &Space,
+    ids: Vec<String>,
+) -> Result<(), StoreError> {
     if !has_fallen(store, space, ids).await? {
         return Ok(());
     }
-    if let Appended::Stored(placed) = store.append(Append::free(space, vec![Draft::trials(Trials::Due)])).await? {
+    if let Appended::Stored(placed) = store
+        .append(Append::free(space, vec![Draft::trials(Trials::Due)]))
+        .await?
+    {
         let on_stored = waker.on_stored();
-        placed.iter().for_each(|placed| on_stored(space, &placed.shown.event));
+        placed
+            .iter()
+            .for_each(|placed| on_stored(space, &placed.shown.event));
     }
     Ok(())
 }

@@ -29,8 +29,15 @@ pub(super) fn opening(
     batch: &[Seq],
     submodules: &[Name],
 ) -> Draft {
-    let step = settings.substeps.then(|| serde_json::to_value(Step::default()).unwrap_or_default());
-    let waited = row.state.waiting.as_ref().and_then(|waiting| waiting.until).map(|_| WAIT);
+    let step = settings
+        .substeps
+        .then(|| serde_json::to_value(Step::default()).unwrap_or_default());
+    let waited = row
+        .state
+        .waiting
+        .as_ref()
+        .and_then(|waiting| waiting.until)
+        .map(|_| WAIT);
     let deadline_ms = (!submodules.is_empty()).then_some(options.submodule_timeout_ms);
     let submodules = submodules.iter().map(Name::as_str).collect();
     let batch = batch.to_vec();
@@ -44,14 +51,21 @@ pub(super) fn opening(
         deadline_ms,
     };
     // Whoever takes one of them back before this is stored was first.
-    Fact::TurnStarted(started).encode(&row.thread).only_if(Condition::Wait(batch))
+    Fact::TurnStarted(started)
+        .encode(&row.thread)
+        .only_if(Condition::Wait(batch))
 }
 
 /// The event from outside that a batch goes back to: the last one, in the batch or behind what is in it. Where nothing says so,
 /// what wakes the thread is as good as from outside.
 pub(super) fn root(row: &ThreadRow, batch: &[Event]) -> Option<Seq> {
     let own = row.state.root;
-    batch.iter().filter_map(|event| event.root().or(own)).max().or(own).or_else(|| Some(batch.last()?.seq))
+    batch
+        .iter()
+        .filter_map(|event| event.root().or(own))
+        .max()
+        .or(own)
+        .or_else(|| Some(batch.last()?.seq))
 }
 
 /// Whether nobody has drawn on a root yet: it is in this batch, and no turn went back to it that left its mailbox as it was. As long as
@@ -91,7 +105,9 @@ impl Turns {
                 Some(turn) => turn.apply(&event),
                 None => {
                     let begun = Turn::begun_by(&event, &self.options.turn, &self.options.budget);
-                    let begun = begun.filter(|turn| turn.number() == number).map(|turn| turn.for_thread(settings));
+                    let begun = begun
+                        .filter(|turn| turn.number() == number)
+                        .map(|turn| turn.for_thread(settings));
                     turn = begun.map(|turn| turn.recalling(self.mind.recalling.is_on()));
                 }
             }
@@ -100,7 +116,9 @@ impl Turns {
         .await?;
         let Some(turn) = turn else { return Ok(None) };
         granted.retain(|it| turn.batch().contains(&it.verdict));
-        Ok(Some(turn.granting(self.not_run(space, row, granted).await?)))
+        Ok(Some(
+            turn.granting(self.not_run(space, row, granted).await?),
+        ))
     }
 
     /// Those of the granted calls that have no result yet: an interrupted turn leaves its batch to the next.
@@ -115,7 +133,10 @@ impl Turns {
         }
         let rows = self.store.requests_of(space, &row.thread).await?;
         granted.retain_mut(|granted| {
-            let state = rows.iter().find(|row| row.id == granted.grant.approval).map(|row| row.state);
+            let state = rows
+                .iter()
+                .find(|row| row.id == granted.grant.approval)
+                .map(|row| row.state);
             granted.started = state == Some(RequestState::Started);
             granted.started || state == Some(RequestState::Granted)
         });
@@ -125,21 +146,31 @@ impl Turns {
     /// What waits in the mailbox: everything that wakes, with the parts that came with it; the oldest of it, where that is more
     /// than a view can show: what is not shown waits for the next turn. And the wish, if another server
     /// stored one, that the turn about to begin be cancelled.
-    pub(super) async fn batch(&self, space: &Space, row: &ThreadRow, turn: u64) -> Result<Batch, StoreError> {
+    pub(super) async fn batch(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        turn: u64,
+    ) -> Result<Batch, StoreError> {
         let client = &self.mind.client;
         let mut batch = Batch::default();
         // What lies between them is shown, too.
         let (mut shown, mut least) = (0, 0);
         // So many of them are inputs with all of their parts, and fit.
         let mut whole = 0;
-        let show = if self.store.is_shared() { Show::Public } else { Show::Visible };
+        let show = if self.store.is_shared() {
+            Show::Public
+        } else {
+            Show::Visible
+        };
         each_after(&*self.store, space, row, show, |event| {
             if event.cancels(turn) {
                 batch.cancel = Some(event);
                 return true;
             }
             let is_input = event.fact().is_root();
-            let is_new = (event.wakes() || is_input || event.part().is_some()) && !row.is_withdrawn(event.seq);
+            let is_new = (event.wakes() || is_input || event.part().is_some())
+                && !row.is_withdrawn(event.seq);
             if !batch.is_cut && (is_new || !batch.events.is_empty()) {
                 if event.is_visible() {
                     shown += 1;
@@ -148,7 +179,11 @@ impl Turns {
                 let fits = shown <= history::BATCH_MAX && least <= client.batch_bytes();
                 let ends = is_new && (event.wakes() || !is_input);
                 batch.events.extend(is_new.then_some(event));
-                whole = if fits && ends { batch.events.len() } else { whole };
+                whole = if fits && ends {
+                    batch.events.len()
+                } else {
+                    whole
+                };
                 batch.is_cut = !fits && (whole > 0 || ends);
             }
             // A cancel may stand behind it.
@@ -159,7 +194,11 @@ impl Turns {
             batch.events.truncate(whole);
         }
         // What belongs to something that is still to come waits for it.
-        while batch.events.last().is_some_and(|event: &Event| !event.wakes() && event.seq > row.woken) {
+        while batch
+            .events
+            .last()
+            .is_some_and(|event: &Event| !event.wakes() && event.seq > row.woken)
+        {
             batch.events.pop();
         }
         Ok(batch)

@@ -26,11 +26,14 @@ impl Turns {
         why: &str,
     ) -> Result<Option<Status>, Lost> {
         let failure = Failure::new(FailureKind::Internal, format!("the turn broke down: {why}"));
-        self.fall_silent(writer, place, up_to, &failure, Vec::new()).await.map(Some)
+        self.fall_silent(writer, place, up_to, &failure, Vec::new())
+            .await
+            .map(Some)
     }
 
     pub(super) fn talks_to_itself(&self, row: &ThreadRow, batch: &[Event]) -> bool {
-        batch.iter().all(Event::is_from_itself) && u64::from(row.self_messages) > self.options.budget.self_messages
+        batch.iter().all(Event::is_from_itself)
+            && u64::from(row.self_messages) > self.options.budget.self_messages
     }
 
     /// Ends a chain of messages to itself, visibly.
@@ -44,8 +47,8 @@ impl Turns {
         let text = format!(
             "the thread has sent itself more than {limit} messages in a row (budget.self_messages); it waits for something from outside"
         );
-        let failure =
-            Failure::new(FailureKind::Budget, text).with(json!({ "limit": limit, "key": "budget.self_messages" }));
+        let failure = Failure::new(FailureKind::Budget, text)
+            .with(json!({ "limit": limit, "key": "budget.self_messages" }));
         self.fail(writer, place, up_to, &failure).await
     }
 
@@ -56,9 +59,14 @@ impl Turns {
         place: &TurnPlace,
         up_to: Seq,
     ) -> Result<Looked, StoreError> {
-        let text =
-            "the turn is given up: the log did not take what it led to, and would not if models were asked again";
-        self.fail(writer, place, up_to, &Failure::new(FailureKind::Store, text)).await
+        let text = "the turn is given up: the log did not take what it led to, and would not if models were asked again";
+        self.fail(
+            writer,
+            place,
+            up_to,
+            &Failure::new(FailureKind::Store, text),
+        )
+        .await
     }
 
     pub(super) async fn fail(
@@ -68,7 +76,10 @@ impl Turns {
         up_to: Seq,
         failure: &Failure,
     ) -> Result<Looked, StoreError> {
-        looked(self.fall_silent(writer, place, up_to, failure, Vec::new()).await)
+        looked(
+            self.fall_silent(writer, place, up_to, failure, Vec::new())
+                .await,
+        )
     }
 
     /// The turn fails, and the thread waits for whoever comes: it would only fail again. Those who depend on it are told.
@@ -80,14 +91,24 @@ impl Turns {
         failure: &Failure,
         mut drafts: Vec<Draft>,
     ) -> Result<Status, Lost> {
-        let TurnPlace { space, thread, turn, .. } = place;
+        let TurnPlace {
+            space,
+            thread,
+            turn,
+            ..
+        } = place;
         drafts.push(Draft::failure(thread, Some(*turn), &Who::Core, failure));
         drafts.extend(stuck(&self.store, space, thread, &failure.text).await?);
-        let waiting = Waiting { reason: Some(failure.text.clone()), ..Waiting::for_anybody() };
+        let waiting = Waiting {
+            reason: Some(failure.text.clone()),
+            ..Waiting::for_anybody()
+        };
         let ended = Draft::turn_ended(thread, *turn, TurnOutcome::Failed, up_to);
         drafts.push(ended.with("wait", serde_json::to_value(waiting).unwrap_or_default()));
         let stored = writer.close(drafts).await?;
-        stored.iter().for_each(|shown| self.tell(space, &shown.event));
+        stored
+            .iter()
+            .for_each(|shown| self.tell(space, &shown.event));
         Ok(Status::Waiting)
     }
 }

@@ -77,20 +77,42 @@ pub struct Inbox {
 impl Inbox {
     /// Of the threads on this ground.
     pub fn new(ground: &Ground) -> Self {
-        let Ground { store, options, running, opening, waker, .. } = ground.clone();
-        Self { store, options, running, opening, waker }
+        let Ground {
+            store,
+            options,
+            running,
+            opening,
+            waker,
+            ..
+        } = ground.clone();
+        Self {
+            store,
+            options,
+            running,
+            opening,
+            waker,
+        }
     }
 
     /// Appends an input and wakes its thread. Returns after the commit; never waits for a model.
     pub async fn submit(&self, input: Input) -> Result<(Received, Vec<Placed>), Refused> {
         self.opening.open(&input.space).await?;
-        let row = match self.store.thread_lately(&input.space, &input.thread).await? {
+        let row = match self
+            .store
+            .thread_lately(&input.space, &input.thread)
+            .await?
+        {
             None => None,
             Some(row) => {
                 // An idle thread need not be read: whether it is as it is known, the append sees.
                 if !is_busy(&row) && !row.status.is_final() {
-                    match self.receive(&input, Some(&row), Some(Condition::EndsWith(row.head))).await {
-                        Err(Refused::Store(StoreError::Unmet(Condition::EndsWith(_) | Condition::Request { .. }))) => {}
+                    match self
+                        .receive(&input, Some(&row), Some(Condition::EndsWith(row.head)))
+                        .await
+                    {
+                        Err(Refused::Store(StoreError::Unmet(
+                            Condition::EndsWith(_) | Condition::Request { .. },
+                        ))) => {}
                         received => return received,
                     }
                 }
@@ -114,11 +136,19 @@ impl Inbox {
         row: Option<&ThreadRow>,
         only_if: Option<Condition>,
     ) -> Result<(Received, Vec<Placed>), Refused> {
-        let Input { space, thread, user, event_id, .. } = input;
+        let Input {
+            space,
+            thread,
+            user,
+            event_id,
+            ..
+        } = input;
         let event_id = event_id.map(Key::id);
         // As the log says: who has seen a turn end is not told that it still runs.
         let busy = row.is_some_and(is_busy);
-        let settings = row.map(|row| Settings::of(&row.settings)).unwrap_or_default();
+        let settings = row
+            .map(|row| Settings::of(&row.settings))
+            .unwrap_or_default();
         let policy = settings.policy.unwrap_or(self.options.turn.policy);
         if let Err(refused) = self.admit(space, thread, row, busy, policy).await {
             // A repeated input is answered as the first time, whatever the thread has come to since.
@@ -143,7 +173,12 @@ impl Inbox {
         }
         // It begins with this, perhaps; or it may end before this is stored.
         let begins = row.is_none().then(|| self.options.room_in_space());
-        drafts[0].conditions.extend(only_if.into_iter().chain([Condition::NotEnded]).chain(begins));
+        drafts[0].conditions.extend(
+            only_if
+                .into_iter()
+                .chain([Condition::NotEnded])
+                .chain(begins),
+        );
         let mut appended = self.store.append(Append::free(space, drafts)).await;
         if let (Err(StoreError::Conflict(_)), Some(id)) = (&appended, event_id) {
             // A repeated input may have answered a question the first time that is open no more, or the other way round.
@@ -155,9 +190,17 @@ impl Inbox {
                 placed.truncate(parts);
                 placed
             }
-            Ok(Appended::Stale) => return Err(Refused::Unprocessable("the input was dropped by the store".into())),
-            Err(StoreError::Unmet(Condition::FewerThreads(limit))) => return Err(too_many_threads(limit)),
-            Err(StoreError::Unmet(Condition::NotEnded)) => return Err(Refused::Ended(thread.clone())),
+            Ok(Appended::Stale) => {
+                return Err(Refused::Unprocessable(
+                    "the input was dropped by the store".into(),
+                ));
+            }
+            Err(StoreError::Unmet(Condition::FewerThreads(limit))) => {
+                return Err(too_many_threads(limit));
+            }
+            Err(StoreError::Unmet(Condition::NotEnded)) => {
+                return Err(Refused::Ended(thread.clone()));
+            }
             Err(error) => return Err(error.into()),
         };
         if placed.iter().all(|placed| placed.duplicate) {
@@ -169,17 +212,33 @@ impl Inbox {
             return Ok((Received::Duplicate, placed));
         }
         if busy && policy == Policy::Interrupt {
-            self.running.stop(&(space.clone(), thread.clone()), Why::Interrupt);
+            self.running
+                .stop(&(space.clone(), thread.clone()), Why::Interrupt);
         }
         self.waker.wake(space, thread, None);
-        Ok((if busy { Received::Queued } else { Received::Started }, placed))
+        Ok((
+            if busy {
+                Received::Queued
+            } else {
+                Received::Started
+            },
+            placed,
+        ))
     }
 
     /// The question that an input answers: the only open one of its thread, if it is a message of somebody who may answer, in words that
     /// can be its answer. Most threads have none: their row says so.
-    async fn answers(&self, input: &Input, row: Option<&ThreadRow>) -> Result<Option<(Parked, Reply)>, StoreError> {
-        let Some([only]) = row.map(|row| row.state.questions.as_slice()) else { return Ok(None) };
-        let InputContent::Parts(InputKind::Message, parts) = &input.content else { return Ok(None) };
+    async fn answers(
+        &self,
+        input: &Input,
+        row: Option<&ThreadRow>,
+    ) -> Result<Option<(Parked, Reply)>, StoreError> {
+        let Some([only]) = row.map(|row| row.state.questions.as_slice()) else {
+            return Ok(None);
+        };
+        let InputContent::Parts(InputKind::Message, parts) = &input.content else {
+            return Ok(None);
+        };
         let words = parts.iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),
             Part::Media { .. } => None,
@@ -188,9 +247,18 @@ impl Inbox {
         if text.trim().is_empty() {
             return Ok(None);
         }
-        let asked = self.store.request(&input.space, only).await?.map(|row| row.asked());
-        let Some(asked) = asked.filter(|asked| !has_expired(asked)) else { return Ok(None) };
-        let reply = Reply { value: serde_json::from_str(&text).ok(), text };
+        let asked = self
+            .store
+            .request(&input.space, only)
+            .await?
+            .map(|row| row.asked());
+        let Some(asked) = asked.filter(|asked| !has_expired(asked)) else {
+            return Ok(None);
+        };
+        let reply = Reply {
+            value: serde_json::from_str(&text).ok(),
+            text,
+        };
         let reply = checked_answer(&asked, reply, input.user.as_deref());
         Ok(Parked::of(only, &asked).zip(reply.ok()))
     }
@@ -225,14 +293,24 @@ impl Inbox {
         let max = self.options.queue_max;
         // What was taken back counts until it would have had its turn: the thread's row keeps it as long.
         let withdrawn = u32::try_from(row.state.withdrawn.len()).unwrap_or(u32::MAX);
-        if self.queued(space, row, max).await?.saturating_add(withdrawn) >= max {
+        if self
+            .queued(space, row, max)
+            .await?
+            .saturating_add(withdrawn)
+            >= max
+        {
             return Err(Refused::QueueFull(max));
         }
         Ok(())
     }
 
     /// Whether input can reach a thread at all, now or later.
-    pub async fn admit_ever(&self, space: &Space, thread: &ThreadId, row: Option<&ThreadRow>) -> Result<(), Refused> {
+    pub async fn admit_ever(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        row: Option<&ThreadRow>,
+    ) -> Result<(), Refused> {
         if thread.is_of_runs() {
             return Err(Refused::Unprocessable(format!(
                 "{thread} is kept for runs of pipelines, which take no messages"
@@ -249,12 +327,25 @@ impl Inbox {
     }
 
     /// How many messages wait for a thread's next turn, counted up to `limit`.
-    pub async fn queued(&self, space: &Space, row: &ThreadRow, limit: u32) -> Result<u32, StoreError> {
+    pub async fn queued(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        limit: u32,
+    ) -> Result<u32, StoreError> {
         self.running.queued(space, row, limit).await
     }
 }
 
-fn drafts_of(Input { thread, user, content, .. }: &Input, id: Uuid) -> Vec<Draft> {
+fn drafts_of(
+    Input {
+        thread,
+        user,
+        content,
+        ..
+    }: &Input,
+    id: Uuid,
+) -> Vec<Draft> {
     match content.clone() {
         InputContent::Parts(kind, parts) => Draft::input(thread, kind, parts, user.as_deref(), id),
         InputContent::Trigger(name, payload) => {
@@ -271,9 +362,24 @@ fn answering(mut drafts: Vec<Draft>, question: &str) -> Vec<Draft> {
     drafts
 }
 
-fn result_of(parked: &Parked, thread: &ThreadId, Reply { text, value }: &Reply, by: Option<&str>) -> Draft {
-    let outcome = parked.outcome(thread, Settled::Answered { by, text, value: value.as_ref() });
-    outcome.only_if(Condition::Request { id: parked.id.clone(), state: RequestState::Question })
+fn result_of(
+    parked: &Parked,
+    thread: &ThreadId,
+    Reply { text, value }: &Reply,
+    by: Option<&str>,
+) -> Draft {
+    let outcome = parked.outcome(
+        thread,
+        Settled::Answered {
+            by,
+            text,
+            value: value.as_ref(),
+        },
+    );
+    outcome.only_if(Condition::Request {
+        id: parked.id.clone(),
+        state: RequestState::Question,
+    })
 }
 
 /// Something waits for the thread's next turn, or has its turn now.

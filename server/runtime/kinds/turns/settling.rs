@@ -44,10 +44,22 @@ impl Turns {
         // A thread that is looked at for what it gathers alone goes on waiting.
         let awaited = |event: &Event| {
             let waking = event.waking();
-            waking.is_some_and(|it| row.state.waiting.as_ref().is_none_or(|waiting| waiting.admits(&it)))
+            waking.is_some_and(|it| {
+                row.state
+                    .waiting
+                    .as_ref()
+                    .is_none_or(|waiting| waiting.admits(&it))
+            })
         };
-        let Batch { events: batch, is_cut, .. } = batch;
-        let mut settled = Settled { news: batch.iter().any(awaited), ..Settled::default() };
+        let Batch {
+            events: batch,
+            is_cut,
+            ..
+        } = batch;
+        let mut settled = Settled {
+            news: batch.iter().any(awaited),
+            ..Settled::default()
+        };
         // What a view has no room for is looked at for what ends the wait, and for what a sequence goes on by: nobody would look again.
         let mut parts = Vec::new();
         if *is_cut && (!settled.news || row.state.gathers.values().any(Gather::is_sequence)) {
@@ -68,7 +80,9 @@ impl Turns {
                 settled.news = true;
                 settled.drafts.extend(gathered(row, turn, id, gather));
                 if is_overdue {
-                    settled.drafts.extend(dismissed(&self.store, space, &row.thread, id, time::now()).await?);
+                    settled
+                        .drafts
+                        .extend(dismissed(&self.store, space, &row.thread, id, time::now()).await?);
                 }
             } else if gather.is_sequence() && has_part(id, parts) {
                 let root = root_of(row, id, parts);
@@ -79,13 +93,20 @@ impl Turns {
                     Some(spawning) => spawning,
                     None => spawning.insert(self.spawner.begin(&site).await.map_err(unread)?),
                 };
-                match spawning.next_step(&site, id, gather).await.map_err(unread)? {
-                    Ok(drafts) => settled.drafts.extend(drafts.into_iter().map(|draft| draft.rooted(root))),
+                match spawning
+                    .next_step(&site, id, gather)
+                    .await
+                    .map_err(unread)?
+                {
+                    Ok(drafts) => settled
+                        .drafts
+                        .extend(drafts.into_iter().map(|draft| draft.rooted(root))),
                     Err(refusal) => {
                         settled.news = true;
                         settled.drafts.extend(refusal.drafts);
-                        let failure =
-                            refusal.failure.map(|it| Draft::failure(&row.thread, Some(turn), &Who::Core, &it));
+                        let failure = refusal
+                            .failure
+                            .map(|it| Draft::failure(&row.thread, Some(turn), &Who::Core, &it));
                         settled.drafts.extend(failure);
                         settled.drafts.extend(gathered(row, turn, id, gather));
                     }
@@ -105,7 +126,10 @@ fn site_of_core(space: &Space, row: &ThreadRow, turn: u64, id: &str, purse: Purs
         by: Who::Core,
         call_id: id.to_owned(),
         now: time::now(),
-        so_far: SoFar { purse, ..SoFar::default() },
+        so_far: SoFar {
+            purse,
+            ..SoFar::default()
+        },
         grant: None,
     }
 }
@@ -117,11 +141,26 @@ fn unread(failure: Failure) -> StoreError {
 /// Watches whose event has come: told once, and marked, so that the reminder stays.
 fn raise(row: &ThreadRow, turn: u64, batch: &[Event], drafts: &mut Vec<Draft>) {
     for (id, watch) in row.state.watches.iter().filter(|(_, watch)| !watch.raised) {
-        let Some(event) = batch.iter().find(|event| watch.matches(event)) else { continue };
-        let attributes =
-            [("id", Value::from(id.as_str())), ("kind", watch.kind.as_str().into()), ("seq", event.seq.into())];
-        drafts.push(Draft::feedback(&row.thread, Some(turn), Feedback::WatchRaised, &attributes, &watch.note));
-        drafts.push(Draft::set(&row.thread, id, Change::Watch(Some(watch.clone().raised()))));
+        let Some(event) = batch.iter().find(|event| watch.matches(event)) else {
+            continue;
+        };
+        let attributes = [
+            ("id", Value::from(id.as_str())),
+            ("kind", watch.kind.as_str().into()),
+            ("seq", event.seq.into()),
+        ];
+        drafts.push(Draft::feedback(
+            &row.thread,
+            Some(turn),
+            Feedback::WatchRaised,
+            &attributes,
+            &watch.note,
+        ));
+        drafts.push(Draft::set(
+            &row.thread,
+            id,
+            Change::Watch(Some(watch.clone().raised())),
+        ));
     }
 }
 
@@ -129,7 +168,9 @@ fn raise(row: &ThreadRow, turn: u64, batch: &[Event], drafts: &mut Vec<Draft>) {
 fn is_overdue(id: &str, batch: &[Event]) -> bool {
     let timer = format!("{GATHER}{id}");
     let is_it = |news: &News<'_>| matches!(news, News::Timer { timer: due, .. } if *due == timer);
-    batch.iter().any(|event| matches!(event.fact(), Fact::Told(told) if is_it(&told.news)))
+    batch
+        .iter()
+        .any(|event| matches!(event.fact(), Fact::Told(told) if is_it(&told.news)))
 }
 
 fn has_part(id: &str, batch: &[Event]) -> bool {
@@ -137,19 +178,30 @@ fn has_part(id: &str, batch: &[Event]) -> bool {
 }
 
 fn parts<'a>(id: &'a str, batch: &'a [Event]) -> impl Iterator<Item = &'a Event> {
-    batch.iter().filter(move |event| event.part().is_some_and(|part| part.id == id))
+    batch
+        .iter()
+        .filter(move |event| event.part().is_some_and(|part| part.id == id))
 }
 
 /// The event from outside that the next step goes back to: that of the step before, whatever else waits in the mailbox.
 fn root_of(row: &ThreadRow, id: &str, batch: &[Event]) -> Option<Seq> {
-    parts(id, batch).filter_map(Event::root).max().or(row.state.root)
+    parts(id, batch)
+        .filter_map(Event::root)
+        .max()
+        .or(row.state.root)
 }
 
 /// All that came back, told at once; there is nothing more to wait for.
 fn gathered(row: &ThreadRow, turn: u64, id: &str, gather: &Gather) -> [Draft; 3] {
     let mut attributes = vec![("id", Value::from(id))];
     attributes.extend(gather.report());
-    let told = Draft::feedback(&row.thread, Some(turn), Feedback::Gathered, &attributes, &gather.lines());
+    let told = Draft::feedback(
+        &row.thread,
+        Some(turn),
+        Feedback::Gathered,
+        &attributes,
+        &gather.lines(),
+    );
     [
         told.with("results", gather.results()),
         Draft::set(&row.thread, id, Change::Gather(None)),

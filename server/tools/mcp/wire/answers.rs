@@ -38,14 +38,27 @@ pub fn told_apart(mut page: Value) -> Option<Page> {
     let next = page.get_mut("nextCursor").map(Value::take);
     let (mut tools, mut odd) = (Vec::new(), Vec::new());
     for (at, tool) in page.get("tools")?.as_array()?.iter().enumerate() {
-        if tool.is_object() { tools.push(one_told_apart(tool)) } else { odd.push(at + 1) }
+        if tool.is_object() {
+            tools.push(one_told_apart(tool))
+        } else {
+            odd.push(at + 1)
+        }
     }
     Some(Page { tools, odd, next })
 }
 
 fn one_told_apart(tool: &Value) -> Told {
-    let text = |member: &str| tool.get(member).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let hint = |hint: &str| tool.get("annotations").and_then(|hints| hints.get(hint)?.as_bool()).unwrap_or(false);
+    let text = |member: &str| {
+        tool.get(member)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let hint = |hint: &str| {
+        tool.get("annotations")
+            .and_then(|hints| hints.get(hint)?.as_bool())
+            .unwrap_or(false)
+    };
     Told {
         name: text("name"),
         description: text("description"),
@@ -57,17 +70,32 @@ fn one_told_apart(tool: &Value) -> Told {
 
 /// What a call came to.
 pub fn answer(result: CallToolResult) -> Answer {
-    let CallToolResult { content, structured_content, is_error, .. } = result;
+    let CallToolResult {
+        content,
+        structured_content,
+        is_error,
+        ..
+    } = result;
     let parts = content.into_iter().map(part).collect();
-    Answer { parts, structured: structured_content, is_error: is_error.unwrap_or(false) }
+    Answer {
+        parts,
+        structured: structured_content,
+        is_error: is_error.unwrap_or(false),
+    }
 }
 
 /// A part of it.
 pub fn part(block: ContentBlock) -> Part {
     match block {
         ContentBlock::Text(text) => Part::Text(text.text),
-        ContentBlock::Image(image) => Part::Media { mime: image.mime_type, data: image.data },
-        ContentBlock::Audio(audio) => Part::Media { mime: audio.mime_type, data: audio.data },
+        ContentBlock::Image(image) => Part::Media {
+            mime: image.mime_type,
+            data: image.data,
+        },
+        ContentBlock::Audio(audio) => Part::Media {
+            mime: audio.mime_type,
+            data: audio.data,
+        },
         ContentBlock::Resource(resource) => contents(resource.resource),
         ContentBlock::ResourceLink(link) => Part::Link(link.uri),
         _ => Part::Text(UNKNOWN.to_owned()),
@@ -78,9 +106,12 @@ pub fn part(block: ContentBlock) -> Part {
 pub fn contents(contents: ResourceContents) -> Part {
     match contents {
         ResourceContents::TextResourceContents { text, .. } => Part::Text(text),
-        ResourceContents::BlobResourceContents { mime_type, blob, .. } => {
-            Part::Media { mime: mime_type.unwrap_or_default(), data: blob }
-        }
+        ResourceContents::BlobResourceContents {
+            mime_type, blob, ..
+        } => Part::Media {
+            mime: mime_type.unwrap_or_default(),
+            data: blob,
+        },
         _ => Part::Text(UNKNOWN.to_owned()),
     }
 }

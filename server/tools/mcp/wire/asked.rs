@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use rmcp::ClientHandler;
 use rmcp::model::{
-    CancelledNotificationParam, ClientCapabilities, ClientConfig, ClientRequest, ElicitRequestParams, ElicitResult,
-    ElicitationAction, ElicitationCapability, ErrorData, Implementation, RequestId, ServerResult,
+    CancelledNotificationParam, ClientCapabilities, ClientConfig, ClientRequest,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorData,
+    Implementation, RequestId, ServerResult,
 };
 use rmcp::service::{
-    InboundStreamOrigin, NotificationContext, Peer, PeerRequestOptions, RequestContext, RoleClient, ServiceError,
+    InboundStreamOrigin, NotificationContext, Peer, PeerRequestOptions, RequestContext, RoleClient,
+    ServiceError,
 };
 use tokio::sync::{Mutex, Notify};
 use tokio_util::sync::CancellationToken;
@@ -38,11 +40,16 @@ impl Running {
         request: ClientRequest,
         asker: Option<Arc<Asker>>,
     ) -> Result<ServerResult, ServiceError> {
-        let call = Call { ended: CancellationToken::new(), asker };
+        let call = Call {
+            ended: CancellationToken::new(),
+            asker,
+        };
         let _ended = call.ended.clone().drop_guard();
         // Held until the request is known: a server may ask before this goes on.
         let mut running = self.0.lock().await;
-        let handle = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
+        let handle = peer
+            .send_cancellable_request(request, PeerRequestOptions::no_options())
+            .await?;
         running.retain(|_, call| !call.ended.is_cancelled());
         running.insert(handle.id.clone(), call);
         drop(running);
@@ -56,7 +63,10 @@ impl Running {
     pub async fn all_ended(&self) {
         loop {
             let running = self.0.lock().await;
-            let next = running.values().map(|call| call.ended.clone()).find(|ended| !ended.is_cancelled());
+            let next = running
+                .values()
+                .map(|call| call.ended.clone())
+                .find(|ended| !ended.is_cancelled());
             drop(running);
             let Some(ended) = next else { return };
             ended.cancelled().await;
@@ -81,11 +91,17 @@ struct Left(Option<(Peer<RoleClient>, RequestId)>);
 
 impl Drop for Left {
     fn drop(&mut self) {
-        let Some((peer, id)) = self.0.take() else { return };
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let Some((peer, id)) = self.0.take() else {
+            return;
+        };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
         // It ends with the connection at the latest.
         runtime.spawn(async move {
-            let _ = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), None)).await;
+            let _ = peer
+                .notify_cancelled(CancelledNotificationParam::new(Some(id), None))
+                .await;
         });
     }
 }
@@ -106,8 +122,15 @@ impl ClientHandler for Handler {
         asked: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        let call = self.running.of(context.extensions.get::<InboundStreamOrigin>()).await;
-        let Some(Call { ended, asker: Some(asker) }) = call else {
+        let call = self
+            .running
+            .of(context.extensions.get::<InboundStreamOrigin>())
+            .await;
+        let Some(Call {
+            ended,
+            asker: Some(asker),
+        }) = call
+        else {
             tracing::warn!(
                 server = self.server,
                 "a server of tools asks for something from a person, and whose call that is about cannot be told: it is declined"
@@ -121,7 +144,9 @@ impl ClientHandler for Handler {
             }
         };
         Ok(match asker.ask(form(asked), over).await {
-            Reply::Given(content) => ElicitResult::new(ElicitationAction::Accept).with_content(content),
+            Reply::Given(content) => {
+                ElicitResult::new(ElicitationAction::Accept).with_content(content)
+            }
             Reply::Declined => ElicitResult::new(ElicitationAction::Decline),
             Reply::Nobody => ElicitResult::new(ElicitationAction::Cancel),
         })
@@ -143,9 +168,14 @@ impl ClientHandler for Handler {
 /// A form to be filled in; none: something else, which nobody is asked for.
 fn form(asked: ElicitRequestParams) -> Option<Asked> {
     match asked {
-        ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
-            Some(Asked { message, schema: serde_json::to_value(requested_schema).ok()? })
-        }
+        ElicitRequestParams::FormElicitationParams {
+            message,
+            requested_schema,
+            ..
+        } => Some(Asked {
+            message,
+            schema: serde_json::to_value(requested_schema).ok()?,
+        }),
         _ => None,
     }
 }

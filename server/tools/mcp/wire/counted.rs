@@ -37,7 +37,11 @@ impl<W: Worker<Role = RoleClient>> Transport<RoleClient> for Counted<W> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         let message = self.inner.receive().await?;
-        if self.messages.is_over() { None } else { Some(message) }
+        if self.messages.is_over() {
+            None
+        } else {
+            Some(message)
+        }
     }
 
     /// Reads what still comes until the worker has ended: a worker that waits for room in the full queue of its messages does not see that it is
@@ -76,11 +80,17 @@ mod tests {
             io::Error::other(error)
         }
 
-        async fn run(self, mut context: WorkerContext<Self>) -> Result<(), WorkerQuitReason<io::Error>> {
+        async fn run(
+            self,
+            mut context: WorkerContext<Self>,
+        ) -> Result<(), WorkerQuitReason<io::Error>> {
             let params = json!({ "level": "info", "data": "x" });
-            let message = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params });
+            let message =
+                json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params });
             while !context.cancellation_token.is_cancelled() {
-                context.send_to_handler(serde_json::from_value(message.clone()).unwrap()).await?;
+                context
+                    .send_to_handler(serde_json::from_value(message.clone()).unwrap())
+                    .await?;
                 let _ = self.0.try_send(());
             }
             Err(WorkerQuitReason::Cancelled)
@@ -101,7 +111,10 @@ mod tests {
     #[tokio::test]
     async fn t1_03_a_flood_is_closed_while_the_queue_is_full() {
         let mut counted = Counted::new(full().await, Messages::new());
-        timeout(Duration::from_secs(10), counted.close()).await.expect("it ends").unwrap();
+        timeout(Duration::from_secs(10), counted.close())
+            .await
+            .expect("it ends")
+            .unwrap();
     }
 
     // The control: the library's own close waits for a worker that waits for room.
@@ -109,7 +122,9 @@ mod tests {
     async fn the_queue_is_full_so_the_library_alone_would_wait_for_ever() {
         let mut transport = full().await;
         assert!(
-            timeout(Duration::from_millis(100), transport.close()).await.is_err(),
+            timeout(Duration::from_millis(100), transport.close())
+                .await
+                .is_err(),
             "nothing to cure: use the library's"
         );
     }

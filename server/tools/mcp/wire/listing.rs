@@ -36,39 +36,55 @@ impl Link {
         let (mut listing, mut names, mut again) = (Listing::default(), HashSet::new(), Vec::new());
         let (mut cursors, mut cursor, mut left) = (HashSet::new(), None, LIST_MAX);
         for number in 1..=PAGES_MAX {
-            let late = |_| Trouble::Unusable(format!("it did not come within {} s", LIST.as_secs()));
-            let page = timeout_at(until, self.page(cursor.take())).await.map_err(late).flatten();
+            let late =
+                |_| Trouble::Unusable(format!("it did not come within {} s", LIST.as_secs()));
+            let page = timeout_at(until, self.page(cursor.take()))
+                .await
+                .map_err(late)
+                .flatten();
             let Page { tools, odd, next } = match page.and_then(|page| fitting(page, &mut left)) {
                 Ok(page) => page,
                 Err(Trouble::Unusable(why)) if number == 1 => {
-                    return Err(Trouble::Unusable(format!("page 1 of its list of tools: {why}")));
+                    return Err(Trouble::Unusable(format!(
+                        "page 1 of its list of tools: {why}"
+                    )));
                 }
                 Err(trouble @ (Trouble::Unusable(_) | Trouble::Refused(_))) if number > 1 => {
-                    listing.left_out.push(format!("page {number} and what is behind it ({trouble})"));
+                    listing
+                        .left_out
+                        .push(format!("page {number} and what is behind it ({trouble})"));
                     break;
                 }
                 Err(trouble) => return Err(trouble),
             };
             if let Some(first) = odd.first() {
                 let odd = odd.len();
-                listing
-                    .left_out
-                    .push(format!("{odd} on page {number} that are no objects (the first is number {first})"));
+                listing.left_out.push(format!(
+                    "{odd} on page {number} that are no objects (the first is number {first})"
+                ));
             }
             for told in tools {
                 // One that is listed twice is what it was the first time.
-                if names.insert(told.name.clone()) { listing.tools.push(told) } else { again.push(told.name) }
+                if names.insert(told.name.clone()) {
+                    listing.tools.push(told)
+                } else {
+                    again.push(told.name)
+                }
             }
             if listing.tools.len() > most {
                 listing.tools.truncate(most);
-                listing.left_out.push(format!("those behind the first {most}"));
+                listing
+                    .left_out
+                    .push(format!("those behind the first {most}"));
                 break;
             }
             match behind(next, number, &mut cursors) {
                 Ok(Some(next)) => cursor = Some(next),
                 Ok(None) => break,
                 Err(why) => {
-                    listing.left_out.push(format!("what is behind page {number} ({why})"));
+                    listing
+                        .left_out
+                        .push(format!("what is behind page {number} ({why})"));
                     break;
                 }
             }
@@ -78,18 +94,27 @@ impl Link {
     }
 
     async fn page(&self, cursor: Option<String>) -> Result<Page, Trouble> {
-        let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
-        let request = ListToolsRequest { params, ..ListToolsRequest::default() }.into();
-        match self.peer.send_request(request).await.map_err(|error| self.trouble(error))? {
+        let params =
+            cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+        let request = ListToolsRequest {
+            params,
+            ..ListToolsRequest::default()
+        }
+        .into();
+        match self
+            .peer
+            .send_request(request)
+            .await
+            .map_err(|error| self.trouble(error))?
+        {
             ServerResult::ListToolsResult(page) => Ok(Page {
                 tools: page.tools.into_iter().map(answers::told).collect(),
                 odd: Vec::new(),
                 next: page.next_cursor.map(Value::String),
             }),
             // The library reads all of a page or nothing of it.
-            ServerResult::CustomResult(page) => {
-                answers::told_apart(page.0).ok_or_else(|| self.trouble(ServiceError::UnexpectedResponse))
-            }
+            ServerResult::CustomResult(page) => answers::told_apart(page.0)
+                .ok_or_else(|| self.trouble(ServiceError::UnexpectedResponse)),
             _ => Err(self.trouble(ServiceError::UnexpectedResponse)),
         }
     }
@@ -98,12 +123,18 @@ impl Link {
 /// The page, if what is left of all bytes is enough for it.
 fn fitting(page: Page, left: &mut usize) -> Result<Page, Trouble> {
     let long = || Trouble::Unusable(format!("the list has more than {LIST_MAX} bytes"));
-    *left = left.checked_sub(page.tools.iter().map(Told::bytes).sum()).ok_or_else(long)?;
+    *left = left
+        .checked_sub(page.tools.iter().map(Told::bytes).sum())
+        .ok_or_else(long)?;
     Ok(page)
 }
 
 /// Where the page behind this one begins, if there is one; or why that is not read.
-fn behind(next: Option<Value>, number: usize, cursors: &mut HashSet<String>) -> Result<Option<String>, &'static str> {
+fn behind(
+    next: Option<Value>,
+    number: usize,
+    cursors: &mut HashSet<String>,
+) -> Result<Option<String>, &'static str> {
     match next {
         None | Some(Value::Null) => Ok(None),
         Some(_) if number == PAGES_MAX => Err("more pages are not read"),
@@ -119,6 +150,15 @@ fn said_again(names: &[String]) -> Option<String> {
     let shown = |name: &String| format!("{:?}", name.chars().take(length).collect::<String>());
     let shown: Vec<String> = names.iter().take(most).map(shown).collect();
     let more = names.len().saturating_sub(most);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!names.is_empty()).then(|| format!("{}{more} again (the first of a name is taken)", shown.join(", ")))
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    (!names.is_empty()).then(|| {
+        format!(
+            "{}{more} again (the first of a name is taken)",
+            shown.join(", ")
+        )
+    })
 }

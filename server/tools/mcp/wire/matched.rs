@@ -7,10 +7,14 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt as _, stream};
 use http::{HeaderName, HeaderValue};
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerResult};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ServerResult,
+};
 use rmcp::transport::common::client_side_sse::BoxedSseResponse;
 use rmcp::transport::streamable_http_client::{
-    StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
+    StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+    StreamableHttpResponseLimits,
 };
 
 use super::super::meter::Messages;
@@ -39,13 +43,16 @@ impl Matched {
     /// cannot be used, and so is the end of the stream, unless it may go on where it ended; one that breaks off is left to the library.
     fn own(&self, stream: BoxedSseResponse, id: RequestId) -> BoxedSseResponse {
         let messages = self.messages.clone();
-        let events = stream.map(|event| (event, false)).chain(stream::once(ready((Ok(Default::default()), true))));
+        let events = stream
+            .map(|event| (event, false))
+            .chain(stream::once(ready((Ok(Default::default()), true))));
         let passed = events.scan(false, move |may_go_on, (mut event, is_end)| {
             let mut is_foreign = false;
             if let Ok(event) = &mut event {
                 *may_go_on |= event.id.is_some();
                 let data = event.data.as_deref().unwrap_or_default();
-                is_foreign = answered(data).is_some_and(|of| of.is_none_or(|of| !is_same(&of, &id)));
+                is_foreign =
+                    answered(data).is_some_and(|of| of.is_none_or(|of| !is_same(&of, &id)));
                 if is_end || (!is_foreign && misspoken(data).is_some()) {
                     event.data = serde_json::to_string(&unusable(id.clone())).ok();
                 }
@@ -69,7 +76,8 @@ impl StreamableHttpClient for Matched {
         headers: Headers,
     ) -> Outcome<StreamableHttpPostResponse> {
         let limits = StreamableHttpResponseLimits::default();
-        self.post_message_with_response_limits(uri, message, session, token, headers, limits).await
+        self.post_message_with_response_limits(uri, message, session, token, headers, limits)
+            .await
     }
 
     async fn post_message_with_response_limits(
@@ -82,13 +90,16 @@ impl StreamableHttpClient for Matched {
         limits: StreamableHttpResponseLimits,
     ) -> Outcome<StreamableHttpPostResponse> {
         let (id, is_first) = match &message {
-            JsonRpcMessage::Request(request) => {
-                (Some(request.id.clone()), matches!(request.request, ClientRequest::InitializeRequest(_)))
-            }
+            JsonRpcMessage::Request(request) => (
+                Some(request.id.clone()),
+                matches!(request.request, ClientRequest::InitializeRequest(_)),
+            ),
             _ => (None, false),
         };
         let session = real(session);
-        let posted = self.inner.post_message_with_response_limits(uri, message, session, token, headers, limits);
+        let posted = self
+            .inner
+            .post_message_with_response_limits(uri, message, session, token, headers, limits);
         let posted = match (posted.await?, id) {
             (StreamableHttpPostResponse::Sse(stream, session), Some(id)) => {
                 StreamableHttpPostResponse::Sse(self.own(stream, id), session)
@@ -118,7 +129,11 @@ impl StreamableHttpClient for Matched {
         headers: Headers,
     ) -> Outcome<()> {
         match real(Some(session)) {
-            Some(session) => self.inner.delete_session(uri, session, token, headers).await,
+            Some(session) => {
+                self.inner
+                    .delete_session(uri, session, token, headers)
+                    .await
+            }
             None => Ok(()),
         }
     }
@@ -131,7 +146,9 @@ impl StreamableHttpClient for Matched {
         token: Option<String>,
         headers: Headers,
     ) -> Outcome<BoxedSseResponse> {
-        self.inner.get_stream(uri, real(session), last, token, headers).await
+        self.inner
+            .get_stream(uri, real(session), last, token, headers)
+            .await
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -147,7 +164,9 @@ impl StreamableHttpClient for Matched {
         if self.messages.is_over() {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
-        self.inner.get_stream_with_max_sse_event_size(uri, real(session), last, token, headers, most).await
+        self.inner
+            .get_stream_with_max_sse_event_size(uri, real(session), last, token, headers, most)
+            .await
     }
 }
 
@@ -157,12 +176,16 @@ fn answering(message: ServerJsonRpcMessage, id: RequestId) -> Outcome<ServerJson
         JsonRpcMessage::Error(error) if error.id.as_ref().is_none_or(|of| is_same(of, &id)) => {
             Ok(ServerJsonRpcMessage::error(error.error, Some(id)))
         }
-        JsonRpcMessage::Response(response) if is_same(&response.id, &id) => Ok(JsonRpcMessage::Response(response)),
+        JsonRpcMessage::Response(response) if is_same(&response.id, &id) => {
+            Ok(JsonRpcMessage::Response(response))
+        }
         JsonRpcMessage::Error(error) => {
             let text = format!("it is no answer to this request: {}", error.error.message);
             Err(StreamableHttpError::UnexpectedServerResponse(text.into()))
         }
-        _ => Err(StreamableHttpError::UnexpectedServerResponse("it is no answer to this request".into())),
+        _ => Err(StreamableHttpError::UnexpectedServerResponse(
+            "it is no answer to this request".into(),
+        )),
     }
 }
 
@@ -173,7 +196,16 @@ fn real(session: Option<Arc<str>>) -> Option<Arc<str>> {
 
 /// Whether the answer to the first request says that the list of tools may change.
 fn has_news(first: &ServerJsonRpcMessage) -> bool {
-    let JsonRpcMessage::Response(response) = first else { return false };
-    let ServerResult::InitializeResult(result) = &response.result else { return false };
-    result.capabilities.tools.as_ref().and_then(|tools| tools.list_changed) == Some(true)
+    let JsonRpcMessage::Response(response) = first else {
+        return false;
+    };
+    let ServerResult::InitializeResult(result) = &response.result else {
+        return false;
+    };
+    result
+        .capabilities
+        .tools
+        .as_ref()
+        .and_then(|tools| tools.list_changed)
+        == Some(true)
 }

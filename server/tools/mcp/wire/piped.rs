@@ -24,13 +24,26 @@ pub struct Piped {
 
 impl Piped {
     /// Between these.
-    pub fn new(output: Lines<ChildStdout>, input: ChildStdin, garbled: Garbled, said: Said) -> Self {
-        Self { output, input: AsyncRwTransport::new(tokio::io::empty(), input), garbled, said }
+    pub fn new(
+        output: Lines<ChildStdout>,
+        input: ChildStdin,
+        garbled: Garbled,
+        said: Said,
+    ) -> Self {
+        Self {
+            output,
+            input: AsyncRwTransport::new(tokio::io::empty(), input),
+            garbled,
+            said,
+        }
     }
 
     /// The message of a line, if it is one or stands for one.
     fn message(&mut self, line: &[u8]) -> Option<ServerJsonRpcMessage> {
-        let text = std::str::from_utf8(line).unwrap_or("no letters").trim_start_matches('\u{feff}').trim();
+        let text = std::str::from_utf8(line)
+            .unwrap_or("no letters")
+            .trim_start_matches('\u{feff}')
+            .trim();
         if text.is_empty() {
             return None;
         }

@@ -1,9 +1,9 @@
 //! What servers have besides tools, read over the protocol: resources by their addresses, prompts by their names, and the lists of both.
 
 use rmcp::model::{
-    GetPromptRequest, GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
-    PaginatedRequestParams, Prompt, ReadResourceRequest, ReadResourceRequestParams, Resource, ResourceTemplate, Role,
-    ServerResult,
+    GetPromptRequest, GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest,
+    ListResourcesRequest, PaginatedRequestParams, Prompt, ReadResourceRequest,
+    ReadResourceRequestParams, Resource, ResourceTemplate, Role, ServerResult,
 };
 use rmcp::service::ServiceError;
 use schemars::JsonSchema;
@@ -70,26 +70,45 @@ impl Link {
 
     /// A page of a list.
     pub async fn list(&self, kind: Kind, cursor: Option<String>) -> Result<Page, Trouble> {
-        let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+        let params =
+            cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
         let request = match kind {
-            Kind::Resources => ListResourcesRequest { params, ..ListResourcesRequest::default() }.into(),
-            Kind::Templates => {
-                ListResourceTemplatesRequest { params, ..ListResourceTemplatesRequest::default() }.into()
+            Kind::Resources => ListResourcesRequest {
+                params,
+                ..ListResourcesRequest::default()
             }
-            Kind::Prompts => ListPromptsRequest { params, ..ListPromptsRequest::default() }.into(),
+            .into(),
+            Kind::Templates => ListResourceTemplatesRequest {
+                params,
+                ..ListResourceTemplatesRequest::default()
+            }
+            .into(),
+            Kind::Prompts => ListPromptsRequest {
+                params,
+                ..ListPromptsRequest::default()
+            }
+            .into(),
         };
-        let result = self.running.send(&self.peer, request, None).await.map_err(|error| self.trouble(error))?;
+        let result = self
+            .running
+            .send(&self.peer, request, None)
+            .await
+            .map_err(|error| self.trouble(error))?;
         match result {
-            ServerResult::ListResourcesResult(list) if kind == Kind::Resources => {
-                Ok(Page { entries: list.resources.into_iter().map(resource).collect(), next: list.next_cursor })
-            }
-            ServerResult::ListResourceTemplatesResult(list) if kind == Kind::Templates => Ok(Page {
-                entries: list.resource_templates.into_iter().map(template).collect(),
+            ServerResult::ListResourcesResult(list) if kind == Kind::Resources => Ok(Page {
+                entries: list.resources.into_iter().map(resource).collect(),
                 next: list.next_cursor,
             }),
-            ServerResult::ListPromptsResult(list) if kind == Kind::Prompts => {
-                Ok(Page { entries: list.prompts.into_iter().map(prompt).collect(), next: list.next_cursor })
+            ServerResult::ListResourceTemplatesResult(list) if kind == Kind::Templates => {
+                Ok(Page {
+                    entries: list.resource_templates.into_iter().map(template).collect(),
+                    next: list.next_cursor,
+                })
             }
+            ServerResult::ListPromptsResult(list) if kind == Kind::Prompts => Ok(Page {
+                entries: list.prompts.into_iter().map(prompt).collect(),
+                next: list.next_cursor,
+            }),
             _ => Err(self.trouble(ServiceError::UnexpectedResponse)),
         }
     }
@@ -97,40 +116,84 @@ impl Link {
     /// What is at an address.
     pub async fn read(&self, uri: &str) -> Result<Answer, Trouble> {
         let request = ReadResourceRequest::new(ReadResourceRequestParams::new(uri)).into();
-        match self.running.send(&self.peer, request, None).await.map_err(|error| self.trouble(error))? {
-            ServerResult::ReadResourceResult(result) => Ok(data(result.contents.into_iter().map(answers::contents))),
+        match self
+            .running
+            .send(&self.peer, request, None)
+            .await
+            .map_err(|error| self.trouble(error))?
+        {
+            ServerResult::ReadResourceResult(result) => {
+                Ok(data(result.contents.into_iter().map(answers::contents)))
+            }
             _ => Err(self.trouble(ServiceError::UnexpectedResponse)),
         }
     }
 
     /// A prompt with these arguments: each of its messages behind who it lets say it.
-    pub async fn prompt(&self, name: &str, arguments: Map<String, Value>) -> Result<Answer, Trouble> {
+    pub async fn prompt(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Answer, Trouble> {
         let params = GetPromptRequestParams::new(name).with_arguments(arguments);
         let request = GetPromptRequest::new(params).into();
-        match self.running.send(&self.peer, request, None).await.map_err(|error| self.trouble(error))? {
-            ServerResult::GetPromptResult(result) => Ok(data(result.messages.into_iter().flat_map(|message| {
-                let who = if message.role == Role::User { "user" } else { "assistant" };
-                match answers::part(message.content) {
-                    Part::Text(text) => vec![Part::Text(format!("{who}: {text}"))],
-                    other => vec![Part::Text(format!("{who}:")), other],
-                }
-            }))),
+        match self
+            .running
+            .send(&self.peer, request, None)
+            .await
+            .map_err(|error| self.trouble(error))?
+        {
+            ServerResult::GetPromptResult(result) => {
+                Ok(data(result.messages.into_iter().flat_map(|message| {
+                    let who = if message.role == Role::User {
+                        "user"
+                    } else {
+                        "assistant"
+                    };
+                    match answers::part(message.content) {
+                        Part::Text(text) => vec![Part::Text(format!("{who}: {text}"))],
+                        other => vec![Part::Text(format!("{who}:")), other],
+                    }
+                })))
+            }
             _ => Err(self.trouble(ServiceError::UnexpectedResponse)),
         }
     }
 }
 
 fn data(parts: impl Iterator<Item = Part>) -> Answer {
-    Answer { parts: parts.collect(), structured: None, is_error: false }
+    Answer {
+        parts: parts.collect(),
+        structured: None,
+        is_error: false,
+    }
 }
 
 fn resource(it: Resource) -> Entry {
-    let Resource { uri, name, description, mime_type, .. } = it;
-    Entry { id: uri, name, description: description.unwrap_or_default(), mime: mime_type, arguments: Vec::new() }
+    let Resource {
+        uri,
+        name,
+        description,
+        mime_type,
+        ..
+    } = it;
+    Entry {
+        id: uri,
+        name,
+        description: description.unwrap_or_default(),
+        mime: mime_type,
+        arguments: Vec::new(),
+    }
 }
 
 fn template(it: ResourceTemplate) -> Entry {
-    let ResourceTemplate { uri_template, name, description, mime_type, .. } = it;
+    let ResourceTemplate {
+        uri_template,
+        name,
+        description,
+        mime_type,
+        ..
+    } = it;
     Entry {
         id: uri_template,
         name,
@@ -141,8 +204,23 @@ fn template(it: ResourceTemplate) -> Entry {
 }
 
 fn prompt(it: Prompt) -> Entry {
-    let Prompt { name, title, description, arguments, .. } = it;
-    let arguments = arguments.unwrap_or_default().into_iter().map(|it| (it.name, it.required.unwrap_or(false)));
+    let Prompt {
+        name,
+        title,
+        description,
+        arguments,
+        ..
+    } = it;
+    let arguments = arguments
+        .unwrap_or_default()
+        .into_iter()
+        .map(|it| (it.name, it.required.unwrap_or(false)));
     let (title, description) = (title.unwrap_or_default(), description.unwrap_or_default());
-    Entry { id: name, name: title, description, mime: None, arguments: arguments.collect() }
+    Entry {
+        id: name,
+        name: title,
+        description,
+        mime: None,
+        arguments: arguments.collect(),
+    }
 }

@@ -50,7 +50,10 @@ pub fn judged(error: &ServiceError) -> (Trouble, Holds) {
         ServiceError::McpError(error) => (Trouble::Refused(bounded(&error.message)), Holds::Yes),
         ServiceError::TransportSend(sent) => {
             let why = bounded(&causes(&*sent.error));
-            match sent.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            match sent
+                .error
+                .downcast_ref::<StreamableHttpError<reqwest::Error>>()
+            {
                 Some(error) => of_http(error, why),
                 None => (Trouble::Lost(why), Holds::Doubted),
             }
@@ -64,7 +67,9 @@ pub fn judged(error: &ServiceError) -> (Trouble, Holds) {
 fn of_http(error: &StreamableHttpError<reqwest::Error>, why: String) -> (Trouble, Holds) {
     match (error, status(error)) {
         (StreamableHttpError::SessionExpired, _) => (Trouble::Lost(why), Holds::No),
-        (StreamableHttpError::Client(error), _) if error.is_connect() => (Trouble::Unreached(why), Holds::Doubted),
+        (StreamableHttpError::Client(error), _) if error.is_connect() => {
+            (Trouble::Unreached(why), Holds::Doubted)
+        }
         // By what these mean it was not done. Who refuses the key may take that which stands in the file by now.
         (_, Some(401)) => (Trouble::Refused(why), Holds::Doubted),
         (_, Some(403 | 429)) => (Trouble::Refused(why), Holds::Yes),
@@ -87,7 +92,9 @@ fn status(error: &StreamableHttpError<reqwest::Error>) -> Option<u16> {
         StreamableHttpError::HttpStatus(error) => Some(error.status),
         StreamableHttpError::AuthRequired(_) => Some(401),
         StreamableHttpError::InsufficientScope(_) => Some(403),
-        StreamableHttpError::UnexpectedServerResponse(text) => text.strip_prefix("HTTP ")?.get(..3)?.parse().ok(),
+        StreamableHttpError::UnexpectedServerResponse(text) => {
+            text.strip_prefix("HTTP ")?.get(..3)?.parse().ok()
+        }
         _ => None,
     }
 }
@@ -123,44 +130,84 @@ mod tests {
 
     /// What the library makes of an error of the transport over HTTP.
     fn sent(error: StreamableHttpError<reqwest::Error>) -> ServiceError {
-        ServiceError::TransportSend(DynamicTransportError::from_parts("http", TypeId::of::<()>(), Box::new(error)))
+        ServiceError::TransportSend(DynamicTransportError::from_parts(
+            "http",
+            TypeId::of::<()>(),
+            Box::new(error),
+        ))
     }
 
     fn said(status: u16) -> ServiceError {
-        sent(StreamableHttpError::UnexpectedServerResponse(format!("HTTP {status} Somehow: <html>").into()))
+        sent(StreamableHttpError::UnexpectedServerResponse(
+            format!("HTTP {status} Somehow: <html>").into(),
+        ))
     }
 
     #[test]
     fn an_answer_of_whatever_status_is_that_of_one_request() {
-        let refused = |error: &ServiceError| matches!(judged(error), (Trouble::Refused(_), Holds::Yes));
-        let unusable = |error: &ServiceError| matches!(judged(error), (Trouble::Unusable(_), Holds::Yes));
+        let refused =
+            |error: &ServiceError| matches!(judged(error), (Trouble::Refused(_), Holds::Yes));
+        let unusable =
+            |error: &ServiceError| matches!(judged(error), (Trouble::Unusable(_), Holds::Yes));
         assert!([403, 429].into_iter().all(|status| refused(&said(status))));
-        assert!([307, 400, 405, 500, 501].into_iter().all(|status| unusable(&said(status))));
+        assert!(
+            [307, 400, 405, 500, 501]
+                .into_iter()
+                .all(|status| unusable(&said(status)))
+        );
         assert!(refused(&sent(HttpStatusError::new(429, None).into())));
         assert!(unusable(&sent(HttpStatusError::new(500, None).into())));
-        assert!(refused(&ServiceError::McpError(ErrorData::internal_error("no", None))));
+        assert!(refused(&ServiceError::McpError(ErrorData::internal_error(
+            "no", None
+        ))));
         assert!(unusable(&ServiceError::UnexpectedResponse));
     }
 
     #[tokio::test]
     async fn who_cannot_be_reached_was_not_asked() {
         drop(rustls::crypto::ring::default_provider().install_default());
-        let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
-        let error = client.post("http://127.0.0.1:9/mcp").send().await.unwrap_err();
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .tls_certs_only([])
+            .build()
+            .unwrap();
+        let error = client
+            .post("http://127.0.0.1:9/mcp")
+            .send()
+            .await
+            .unwrap_err();
         let judged = judged(&sent(StreamableHttpError::Client(error)));
-        assert!(matches!(judged, (Trouble::Unreached(_), Holds::Doubted)), "{judged:?}");
+        assert!(
+            matches!(judged, (Trouble::Unreached(_), Holds::Doubted)),
+            "{judged:?}"
+        );
     }
 
     #[test]
     fn what_may_be_more_than_one_request_is_looked_into() {
         for status in [502, 503, 504] {
-            assert!(matches!(judged(&said(status)), (Trouble::Unusable(_), Holds::Doubted)), "{status}");
+            assert!(
+                matches!(
+                    judged(&said(status)),
+                    (Trouble::Unusable(_), Holds::Doubted)
+                ),
+                "{status}"
+            );
         }
         let challenge = AuthRequiredError::new("Bearer".into());
-        for error in [said(401), sent(StreamableHttpError::AuthRequired(challenge))] {
-            assert!(matches!(judged(&error), (Trouble::Refused(_), Holds::Doubted)), "{error}");
+        for error in [
+            said(401),
+            sent(StreamableHttpError::AuthRequired(challenge)),
+        ] {
+            assert!(
+                matches!(judged(&error), (Trouble::Refused(_), Holds::Doubted)),
+                "{error}"
+            );
         }
-        assert!(matches!(judged(&ServiceError::TransportClosed), (Trouble::Lost(_), Holds::Doubted)));
+        assert!(matches!(
+            judged(&ServiceError::TransportClosed),
+            (Trouble::Lost(_), Holds::Doubted)
+        ));
         let gone = sent(StreamableHttpError::SessionExpired);
         assert!(matches!(judged(&gone), (Trouble::Lost(_), Holds::No)));
     }

@@ -20,7 +20,9 @@ pub fn answered(words: &str) -> Option<Option<RequestId>> {
 /// The request that these words name as an answer does, although they are no message: no other answer to it will come.
 pub fn misspoken(words: &str) -> Option<RequestId> {
     let id = answered(words)??;
-    serde_json::from_str::<ServerJsonRpcMessage>(words).is_err().then_some(id)
+    serde_json::from_str::<ServerJsonRpcMessage>(words)
+        .is_err()
+        .then_some(id)
 }
 
 /// Stands for an answer that cannot be used: of nothing that is asked is this a result.

@@ -32,7 +32,12 @@ pub struct Quality {
 impl Quality {
     /// Right in so many cases, of everything, each time anew.
     pub const fn of(reliability: f64) -> Self {
-        Self { reliability, correlation: 0.0, coverage: 1.0, failures: 0.0 }
+        Self {
+            reliability,
+            correlation: 0.0,
+            coverage: 1.0,
+            failures: 0.0,
+        }
     }
 }
 
@@ -85,8 +90,13 @@ impl Door {
             .route("/search", get(search))
             .route("/v1/chat/completions", post(spoken))
             .with_state(shared.clone());
-        let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() }).abort_handle();
-        Self { shared, address, serving }
+        let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() })
+            .abort_handle();
+        Self {
+            shared,
+            address,
+            serving,
+        }
     }
 
     /// Where the register is searched.
@@ -102,11 +112,21 @@ impl Door {
     /// What a person answers to a question, who is as reliable as the register, and errs by themselves.
     pub fn person(&self, question: &str) -> String {
         let this = &self.shared;
-        let asked = question.lines().next().and_then(|line| line.strip_prefix(model::QUESTION)).unwrap_or_default();
-        let Some((claim, _)) = looked_for(asked) else { return "I do not know".to_owned() };
+        let asked = question
+            .lines()
+            .next()
+            .and_then(|line| line.strip_prefix(model::QUESTION))
+            .unwrap_or_default();
+        let Some((claim, _)) = looked_for(asked) else {
+            return "I do not know".to_owned();
+        };
         let reading = this.read(&format!("person {asked}"));
-        let errs = share(this.world.seed, &format!("person errs {reading} {asked}")) >= this.quality.reliability;
-        match (this.world.truth(&claim, this.now.load(Ordering::Relaxed)), errs) {
+        let errs = share(this.world.seed, &format!("person errs {reading} {asked}"))
+            >= this.quality.reliability;
+        match (
+            this.world.truth(&claim, this.now.load(Ordering::Relaxed)),
+            errs,
+        ) {
             (Truth::So, false) | (Truth::Not | Truth::Until(..), true) => "yes".to_owned(),
             (Truth::So | Truth::Not, _) => "no: it is otherwise".to_owned(),
             (Truth::Until(year, object), false) => format!("no: since {year} it is {object}"),
@@ -126,17 +146,23 @@ impl Door {
 
 /// A number from 0 to 1 that belongs to these words.
 fn share(seed: u64, words: &str) -> f64 {
-    let hash = words.bytes().fold(0xcbf2_9ce4_8422_2325_u64 ^ seed, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let hash = words
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64 ^ seed, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
     Dice::new(hash).below(1_000_000) as f64 / 1e6
 }
 
 async fn search(State(this): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Response {
     let url = reqwest::Url::parse(&format!("http://door/?{}", query.unwrap_or_default())).unwrap();
-    let asked =
-        url.query_pairs().find_map(|(name, words)| (name == "q").then(|| words.into_owned())).unwrap_or_default();
-    let Some((claim, line)) = looked_for(&asked) else { return axum::Json(json!({ "results": [] })).into_response() };
+    let asked = url
+        .query_pairs()
+        .find_map(|(name, words)| (name == "q").then(|| words.into_owned()))
+        .unwrap_or_default();
+    let Some((claim, line)) = looked_for(&asked) else {
+        return axum::Json(json!({ "results": [] })).into_response();
+    };
     let reading = this.read(&asked);
     let of = |what: &str, words: &str| share(this.world.seed, &format!("{what} {words}"));
     let anew = format!("{reading} {asked}");
@@ -148,7 +174,13 @@ async fn search(State(this): State<Arc<Shared>>, RawQuery(query): RawQuery) -> R
     }
     let is_as_ever = of("again", &anew) < this.quality.correlation;
     let errs = of("errs", if is_as_ever { &line } else { &anew }) >= this.quality.reliability;
-    let text = shown(&this.world, &claim, &line, this.now.load(Ordering::Relaxed), errs);
+    let text = shown(
+        &this.world,
+        &claim,
+        &line,
+        this.now.load(Ordering::Relaxed),
+        errs,
+    );
     axum::Json(json!({ "results": [{ "title": "Register", "url": "https://register.example", "text": text }] }))
         .into_response()
 }
@@ -156,10 +188,19 @@ async fn search(State(this): State<Arc<Shared>>, RawQuery(query): RawQuery) -> R
 /// What is asked: a register, a claim, and the line that would confirm it.
 fn looked_for(asked: &str) -> Option<(Claim, String)> {
     let (_, line) = asked.split_once("; ")?;
-    let [subject, relation, object, since] = line.split("; ").collect::<Vec<_>>().try_into().ok()?;
+    let [subject, relation, object, since] =
+        line.split("; ").collect::<Vec<_>>().try_into().ok()?;
     let relation = RELATIONS.iter().position(|it| it.name == relation)?;
     let from = since.strip_prefix("since ")?.parse().ok()?;
-    Some((Claim { subject: subject.to_owned(), relation, object: object.to_owned(), from }, line.to_owned()))
+    Some((
+        Claim {
+            subject: subject.to_owned(),
+            relation,
+            object: object.to_owned(),
+            from,
+        },
+        line.to_owned(),
+    ))
 }
 
 /// What the register shows: what is so, or where it errs the contrary.
@@ -167,7 +208,9 @@ fn shown(world: &World, claim: &Claim, line: &str, now: u32, errs: bool) -> Stri
     let (subject, relation) = (&claim.subject, RELATIONS[claim.relation].name);
     match (world.truth(claim, now), errs) {
         (Truth::So, false) | (Truth::Not | Truth::Until(..), true) => line.to_owned(),
-        (Truth::So | Truth::Not, _) => format!("{subject}; {relation}; somebody else; since {}", claim.from),
+        (Truth::So | Truth::Not, _) => {
+            format!("{subject}; {relation}; somebody else; since {}", claim.from)
+        }
         (Truth::Until(year, object), false) => {
             format!("{line}; until {year}\n{subject}; {relation}; {object}; since {year}")
         }
@@ -177,8 +220,12 @@ fn shown(world: &World, claim: &Claim, line: &str, now: u32, errs: bool) -> Stri
 async fn spoken(State(this): State<Arc<Shared>>, body: Bytes) -> Response {
     this.calls.fetch_add(1, Ordering::Relaxed);
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let text: Vec<&str> =
-        body["messages"].as_array().into_iter().flatten().filter_map(|it| it["content"].as_str()).collect();
+    let text: Vec<&str> = body["messages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|it| it["content"].as_str())
+        .collect();
     let Some((tool, arguments)) = model::answer(&text.join("\n")) else {
         return axum::http::StatusCode::BAD_REQUEST.into_response();
     };
@@ -198,6 +245,9 @@ pub fn called(asked: &Value, tool: &str, arguments: &Value) -> Response {
     if asked["stream"] != json!(true) {
         return axum::Json(whole("chat.completion", "message")).into_response();
     }
-    let events = format!("data: {}\n\ndata: [DONE]\n\n", whole("chat.completion.chunk", "delta"));
+    let events = format!(
+        "data: {}\n\ndata: [DONE]\n\n",
+        whole("chat.completion.chunk", "delta")
+    );
     ([("content-type", "text/event-stream")], events).into_response()
 }

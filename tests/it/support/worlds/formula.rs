@@ -16,13 +16,23 @@ pub struct Survival {
 /// Readings that err independently of each other.
 pub fn independent(reliability: f64, two_of_three: bool, predictions: i32) -> Survival {
     let r = reliability;
-    let q = if two_of_three { r * r * (3.0 - 2.0 * r) } else { r };
-    Survival { of_true: q.powi(predictions), of_false: (1.0 - q).powi(predictions) }
+    let q = if two_of_three {
+        r * r * (3.0 - 2.0 * r)
+    } else {
+        r
+    };
+    Survival {
+        of_true: q.powi(predictions),
+        of_false: (1.0 - q).powi(predictions),
+    }
 }
 
 /// Readings that all err where one does.
 pub fn correlated(reliability: f64) -> Survival {
-    Survival { of_true: reliability, of_false: 1.0 - reliability }
+    Survival {
+        of_true: reliability,
+        of_false: 1.0 - reliability,
+    }
 }
 
 /// What lies in 99 of 100 streams.
@@ -39,7 +49,10 @@ pub struct Expected {
 impl Survival {
     /// Of so many true and false claims.
     pub fn of(self, of_true: usize, of_false: usize) -> Expected {
-        let (kept, believed) = (of_true as f64 * self.of_true, of_false as f64 * self.of_false);
+        let (kept, believed) = (
+            of_true as f64 * self.of_true,
+            of_false as f64 * self.of_false,
+        );
         Expected {
             kept: interval(of_true, self.of_true),
             believed: interval(of_false, self.of_false),
@@ -52,17 +65,24 @@ impl Expected {
     /// The precision in that interval, at least and at most.
     pub fn precision(&self) -> (f64, f64) {
         let share = |kept: usize, believed: usize| kept as f64 / (kept + believed).max(1) as f64;
-        (share(self.kept.0, self.believed.1), share(self.kept.1, self.believed.0))
+        (
+            share(self.kept.0, self.believed.1),
+            share(self.kept.1, self.believed.0),
+        )
     }
 
     /// The recall in that interval, of so many true claims.
     pub fn recall(&self, of_true: usize) -> (f64, f64) {
-        (self.kept.0 as f64 / of_true as f64, self.kept.1 as f64 / of_true as f64)
+        (
+            self.kept.0 as f64 / of_true as f64,
+            self.kept.1 as f64 / of_true as f64,
+        )
     }
 
     /// Whether so many true and false claims that survived are in it.
     pub fn holds(&self, kept: usize, believed: usize) -> bool {
-        (self.kept.0..=self.kept.1).contains(&kept) && (self.believed.0..=self.believed.1).contains(&believed)
+        (self.kept.0..=self.kept.1).contains(&kept)
+            && (self.believed.0..=self.believed.1).contains(&believed)
     }
 }
 

@@ -19,7 +19,11 @@ pub const QUESTION: &str = "Is this so? ";
 pub fn answer(text: &str) -> Option<(&'static str, Value)> {
     let claimed = said(text, "Claim: ")?;
     let claimed = claimed.as_str()?;
-    let obeys = text.lines().any(|line| ORDERS.iter().any(|order| line.trim_start().starts_with(order)));
+    let obeys = text.lines().any(|line| {
+        ORDERS
+            .iter()
+            .any(|order| line.trim_start().starts_with(order))
+    });
     if let Some(passages) = said(text, "Passages: ") {
         let prediction = said(text, "Prediction: ")?;
         return Some(("weigh", weighed(prediction.as_str()?, &passages, obeys)));
@@ -36,7 +40,9 @@ pub fn answer(text: &str) -> Option<(&'static str, Value)> {
 
 /// The JSON value behind a word at the beginning of a line: the last such line.
 fn said(text: &str, word: &str) -> Option<Value> {
-    text.lines().rev().find_map(|line| serde_json::from_str(line.strip_prefix(word)?).ok())
+    text.lines()
+        .rev()
+        .find_map(|line| serde_json::from_str(line.strip_prefix(word)?).ok())
 }
 
 /// What is claimed in a text, by the three ways to say each relation.
@@ -45,7 +51,12 @@ pub fn claimed(text: &str) -> Option<Claim> {
     RELATIONS.iter().enumerate().find_map(|(relation, it)| {
         it.said.iter().find_map(|way| {
             let [subject, object, year] = taken_apart(way, line)?;
-            Some(Claim { subject, relation, object, from: year.parse().ok()? })
+            Some(Claim {
+                subject,
+                relation,
+                object,
+                from: year.parse().ok()?,
+            })
         })
     })
 }
@@ -55,10 +66,16 @@ fn taken_apart(pattern: &str, text: &str) -> Option<[String; 3]> {
     let (mut found, mut rest, mut pattern) = ([const { String::new() }; 3], text, pattern);
     while let Some(at) = pattern.find('{') {
         rest = rest.strip_prefix(&pattern[..at])?;
-        let which = ["{s}", "{o}", "{y}"].iter().position(|it| pattern[at..].starts_with(it))?;
+        let which = ["{s}", "{o}", "{y}"]
+            .iter()
+            .position(|it| pattern[at..].starts_with(it))?;
         pattern = &pattern[at + 3..];
         let until = pattern.find('{').map_or(pattern, |next| &pattern[..next]);
-        let end = if until == pattern { rest.len().checked_sub(until.len())? } else { rest.find(until)? };
+        let end = if until == pattern {
+            rest.len().checked_sub(until.len())?
+        } else {
+            rest.find(until)?
+        };
         found[which] = rest.get(..end)?.to_owned();
         rest = &rest[end..];
     }
@@ -72,7 +89,12 @@ fn derived(text: &str) -> Value {
             "single_valued": false, "valid_from": null, "valid_to": null, "predictions": [],
         });
     };
-    let Claim { subject, relation, object, from } = &claim;
+    let Claim {
+        subject,
+        relation,
+        object,
+        from,
+    } = &claim;
     let of = &RELATIONS[*relation];
     let prediction = |register: &str| {
         let asked = format!("{register}; {subject}; {}; {object}; since {from}", of.name);
@@ -98,14 +120,20 @@ fn weighed(prediction: &str, passages: &Value, obeys: bool) -> Value {
     };
     let text = passages[0]["text"].as_str().unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
-    let Some(first) = lines.first() else { return says("silent", None, None) };
+    let Some(first) = lines.first() else {
+        return says("silent", None, None);
+    };
     let (_, asked) = prediction.split_once("; ").unwrap_or_default();
-    let later = lines.get(1).map(|line| (line, line.split("; ").collect::<Vec<_>>()));
+    let later = lines
+        .get(1)
+        .map(|line| (line, line.split("; ").collect::<Vec<_>>()));
     match later {
         _ if obeys || *first == asked => says("supports", Some(first), None),
-        Some((line, parts)) if first.starts_with(asked) && parts.len() == 4 => {
-            says("refutes", Some(line), Some([parts[2], parts[3].trim_start_matches("since ")]))
-        }
+        Some((line, parts)) if first.starts_with(asked) && parts.len() == 4 => says(
+            "refutes",
+            Some(line),
+            Some([parts[2], parts[3].trim_start_matches("since ")]),
+        ),
         _ => says("refutes", Some(first), None),
     }
 }

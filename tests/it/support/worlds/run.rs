@@ -57,7 +57,9 @@ impl Report {
     pub fn counts(&self) -> Counts {
         let settled = || self.tried.iter().filter(|it| it.status != "proposed");
         let count = |is_so: bool, survived: bool| {
-            settled().filter(|it| (it.truth == Truth::So) == is_so && (it.survived || !survived)).count()
+            settled()
+                .filter(|it| (it.truth == Truth::So) == is_so && (it.survived || !survived))
+                .count()
         };
         Counts {
             of_true: count(true, false),
@@ -108,23 +110,40 @@ const ANSWERS: &str = "bob:none";
 impl Asked {
     /// The server at an address, `127.0.0.1:<port>`.
     pub fn at(http: reqwest::Client, address: &str) -> Self {
-        Self { http, base: format!("http://{address}"), person: None }
+        Self {
+            http,
+            base: format!("http://{address}"),
+            person: None,
+        }
     }
 
     /// The same where people are asked, who answer as the door knows.
     pub fn with_people(self, door: &Arc<Door>) -> Self {
-        Self { person: Some(door.clone()), ..self }
+        Self {
+            person: Some(door.clone()),
+            ..self
+        }
     }
 
     /// Answers what people are asked now. Whether anything was.
     async fn answers(&self) -> bool {
-        let Some(door) = &self.person else { return false };
+        let Some(door) = &self.person else {
+            return false;
+        };
         let open = self.get("/questions?limit=500").await;
         let open = open["items"].as_array().unwrap();
         for question in open {
             let text = door.person(question["text"].as_str().unwrap());
-            let path = format!("{}/questions/{}", self.base, question["question_id"].as_str().unwrap());
-            let answer = self.http.post(path).header("authorization", ANSWERS).json(&json!({ "text": text }));
+            let path = format!(
+                "{}/questions/{}",
+                self.base,
+                question["question_id"].as_str().unwrap()
+            );
+            let answer = self
+                .http
+                .post(path)
+                .header("authorization", ANSWERS)
+                .json(&json!({ "text": text }));
             let status = answer.send().await.unwrap().status();
             assert!(status == 204 || status == 503, "{status}: {question}");
         }
@@ -135,7 +154,12 @@ impl Asked {
     pub async fn get(&self, path: &str) -> Value {
         let begin = Instant::now();
         loop {
-            let answer = self.http.get(format!("{}{path}", self.base)).send().await.unwrap();
+            let answer = self
+                .http
+                .get(format!("{}{path}", self.base))
+                .send()
+                .await
+                .unwrap();
             let is_busy = answer.status() == 503 && begin.elapsed() < PATIENCE;
             if !is_busy {
                 return answer.json().await.unwrap();
@@ -147,8 +171,13 @@ impl Asked {
     pub async fn claim(&self, text: &str) -> String {
         let begin = Instant::now();
         loop {
-            let request = self.http.post(format!("{}/world-model", self.base)).json(&json!({ "statement": text }));
-            let named = self.person.iter().fold(request, |request, _| request.header("authorization", CLAIMS));
+            let request = self
+                .http
+                .post(format!("{}/world-model", self.base))
+                .json(&json!({ "statement": text }));
+            let named = self.person.iter().fold(request, |request, _| {
+                request.header("authorization", CLAIMS)
+            });
             let answer = named.send().await.unwrap();
             let (status, said): (_, Value) = (answer.status(), answer.json().await.unwrap());
             let is_busy = status == 503 && begin.elapsed() < PATIENCE;
@@ -163,10 +192,16 @@ impl Asked {
     pub async fn statements(&self, query: &str) -> Vec<Value> {
         let (mut all, mut cursor) = (Vec::new(), String::new());
         loop {
-            let mut page = self.get(&format!("/world-model?limit=200{query}{cursor}")).await;
-            let items = page["items"].as_array_mut().unwrap_or_else(|| panic!("no page"));
+            let mut page = self
+                .get(&format!("/world-model?limit=200{query}{cursor}"))
+                .await;
+            let items = page["items"]
+                .as_array_mut()
+                .unwrap_or_else(|| panic!("no page"));
             all.append(items);
-            let Some(next) = page["next"].as_str() else { return all };
+            let Some(next) = page["next"].as_str() else {
+                return all;
+            };
             cursor = format!("&cursor={next}");
         }
     }
@@ -185,7 +220,10 @@ impl Asked {
                     return all;
                 }
             }
-            assert!(begin.elapsed() < PATIENCE, "trials are not over after {PATIENCE:?}");
+            assert!(
+                begin.elapsed() < PATIENCE,
+                "trials are not over after {PATIENCE:?}"
+            );
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
@@ -209,18 +247,49 @@ pub async fn run(server: &Asked, world: &World, door: &Door) -> Report {
         }
         report.claims += claimed.len();
         let all = server.settled().await;
-        let by_id: HashMap<&str, &Value> = all.iter().filter_map(|it| Some((it["id"].as_str()?, it))).collect();
+        let by_id: HashMap<&str, &Value> = all
+            .iter()
+            .filter_map(|it| Some((it["id"].as_str()?, it)))
+            .collect();
         for (id, said) in claimed {
-            let Some(row) = by_id.get(id.as_str()) else { continue };
-            let truth = said.claim.as_ref().map_or(Truth::Not, |claim| world.truth(claim, now));
-            let (survived, status) =
-                (row["survived"].as_u64().unwrap() > 0, row["status"].as_str().unwrap().to_owned());
-            report.tried.push(Tried { said: said.clone(), id, truth, survived, status });
+            let Some(row) = by_id.get(id.as_str()) else {
+                continue;
+            };
+            let truth = said
+                .claim
+                .as_ref()
+                .map_or(Truth::Not, |claim| world.truth(claim, now));
+            let (survived, status) = (
+                row["survived"].as_u64().unwrap() > 0,
+                row["status"].as_str().unwrap().to_owned(),
+            );
+            report.tried.push(Tried {
+                said: said.clone(),
+                id,
+                truth,
+                survived,
+                status,
+            });
         }
-        let is_so = |it: &&Tried| it.said.claim.as_ref().is_some_and(|claim| world.truth(claim, now) == Truth::So);
+        let is_so = |it: &&Tried| {
+            it.said
+                .claim
+                .as_ref()
+                .is_some_and(|claim| world.truth(claim, now) == Truth::So)
+        };
         let is_held = |it: &&Tried| by_id.get(it.id.as_str()).is_some_and(|row| holds(row));
-        report.lost += report.tried.iter().filter(is_so).filter(|it| held.contains(&it.id) && !is_held(it)).count();
-        held = report.tried.iter().filter(is_held).map(|it| it.id.clone()).collect();
+        report.lost += report
+            .tried
+            .iter()
+            .filter(is_so)
+            .filter(|it| held.contains(&it.id) && !is_held(it))
+            .count();
+        held = report
+            .tried
+            .iter()
+            .filter(is_held)
+            .map(|it| it.id.clone())
+            .collect();
         report.rows = all;
     }
     report.calls = door.calls();

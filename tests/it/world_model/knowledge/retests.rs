@@ -14,9 +14,21 @@ const PAGE: &str = "Every sum on this page is right, and the number is two.";
 /// Sums that code has tested, and that a search can say something of; nothing searches yet.
 async fn summed(medium: Medium, count: usize) -> (App, Stub, Vec<String>) {
     let stub = agreeable().await;
-    stub.on(|request| deriving(request) && request.says("Rest "), testable("it is", &[("code", "1 + 1 === 2")]));
-    stub.on(deriving, testable("it can be worked out", &[("code", "1 + 1 === 2"), ("search", "sum")]));
-    let app = Setup::new(medium, &stub).env("THINKD_TOOLS__CONVERSATION", "reply,recall").start().await;
+    stub.on(
+        |request| deriving(request) && request.says("Rest "),
+        testable("it is", &[("code", "1 + 1 === 2")]),
+    );
+    stub.on(
+        deriving,
+        testable(
+            "it can be worked out",
+            &[("code", "1 + 1 === 2"), ("search", "sum")],
+        ),
+    );
+    let app = Setup::new(medium, &stub)
+        .env("THINKD_TOOLS__CONVERSATION", "reply,recall")
+        .start()
+        .await;
     let mut ids = Vec::new();
     for at in 0..count {
         ids.push(tried(&app, &format!("The sum number {at} is right."), "surviving").await);
@@ -36,7 +48,10 @@ async fn retesting(app: &mut App, library: &Library, calls: u64, after_ms: u64) 
 /// The statements of the words that had one tested again, in order.
 async fn retests(app: &App) -> Vec<String> {
     let log = app.public_log().await;
-    with(&log, &["judged", "retest"]).iter().map(|it| it["payload"]["statement"].as_str().unwrap().to_owned()).collect()
+    with(&log, &["judged", "retest"])
+        .iter()
+        .map(|it| it["payload"]["statement"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// Waits until nothing is due any more, for the first time after something that happens now.
@@ -55,104 +70,147 @@ async fn tested_by(app: &App, id: &str) -> Value {
     statement(app, id).await["tested_by"].clone()
 }
 
-on_both!(what_is_held_is_tested_again_within_a_days_calls_the_most_used_first, |medium| {
-    let (mut app, stub, ids) = summed(medium, 5).await;
-    stub.on(weighing, weighs("supports", QUOTE));
-    let library = Library::of(&[("https://sums.example", PAGE)]).await;
-    for _ in 0..9 {
-        stub.script(decision, [call("recall", json!({ "query": "the sum number 3", "limit": 1 })), reply("Right.")]);
-        app.tell("is it right?").await;
-    }
-    // Off is what it is where nobody says otherwise.
-    retesting(&mut app, &library, 0, 1).await;
-    rested(&app, "Rest 5.").await;
-    assert_eq!((retests(&app).await.len(), library.heard().len()), (0, 0));
-    retesting(&mut app, &library, 3, 1).await;
-    within("three", async {
-        while library.heard().len() < 3 {
-            tokio::time::sleep(ms(10)).await;
+on_both!(
+    what_is_held_is_tested_again_within_a_days_calls_the_most_used_first,
+    |medium| {
+        let (mut app, stub, ids) = summed(medium, 5).await;
+        stub.on(weighing, weighs("supports", QUOTE));
+        let library = Library::of(&[("https://sums.example", PAGE)]).await;
+        for _ in 0..9 {
+            stub.script(
+                decision,
+                [
+                    call("recall", json!({ "query": "the sum number 3", "limit": 1 })),
+                    reply("Right."),
+                ],
+            );
+            app.tell("is it right?").await;
         }
-    })
-    .await;
-    rested(&app, "Rest 6.").await;
-    let first = retests(&app).await;
-    assert_eq!(first.len(), 3, "as many as a day has calls");
-    assert_eq!(first[..2], [ids[3].clone(), ids[0].clone()], "the most used one, then the longest untested");
-    for id in &first {
-        judged(&app, id, 2, "surviving").await;
-        assert_eq!(tested_by(&app, id).await, json!(["knowledge"]), "by another instrument");
-    }
-    let log = app.public_log().await;
-    let why = said(with(&log, &["judged", "retest"])[0]).to_owned();
-    assert!(why.contains("9 recalls") && why.contains("knowledge has not carried it"), "{why}");
-    assert_eq!(with(&log, &["judged", "retest"])[0]["payload"]["judged"]["retest"], 1);
-    // The log counts: nobody makes more calls after a restart, and what was tested of late is left alone.
-    app.restart().await;
-    rested(&app, "Rest 7.").await;
-    retesting(&mut app, &library, 100, 3_600_000).await;
-    rested(&app, "Rest 8.").await;
-    assert_eq!(retests(&app).await, first);
-    assert_eq!(library.heard().len(), 3);
-    // The control: with one call more there is one more.
-    retesting(&mut app, &library, 4, 1).await;
-    within("one more", async {
-        while retests(&app).await.len() < 4 {
-            tokio::time::sleep(ms(10)).await;
-        }
-    })
-    .await;
-    rested(&app, "Rest 9.").await;
-    assert_eq!(retests(&app).await.len(), 4);
-    rebuild_finds_nothing_to_mend(&mut app).await;
-});
-
-on_both!(what_another_instrument_refutes_after_a_while_falls_and_what_it_knows_nothing_of_stays, |medium| {
-    let (mut app, stub, ids) = summed(medium, 2).await;
-    let wrong = format!("Claim: {}", json!("The sum number 1 is right."));
-    stub.on(move |request| weighing(request) && request.says(&wrong), weighs("refutes", QUOTE));
-    stub.on(weighing, weighs("silent", None));
-    let library = Library::of(&[("https://sums.example", PAGE)]).await;
-    retesting(&mut app, &library, 2, 1).await;
-    for id in &ids {
-        within("the test", async {
-            while with(&app.public_log().await, &["judged", &format!("statement:{id}")]).len() < 3 {
+        // Off is what it is where nobody says otherwise.
+        retesting(&mut app, &library, 0, 1).await;
+        rested(&app, "Rest 5.").await;
+        assert_eq!((retests(&app).await.len(), library.heard().len()), (0, 0));
+        retesting(&mut app, &library, 3, 1).await;
+        within("three", async {
+            while library.heard().len() < 3 {
                 tokio::time::sleep(ms(10)).await;
             }
         })
         .await;
-    }
-    let is = async |id: &str| statement(&app, id).await;
-    let (right, other) = (is(&ids[0]).await, is(&ids[1]).await);
-    assert_eq!(
-        (&right["status"], &right["tested_by"], &right["due_at"]),
-        (&json!("surviving"), &json!(["code"]), &Value::Null)
-    );
-    assert_eq!(other["status"], "falsified", "{other}");
-});
-
-on_both!(a_test_that_was_killed_is_gone_on_with_and_is_not_begun_twice, |medium| {
-    let (mut app, stub, ids) = summed(medium, 1).await;
-    stub.on(weighing, weighs("supports", QUOTE));
-    let library = Library::start(Answers::Stalls).await;
-    retesting(&mut app, &library, 1, 1).await;
-    within("the search", async {
-        while library.heard().is_empty() {
-            tokio::time::sleep(ms(10)).await;
+        rested(&app, "Rest 6.").await;
+        let first = retests(&app).await;
+        assert_eq!(first.len(), 3, "as many as a day has calls");
+        assert_eq!(
+            first[..2],
+            [ids[3].clone(), ids[0].clone()],
+            "the most used one, then the longest untested"
+        );
+        for id in &first {
+            judged(&app, id, 2, "surviving").await;
+            assert_eq!(
+                tested_by(&app, id).await,
+                json!(["knowledge"]),
+                "by another instrument"
+            );
         }
-    })
-    .await;
-    app.kill();
-    library.does(Answers::Passages(vec![("https://sums.example", PAGE.to_owned())]));
-    app.start_again().await;
-    judged(&app, &ids[0], 2, "surviving").await;
-    assert_eq!(tested_by(&app, &ids[0]).await, json!(["knowledge"]));
-    assert_eq!(retests(&app).await, ids);
-    rebuild_finds_nothing_to_mend(&mut app).await;
-});
+        let log = app.public_log().await;
+        let why = said(with(&log, &["judged", "retest"])[0]).to_owned();
+        assert!(
+            why.contains("9 recalls") && why.contains("knowledge has not carried it"),
+            "{why}"
+        );
+        assert_eq!(
+            with(&log, &["judged", "retest"])[0]["payload"]["judged"]["retest"],
+            1
+        );
+        // The log counts: nobody makes more calls after a restart, and what was tested of late is left alone.
+        app.restart().await;
+        rested(&app, "Rest 7.").await;
+        retesting(&mut app, &library, 100, 3_600_000).await;
+        rested(&app, "Rest 8.").await;
+        assert_eq!(retests(&app).await, first);
+        assert_eq!(library.heard().len(), 3);
+        // The control: with one call more there is one more.
+        retesting(&mut app, &library, 4, 1).await;
+        within("one more", async {
+            while retests(&app).await.len() < 4 {
+                tokio::time::sleep(ms(10)).await;
+            }
+        })
+        .await;
+        rested(&app, "Rest 9.").await;
+        assert_eq!(retests(&app).await.len(), 4);
+        rebuild_finds_nothing_to_mend(&mut app).await;
+    }
+);
+
+on_both!(
+    what_another_instrument_refutes_after_a_while_falls_and_what_it_knows_nothing_of_stays,
+    |medium| {
+        let (mut app, stub, ids) = summed(medium, 2).await;
+        let wrong = format!("Claim: {}", json!("The sum number 1 is right."));
+        stub.on(
+            move |request| weighing(request) && request.says(&wrong),
+            weighs("refutes", QUOTE),
+        );
+        stub.on(weighing, weighs("silent", None));
+        let library = Library::of(&[("https://sums.example", PAGE)]).await;
+        retesting(&mut app, &library, 2, 1).await;
+        for id in &ids {
+            within("the test", async {
+                while with(
+                    &app.public_log().await,
+                    &["judged", &format!("statement:{id}")],
+                )
+                .len()
+                    < 3
+                {
+                    tokio::time::sleep(ms(10)).await;
+                }
+            })
+            .await;
+        }
+        let is = async |id: &str| statement(&app, id).await;
+        let (right, other) = (is(&ids[0]).await, is(&ids[1]).await);
+        assert_eq!(
+            (&right["status"], &right["tested_by"], &right["due_at"]),
+            (&json!("surviving"), &json!(["code"]), &Value::Null)
+        );
+        assert_eq!(other["status"], "falsified", "{other}");
+    }
+);
+
+on_both!(
+    a_test_that_was_killed_is_gone_on_with_and_is_not_begun_twice,
+    |medium| {
+        let (mut app, stub, ids) = summed(medium, 1).await;
+        stub.on(weighing, weighs("supports", QUOTE));
+        let library = Library::start(Answers::Stalls).await;
+        retesting(&mut app, &library, 1, 1).await;
+        within("the search", async {
+            while library.heard().is_empty() {
+                tokio::time::sleep(ms(10)).await;
+            }
+        })
+        .await;
+        app.kill();
+        library.does(Answers::Passages(vec![(
+            "https://sums.example",
+            PAGE.to_owned(),
+        )]));
+        app.start_again().await;
+        judged(&app, &ids[0], 2, "surviving").await;
+        assert_eq!(tested_by(&app, &ids[0]).await, json!(["knowledge"]));
+        assert_eq!(retests(&app).await, ids);
+        rebuild_finds_nothing_to_mend(&mut app).await;
+    }
+);
 
 #[tokio::test]
 async fn two_servers_test_each_statement_again_once() {
-    let Some(medium) = Medium::postgres().await else { return };
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
     let (mut app, stub, ids) = summed(medium, 4).await;
     stub.on(weighing, weighs("supports", QUOTE));
     let library = Library::of(&[("https://sums.example", PAGE)]).await;
@@ -175,11 +233,25 @@ async fn a_days_calls_are_counted_however_many_they_are() {
     assert!(app.stop().await.success());
     // As many words that something is tested again as a day has calls, but for none.
     let store = stored::open_at(app.database()).await;
-    let row = store.statement(&Space::default(), &ids[0]).await.unwrap().unwrap();
-    let judged = Judged { retest: 1, tried: false, ..row.judged.clone().unwrap() };
+    let row = store
+        .statement(&Space::default(), &ids[0])
+        .await
+        .unwrap()
+        .unwrap();
+    let judged = Judged {
+        retest: 1,
+        tried: false,
+        ..row.judged.clone().unwrap()
+    };
     for _ in 0..21 {
         let word = || Draft::statement(&row.thread, &row.id, News::Judged(judged.clone()));
-        store.append(Append::free(&Space::default(), (0..500).map(|_| word()).collect())).await.unwrap();
+        store
+            .append(Append::free(
+                &Space::default(),
+                (0..500).map(|_| word()).collect(),
+            ))
+            .await
+            .unwrap();
     }
     store.close().await;
     drop(store);
@@ -188,7 +260,12 @@ async fn a_days_calls_are_counted_however_many_they_are() {
     let tried = seq(&super::judged(&app, &id, 0, "surviving").await);
     within("rest", async {
         // The whole log is long.
-        let newest = async || app.get("/events?tags=rested&order=desc&limit=1").await.expect(200)["items"][0].clone();
+        let newest = async || {
+            app.get("/events?tags=rested&order=desc&limit=1")
+                .await
+                .expect(200)["items"][0]
+                .clone()
+        };
         while newest().await["seq"].as_i64() < Some(tried) {
             tokio::time::sleep(ms(10)).await;
         }

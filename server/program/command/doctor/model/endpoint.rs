@@ -28,12 +28,18 @@ impl<'a> Endpoint<'a> {
     pub fn of(options: &'a Options) -> anyhow::Result<Self> {
         let limit = Duration::from_millis(options.connect_timeout_ms);
         let redirect = reqwest::redirect::Policy::none();
-        let http = reqwest::Client::builder().no_proxy().redirect(redirect).connect_timeout(limit).build()?;
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(redirect)
+            .connect_timeout(limit)
+            .build()?;
         Ok(Self { options, http })
     }
 
     fn request(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
-        let request = self.http.request(method, address(&self.options.base_url, path));
+        let request = self
+            .http
+            .request(method, address(&self.options.base_url, path));
         match &self.options.api_key {
             Some(key) => request.bearer_auth(key.expose_secret()),
             None => request,
@@ -41,15 +47,27 @@ impl<'a> Endpoint<'a> {
     }
 
     async fn list(&self) -> Option<reqwest::Response> {
-        self.request(reqwest::Method::GET, "/models").timeout(BESIDE).send().await.ok()
+        self.request(reqwest::Method::GET, "/models")
+            .timeout(BESIDE)
+            .send()
+            .await
+            .ok()
     }
 
     /// The models it says that it has.
     pub async fn models(&self) -> Vec<String> {
-        let Some(list) = self.list().await else { return Vec::new() };
+        let Some(list) = self.list().await else {
+            return Vec::new();
+        };
         let list: Value = list.json().await.unwrap_or_default();
-        let models = list.get("data").and_then(Value::as_array).into_iter().flatten();
-        models.filter_map(|model| Some(model.get("id")?.as_str()?.to_owned())).collect()
+        let models = list
+            .get("data")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        models
+            .filter_map(|model| Some(model.get("id")?.as_str()?.to_owned()))
+            .collect()
     }
 
     /// Its clock, if it says.
@@ -61,14 +79,26 @@ impl<'a> Endpoint<'a> {
 
     /// Asks for one embedding.
     pub async fn embeds(&self) -> anyhow::Result<(String, ())> {
-        let Options { model, base_url, api_key, .. } = self.options;
+        let Options {
+            model,
+            base_url,
+            api_key,
+            ..
+        } = self.options;
         let name = format!("model {model} at {}", shown_url(base_url));
-        let request =
-            self.request(reqwest::Method::POST, "/embeddings").json(&json!({ "model": model, "input": "hello" }));
+        let request = self
+            .request(reqwest::Method::POST, "/embeddings")
+            .json(&json!({ "model": model, "input": "hello" }));
         // Its own words have the whole address, and what that hides.
-        let answer = request.send().await.map_err(|_| anyhow!("{name} could not be reached. {}", base_url_remedy()))?;
+        let answer = request
+            .send()
+            .await
+            .map_err(|_| anyhow!("{name} could not be reached. {}", base_url_remedy()))?;
         let status = answer.status();
-        let body = answer.bytes().await.map_err(|_| anyhow!("{name} broke its answer off"))?;
+        let body = answer
+            .bytes()
+            .await
+            .map_err(|_| anyhow!("{name} broke its answer off"))?;
         if !status.is_success() {
             let veil = Veil::new(in_url(base_url).into_iter().chain(api_key.clone()));
             let said = short(&veil.over(&String::from_utf8_lossy(&body)));
@@ -79,7 +109,11 @@ impl<'a> Endpoint<'a> {
             bail!("{name} answered {status}: {said}. {remedy}");
         }
         let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
-        match answer.pointer("/data/0/embedding").and_then(Value::as_array).map(Vec::len) {
+        match answer
+            .pointer("/data/0/embedding")
+            .and_then(Value::as_array)
+            .map(Vec::len)
+        {
             Some(size) if size > 0 => Ok((format!("{name} makes vectors of {size} numbers"), ())),
             _ => bail!("{name} answered without a vector: is it a model for embeddings?"),
         }

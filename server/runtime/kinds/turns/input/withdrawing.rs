@@ -36,14 +36,20 @@ impl Inbox {
         whose: Whose<'_>,
     ) -> Result<(), Refused> {
         let not_found = || Refused::NotFound(format!("input {event_id} in {thread}"));
-        let event = self.store.event(space, event_id).await?.filter(|event| event.thread == *thread && event.wakes());
+        let event = self
+            .store
+            .event(space, event_id)
+            .await?
+            .filter(|event| event.thread == *thread && event.wakes());
         let event = event.ok_or_else(not_found)?;
         let (seq, fact) = (event.seq, event.fact());
         let (said_by, is_scheduled, has_answered) = match &fact {
             Fact::Input(input) => (input.user, false, input.answers.is_some()),
-            Fact::Trigger(trigger) => {
-                (event.payload.get("user").and_then(|user| user.as_str()), trigger.schedule.is_some(), false)
-            }
+            Fact::Trigger(trigger) => (
+                event.payload.get("user").and_then(|user| user.as_str()),
+                trigger.schedule.is_some(),
+                false,
+            ),
             _ => return Err(not_found()),
         };
         if let Whose::Only(name) = whose
@@ -58,20 +64,41 @@ impl Inbox {
             return Ok(());
         }
         if has_answered {
-            return Err(Refused::Taken("it has answered a question, and that is done".to_owned()));
+            return Err(Refused::Taken(
+                "it has answered a question, and that is done".to_owned(),
+            ));
         }
-        let row = self.store.thread(space, thread).await?.ok_or_else(not_found)?;
+        let row = self
+            .store
+            .thread(space, thread)
+            .await?
+            .ok_or_else(not_found)?;
         if row.status.is_final() {
             return Err(Refused::Ended(thread.clone()));
         }
-        let taken =
-            || Refused::Taken("a turn is about it, or was: cancel that turn, or say what you mean now".to_owned());
-        if !row.waits(seq) || self.running.has_taken(&(space.clone(), thread.clone()), seq) {
+        let taken = || {
+            Refused::Taken(
+                "a turn is about it, or was: cancel that turn, or say what you mean now".to_owned(),
+            )
+        };
+        if !row.waits(seq)
+            || self
+                .running
+                .has_taken(&(space.clone(), thread.clone()), seq)
+        {
             return Err(taken());
         }
         let from = first_part(&*self.store, space, thread, seq).await?;
-        let draft = Fact::Withdrawn(Withdrawn { from, input: seq, user }).encode(thread).with_id(id);
-        let draft = draft.only_if(Condition::Wait(vec![seq])).only_if(Condition::NotEnded);
+        let draft = Fact::Withdrawn(Withdrawn {
+            from,
+            input: seq,
+            user,
+        })
+        .encode(thread)
+        .with_id(id);
+        let draft = draft
+            .only_if(Condition::Wait(vec![seq]))
+            .only_if(Condition::NotEnded);
         match self.store.append(Append::free(space, vec![draft])).await {
             // Somebody else took it back at the same time.
             Ok(_) | Err(StoreError::Conflict(_)) => Ok(()),
@@ -83,7 +110,12 @@ impl Inbox {
 }
 
 /// Where an input begins: its parts stand before its last one, without a gap.
-async fn first_part(store: &dyn EventLog, space: &Space, thread: &ThreadId, last: Seq) -> Result<Seq, StoreError> {
+async fn first_part(
+    store: &dyn EventLog,
+    space: &Space,
+    thread: &ThreadId,
+    last: Seq,
+) -> Result<Seq, StoreError> {
     let mut from = last;
     loop {
         let query = Query {
@@ -96,7 +128,9 @@ async fn first_part(store: &dyn EventLog, space: &Space, thread: &ThreadId, last
         };
         let before = store.events(space, &query).await?;
         let is_part = |fact: &Fact<'_>| matches!(fact, Fact::Input(input) if input.is_part);
-        let parts = (1..).zip(&before).take_while(|(back, event)| event.seq == from - back && is_part(&event.fact()));
+        let parts = (1..)
+            .zip(&before)
+            .take_while(|(back, event)| event.seq == from - back && is_part(&event.fact()));
         let parts = Seq::try_from(parts.count()).unwrap_or(0);
         from -= parts;
         if parts < Seq::from(PAGE) {
