@@ -1,8 +1,8 @@
 # Short names for what one does here every day. `.ci/run` is the whole check.
 
-# format, sizes, clippy and rustdoc
+# format, sizes, prose, clippy and rustdoc
 check:
-    .ci/run fmt sizes clippy rustdoc
+    .ci/run fmt sizes prose clippy rustdoc
 
 # everything; finds a Postgres by itself, or says that there is none
 test *filter:
