@@ -13,6 +13,8 @@ mod doors;
 mod figures;
 mod frameworks;
 mod handover;
+#[path = "../tests/it/support/hello.rs"]
+mod hello;
 mod history;
 mod memory;
 mod missions;

@@ -126,6 +126,17 @@ impl Server {
         server
     }
 
+    /// thinkd on a file, ready, with nothing configured: the offline model, the voices that it comes with.
+    pub async fn thinkd_as_it_comes(file: &Path) -> Self {
+        let address = free_address();
+        let mut command = Command::new(program());
+        command.env_clear().current_dir(file.parent().unwrap());
+        command.args(["--listen", &address, "--database", &on(file)]);
+        let server = Self::spawn(Kind::Thinkd, Shape::A, address, command);
+        server.ready().await;
+        server
+    }
+
     /// Starts thinkd on a database, in a folder, and returns at once.
     fn spawn_on(
         database: &str,

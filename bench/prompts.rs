@@ -1,5 +1,5 @@
-//! Prompts: how many bytes a turn with four voices and their follow-ups sends to the model, and how many of them repeat a prefix
-//! sent before, which a provider's cache serves. Bytes are the same on every machine.
+//! Prompts: bytes that a turn sends to the model, with four voices and their follow-ups and with the voices of a new space, and the
+//! share that repeats a prefix sent before, which a provider's cache serves. Bytes are the same on every machine.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,11 +17,11 @@ use crate::figures::{Arguments, client};
 use crate::prefix::repeated;
 use crate::process::{Folder, Server};
 
+mod hello;
+
 /// Turns of a block: the first begins with an empty log.
 const BLOCKS: [usize; 2] = [50, 150];
 const VOICES: [&str; 4] = ["understanding", "critic", "memory", "warmth"];
-/// Calls of a turn: the voices comment, the decision decides, the voices follow up.
-const CALLS: usize = 2 * VOICES.len() + 1;
 const WORDS: [&str; 8] = [
     "garden", "engine", "harbour", "violin", "glacier", "library", "kitchen", "orbit",
 ];
@@ -37,39 +37,58 @@ struct Sent {
 
 type Heard = Arc<Mutex<Vec<Sent>>>;
 
-pub fn run(_: &Arguments) {
-    let folder = Folder::new();
-    let heard = Heard::default();
-    client().block_on(measure(&folder, &heard));
+pub fn run(arguments: &Arguments) {
+    if arguments.case.as_deref() == Some("hello") {
+        return client().block_on(hello::run());
+    }
+    println!("four voices with prompts of a line, which follow up");
+    client().block_on(measure(Mind::FourVoices));
+    println!("the voices that a new space begins with");
+    client().block_on(measure(Mind::AsItComes));
 }
 
-async fn measure(folder: &Folder, heard: &Heard) {
+/// Who comments.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mind {
+    FourVoices,
+    AsItComes,
+}
+
+async fn measure(mind: Mind) {
+    let (folder, heard) = (Folder::new(), Heard::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let model = format!("http://{}/v1", listener.local_addr().unwrap());
     let router = Router::new()
         .route("/v1/chat/completions", post(answer))
         .with_state(heard.clone());
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-    let settings = ["turn.follow_up=true", "models.low.stream=false"];
+    let first = match mind {
+        Mind::FourVoices => "runtime.default_submodules=false",
+        Mind::AsItComes => "runtime.default_submodules=true",
+    };
+    let settings = ["turn.follow_up=true", "models.low.stream=false", first];
     let server = Server::thinkd_asking(&folder.file("prompts.db"), &model, &settings).await;
-    server.voices(&VOICES).await;
+    if mind == Mind::FourVoices {
+        server.voices(&VOICES).await;
+    }
+    let calls = calls(&server).await;
     let mut socket = server.talk("talk").await;
     let mut sent: Vec<Sent> = Vec::new();
     for turns in BLOCKS {
         let before = sent.len();
-        for turn in before / CALLS..before / CALLS + turns {
+        for turn in before / calls..before / calls + turns {
             let (one, other) = (WORDS[turn % 8], WORDS[turn * 3 % 8]);
             let text = format!(
                 "Turn {turn}: tell me about the {one} that we saw near the {other} the other day."
             );
             server.turn(&mut socket, "talk", &text).await;
             // The follow-ups run beside.
-            while sent.len() < (turn + 1) * CALLS {
+            while sent.len() < (turn + 1) * calls {
                 tokio::time::sleep(Duration::from_millis(1)).await;
                 sent.append(&mut heard.lock().unwrap_or_else(PoisonError::into_inner));
             }
         }
-        println!("turns {} to {}", before / CALLS + 1, before / CALLS + turns);
+        println!("turns {} to {}", before / calls + 1, before / calls + turns);
         print("the decision", &sent, before, turns, |sent| {
             sent.is_decision
         });
@@ -92,6 +111,15 @@ async fn measure(folder: &Folder, heard: &Heard) {
     }
 }
 
+/// Calls of a turn: the voices comment, the decision decides, voices follow up.
+async fn calls(server: &Server) -> usize {
+    let voices = server.get("/submodules").await;
+    let voices = voices["items"].as_array().unwrap();
+    // A build that does not list `follow_up` asks all of them.
+    let follow_up = |voice: &&Value| voice["follow_up"] != json!(false);
+    voices.len() + 1 + voices.iter().filter(follow_up).count()
+}
+
 /// A line of what was sent since `before`; what was sent earlier can be repeated, too.
 fn print(what: &str, sent: &[Sent], before: usize, turns: usize, is: fn(&Sent) -> bool) {
     let prompts = |sent: &[Sent]| {
@@ -105,11 +133,12 @@ fn print(what: &str, sent: &[Sent], before: usize, turns: usize, is: fn(&Sent) -
     let own: Vec<&Sent> = sent[before..].iter().filter(|sent| is(sent)).collect();
     let a_turn = |number: usize| number as f64 / turns as f64;
     println!(
-        "  {what:<12}  {:.2} calls  {:6.1} kB a turn, {:6.1} of them prompts, of which {:.1} % repeat",
+        "  {what:<12}  {:.2} calls  {:6.1} kB a turn, {:6.1} of them prompts, of which {:.2} % repeat and {:.2} kB do not",
         a_turn(own.len()),
         a_turn(own.iter().map(|sent| sent.bytes).sum()) / 1e3,
         a_turn(all - early_all) / 1e3,
-        (again - early) as f64 / (all - early_all) as f64 * 100.0
+        (again - early) as f64 / (all - early_all) as f64 * 100.0,
+        a_turn(all - early_all - (again - early)) / 1e3
     );
 }
 

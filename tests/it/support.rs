@@ -20,6 +20,7 @@ pub mod facts;
 pub mod faults;
 pub mod followers;
 pub mod generated;
+pub mod hello;
 pub mod http;
 pub mod imports;
 pub mod issuer;
