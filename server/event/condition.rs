@@ -98,6 +98,13 @@ pub enum Condition {
         /// Its prompt.
         prompt: String,
     },
+    /// The space has a submodule of this name, and it is asked after the decision, or is not.
+    FollowUpIs {
+        /// Its name.
+        name: Name,
+        /// The member as it is.
+        follow_up: bool,
+    },
     /// A task of a mission is there and not over.
     TaskToCome {
         /// The mission.
@@ -211,6 +218,12 @@ impl fmt::Display for Condition {
             Self::HasSubmodule(name) => write!(f, "there is no submodule {name}"),
             Self::PromptIs { name, .. } => {
                 write!(f, "the submodule {name} has another prompt now, or is gone")
+            }
+            Self::FollowUpIs { name, .. } => {
+                write!(
+                    f,
+                    "the submodule {name} has another follow_up now, or is gone"
+                )
             }
             Self::Request { id, .. } => write!(f, "the request {id} is settled"),
             Self::PinAt { tool, .. } => write!(

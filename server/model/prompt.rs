@@ -152,6 +152,17 @@ impl ToolWords {
     }
 }
 
+/// A submodule that a new space begins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FirstSubmodule {
+    /// Its name.
+    pub name: Name,
+    /// Its prompt.
+    pub prompt: String,
+    /// Asked once more after the decision, unless its front matter says `follow_up: false`.
+    pub follow_up: bool,
+}
+
 macro_rules! prompts {
     (
         templates { $($template:ident($file:literal, $variables:expr): $about:literal,)* }
@@ -173,8 +184,8 @@ macro_rules! prompts {
             $(#[doc = $slot_about] pub $slot: Option<String>,)*
             /// The files that replace prompts of tools, by the tool's name; those prompts are the tools' own.
             tools: BTreeMap<String, (PathBuf, String)>,
-            /// The submodules a new space begins with: name and prompt.
-            pub submodules: Vec<(Name, String)>,
+            /// The submodules a new space begins with.
+            pub submodules: Vec<FirstSubmodule>,
         }
 
         impl Prompts {
@@ -350,7 +361,7 @@ impl Folder {
     }
 
     /// The embedded submodules, replaced and added to by the files of `submodules/`.
-    fn submodules(&self) -> Result<Vec<(Name, String)>, Error> {
+    fn submodules(&self) -> Result<Vec<FirstSubmodule>, Error> {
         let mut submodules: BTreeMap<&str, &str> = SUBMODULES.iter().copied().collect();
         for (file, (_, text)) in &self.0 {
             if let Some(name) = file
@@ -363,7 +374,14 @@ impl Folder {
         let submodule = |(name, text): (&str, &str)| {
             let file = format!("submodules/{name}.md");
             let name = Name::parse(name).map_err(|_| Error::Unknown(PathBuf::from(&file)))?;
-            Ok((name, worded(&file, text)?))
+            Ok(FirstSubmodule {
+                name,
+                prompt: worded(&file, text)?,
+                follow_up: !parted(text)
+                    .0
+                    .lines()
+                    .any(|line| line == "follow_up: false"),
+            })
         };
         submodules.into_iter().map(submodule).collect()
     }
@@ -402,12 +420,16 @@ fn read_folder(
     Ok(())
 }
 
+/// The front matter of a file and what follows it.
+fn parted(text: &str) -> (&str, &str) {
+    text.strip_prefix("---\n")
+        .and_then(|rest| rest.split_once("\n---\n"))
+        .unwrap_or(("", text))
+}
+
 /// The text without its front matter and surrounding white space, if anything is left.
 fn worded(file: &str, text: &str) -> Result<String, Error> {
-    let body = text
-        .strip_prefix("---\n")
-        .and_then(|rest| rest.split_once("\n---\n"))
-        .map_or(text, |(_, body)| body);
+    let (_, body) = parted(text);
     // A leading space matters (`view_cut` follows a text): only line ends are trimmed.
     let body = body.trim_matches(['\n', '\r']);
     if body.trim().is_empty() {

@@ -10,20 +10,21 @@ use crate::log::appended::Append;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::unserved::Work;
-use crate::words::id::{Name, Space, ThreadId};
+use crate::model::prompt::FirstSubmodule;
+use crate::words::id::{Space, ThreadId};
 
 /// See the module.
 pub struct Opening {
     store: Arc<dyn Store>,
-    /// The first submodules and their prompts.
-    submodules: Vec<(Name, String)>,
+    /// The first submodules.
+    submodules: Vec<FirstSubmodule>,
     // A plain mutex: held for look-ups, never across an await.
     opened: Mutex<HashSet<Space>>,
 }
 
 impl Opening {
     /// With these submodules in a new space.
-    pub fn new(store: Arc<dyn Store>, submodules: Vec<(Name, String)>) -> Self {
+    pub fn new(store: Arc<dyn Store>, submodules: Vec<FirstSubmodule>) -> Self {
         Self {
             store,
             submodules,
@@ -50,13 +51,15 @@ impl Opening {
             return Ok(());
         }
         let thread = ThreadId::default();
-        let create = |(name, prompt): &(Name, String)| {
+        let create = |first: &FirstSubmodule| {
             let submodule = Submodule {
-                prompt: prompt.clone(),
+                prompt: first.prompt.clone(),
+                follow_up: first.follow_up,
             };
-            let draft = Draft::set(&thread, name.as_str(), Change::Submodule(Some(submodule)));
+            let change = Change::Submodule(Some(submodule));
+            let draft = Draft::set(&thread, first.name.as_str(), change);
             draft.only_if(Condition::NewSubmodule {
-                name: name.clone(),
+                name: first.name.clone(),
                 most: usize::MAX,
             })
         };

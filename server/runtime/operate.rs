@@ -14,6 +14,9 @@ use crate::mind::turn::{Below, PARENT_ENDED};
 use crate::thread::new_thread::{Ahead, NewThread, NotMade, ThreadLimits, ids};
 use crate::words::id::{self, Name, Space, ThreadId};
 
+/// Tries of a change where others change the same submodule at the same time.
+const CHANGE_TRIES: u32 = 16;
+
 impl Runtime {
     /// Creates a thread. The server assigns the id: the label, with a number where that is taken. Its parent is told.
     pub async fn create_thread(&self, space: &Space, new: NewThread) -> Result<ThreadRow, Refused> {
@@ -126,51 +129,85 @@ impl Runtime {
         self.0.ground.known_thread(space, thread).await
     }
 
-    /// Creates a submodule (`create`) or gives one another prompt.
-    pub async fn set_submodule(
+    /// Creates a submodule.
+    pub async fn create_submodule(
         &self,
         space: &Space,
         name: &Name,
-        prompt: &str,
-        create: bool,
+        submodule: Submodule,
     ) -> Result<SubmoduleRow, Refused> {
         self.open(space).await?;
         let limit = self.0.ground.options.tool_limits.submodules;
-        let condition = match create {
-            true => Condition::NewSubmodule {
-                name: name.clone(),
-                most: limit as usize,
-            },
-            false => Condition::HasSubmodule(name.clone()),
-        };
-        let change = Change::Submodule(Some(Submodule {
-            prompt: prompt.to_owned(),
-        }));
-        let draft = Draft::set(&ThreadId::default(), name.as_str(), change).only_if(condition);
-        let stored = self
+        let change = Change::Submodule(Some(submodule));
+        let draft = Draft::set(&ThreadId::default(), name.as_str(), change);
+        let draft = draft.only_if(Condition::NewSubmodule {
+            name: name.clone(),
+            most: limit as usize,
+        });
+        match self
             .0
             .ground
             .store
             .append(Append::free(space, vec![draft]))
-            .await;
-        let rows = self.0.ground.store.submodules(space).await?;
-        let known = rows.iter().any(|row| row.name == *name);
-        match stored {
-            Ok(_) => {}
-            Err(StoreError::Unmet(_)) if create && known => {
-                return Err(Refused::Exists(format!("the submodule {name}")));
-            }
-            Err(StoreError::Unmet(_)) if create => {
-                return Err(Refused::TooMany {
+            .await
+        {
+            Ok(_) => self.submodule(space, name).await,
+            Err(StoreError::Unmet(_)) => match self.submodule(space, name).await {
+                Ok(_) => Err(Refused::Exists(format!("the submodule {name}"))),
+                Err(Refused::NotFound(_)) => Err(Refused::TooMany {
                     what: "submodules in a space",
                     limit,
-                });
-            }
-            Err(StoreError::Unmet(_)) => {
-                return Err(Refused::NotFound(format!("submodule {name}")));
-            }
-            Err(error) => return Err(error.into()),
+                }),
+                Err(refused) => Err(refused),
+            },
+            Err(error) => Err(error.into()),
         }
+    }
+
+    /// Changes a submodule. A member that is absent stays as it is, whoever else changes the submodule at the same time.
+    pub async fn change_submodule(
+        &self,
+        space: &Space,
+        name: &Name,
+        prompt: Option<&str>,
+        follow_up: Option<bool>,
+    ) -> Result<SubmoduleRow, Refused> {
+        self.open(space).await?;
+        for _ in 0..CHANGE_TRIES {
+            let now = self.submodule(space, name).await?;
+            let change = Change::Submodule(Some(Submodule {
+                prompt: prompt.unwrap_or(&now.prompt).to_owned(),
+                follow_up: follow_up.unwrap_or(now.follow_up),
+            }));
+            let draft = Draft::set(&ThreadId::default(), name.as_str(), change)
+                .only_if(Condition::PromptIs {
+                    name: name.clone(),
+                    prompt: now.prompt,
+                })
+                .only_if(Condition::FollowUpIs {
+                    name: name.clone(),
+                    follow_up: now.follow_up,
+                });
+            match self
+                .0
+                .ground
+                .store
+                .append(Append::free(space, vec![draft]))
+                .await
+            {
+                Ok(_) => return self.submodule(space, name).await,
+                Err(StoreError::Unmet(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Refused::Crowded(format!(
+            "the submodule {name} is changed by others at this moment; send the change again"
+        )))
+    }
+
+    /// The submodule of that name.
+    async fn submodule(&self, space: &Space, name: &Name) -> Result<SubmoduleRow, Refused> {
+        let rows = self.0.ground.store.submodules(space).await?;
         rows.into_iter()
             .find(|row| row.name == *name)
             .ok_or_else(|| Refused::NotFound(format!("submodule {name}")))

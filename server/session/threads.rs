@@ -4,6 +4,7 @@ use uuid::Uuid;
 
 use super::handle::{Error, Session};
 use super::right::Right;
+use crate::event::fact::set::Submodule;
 use crate::log::appended::Placed;
 use crate::log::projections::contacts::ContactRow;
 use crate::log::projections::submodules::SubmoduleRow;
@@ -129,16 +130,28 @@ impl Session {
         Ok(self.kinds(Right::Read)?.turns.heard(self.space(), name))
     }
 
-    /// Creates a submodule (`create`) or gives one another prompt.
-    pub async fn set_submodule(
+    /// Creates a submodule.
+    pub async fn create_submodule(
         &self,
         name: &Name,
-        prompt: &str,
-        create: bool,
+        submodule: Submodule,
     ) -> Result<SubmoduleRow, Error> {
         Ok(self
             .runtime(Right::Shape)?
-            .set_submodule(self.space(), name, prompt, create)
+            .create_submodule(self.space(), name, submodule)
+            .await?)
+    }
+
+    /// Changes a submodule. A member that is absent stays as it is.
+    pub async fn change_submodule(
+        &self,
+        name: &Name,
+        prompt: Option<&str>,
+        follow_up: Option<bool>,
+    ) -> Result<SubmoduleRow, Error> {
+        Ok(self
+            .runtime(Right::Shape)?
+            .change_submodule(self.space(), name, prompt, follow_up)
             .await?)
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use thinkd::event::draft::{InputKind, Part};
+use thinkd::event::fact::set::Submodule;
 use thinkd::log::blob::Blob;
 use thinkd::log::options::Options;
 use thinkd::log::query::Query;
@@ -34,6 +35,10 @@ async fn acts(session: &Session) -> Vec<(Right, &'static str, Option<Error>)> {
     let blob = Blob {
         mime: "image/png".to_owned(),
         bytes: Bytes::from_static(b"bytes"),
+    };
+    let says_hm = Submodule {
+        prompt: "Say hm.".to_owned(),
+        follow_up: true,
     };
     let (read, speak, shape, oversee) = (Right::Read, Right::Speak, Right::Shape, Right::Oversee);
     vec![
@@ -117,8 +122,16 @@ async fn acts(session: &Session) -> Vec<(Right, &'static str, Option<Error>)> {
         ),
         (
             shape,
-            "set_submodule",
-            session.set_submodule(&name, "Say hm.", true).await.err(),
+            "create_submodule",
+            session.create_submodule(&name, says_hm).await.err(),
+        ),
+        (
+            shape,
+            "change_submodule",
+            session
+                .change_submodule(&name, Some("Say ho."), None)
+                .await
+                .err(),
         ),
         (
             shape,

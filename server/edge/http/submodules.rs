@@ -13,6 +13,7 @@ use super::{Json, Page, Resource, bounds, cursor};
 use crate::edge::ids;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
+use crate::event::fact::set;
 use crate::log::projections::submodules::SubmoduleRow;
 use crate::mind::submodule;
 use crate::session::handle::Session;
@@ -51,6 +52,8 @@ pub struct Submodule {
     pub name: Name,
     /// Its prompt: all that it is.
     pub prompt: String,
+    /// Asked once more after the decision, where `turn.follow_up` is on.
+    pub follow_up: bool,
     /// When it was last set.
     #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
     pub updated_at: Timestamp,
@@ -88,6 +91,7 @@ impl Submodule {
         Ok(Self {
             name: row.name,
             prompt: row.prompt,
+            follow_up: row.follow_up,
             updated_at: row.updated,
             heard,
         })
@@ -138,14 +142,18 @@ pub struct NewSubmodule {
     /// Its prompt.
     #[schema(example = "Say how the user may feel, in one sentence.")]
     pub prompt: String,
+    /// Asked once more after the decision; absent: yes. Its next view has the decision either way.
+    pub follow_up: Option<bool>,
 }
 
-/// Another prompt for a voice.
+/// Another prompt for a voice, or another `follow_up`; an absent one stays as it is.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmoduleChange {
     /// Its prompt.
-    pub prompt: String,
+    pub prompt: Option<String>,
+    /// Asked once more after the decision.
+    pub follow_up: Option<bool>,
 }
 
 fn check(prompt: &str, wrongs: &mut Wrongs) {
@@ -167,7 +175,15 @@ impl Body for NewSubmodule {
 
 impl Body for SubmoduleChange {
     fn check(&self, wrongs: &mut Wrongs) {
-        check(&self.prompt, wrongs);
+        match &self.prompt {
+            Some(prompt) => check(prompt, wrongs),
+            None if self.follow_up.is_some() => {}
+            None => wrongs.add(
+                Slug::InvalidFrame,
+                "/prompt",
+                "nothing is changed: give a prompt, follow_up, or both",
+            ),
+        }
     }
 }
 
@@ -181,7 +197,11 @@ pub async fn create(
 ) -> Result<Response, Problem> {
     params.end()?;
     let name = Name::parse(&body.name).map_err(ids::at("/name"))?;
-    let row = session.set_submodule(&name, &body.prompt, true).await?;
+    let submodule = set::Submodule {
+        prompt: body.prompt,
+        follow_up: body.follow_up.unwrap_or(true),
+    };
+    let row = session.create_submodule(&name, submodule).await?;
     let place = format!("/submodules/{name}");
     Ok((
         StatusCode::CREATED,
@@ -191,7 +211,7 @@ pub async fn create(
         .into_response())
 }
 
-/// Gives a voice another prompt.
+/// Gives a voice another prompt, or has it follow up or not.
 #[utoipa::path(patch, path = "/submodules/{name}", operation_id = "change_submodule", tag = "submodules", params(("name" = String, Path, description = "its name")),
     request_body = SubmoduleChange, responses((status = 200, body = Submodule)))]
 pub async fn change(
@@ -202,7 +222,10 @@ pub async fn change(
 ) -> Result<axum::Json<Submodule>, Problem> {
     params.end()?;
     let name = Name::parse(&name)?;
-    let row = session.set_submodule(&name, &body.prompt, false).await?;
+    let SubmoduleChange { prompt, follow_up } = body;
+    let row = session
+        .change_submodule(&name, prompt.as_deref(), follow_up)
+        .await?;
     Ok(axum::Json(Submodule::new(&session, row)?))
 }
 

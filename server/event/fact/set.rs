@@ -148,6 +148,18 @@ pub struct Timer {
 pub struct Submodule {
     /// Its prompt.
     pub prompt: String,
+    /// Asked once more after the decision. Older events lack this member, and mean yes.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub follow_up: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_yes(it: &bool) -> bool {
+    *it
 }
 
 /// A note as `state_put` wrote it.
@@ -277,7 +289,7 @@ spec!(
     "submodule",
     "A submodule of the space.",
     "object | null",
-    "prompt; null: removed"
+    "prompt; follow_up: false where it is not asked again after the decision; null: removed"
 );
 spec!(
     ENTRY,
@@ -804,6 +816,7 @@ pub(super) fn examples(thread: &ThreadId, name: &Name, child: &ThreadId) -> Vec<
             name.as_str(),
             Change::Submodule(Some(Submodule {
                 prompt: "Doubt it.".into(),
+                follow_up: false,
             })),
         ),
         changed("price", Change::Entry(Some(note))),

@@ -67,7 +67,8 @@ impl Asked {
                 }
                 Condition::NewSubmodule { .. }
                 | Condition::HasSubmodule(_)
-                | Condition::PromptIs { .. } => {
+                | Condition::PromptIs { .. }
+                | Condition::FollowUpIs { .. } => {
                     with_submodules.insert(space);
                 }
                 Condition::Request { id, .. } => asked.rows.push(requests::of_id(space, id)),
@@ -189,7 +190,10 @@ impl Before {
                 !names.contains(name.as_str()) && names.len() < *most
             }
             Condition::PromptIs { name, prompt } => {
-                submodules::prompt(seen, space, name).as_ref() == Some(prompt)
+                submodules::named(seen, space, name).is_some_and(|row| row.prompt == *prompt)
+            }
+            Condition::FollowUpIs { name, follow_up } => {
+                submodules::named(seen, space, name).is_some_and(|row| row.follow_up == *follow_up)
             }
             Condition::Request { id, state } => requests::is_in(seen, space, id, *state),
             Condition::HasSubmodule(name) => submodules::names(seen, space).contains(name.as_str()),

@@ -8,6 +8,7 @@ use crate::event::fact::Fact;
 use crate::event::fact::set::{self, Set};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
+use crate::log::migrations::{Migration, migration};
 use crate::log::seen::Seen;
 use crate::log::select::Select;
 use crate::log::table::{Cell, Row, Table, integer, text};
@@ -21,6 +22,8 @@ pub struct SubmoduleRow {
     pub name: Name,
     /// Its prompt.
     pub prompt: String,
+    /// Asked once more after the decision.
+    pub follow_up: bool,
     /// When it was last set.
     pub updated: Timestamp,
 }
@@ -28,14 +31,16 @@ pub struct SubmoduleRow {
 pub(super) static PROJECTION: Projection = Projection {
     table: &TABLE,
     kind: Some(set::Kind::Submodule),
-    migrations: &[],
+    migrations: &MIGRATIONS,
     fold,
 };
+
+static MIGRATIONS: [Migration; 1] = [migration!("0031_follow_up")];
 
 static TABLE: Table = Table {
     name: "submodules",
     key: &[text("space"), text("name")],
-    rest: &[text("prompt"), integer("updated")],
+    rest: &[text("prompt"), integer("updated"), integer("follow_up")],
     words: None,
 };
 
@@ -57,6 +62,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
         let rest = [
             ("prompt", submodule.prompt.clone().into()),
             ("updated", event.ts.into()),
+            ("follow_up", i64::from(submodule.follow_up).into()),
         ];
         cells().into_iter().chain(rest).collect()
     });
@@ -68,6 +74,7 @@ fn read(row: &Row) -> Result<SubmoduleRow, StoreError> {
     Ok(SubmoduleRow {
         name,
         prompt,
+        follow_up: row.integer("follow_up")? != 0,
         updated: row.time("updated")?,
     })
 }
@@ -84,11 +91,11 @@ pub(in crate::log) fn names(seen: Seen<'_>, space: &Space) -> BTreeSet<String> {
         .collect()
 }
 
-/// The prompt of one of them.
-pub(in crate::log) fn prompt(seen: Seen<'_>, space: &Space, name: &Name) -> Option<String> {
+/// One of them.
+pub(in crate::log) fn named(seen: Seen<'_>, space: &Space, name: &Name) -> Option<SubmoduleRow> {
     let mut rows = seen.rows(&TABLE, space);
     rows.find(|row| row.text("name").is_ok_and(|it| it == name.as_str()))
-        .and_then(|row| row.text("prompt").ok().map(str::to_owned))
+        .and_then(|row| read(&row).ok())
 }
 
 /// Errors: see [`Store`].

@@ -22,7 +22,8 @@ pub struct TurnOptions {
     pub max_tool_calls: u64,
     /// What new input does while a turn runs: `enqueue`, `interrupt`, `reject`.
     pub policy: Policy,
-    /// Whether the voices are shown the decision and may follow up.
+    /// Voices of which `follow_up` is on are asked once more after the decision. The next view of every voice has the
+    /// decision either way.
     pub follow_up: bool,
     /// How decisions act where their threads do not say: by `tools`, by elements in their text (`xml`, no tools are offered), or
     /// `auto` (by tools; a conversation that called none is taught the elements in one more call); absent: conversations `tools`,

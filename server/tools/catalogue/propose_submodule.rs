@@ -94,7 +94,7 @@ impl TryFrom<Written> for Proposal {
 
 /// What a proposal comes to, as things are now.
 struct Changed {
-    old: Option<String>,
+    old: Option<SubmoduleRow>,
     new: String,
     diff: String,
 }
@@ -106,8 +106,8 @@ impl ProposeSubmodule {
         space: &Space,
     ) -> Result<Changed, Failure> {
         let rows = self.store.submodules(space).await.map_err(unreadable)?;
-        let old = prompt_of(&rows, name);
-        let new = match (prompt, &old) {
+        let old = rows.iter().find(|row| row.name == *name);
+        let new = match (prompt, old) {
             (Prompt::Whole(prompt), _) => prompt.clone(),
             (Prompt::Diff(_), None) => {
                 let text = format!(
@@ -115,7 +115,7 @@ impl ProposeSubmodule {
                 );
                 return Err(refused(text, "not_there"));
             }
-            (Prompt::Diff(diff), Some(old)) => applied(old, diff).map_err(|why| {
+            (Prompt::Diff(diff), Some(old)) => applied(&old.prompt, diff).map_err(|why| {
                 refused(
                     format!("the prompt of {name} was not changed by the diff: {why}"),
                     "does_not_fit",
@@ -144,13 +144,14 @@ impl ProposeSubmodule {
                 Failure::new(FailureKind::Budget, text).with(json!({ "key": "limits.submodules" }))
             );
         }
-        let diff = shown(name, old.as_deref(), Some(&new));
+        let diff = shown(name, old.map(|old| old.prompt.as_str()), Some(&new));
         if diff.is_empty() {
             return Err(refused(
                 format!("the prompt of {name} is that already"),
                 "unchanged",
             ));
         }
+        let old = old.cloned();
         Ok(Changed { old, new, diff })
     }
 }
@@ -178,24 +179,37 @@ impl Typed for ProposeSubmodule {
         if matches!(prompt, Prompt::Whole(_)) {
             is_as_shown(&*self.store, &name, &diff, site).await?;
         }
-        let (done, condition) = match old {
+        let follow_up = old.as_ref().is_none_or(|old| old.follow_up);
+        let submodule = Submodule {
+            prompt: new,
+            follow_up,
+        };
+        let draft = Draft::set(
+            &site.thread,
+            name.as_str(),
+            Change::Submodule(Some(submodule)),
+        );
+        let (done, draft) = match old {
             None => (
                 "created",
-                Condition::NewSubmodule {
+                draft.only_if(Condition::NewSubmodule {
                     name: name.clone(),
                     most: self.most as usize,
-                },
+                }),
             ),
-            Some(prompt) => (
+            Some(old) => (
                 "changed",
-                Condition::PromptIs {
-                    name: name.clone(),
-                    prompt,
-                },
+                draft
+                    .only_if(Condition::PromptIs {
+                        name: name.clone(),
+                        prompt: old.prompt,
+                    })
+                    .only_if(Condition::FollowUpIs {
+                        name: name.clone(),
+                        follow_up,
+                    }),
             ),
         };
-        let change = Change::Submodule(Some(Submodule { prompt: new }));
-        let draft = Draft::set(&site.thread, name.as_str(), change).only_if(condition);
         Ok(Output {
             drafts: vec![draft],
             value: Some(json!({ done: name })),

@@ -212,9 +212,16 @@ async fn a_change_of_submodules_is_appended_only_to_what_it_goes_by() {
             json!({ "prompt": prompt }),
         )])
         .await;
-    let is = Condition::PromptIs { name: owl, prompt };
+    let is = Condition::PromptIs {
+        name: owl.clone(),
+        prompt,
+    };
+    let stays = Condition::FollowUpIs {
+        name: owl,
+        follow_up: true,
+    };
     let changed = conditions("propose_submodule", &whole).await;
-    assert_eq!(changed.as_slice(), std::slice::from_ref(&is));
+    assert_eq!(changed, [is.clone(), stays]);
     assert_eq!(
         conditions("propose_submodule_removal", &json!({ "name": "owl" })).await,
         [is]

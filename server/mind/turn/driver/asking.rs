@@ -141,23 +141,30 @@ impl Driver {
         let scope = submodule::scope(self.turn.batch());
         let (processors, space) = (self.mind.processors.clone(), place.space.clone());
         let follow_up = async move {
-            let view = match client.view(&place, scope).await {
-                Ok(view) => Arc::new(view),
-                Err(error) => {
-                    return tracing::warn!(%error, thread = %place.thread, turn, "follow-up left out");
-                }
-            };
             let there = match client.store().submodules(&place.space).await {
                 Ok(there) => there,
                 Err(error) => {
                     return tracing::warn!(%error, thread = %place.thread, turn, "follow-up left out");
                 }
             };
-            let mut asked = SubmoduleTasks::new(processors, place.space.clone());
-            let submodules = submodules
+            let follows_up =
+                |name: &Name| there.iter().any(|row| row.name == *name && row.follow_up);
+            let submodules: Vec<_> = submodules
                 .into_iter()
-                .filter(|submodule| there.iter().any(|row| row.name == submodule.name));
+                .filter(|submodule| follows_up(&submodule.name))
+                .collect();
+            if submodules.is_empty() {
+                return;
+            }
+            let view = match client.view(&place, scope).await {
+                Ok(view) => Arc::new(view),
+                Err(error) => {
+                    return tracing::warn!(%error, thread = %place.thread, turn, "follow-up left out");
+                }
+            };
+            let mut asked = SubmoduleTasks::new(processors, place.space.clone());
             submodules
+                .into_iter()
                 .for_each(|submodule| asked.ask(request(view.clone()), submodule, When::FollowUp));
             while let Some(answer) = asked.next().await {
                 if let Ok(answer) = &answer {
