@@ -37,7 +37,7 @@ before(async () => {
   model = await endpoint(story(PACE));
   server = new Thinkd({ THINKD_MODEL: "qwen3:4b", OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "x", THINKD_TURN__SUBMODULE_TIMEOUT_MS: "700", THINKD_TOOLS__APPROVAL: '["state_put"]' });
   await server.start();
-  for (const name of ["frugal", "botanist"]) await server.call("POST", "/submodules", { name, prompt: `You are ${name}. Say what a ${name} would say.` });
+  for (const name of ["memory", "warmth", "frugal", "botanist"]) await server.call("POST", "/submodules", { name, prompt: `You are ${name}. Say what a ${name} would say.` });
   await server.say("Is it free of permit?");
   await server.say("Can the greenhouse stay above 5 °C all winter?");
   await server.call("POST", "/world-model", { statement: "16 mm twin-wall has a U value of 1.9" });

@@ -20,7 +20,7 @@ export const SETTINGS = { THINKD_MODEL: "qwen3:4b", OPENAI_BASE_URL: "http://127
 
 /** Acts the scene on a new server. */
 export async function act(server: Thinkd): Promise<void> {
-  for (const name of ["frugal", "botanist"]) await server.call("POST", "/submodules", { name, prompt: `You are ${name}. Say what a ${name} would say.` });
+  for (const name of ["memory", "warmth", "frugal", "botanist"]) await server.call("POST", "/submodules", { name, prompt: `You are ${name}. Say what a ${name} would say.` });
   await server.say("What does it cost to keep a small greenhouse frost-free with an electric heater?");
   await server.say("Is it free of permit?");
   await server.say("Which plants do you mean?");

@@ -273,7 +273,7 @@ prompts! {
     slots {
         theory_of_mind("theory_of_mind.md"): "What every model of a mind is told of how other minds think; none: nothing.",
     }
-    submodules { "understanding", "critic", "memory", "warmth", }
+    submodules { "understanding", "critic", }
 }
 
 impl Prompts {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
+mod follow_up;
 mod removed;
 
 // D4.09 D4.27 D4.30
@@ -117,23 +118,34 @@ on_both!(a_new_space_begins_with_the_default_voices, |medium| {
             .map(|row| row["name"].as_str().unwrap().to_owned())
             .collect::<Vec<_>>()
     };
-    assert_eq!(
-        names(&app).await,
-        ["critic", "memory", "understanding", "warmth"]
-    );
+    assert_eq!(names(&app).await, ["critic", "understanding"]);
     app.tell("hello").await;
-    assert_eq!(stub.count(Request::is_comment), 4);
+    assert_eq!(stub.count(Request::is_comment), 2);
     app.delete("/submodules/critic").await.expect(204);
     app.restart().await;
     assert_eq!(
         names(&app).await,
-        ["memory", "understanding", "warmth"],
+        ["understanding"],
         "what was removed does not come back"
     );
     assert_eq!(
         with(&app.public_log().await, &["state", "set:submodule"]).len(),
-        5
+        3
     );
+    assert_eq!(
+        stub.count(Request::is_follow_up),
+        0,
+        "neither is asked after the decision"
+    );
+    // A space that has voices keeps those that it has.
+    let others = ["critic", "memory", "understanding", "warmth"];
+    let mut old = Setup::new(Medium::sqlite(), &stub)
+        .voices(&others)
+        .start()
+        .await;
+    old.set_env("THINKD_RUNTIME__DEFAULT_SUBMODULES", "true");
+    old.restart().await;
+    assert_eq!(names(&old).await, others);
     // Control: switched off, a mind begins with none.
     let bare = Setup::new(Medium::sqlite(), &stub)
         .env("THINKD_RUNTIME__DEFAULT_SUBMODULES", false)
