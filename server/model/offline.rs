@@ -10,10 +10,13 @@ use super::provider::{Answer, Model, Piece, Pieces, Prepared, Request, ToolCall,
 use crate::words::failure::Who;
 
 /// How much of a text is repeated.
-const QUOTE_MAX: usize = 200;
+const QUOTE_MAX: usize = 80;
+
+/// Characters of each remark that a reply repeats.
+const REMARK_MAX: usize = 40;
 
 /// How much of what a submodule is asked for it repeats.
-const TASK_MAX: usize = 80;
+const TASK_MAX: usize = 60;
 
 /// About how many characters come in a piece.
 const PIECE: usize = 24;
@@ -203,6 +206,7 @@ fn call(name: &str, arguments: &Value) -> ToolCall {
     }
 }
 
+/// The one line that it says: every later prompt has it.
 fn announcement(heard: &Heard) -> String {
     let said = match heard.said.as_str() {
         "" => "I saw no message.".to_owned(),
@@ -211,18 +215,13 @@ fn announcement(heard: &Heard) -> String {
     let remarks: Vec<String> = heard
         .remarks
         .iter()
-        .map(|remark| quote(remark, QUOTE_MAX))
+        .map(|remark| quote(remark, REMARK_MAX))
         .collect();
     let submodules = match remarks.is_empty() {
-        true => "My inner voices remarked nothing.".to_owned(),
-        false => format!("My inner voices remarked: {}", remarks.join(" / ")),
+        true => String::new(),
+        false => format!(" Voices: {}.", remarks.join(" / ")),
     };
-    format!(
-        "This is the offline model: no language model is configured, so I cannot think, only show how things flow here. \
-         {said} {submodules}\n\
-         To have real answers, start me with THINKD_MODEL and OPENAI_API_KEY set, and OPENAI_BASE_URL for a server of \
-         your own; or write them into thinkd.toml under [models.low]."
-    )
+    format!("I am the offline model; THINKD_MODEL sets a real one. {said}{submodules}")
 }
 
 /// What the offline model makes of a text that a pipeline gives it: how long it is, how it begins and ends.
@@ -303,7 +302,7 @@ fn remark(submodule: &str, prompt: &str, said: &str) -> String {
     let task = task(prompt)
         .map(|task| {
             format!(
-                "I am asked: “{}” ",
+                "“{}” ",
                 quote(task.trim_end_matches(['.', ':', ';']), TASK_MAX)
             )
         })

@@ -96,7 +96,7 @@ impl Default for Options {
             decision: 60,
             submodule: 60,
             block: 300,
-            submodule_block: 32,
+            submodule_block: 48,
             bytes: 256 << 10,
             window_s: None,
             media: 4,

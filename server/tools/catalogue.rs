@@ -71,7 +71,13 @@ pub fn built_in() -> Catalogue {
         .with(RARELY, |_| plan::Plan)
         .with(RARELY, watch::SetWatch::new)
         .with(RARELY, watch::CloseWatch::new)
-        .with(DECISIONS, fan_out::FanOut::new)
+        .with(
+            Audience {
+                conversation: Offer::Rarely,
+                ..DECISIONS
+            },
+            fan_out::FanOut::new,
+        )
         .with(RARELY, fan_out::Sequence::new)
         // A mission has no parts of its own that begin others: only who decides in one go begins one.
         .with(
@@ -388,6 +394,25 @@ impl Catalogue {
             tools.push(layered(Arc::new(opener), supplies));
         }
         Ok(Toolbox::new(tools, rare))
+    }
+
+    /// Bytes of tools that each call of a conversation's decision sends, and each call of a voice, with `around` for each tool.
+    pub fn bytes(&self, prompts: &Prompts, around: usize) -> Result<(usize, usize), Error> {
+        let specs = self.specs(prompts)?;
+        let told = |of: Of| {
+            let at_hand = |(entry, _): &(&Entry, &Spec)| of(&entry.audience) == Offer::Always;
+            let bytes = |(_, spec): (&Entry, &Spec)| {
+                let told = &spec.told;
+                around + told.name.len() + told.description.len() + told.parameters.as_str().len()
+            };
+            self.entries
+                .iter()
+                .zip(&specs)
+                .filter(at_hand)
+                .map(bytes)
+                .sum()
+        };
+        Ok((told(conversation), told(submodule)))
     }
 
     /// The names of the tools that the decision of a conversation may have.

@@ -1,0 +1,62 @@
+//! The cost of a conversation as it comes: calls and prompt tokens at default settings, as the offline model counts them.
+
+use serde_json::Value;
+
+use crate::support::hello::SAID;
+use crate::support::*;
+
+/// The most that the first "hello" may cost, and the sixteenth turn.
+const CALLS_MAX: usize = 5;
+const HELLO_TOKENS_MAX: u64 = 4_000;
+const SIXTEENTH_TOKENS_MAX: u64 = 12_000;
+
+/// Purposes and prompt tokens of a turn's calls.
+fn calls(log: &[Value], turn: usize) -> Vec<(&str, u64)> {
+    let call = |event: &'_ &Value| {
+        let payload = &event["payload"];
+        payload["turn"] == turn && payload["usage"].is_object()
+    };
+    let cost = |event: &'_ Value| event["payload"]["usage"]["input_tokens"].as_u64().unwrap();
+    log.iter()
+        .filter(call)
+        .map(|event| (event["payload"]["purpose"].as_str().unwrap(), cost(event)))
+        .collect()
+}
+
+fn tokens(calls: &[(&str, u64)]) -> u64 {
+    calls.iter().map(|(_, tokens)| tokens).sum()
+}
+
+// What is sent does not depend on the database: one will do.
+#[tokio::test]
+async fn a_hello_takes_at_most_five_calls_and_4000_tokens() {
+    let app = Setup::offline(Medium::sqlite())
+        .env("THINKD_RUNTIME__DEFAULT_SUBMODULES", "")
+        .start_bare()
+        .await;
+    for text in SAID {
+        app.tell(text).await;
+    }
+    let log = app.log().await;
+    let first = calls(&log, 1);
+    let last = calls(&log, SAID.len());
+    println!("the first turn: {first:?}; the sixteenth: {last:?}");
+    assert!(
+        first.iter().any(|(purpose, _)| *purpose == "turn"),
+        "the control: voices comment: {first:?}"
+    );
+    assert!(first.len() <= CALLS_MAX && last.len() <= CALLS_MAX);
+    assert!(tokens(&first) <= HELLO_TOKENS_MAX, "{first:?}");
+    assert!(tokens(&last) <= SIXTEENTH_TOKENS_MAX, "{last:?}");
+    // It is not paid for by what is shown: all that was said is there.
+    let decisions = log
+        .iter()
+        .filter(|event| event["payload"]["purpose"] == "decide");
+    let id = decisions.last().unwrap()["event_id"].as_str().unwrap();
+    let view = app.get(&format!("/prompt-views/{id}")).await.expect(200);
+    assert_eq!(view["exact"], true, "{view}");
+    let shown = view["request"]["messages"].to_string();
+    for text in SAID {
+        assert!(shown.contains(text), "{text} is not in {shown}");
+    }
+}
