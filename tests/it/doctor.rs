@@ -8,6 +8,8 @@ use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
 
 use crate::support::*;
 
+mod speed;
+
 /// How the program ended, and what it said.
 struct Found {
     code: Option<i32>,
@@ -360,7 +362,7 @@ on_both!(
         let line = found.line("vectors").to_owned();
         assert!(
             line.starts_with("ok ")
-                && line.contains("those beyond 40000 statements of a space (memory.exact_vectors)"),
+                && line.contains("up to 40000 statements of a space (memory.exact_vectors)"),
             "{line}"
         );
         if !has_pgvector {
@@ -370,13 +372,14 @@ on_both!(
                 "has no index of vectors"
             };
             assert!(
-                line.contains("found by words and names alone") && line.contains(why),
+                line.contains("only words and names are searched") && line.contains(why),
                 "{line}"
             );
             return;
         }
         assert!(
-            line.contains("in an index of pgvector 0.") && line.contains("made when it is needed"),
+            line.contains("asks an index of pgvector 0.")
+                && line.contains("made when it is needed"),
             "{line}"
         );
         let extensions = "select count(*) from pg_extension where extname = 'vector'";
@@ -398,7 +401,8 @@ on_both!(
         let found = doctor(&setup, &[]).await;
         let line = found.line("vectors");
         assert!(
-            line.contains("in an index of pgvector 0.") && !line.contains("made when it is needed"),
+            line.contains("asks an index of pgvector 0.")
+                && !line.contains("made when it is needed"),
             "{line}"
         );
     }

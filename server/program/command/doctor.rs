@@ -24,6 +24,7 @@ mod clock;
 mod instruments;
 mod model;
 mod servers;
+mod speed;
 mod storage;
 
 /// How to try it.
@@ -48,6 +49,8 @@ pub async fn run(
     let mut report = Report {
         checks: Vec::new(),
         clocks: Vec::new(),
+        write: None,
+        voices: None,
         json: options.json,
         limit: ms(options.wait_ms),
     };
@@ -99,7 +102,7 @@ async fn worker(code: &code::Options) -> anyhow::Result<(String, ())> {
         .map(|url| format!(" at {}", shown_url(url)))
         .unwrap_or_default();
     let started = format!(
-        "a worker{place} starts in {} ms",
+        "a worker{place} for the code that models write (run_code) starts in {} ms",
         begin.elapsed().as_millis()
     );
     Ok(match kept.as_slice() {
@@ -155,6 +158,10 @@ struct Report {
     checks: Vec<Check>,
     /// What the clocks of others said on the way.
     clocks: Vec<Clock>,
+    /// The time of a durable write.
+    write: Option<Duration>,
+    /// The voices of the space; none: they are not known, or the space is new.
+    voices: Option<Vec<speed::Voice>>,
     json: bool,
     limit: Duration,
 }

@@ -679,7 +679,7 @@ async fn the_doctor_names_the_instruments_and_asks_the_knowledge_base() {
     let (code, said) = doctor(&setup).await;
     assert!(
         code == Some(0)
-            && said.contains("tested by knowledge, code, people")
+            && said.contains("by looking it up, running code, asking people")
             && said.contains("1 passage"),
         "{said}"
     );
@@ -700,7 +700,7 @@ async fn the_doctor_names_the_instruments_and_asks_the_knowledge_base() {
     assert!(
         code == Some(0)
             && said
-                .contains("only people who name themselves and did not claim it, reflection: set"),
+                .contains("by asking people other than the one who said it, thinking it over; set"),
         "{said}"
     );
 }

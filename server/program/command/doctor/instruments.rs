@@ -10,6 +10,8 @@ use crate::tools::mcp::wire::{self, Garbled};
 
 /// What is looked for.
 const WORDS: &str = "thinkd";
+/// The beginning of what is said of checks.
+const CHECKED: &str = "what is to be remembered as known is checked first by";
 
 /// Names the instruments, and asks the knowledge base.
 pub async fn check(settings: &Settings, report: &mut Report) -> anyhow::Result<()> {
@@ -20,31 +22,29 @@ pub async fn check(settings: &Settings, report: &mut Report) -> anyhow::Result<(
             .await?;
     }
     let all = [
-        ("knowledge", knowledge.is_on()),
-        ("code", settings.tools.code.enabled),
+        ("looking it up", knowledge.is_on()),
+        ("running code", settings.tools.code.enabled),
     ];
     let experiments: Vec<&str> = all
         .into_iter()
         .filter_map(|(name, is_there)| is_there.then_some(name))
         .collect();
-    // Whoever claims something does not test it: people are one where they say who they are.
+    // People are asked where they say who they are: the one who claims something does not check it.
     let people = if settings.memory.questions > 0 {
-        "people who name themselves and did not claim it, "
+        "asking people other than the one who said it, "
     } else {
         ""
     };
     let said = match experiments.as_slice() {
-        [] => {
-            format!(
-                "only {people}reflection: set memory.knowledge.url, or tools.code.enabled, to test what is claimed"
-            )
-        }
+        [] => format!(
+            "{CHECKED} {people}thinking it over; set memory.knowledge.url to look things up for it, or tools.code.enabled to run code"
+        ),
         experiments => format!(
-            "what is claimed is tested by {}, {people}reflection",
+            "{CHECKED} {}, {people}thinking it over",
             experiments.join(", ")
         ),
     };
-    report.tell("instruments", Ok(said))
+    report.tell("memory", Ok(said))
 }
 
 async fn asked(settings: &Settings, knowledge: &Options) -> anyhow::Result<(String, ())> {

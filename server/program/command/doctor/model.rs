@@ -8,6 +8,7 @@ use futures_util::StreamExt as _;
 use serde_json::Value;
 
 use super::Report;
+use super::speed::{self, Called, Processors};
 use crate::mind::decision::REPLY;
 use crate::model::endpoint::{Calling, Options};
 use crate::model::prompt::Prompts;
@@ -27,6 +28,8 @@ mod endpoint;
 /// How many characters of an answer are quoted.
 const QUOTE: usize = 80;
 
+/// The check of the model that decides, and speaks for the voices.
+const DECIDES: &str = "model";
 /// How servers are made to read tool calls.
 const PARSER: &str = "start its server with a tool parser (vLLM: --enable-auto-tool-choice --tool-call-parser …; llama.cpp: --jinja)";
 /// What it means that a model is not known.
@@ -40,7 +43,7 @@ pub async fn check(
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let models = &settings.models;
-    let tiers = [("model", &models.low), ("high model", &models.high)];
+    let tiers = [(DECIDES, &models.low), ("high model", &models.high)];
     let tiers = tiers
         .into_iter()
         .filter_map(|(name, options)| Some((name, Who::Decision, options.as_ref()?)));
@@ -69,9 +72,20 @@ pub async fn check(
             prompts,
             offered: &offered,
         };
-        report.check(name, asked.acts()).await?;
+        let called = report.check(name, asked.acts()).await?;
+        let mut connect = None;
         if let Ok(endpoint) = Endpoint::of(options) {
+            connect = endpoint.connects().await;
             report.clocks.extend(endpoint.clock().await);
+        }
+        if let Some(called) = called.flatten().filter(|_| name == DECIDES) {
+            let setup = speed::Setup {
+                settings,
+                prompts,
+                tools,
+                options,
+            };
+            speed::check(&setup, Called { connect, ..called }, report)?;
         }
     }
     if let Some(options) = &models.embedding {
@@ -107,15 +121,15 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     /// Whether it does what a turn needs of it.
-    async fn acts(&self) -> anyhow::Result<(String, ())> {
+    async fn acts(&self) -> anyhow::Result<(String, Option<Called>)> {
         let begin = Instant::now();
         let model = openai(self.options)?;
         let (name, ms) = (model.name(), || begin.elapsed().as_millis());
         if self.who != Who::Decision {
             self.ask(&model, false).await?;
-            return Ok((format!("{name} answers ({} ms)", ms()), ()));
+            return Ok((format!("{name} answers ({} ms)", ms()), None));
         }
-        let first = self
+        let (first, called) = self
             .ask(&model, self.language == Some(Language::Xml))
             .await?;
         if !first.calls.is_empty() {
@@ -126,11 +140,11 @@ impl Asked<'_> {
                     ms(),
                     first.usage.tokens()
                 ),
-                (),
+                Some(called),
             ));
         }
-        let last = match self.language {
-            Some(Language::Xml) => first,
+        let (last, called) = match self.language {
+            Some(Language::Xml) => (first, called),
             Some(Language::Auto) => self.ask(&model, true).await?,
             Some(Language::Tools) | None => bail!("{name} calls no tools: {}", self.remedy(&first)),
         };
@@ -141,10 +155,10 @@ impl Asked<'_> {
         {
             return Ok((
                 format!(
-                    "{name} calls no tools, and acts by elements (turn.language; {} ms)",
+                    "{name} calls no tools, and acts by elements in its text, such as <reply>…</reply> (turn.language; {} ms)",
                     ms()
                 ),
-                (),
+                Some(called),
             ));
         }
         bail!(
@@ -166,11 +180,29 @@ impl Asked<'_> {
     }
 
     /// One call, with the tool or, in the thinking language, without.
-    async fn ask(&self, model: &Arc<dyn Model>, in_language: bool) -> anyhow::Result<Answer> {
-        let mut pieces = model.ask(model.prepare(&self.request(in_language)));
+    async fn ask(
+        &self,
+        model: &Arc<dyn Model>,
+        in_language: bool,
+    ) -> anyhow::Result<(Answer, Called)> {
+        let prepared = model.prepare(&self.request(in_language));
+        let bytes = prepared.body.as_str().len();
+        let begin = Instant::now();
+        let processors = Processors::now();
+        let mut pieces = model.ask(prepared);
         while let Some(piece) = pieces.next().await {
             match piece {
-                Ok(Piece::End(answer)) => return Ok(answer),
+                Ok(Piece::End(answer)) => {
+                    let took = begin.elapsed();
+                    let called = Called {
+                        took,
+                        tokens: answer.usage.input_tokens,
+                        bytes,
+                        busy: Processors::busy_since(processors, took),
+                        connect: None,
+                    };
+                    return Ok((answer, called));
+                }
                 Ok(_) => {}
                 Err(failure) => bail!("{failure}. {}", self.explained(&failure).await),
             }

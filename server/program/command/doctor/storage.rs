@@ -11,12 +11,14 @@ use tokio::time::timeout;
 
 use super::Report;
 use super::clock::Clock;
+use super::speed::Voice;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::set::Change;
 use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
+use crate::log::projections::submodules::SubmoduleRow;
 use crate::log::query::{Query, Show};
 use crate::log::store;
 use crate::program::command::client::Server;
@@ -52,12 +54,15 @@ pub async fn check(
         follow,
         event,
         begin,
+        took,
     }) = report.check("database", write(settings)).await?
     else {
         return Ok(());
     };
+    report.write = Some(took);
     report.check("feed", hear(follow, &event, begin)).await?;
     let store = &stores[0];
+    report.voices = voices_of(store).await;
     if !store.is_shared() {
         report.check("file", read(store)).await?;
     }
@@ -85,6 +90,8 @@ struct Tried {
     follow: Follow,
     event: Event,
     begin: Instant,
+    /// From the append to its acknowledgement.
+    took: Duration,
 }
 
 /// Stores an event in a space of its own, and reads it again.
@@ -106,7 +113,7 @@ async fn write(settings: &Settings) -> anyhow::Result<(String, Tried)> {
     let Appended::Stored(placed) = writer.append(Append::free(&space, vec![draft])).await? else {
         bail!("a write that needs no lease was refused for want of one");
     };
-    let took = begin.elapsed().as_millis();
+    let took = begin.elapsed();
     let event = placed
         .first()
         .context("a write was acknowledged and made no event")?
@@ -121,14 +128,29 @@ async fn write(settings: &Settings) -> anyhow::Result<(String, Tried)> {
     }
     let shown = shown_url(settings.database.expose_secret());
     Ok((
-        format!("{shown}: a durable write took {took} ms"),
+        format!("{shown}: a durable write took {} ms", took.as_millis()),
         Tried {
             stores,
             follow,
             event,
             begin,
+            took,
         },
     ))
+}
+
+/// The voices of the space that is served without a key; none: it is new, or cannot be read, which is said elsewhere.
+async fn voices_of(store: &Arc<dyn Store>) -> Option<Vec<Voice>> {
+    let space = Space::default();
+    if !store.ever(&space, "set:submodule").await.ok()? {
+        return None;
+    }
+    let rows = store.submodules(&space).await.ok()?;
+    let voice = |row: &SubmoduleRow| Voice {
+        prompt_bytes: row.prompt.len(),
+        follow_up: row.follow_up,
+    };
+    Some(rows.iter().map(voice).collect())
 }
 
 /// Waits until a follower is told of the event.
@@ -143,7 +165,9 @@ async fn hear(mut follow: Follow, event: &Event, begin: Instant) -> anyhow::Resu
         {
             let (seq, took) = (event.seq, begin.elapsed().as_millis());
             return Ok((
-                format!("a follower was told of event {seq} of the space {SPACE} after {took} ms"),
+                format!(
+                    "a live client was told of event {seq} of the space {SPACE}, which was written to try this, after {took} ms"
+                ),
                 (),
             ));
         }
@@ -158,10 +182,12 @@ async fn read(store: &Arc<dyn Store>) -> anyhow::Result<(String, ())> {
 
 /// Where vectors lie that are more than are scanned in memory. Without an index they are not missed before a space is so large.
 async fn look_for_index(store: &Arc<dyn Store>, exact: usize) -> anyhow::Result<(String, ())> {
-    let beyond = format!("those beyond {exact} statements of a space (memory.exact_vectors)");
+    let within = format!(
+        "a search of the memory by meaning reads up to {exact} statements of a space (memory.exact_vectors)"
+    );
     let said = match store.look_for_index().await? {
-        Ok(software) => format!("{beyond} lie in an index of {software}"),
-        Err(why) => format!("{beyond} are found by words and names alone: {why}"),
+        Ok(software) => format!("{within}; beyond that it asks an index of {software}"),
+        Err(why) => format!("{within}; beyond that only words and names are searched: {why}"),
     };
     Ok((said, ()))
 }
@@ -238,6 +264,18 @@ struct Page {
     items: Vec<Event>,
 }
 
+#[derive(Deserialize)]
+struct Voices {
+    items: Vec<Listed>,
+}
+
+/// A voice, as a server lists it.
+#[derive(Deserialize)]
+struct Listed {
+    prompt: String,
+    follow_up: bool,
+}
+
 /// Asks the server that has the file.
 async fn ask(server: &Server, report: &mut Report) -> anyhow::Result<()> {
     let client = reqwest::Client::builder().no_proxy().build()?;
@@ -249,6 +287,15 @@ async fn ask(server: &Server, report: &mut Report) -> anyhow::Result<()> {
         return Ok(());
     }
     report.check("file", in_full(server, &client)).await?;
+    let all = [("limit", "500".to_owned())];
+    let voices = server.ask::<Voices>(&client, "/submodules", &all);
+    if let Ok(Ok(Voices { items })) = timeout(report.limit, voices).await {
+        let voice = |it: &Listed| Voice {
+            prompt_bytes: it.prompt.len(),
+            follow_up: it.follow_up,
+        };
+        report.voices = Some(items.iter().map(voice).collect());
+    }
     let limit = [("limit", "1".to_owned())];
     let newest = server.ask::<Page>(&client, "/events", &limit);
     if let Ok(Ok(page)) = timeout(report.limit, newest).await {

@@ -1,11 +1,12 @@
 //! A model's server, asked for what no turn asks it: which models it has, what time it has, an embedding.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
 use reqwest::header::DATE;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
+use tokio::net::TcpStream;
 
 use super::{base_url_remedy, key_remedy, short};
 use crate::model::endpoint::{Options, address};
@@ -52,6 +53,16 @@ impl<'a> Endpoint<'a> {
             .send()
             .await
             .ok()
+    }
+
+    /// The time that a connection to it takes, with the look-up of its name and without the handshake of TLS.
+    pub async fn connects(&self) -> Option<Duration> {
+        let url = reqwest::Url::parse(&self.options.base_url).ok()?;
+        let host = url.host_str()?.trim_matches(['[', ']']);
+        let place = (host, url.port_or_known_default()?);
+        let begin = Instant::now();
+        let connected = tokio::time::timeout(BESIDE, TcpStream::connect(place)).await;
+        connected.ok()?.ok().map(|_| begin.elapsed())
     }
 
     /// The models it says that it has.
