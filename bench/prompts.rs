@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments) {
     client().block_on(measure(Mind::AsItComes));
 }
 
-/// Who comments.
+/// The voices of a measured conversation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mind {
     FourVoices,
