@@ -178,8 +178,8 @@ async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
     for (role, acts_allowed) in [
         (Role::Viewer, 19),
         (Role::Member, 27),
-        (Role::Operator, 29),
-        (Role::Admin, 31),
+        (Role::Operator, 30),
+        (Role::Admin, 32),
     ] {
         let session = sessions.open(Principal {
             space: space.clone(),
