@@ -198,7 +198,7 @@ fn what_a_model_is_told_of_an_argument_is_in_the_tools_prompt_alone() {
     assert_eq!(parameters(&specs, "own")["properties"], properties);
     assert_eq!(
         parameters(&specs, "ask")["properties"]["submodule"]["description"],
-        "The voice's name.",
+        "Its name.",
         "the control"
     );
 }
