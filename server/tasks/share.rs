@@ -22,15 +22,16 @@ pub struct Places(Arc<Inner>);
 
 struct Inner {
     of: &'static str,
-    all: u32,
-    most: u32,
+    share: f64,
     // A plain mutex: held to count, never across an await.
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    free: u32,
+    all: u32,
+    most: u32,
+    taken: u32,
     tickets: u64,
     spaces: HashMap<Space, Held>,
     /// The spaces in which somebody waits; the first is served next.
@@ -50,44 +51,44 @@ pub struct Place(Option<(Arc<Inner>, Space)>);
 impl Places {
     /// Makes this many places, of which a space may hold the fraction `share` (rounded down, at least one). `of` is their name in the metrics.
     pub fn new(of: &'static str, places: u32, share: f64) -> Self {
-        let free = places.max(1);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "within 1..=free"
-        )]
-        let most = (f64::from(free) * share)
-            .floor()
-            .clamp(1.0, f64::from(free)) as u32;
+        let mut state = State::default();
+        state.resize(places, share);
         Self(Arc::new(Inner {
             of,
-            all: free,
-            most,
-            state: Mutex::new(State {
-                free,
-                ..State::default()
-            }),
+            share,
+            state: Mutex::new(state),
         }))
     }
 
     /// How many there are.
     pub fn all(&self) -> u32 {
-        self.0.all
+        self.0.lock().all
     }
 
     /// How many of them one space may hold.
     pub fn of_a_space(&self) -> u32 {
-        self.0.most
+        self.0.lock().most
     }
 
     /// How many of them one space may hold.
     pub fn most(&self) -> u32 {
-        self.0.most
+        self.0.lock().most
+    }
+
+    /// The number of places that are taken.
+    pub fn taken(&self) -> u32 {
+        self.0.lock().taken
+    }
+
+    /// Changes how many there are. Places that are taken beyond that stay taken until they are given back.
+    pub fn resize(&self, places: u32) {
+        self.0.lock().resize(places, self.0.share);
+        self.0.hand_out();
     }
 
     /// Takes a place if the space may have one now.
     pub fn try_take(&self, space: &Space) -> Option<Place> {
-        let taken = self.0.lock().take(space, self.0.most);
+        let taken = self.0.lock().take(space);
         if !taken {
             metrics::counter!("thinkd_limit_total", "limit" => self.0.of).increment(1);
         }
@@ -103,7 +104,7 @@ impl Places {
     pub async fn take_ranked(&self, space: &Space, rank: i64) -> Place {
         let place = {
             let mut state = self.0.lock();
-            if state.take(space, self.0.most) {
+            if state.take(space) {
                 drop(state);
                 return self.0.place(space.clone());
             }
@@ -133,12 +134,25 @@ impl Drop for Waits {
 }
 
 impl State {
-    fn take(&mut self, space: &Space, most: u32) -> bool {
+    fn resize(&mut self, places: u32, share: f64) {
+        self.all = places.max(1);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "within 1..=all"
+        )]
+        let most = (f64::from(self.all) * share)
+            .floor()
+            .clamp(1.0, f64::from(self.all)) as u32;
+        self.most = most;
+    }
+
+    fn take(&mut self, space: &Space) -> bool {
         let taken = self.spaces.get(space).map_or(0, |held| held.taken);
         // Whoever waits while one is free has its share already.
-        let may = self.free > 0 && taken < most;
+        let may = self.taken < self.all && taken < self.most;
         if may {
-            self.free -= 1;
+            self.taken += 1;
             self.spaces.entry(space.clone()).or_default().taken += 1;
         }
         may
@@ -156,7 +170,7 @@ impl State {
     }
 
     fn give_back(&mut self, space: &Space) {
-        self.free += 1;
+        self.taken -= 1;
         let Some(held) = self.spaces.get_mut(space) else {
             return;
         };
@@ -167,11 +181,11 @@ impl State {
     }
 
     /// Gives a free place to who is next.
-    fn next(&mut self, most: u32) -> Option<(Space, oneshot::Sender<Place>)> {
-        if self.free == 0 {
+    fn next(&mut self) -> Option<(Space, oneshot::Sender<Place>)> {
+        if self.taken >= self.all {
             return None;
         }
-        let spaces = &self.spaces;
+        let (spaces, most) = (&self.spaces, self.most);
         let at = self
             .round
             .iter()
@@ -183,7 +197,7 @@ impl State {
             self.round.push_back(space.clone());
         }
         held.taken += 1;
-        self.free -= 1;
+        self.taken += 1;
         Some((space, sender))
     }
 }
@@ -198,27 +212,32 @@ impl Inner {
         metrics::gauge!("thinkd_places_taken", "of" => self.of).increment(1.0);
         Place(Some((self.clone(), space)))
     }
+
+    /// Gives the free places to those that wait.
+    fn hand_out(self: &Arc<Self>) {
+        loop {
+            let next = self.lock().next();
+            let Some((space, sender)) = next else { return };
+            // A waiter may have gone: the place is for the next one, in a loop because many may have gone.
+            if let Err(mut place) = sender.send(self.place(space))
+                && let Some((_, space)) = place.0.take()
+            {
+                self.given_back(&space);
+            }
+        }
+    }
+
+    fn given_back(&self, space: &Space) {
+        metrics::gauge!("thinkd_places_taken", "of" => self.of).decrement(1.0);
+        self.lock().give_back(space);
+    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let Some((inner, mut space)) = self.0.take() else {
-            return;
-        };
-        loop {
-            metrics::gauge!("thinkd_places_taken", "of" => inner.of).decrement(1.0);
-            let next = {
-                let mut state = inner.lock();
-                state.give_back(&space);
-                state.next(inner.most)
-            };
-            let Some((next, sender)) = next else { return };
-            match sender.send(inner.place(next.clone())) {
-                Ok(()) => return,
-                // Whoever waited has gone: the place is for the next one, in a loop because many may have gone.
-                Err(mut place) => drop(place.0.take()),
-            }
-            space = next;
+        if let Some((inner, space)) = self.0.take() {
+            inner.given_back(&space);
+            inner.hand_out();
         }
     }
 }
@@ -301,13 +320,34 @@ mod tests {
         assert!(poll!(&mut high).is_ready());
     }
 
+    #[tokio::test]
+    async fn more_places_serve_those_that_wait_and_fewer_are_given_back_first() {
+        let (places, a) = (Places::new("tests", 2, 1.0), space("a"));
+        let (first, second) = (places.take(&a).await, places.take(&a).await);
+        places.resize(1);
+        let mut third = Box::pin(places.take(&a));
+        assert!(poll!(&mut third).is_pending());
+        drop(first);
+        assert!(poll!(&mut third).is_pending(), "one is taken still");
+        drop(second);
+        let Poll::Ready(third) = poll!(&mut third) else {
+            panic!("the one place is free")
+        };
+        let mut fourth = Box::pin(places.take(&a));
+        assert!(poll!(&mut fourth).is_pending());
+        places.resize(2);
+        assert!(poll!(&mut fourth).is_ready());
+        drop(third);
+        assert_eq!(places.taken(), 0);
+    }
+
     proptest! {
         /// Whoever takes, waits, gives up and gives back in whatever order: no place is lost or made, no space has more than its
         /// share, and nobody waits for what is free.
         #[test]
         fn places_are_neither_lost_nor_made(places in 1u32..6, share in 0.2f64..=1.0, steps in prop::collection::vec((0u8..3, 0usize..4, 0usize..8), 1..80)) {
             let all = Places::new("tests", places, share);
-            let most = all.0.most;
+            let most = all.most();
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             runtime.block_on(async {
                 let spaces: Vec<Space> = ["a", "b", "c", "d"].map(space).into();
@@ -333,12 +373,12 @@ mod tests {
                     waiting = still;
                     let count = |of: usize| u32::try_from(held.iter().filter(|(space, _)| *space == of).count()).unwrap();
                     let free = places - (0..4).map(count).sum::<u32>();
-                    assert_eq!(all.0.lock().free, free);
+                    assert_eq!(all.taken(), places - free);
                     assert!((0..4).all(|of| count(of) <= most));
                     assert!(free == 0 || waiting.iter().all(|(of, _)| count(*of) == most), "somebody waits for what is free");
                 }
                 drop((waiting, held));
-                assert_eq!(all.0.lock().free, places);
+                assert_eq!(all.taken(), 0);
                 assert!(all.0.lock().spaces.is_empty(), "nothing is kept of who has gone");
             });
         }
