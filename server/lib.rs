@@ -122,6 +122,7 @@ pub mod log {
 /// Language models: which there are, asking them, the prompts.
 pub mod model {
     mod answer;
+    pub mod at_once;
     pub mod embedding;
     pub mod endpoint;
     mod guard;
@@ -132,6 +133,7 @@ pub mod model {
     pub mod prompt;
     pub mod provider;
     pub mod scripted;
+    pub mod waited;
     mod wire;
 }
 /// Recall: what is held and relevant to a question.

@@ -94,6 +94,12 @@ impl Until {
             ms,
         }
     }
+
+    /// Returns the later limit of a call that has waited in the queue of its model.
+    fn later(&self, ready: &Ready) -> Result<Instant, Failure> {
+        let waited = &ready.prepared.waited;
+        waited.later(&ready.who, self.at, Duration::from_millis(self.ms))
+    }
 }
 
 /// How a call ended.
@@ -297,7 +303,13 @@ impl ModelClient {
             let piece = tokio::select! {
                 biased;
                 () = stop.cancelled() => return Ended::Stopped,
-                () = &mut late => return Ended::Failed(too_late(&ready.who, until.ms)),
+                () = &mut late => match until.later(ready) {
+                    Ok(at) => {
+                        late.as_mut().reset(at);
+                        continue;
+                    }
+                    Err(failure) => return Ended::Failed(failure),
+                },
                 piece = pieces.next() => piece,
             };
             match piece {
@@ -387,6 +399,7 @@ impl ModelClient {
             content: self.contents(&place.space, blocks).await?,
         };
         Ok(Request {
+            space: place.space.clone(),
             thread: place.thread.clone(),
             module: question.who.clone(),
             tier: question.tier,
@@ -421,12 +434,4 @@ impl ModelClient {
         }
         Ok(contents)
     }
-}
-
-fn too_late(who: &Who, ms: u64) -> Failure {
-    Failure::new(
-        FailureKind::Timeout,
-        format!("{who} had no answer within {ms} ms"),
-    )
-    .retryable()
 }

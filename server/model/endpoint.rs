@@ -52,6 +52,10 @@ pub struct Options {
     /// The pause before the first retry; it doubles each time. A provider's `Retry-After` comes first.
     #[serde(default = "default::backoff_ms")]
     pub backoff_ms: u64,
+    /// Most calls at a time; further ones wait, and spaces take turns. Absent: no limit, but one is learned from a server that
+    /// answers 503 while it is busy. `[models.embedding]` does not heed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u32>,
     /// How long reaching the endpoint may take.
     #[serde(default = "default::connect_timeout_ms")]
     pub connect_timeout_ms: u64,
@@ -61,7 +65,7 @@ pub struct Options {
     /// How long a streamed answer may pause between two pieces.
     #[serde(default = "default::between_pieces_timeout_ms")]
     pub between_pieces_timeout_ms: u64,
-    /// How long a whole call may take, retries and pauses included.
+    /// How long a whole call may take from when it is sent, retries and pauses included.
     #[serde(default = "default::timeout_ms")]
     pub timeout_ms: u64,
 }
@@ -135,6 +139,7 @@ impl Options {
             parameters: Map::new(),
             retries: default::retries(),
             backoff_ms: default::backoff_ms(),
+            at_once: None,
             connect_timeout_ms: default::connect_timeout_ms(),
             first_piece_timeout_ms: default::first_piece_timeout_ms(),
             between_pieces_timeout_ms: default::between_pieces_timeout_ms(),

@@ -14,11 +14,14 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::answer::Draft;
+use super::at_once::AtOnce;
 use super::endpoint::{Calling, Options};
 use super::provider::{
     Content, Message, Model, Piece, Pieces, Prepared, Request, Role, ToolChoice, ToolSpec,
 };
+use super::waited::Waited;
 use super::wire::{Events, Trouble, Wire};
+use crate::tasks::share::Place;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::text::Json;
 
@@ -68,6 +71,7 @@ impl Options {
 pub struct OpenAi {
     options: Arc<Options>,
     wire: Arc<Wire>,
+    queue: Arc<AtOnce>,
 }
 
 impl OpenAi {
@@ -75,6 +79,7 @@ impl OpenAi {
     pub fn new(options: Options) -> Result<Self, Failure> {
         let wire = Wire::new(&options)?;
         Ok(Self {
+            queue: AtOnce::of(&options),
             options: Arc::new(options),
             wire: Arc::new(wire),
         })
@@ -87,12 +92,13 @@ impl Model for OpenAi {
     }
 
     fn ask(&self, prepared: Prepared) -> Pieces {
-        let deadline = Instant::now() + Duration::from_millis(self.options.timeout_ms);
         let call = Call {
             options: self.options.clone(),
             wire: self.wire.clone(),
+            queue: self.queue.clone(),
             prepared,
-            deadline,
+            place: None,
+            deadline: Instant::now(),
         };
         let pieces = stream::unfold(State::Start(Box::new(call)), |state| state.advance());
         pieces.flat_map(stream::iter).boxed()
@@ -125,12 +131,14 @@ pub(super) fn prepare(options: &Options, request: &Request) -> Prepared {
     }
     let body = Json::of(&body);
     Prepared {
+        space: request.space.clone(),
         thread: request.thread.clone(),
         module: request.module.clone(),
         tier: request.tier,
         model: options.model.clone(),
         parameters: parameters.into(),
         body,
+        waited: Waited::default(),
     }
 }
 
@@ -242,7 +250,10 @@ fn function(tool: &ToolSpec, strict: bool) -> Offered<'_> {
 struct Call {
     options: Arc<Options>,
     wire: Arc<Wire>,
+    queue: Arc<AtOnce>,
     prepared: Prepared,
+    /// Its place among the calls at a time, from when it is sent until it is over.
+    place: Option<Place>,
     deadline: Instant,
 }
 
@@ -271,19 +282,22 @@ impl State {
 
 impl Call {
     /// Tries until the first piece is there, a failure that trying again cannot cure, or the tries or the time are used up.
-    async fn begin(self) -> Step {
+    async fn begin(mut self) -> Step {
+        let place = self.queue.place(&self.prepared).await;
+        self.placed(place);
         let mut tries = 1;
         loop {
-            let (trouble, pause) = match self.first().await {
+            let trouble = match self.first().await {
                 Ok((events, draft, pieces)) => return self.coming(events, draft, pieces),
-                Err(trouble) => {
-                    let pause = trouble.pause.map_or_else(
-                        || backoff(self.options.backoff_ms, tries),
-                        |p| p.min(PAUSE_MAX),
-                    );
-                    (trouble, pause)
-                }
+                Err(trouble) => trouble,
             };
+            let Some(trouble) = self.unless_busy(trouble).await else {
+                continue;
+            };
+            let pause = trouble.pause.map_or_else(
+                || backoff(self.options.backoff_ms, tries),
+                |p| p.min(PAUSE_MAX),
+            );
             let has_time = Instant::now() + pause < self.deadline;
             if !trouble.failure.retryable || tries > self.options.retries || !has_time {
                 return fail(trouble.failure, tries);
@@ -292,6 +306,29 @@ impl Call {
             metrics::counter!(RETRIES).increment(1);
             tokio::time::sleep(pause).await;
             tries += 1;
+        }
+    }
+
+    /// The call may be sent: its time begins.
+    fn placed(&mut self, place: Place) {
+        self.place = Some(place);
+        self.deadline = Instant::now() + Duration::from_millis(self.options.timeout_ms);
+    }
+
+    /// Waits for a new place where the server is busy with other calls of ours. Returns any other trouble.
+    async fn unless_busy(&mut self, trouble: Trouble) -> Option<Trouble> {
+        let Some(place) = self.place.take() else {
+            return Some(trouble);
+        };
+        match self.queue.again(&self.prepared, place, &trouble).await {
+            Ok(place) => {
+                self.placed(place);
+                None
+            }
+            Err(place) => {
+                self.place = Some(place);
+                Some(trouble)
+            }
         }
     }
 

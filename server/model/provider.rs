@@ -8,8 +8,9 @@ use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::waited::Waited;
 use crate::words::failure::{Failure, Who};
-use crate::words::id::ThreadId;
+use crate::words::id::{Space, ThreadId};
 use crate::words::text::{Json, Text};
 
 /// Who speaks in a message.
@@ -110,6 +111,8 @@ pub enum Tier {
 /// A prompt view and what may be done about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
+    /// The space: spaces share the calls at a time.
+    pub space: Space,
     /// The thread it is asked for (header `x-thinkd-thread`).
     pub thread: ThreadId,
     /// Who asks (header `x-thinkd-module`); may have a model of its own.
@@ -127,6 +130,8 @@ pub struct Request {
 /// A request made ready for one provider: exactly what will be sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
+    /// The space: spaces share the calls at a time.
+    pub space: Space,
     /// The thread it is asked for.
     pub thread: ThreadId,
     /// Who asks.
@@ -139,6 +144,8 @@ pub struct Prepared {
     pub parameters: Value,
     /// The request body.
     pub body: Json,
+    /// The time that it has waited to be sent.
+    pub waited: Waited,
 }
 
 /// A tool call as the model wrote it. `arguments` may be anything.

@@ -1,5 +1,6 @@
 //! The language models by themselves: what is sent, how answers are read, what becomes of faults. No server, no log.
 
+mod at_once;
 mod builtin;
 mod embedding;
 mod faults;
@@ -18,11 +19,12 @@ use thinkd::model::models::Models;
 use thinkd::model::offline::Offline;
 use thinkd::model::openai::OpenAi;
 use thinkd::model::provider::{
-    Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice, ToolSpec, Usage,
+    Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice, ToolSpec,
+    Usage,
 };
 use thinkd::model::scripted::Scripted;
 use thinkd::words::failure::{Failure, FailureKind, Who};
-use thinkd::words::id::{Name, ThreadId};
+use thinkd::words::id::{Name, Space, ThreadId};
 use thinkd::words::text::Json;
 
 use crate::support::{self, Stub, any, ms, within};
@@ -52,6 +54,7 @@ fn tool(name: &str) -> ToolSpec {
 
 fn request(text: &str) -> Request {
     Request {
+        space: Space::default(),
         thread: ThreadId::default(),
         module: Who::Decision,
         tier: Tier::Low,

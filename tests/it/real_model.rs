@@ -13,7 +13,7 @@ use thinkd::model::provider::{
     Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice,
 };
 use thinkd::words::failure::Who;
-use thinkd::words::id::ThreadId;
+use thinkd::words::id::{Space, ThreadId};
 
 use crate::support::app::Setup;
 use crate::support::envelope::{check_log, check_turns};
@@ -87,6 +87,7 @@ fn request(text: &str) -> Request {
         content: vec![Content::Text(text.to_owned())],
     };
     Request {
+        space: Space::default(),
         thread: ThreadId::default(),
         module: Who::Decision,
         tier: Tier::Low,

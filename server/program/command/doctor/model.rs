@@ -20,7 +20,7 @@ use crate::program::settings::Settings;
 use crate::thread::settings::Language;
 use crate::tools::catalogue::Catalogue;
 use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id::{Name, ThreadId};
+use crate::words::id::{Name, Space, ThreadId};
 use endpoint::Endpoint;
 
 mod endpoint;
@@ -226,6 +226,7 @@ impl Asked<'_> {
             content: vec![Content::Text(text.to_owned())],
         };
         Request {
+            space: Space::default(),
             thread: own,
             module: self.who.clone(),
             tier: Tier::Low,
