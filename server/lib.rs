@@ -132,6 +132,7 @@ pub mod model {
     pub mod openai;
     pub mod prompt;
     pub mod provider;
+    pub mod schema_form;
     pub mod scripted;
     pub mod waited;
     mod wire;
@@ -184,6 +185,7 @@ pub mod tools {
     pub mod catalogue;
     pub mod code;
     pub mod contacts;
+    pub mod fitting;
     pub mod gate;
     pub mod knowledge;
     mod layers;

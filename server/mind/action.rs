@@ -9,7 +9,7 @@ use crate::event::fact::Fact;
 use crate::event::fact::calls::{Action, Call};
 use crate::model::provider::ToolCall;
 use crate::thread::settings::Commit;
-use crate::tools::tool::{CallSite, Effect, Output, Spec, is_name};
+use crate::tools::tool::{CallSite, Effect, Output, Spec, fitted, is_name};
 use crate::tools::toolbox::Toolbox;
 use crate::words::failure::{Failure, FailureKind, Who};
 
@@ -191,6 +191,8 @@ impl Asked {
             );
             Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" }))
         })?;
+        let schema = serde_json::from_str(tool.spec().told.parameters.as_str());
+        let arguments = fitted(&schema.unwrap_or_default(), arguments);
         tool.call(arguments, site).await
     }
 }

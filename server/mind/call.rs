@@ -16,8 +16,9 @@ use crate::log::kernel::Store;
 use crate::log::query::Show;
 use crate::model::prompt::{Prompts, Template};
 use crate::model::provider::{
-    Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice, ToolSpecs,
+    Answer, Content, Message, Model, Piece, Request, Role, Schemas, Tier, ToolChoice, ToolSpecs,
 };
+use crate::model::schema_form::FORM;
 use crate::thread::history::{self, Block, Entry, Lengths, Omitted};
 use crate::thread::quota::Purse;
 use crate::words::failure::{Failure, FailureKind, Who};
@@ -244,6 +245,7 @@ impl ModelClient {
             "prompt": prompt,
             "own": question.own.iter().map(|event| event.seq).collect::<Vec<_>>(),
             "tools": tools,
+            "schemas": FORM,
             "only": match &question.choice { ToolChoice::Only(name) => Some(name), ToolChoice::Auto => None },
             "tier": if question.tier == Tier::High { "high" } else { "low" },
         });
@@ -406,6 +408,7 @@ impl ModelClient {
             messages: vec![system, user],
             tools: question.tools.list.clone(),
             choice: question.choice.clone(),
+            schemas: Schemas::Formed,
         })
     }
 

@@ -2,6 +2,7 @@
 //! Here: what may be configured, the bytes of a request, and the course of a call (tries, time limits, pieces).
 //! One exchange over the network is in `wire.rs`; how answers are read, in `answer.rs`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,8 +18,9 @@ use super::answer::Draft;
 use super::at_once::AtOnce;
 use super::endpoint::{Calling, Options};
 use super::provider::{
-    Content, Message, Model, Piece, Pieces, Prepared, Request, Role, ToolChoice, ToolSpec,
+    Content, Message, Model, Piece, Pieces, Prepared, Request, Role, Schemas, ToolChoice, ToolSpec,
 };
+use super::schema_form;
 use super::waited::Waited;
 use super::wire::{Events, Trouble, Wire};
 use crate::tasks::share::Place;
@@ -124,7 +126,7 @@ pub(super) fn prepare(options: &Options, request: &Request) -> Prepared {
         Member::Messages(request.messages.iter().map(message).collect()),
     );
     let tools: Vec<_> = offered(request)
-        .map(|tool| function(tool, options.strict_tools))
+        .map(|tool| function(tool, options.strict_tools, request.schemas))
         .collect();
     if !tools.is_empty() {
         body.insert("tools", Member::Tools(tools));
@@ -173,9 +175,10 @@ struct Offered<'a> {
 
 #[derive(Serialize)]
 struct Function<'a> {
-    description: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: Cow<'a, str>,
     name: &'a str,
-    parameters: &'a Json,
+    parameters: Json,
     #[serde(skip_serializing_if = "Option::is_none")]
     strict: Option<bool>,
 }
@@ -227,18 +230,17 @@ fn audio_format(kind: &str) -> &str {
     }
 }
 
-fn function(tool: &ToolSpec, strict: bool) -> Offered<'_> {
-    let ToolSpec {
-        name,
-        description,
-        parameters,
-        is_strict,
-    } = tool;
+fn function(tool: &ToolSpec, strict: bool, schemas: Schemas) -> Offered<'_> {
+    let is_strict = strict && tool.is_strict;
+    let (description, parameters) = match schemas {
+        Schemas::Formed => schema_form::of(tool, is_strict),
+        Schemas::AsTold => (Cow::Borrowed(&*tool.description), tool.parameters.clone()),
+    };
     let function = Function {
         description,
-        name,
+        name: &tool.name,
         parameters,
-        strict: (strict && *is_strict).then_some(true),
+        strict: is_strict.then_some(true),
     };
     Offered {
         function,

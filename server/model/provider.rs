@@ -98,6 +98,16 @@ pub enum ToolChoice {
     Only(String),
 }
 
+/// The manner in which the schemas of tools are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Schemas {
+    /// In the form that all providers take (`schema_form.rs`).
+    #[default]
+    Formed,
+    /// As the tools have them: records of calls from before that form are made again so.
+    AsTold,
+}
+
 /// How much thinking is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Tier {
@@ -125,6 +135,8 @@ pub struct Request {
     pub tools: Arc<[ToolSpec]>,
     /// What it must call.
     pub choice: ToolChoice,
+    /// The manner in which their schemas are sent.
+    pub schemas: Schemas,
 }
 
 /// A request made ready for one provider: exactly what will be sent.

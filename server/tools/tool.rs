@@ -23,6 +23,8 @@ use crate::words::id::{Name, Space, ThreadId};
 use crate::words::text::Json;
 use crate::words::time::Timestamp;
 
+pub use super::fitting::fitted;
+
 /// What running a tool does to the world, and so what may be done about it after a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {

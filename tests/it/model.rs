@@ -6,6 +6,7 @@ mod embedding;
 mod faults;
 mod provider;
 mod reading;
+mod schemas;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,7 +20,7 @@ use thinkd::model::models::Models;
 use thinkd::model::offline::Offline;
 use thinkd::model::openai::OpenAi;
 use thinkd::model::provider::{
-    Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice, ToolSpec,
+    Answer, Content, Message, Model, Piece, Request, Role, Schemas, Tier, ToolChoice, ToolSpec,
     Usage,
 };
 use thinkd::model::scripted::Scripted;
@@ -70,6 +71,7 @@ fn request(text: &str) -> Request {
         ],
         tools: Arc::from([tool("reply"), tool("think")]),
         choice: ToolChoice::Auto,
+        schemas: Schemas::Formed,
     }
 }
 

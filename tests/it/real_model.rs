@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use thinkd::model::endpoint::Options;
 use thinkd::model::openai::OpenAi;
 use thinkd::model::provider::{
-    Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice,
+    Answer, Content, Message, Model, Piece, Request, Role, Schemas, Tier, ToolChoice,
 };
 use thinkd::words::failure::Who;
 use thinkd::words::id::{Space, ThreadId};
@@ -97,6 +97,7 @@ fn request(text: &str) -> Request {
         ],
         tools: [].into(),
         choice: ToolChoice::Auto,
+        schemas: Schemas::Formed,
     }
 }
 

@@ -13,7 +13,8 @@ use crate::event::fact::Fact;
 use crate::log::error::StoreError;
 use crate::log::query::{Order, Query, Show};
 use crate::model::prompt::Template;
-use crate::model::provider::{Tier, ToolChoice, ToolSpec, ToolSpecs};
+use crate::model::provider::{Request, Schemas, Tier, ToolChoice, ToolSpec, ToolSpecs};
+use crate::model::schema_form::FORM;
 use crate::thread::history::{self, Block, Entry, Lengths, Omitted, Summary};
 use crate::thread::quota::Purse;
 use crate::words::failure::{By, Who};
@@ -71,9 +72,11 @@ impl ModelClient {
             .and_then(|usage| usage.get("input_tokens"))
             .and_then(Value::as_u64);
         let asked = (&question, &question.system, now.as_deref());
-        let prepared = self
-            .model
-            .prepare(&self.request(&place, blocks, asked, media, lengths).await?);
+        let request = Request {
+            schemas: schemas(&view),
+            ..self.request(&place, blocks, asked, media, lengths).await?
+        };
+        let prepared = self.model.prepare(&request);
         let exact = call.get("request_sha256").and_then(Value::as_str)
             == Some(&sha256(prepared.body.as_str().as_bytes()));
         let body: Value = serde_json::from_str(prepared.body.as_str()).unwrap_or_default();
@@ -121,6 +124,7 @@ impl ModelClient {
         let prepared = self
             .model
             .prepare(&self.request(place, blocks, asked, media, lengths).await?);
+        view["schemas"] = json!(FORM);
         view["thread"] = json!(thread_seen(record, &view));
         view["as"] = json!(question.who.to_string());
         view["prompt"] = json!(self.keep(&place.space, &Text::new(prompt)).await?);
@@ -347,6 +351,14 @@ impl ModelClient {
         Ok(blob
             .map(|blob| String::from_utf8_lossy(&blob.bytes).into_owned())
             .unwrap_or_default())
+    }
+}
+
+/// The manner in which a recorded call sent its schemas: records from before there was a form name none.
+fn schemas(view: &Value) -> Schemas {
+    match view.get("schemas") {
+        Some(_) => Schemas::Formed,
+        None => Schemas::AsTold,
     }
 }
 

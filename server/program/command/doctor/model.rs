@@ -13,7 +13,7 @@ use crate::mind::decision::REPLY;
 use crate::model::endpoint::{Calling, Options};
 use crate::model::prompt::Prompts;
 use crate::model::provider::{
-    Answer, Content, Message, Model, Piece, Request, Role, Tier, ToolChoice, ToolSpec,
+    Answer, Content, Message, Model, Piece, Request, Role, Schemas, Tier, ToolChoice, ToolSpec,
 };
 use crate::program::parts::openai;
 use crate::program::settings::Settings;
@@ -236,6 +236,7 @@ impl Asked<'_> {
             ],
             tools: self.offered.iter().filter(is_wanted).cloned().collect(),
             choice: ToolChoice::Auto,
+            schemas: Schemas::Formed,
         }
     }
 
