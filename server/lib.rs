@@ -132,6 +132,7 @@ pub mod model {
     pub mod openai;
     pub mod prompt;
     pub mod provider;
+    pub mod refused_tools;
     pub mod schema_form;
     pub mod scripted;
     pub mod waited;

@@ -18,6 +18,7 @@ use crate::model::prompt::{Prompts, Template};
 use crate::model::provider::{
     Answer, Content, Message, Model, Piece, Request, Role, Schemas, Tier, ToolChoice, ToolSpecs,
 };
+use crate::model::refused_tools::RefusedTools;
 use crate::model::schema_form::FORM;
 use crate::thread::history::{self, Block, Entry, Lengths, Omitted};
 use crate::thread::quota::Purse;
@@ -32,6 +33,7 @@ pub use self_block::Identity;
 pub use summing::{Summing, ToSumUp};
 
 mod kept;
+mod offering;
 mod prompt_view;
 mod rebuild;
 mod recent;
@@ -126,6 +128,7 @@ pub struct ModelClient {
     known: Mutex<HashSet<(Space, String)>>,
     recent: Recent,
     summed: summing::Kept,
+    refused_tools: RefusedTools,
 }
 
 impl ModelClient {
@@ -136,7 +139,7 @@ impl ModelClient {
         prompts: Arc<Prompts>,
         options: history::Options,
     ) -> Self {
-        let (known, recent, summed) = Default::default();
+        let (known, recent, summed, refused_tools) = Default::default();
         Self {
             store,
             model,
@@ -146,6 +149,7 @@ impl ModelClient {
             known,
             recent,
             summed,
+            refused_tools,
         }
     }
 
@@ -346,21 +350,23 @@ impl ModelClient {
     where
         F: Fn(&PromptView) -> Question + Send + Sync,
     {
-        let ready = self.prepare(place, view, &question(view)).await?;
-        let ended = self.ask(&ready, until, stop, &mut *on_piece).await;
+        let limits = (until, stop);
+        let (ready, ended) = self
+            .ask_offering((place, view), question(view), limits, &mut *on_piece)
+            .await?;
         let Ended::Failed(failure) = &ended else {
             return Ok((ready, ended));
         };
         if !failure.is_too_long() {
             return Ok((ready, ended));
         }
-        let refused = ready.refused(place, view, &ended, failure);
+        let mut before = ready.refused(place, view, &ended, failure);
         *view = Arc::new(self.smaller_view(place, view).await?);
-        let ready = Ready {
-            before: refused,
-            ..self.prepare(place, view, &question(view)).await?
-        };
-        let ended = self.ask(&ready, until, stop, on_piece).await;
+        let (mut ready, ended) = self
+            .ask_offering((place, view), question(view), limits, on_piece)
+            .await?;
+        before.append(&mut ready.before);
+        ready.before = before;
         Ok((ready, ended))
     }
 

@@ -109,7 +109,7 @@ impl Embeddings {
                 );
                 return Err(Failure::new(FailureKind::Timeout, text).retryable());
             };
-            let Trouble { failure, pause } = match outcome {
+            let Trouble { failure, pause, .. } = match outcome {
                 Ok(vectors) => return Ok(vectors),
                 Err(trouble) => trouble,
             };

@@ -60,6 +60,10 @@ impl Model for Models {
         self.of(&prepared.module, prepared.tier).ask(prepared)
     }
 
+    fn asked(&self, module: &Who, tier: Tier) -> String {
+        self.of(module, tier).asked(module, tier)
+    }
+
     fn name(&self) -> String {
         let mut names = vec![self.low.name()];
         if !Arc::ptr_eq(&self.low, &self.high) {

@@ -20,6 +20,7 @@ use super::endpoint::{Calling, Options};
 use super::provider::{
     Content, Message, Model, Piece, Pieces, Prepared, Request, Role, Schemas, ToolChoice, ToolSpec,
 };
+use super::refused_tools;
 use super::schema_form;
 use super::waited::Waited;
 use super::wire::{Events, Trouble, Wire};
@@ -302,6 +303,7 @@ impl Call {
             );
             let has_time = Instant::now() + pause < self.deadline;
             if !trouble.failure.retryable || tries > self.options.retries || !has_time {
+                let trouble = refused_tools::marked(trouble, &self.prepared.body);
                 return fail(trouble.failure, tries);
             }
             tracing::warn!(tries, ?pause, reason = %trouble.failure, "asking the model again");

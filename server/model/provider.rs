@@ -233,4 +233,9 @@ pub trait Model: Send + Sync + 'static {
 
     /// One line for people: which model at which endpoint.
     fn name(&self) -> String;
+
+    /// The same of the one model that answers a module at a tier.
+    fn asked(&self, _module: &Who, _tier: Tier) -> String {
+        self.name()
+    }
 }

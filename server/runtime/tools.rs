@@ -10,7 +10,7 @@ use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::query::{Order, Query, Show};
 use crate::thread::settings::Settings;
-use crate::tools::toolbox::{Approved, Provider, Shown, Unapproved};
+use crate::tools::toolbox::{Approved, Provider, Shown, State, Unapproved};
 use crate::words::id::{Seq, Space, ThreadId};
 
 /// Of so many of the thread's newest results it is said whose they were.
@@ -58,7 +58,18 @@ impl Runtime {
         };
         let shelf = ground.mind.tools.of(&settings);
         let counts = self.counts(space, thread.unwrap_or(&main)).await?;
+        let refused = ground.mind.client.refused_tools();
         let tool = |shown: Shown| {
+            let words = shown.told.as_ref();
+            let words = words.and_then(|(spec, _)| refused.words(spec));
+            let shown = match words {
+                Some(words) if shown.state != State::Changed => Shown {
+                    state: State::Withheld,
+                    why: Some(format!("the provider refused it: {words}")),
+                    ..shown
+                },
+                _ => shown,
+            };
             let (calls, failed) = counts.get(&shown.name).copied().unwrap_or_default();
             ThreadTool {
                 shown,

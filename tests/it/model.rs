@@ -6,6 +6,7 @@ mod embedding;
 mod faults;
 mod provider;
 mod reading;
+mod refused;
 mod schemas;
 
 use std::sync::Arc;

@@ -86,11 +86,14 @@ impl Ready {
         let failure = Failure::new(FailureKind::Model, text)
             .retryable()
             .with(detail);
-        let record = self.record(place, ended, json!({ "last": false }));
-        vec![
-            record,
-            Draft::failure(&place.thread, Some(place.turn), &Who::Core, &failure),
-        ]
+        let mut told = self.records(place, ended, json!({ "last": false }));
+        told.push(Draft::failure(
+            &place.thread,
+            Some(place.turn),
+            &Who::Core,
+            &failure,
+        ));
+        told
     }
 
     /// The event that records the call: what it saw, what it cost, and `more` of what became of it.

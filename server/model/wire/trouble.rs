@@ -30,6 +30,8 @@ pub struct Trouble {
     pub failure: Failure,
     /// The provider's `Retry-After`.
     pub pause: Option<Duration>,
+    /// All that the provider said, as it came: to be looked through, never to be shown.
+    pub said: String,
 }
 
 impl From<Failure> for Trouble {
@@ -37,6 +39,7 @@ impl From<Failure> for Trouble {
         Self {
             failure,
             pause: None,
+            said: String::new(),
         }
     }
 }
@@ -123,7 +126,11 @@ impl Endpoint {
         } else {
             failure
         };
-        Trouble { failure, pause }
+        Trouble {
+            failure,
+            pause,
+            said: format!("{} {}", reported.code, reported.message),
+        }
     }
 
     /// The beginning of a provider's words on one line, without our key, should they repeat it or a part of it.
@@ -195,7 +202,7 @@ pub async fn refused(endpoint: &Endpoint, response: Response) -> Trouble {
     let message = location
         .or(said)
         .unwrap_or_else(|| String::from_utf8_lossy(&body).into_owned());
-    endpoint.refusal(
+    let trouble = endpoint.refusal(
         status,
         &Reported {
             message,
@@ -203,7 +210,11 @@ pub async fn refused(endpoint: &Endpoint, response: Response) -> Trouble {
             status: None,
         },
         pause,
-    )
+    );
+    Trouble {
+        said: String::from_utf8_lossy(&body).into_owned(),
+        ..trouble
+    }
 }
 
 /// The beginning of a refusal's body, as far as it comes.
