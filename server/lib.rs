@@ -186,6 +186,7 @@ pub mod tools {
     pub mod catalogue;
     pub mod code;
     pub mod contacts;
+    pub mod crowd;
     pub mod fitting;
     pub mod gate;
     pub mod knowledge;

@@ -349,10 +349,11 @@ impl Catalogue {
                 supplies.clone(),
             ))
         };
+        let opening = |shelf: Shelf| shelf.opening(more_tools::tool);
         Ok(Tools {
-            conversation: shelf(conversation, chosen.conversation.as_deref())?,
-            process: shelf(process, chosen.process.as_deref())?,
-            step: shelf(step, None)?,
+            conversation: opening(shelf(conversation, chosen.conversation.as_deref())?),
+            process: opening(shelf(process, chosen.process.as_deref())?),
+            step: opening(shelf(step, None)?),
             submodule: shelf(submodule, None)?,
             mission: shelf(mission, None)?,
         })
@@ -413,6 +414,15 @@ impl Catalogue {
                 .sum()
         };
         Ok((told(conversation), told(submodule)))
+    }
+
+    /// The numbers of tools that the decision of a conversation is told of at every call, and once they are open.
+    pub fn counts(&self) -> (usize, usize) {
+        let count = |offer: Offer| {
+            let of = |entry: &&Entry| entry.audience.conversation == offer;
+            self.entries.iter().filter(of).count()
+        };
+        (count(Offer::Always), count(Offer::Rarely))
     }
 
     /// The names of the tools that the decision of a conversation may have.

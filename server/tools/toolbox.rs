@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 
 use super::approval::matches;
+use super::crowd;
 use super::layers::layered;
 use super::supplies::Supplies;
 use super::tool::{Effect, Tool, is_name};
 use crate::event::draft::Draft;
 use crate::log::error::StoreError;
+use crate::model::prompt::Error;
 use crate::model::provider::{ToolSpec, ToolSpecs};
 use crate::thread::settings::{Kind, Settings};
 use crate::words::failure::{Failure, Who};
@@ -148,7 +150,7 @@ impl Toolbox {
             .iter()
             .map(|tool| &tool.spec().told)
             .filter(|told| !rare.contains(&told.name));
-        let specs = ToolSpecs::new(told.cloned().collect());
+        let specs = ToolSpecs::new(told.take(crowd::TOOLS_MAX).cloned().collect());
         Self(Arc::new(Inner { tools, rare, specs }))
     }
 
@@ -172,7 +174,8 @@ impl Toolbox {
         &self.0.specs
     }
 
-    /// What a model is told where these are open: the same, and behind it those, in the order in which they were opened.
+    /// What a model is told where these are open: the same, and behind it those, in the order in which they were opened. Where
+    /// that is more than a request may have, those that were opened first are left out.
     pub fn offered(&self, open: &[String]) -> ToolSpecs {
         let opened = open.iter().filter(|name| self.is_rare(name));
         let opened: Vec<ToolSpec> = opened
@@ -181,6 +184,9 @@ impl Toolbox {
         if opened.is_empty() {
             return self.specs().clone();
         }
+        let room = crowd::TOOLS_MAX.saturating_sub(self.specs().list.len());
+        let first = opened.len().saturating_sub(room);
+        let opened = opened[first..].to_vec();
         ToolSpecs::new(self.specs().list.iter().cloned().chain(opened).collect())
     }
 }
@@ -220,9 +226,13 @@ pub struct Shelf {
     /// Of those that come and go only these are taken, by name or pattern; `None`: all.
     only: Option<Vec<String>>,
     supplies: Supplies,
+    opener: Option<Opener>,
     // A plain mutex: held for a look-up, never across an await.
     last: Mutex<Option<Last>>,
 }
+
+/// Makes the tool that opens these.
+pub type Opener = fn(&Supplies, Vec<String>) -> Result<Arc<dyn Tool>, Error>;
 
 /// What sources said last, and the toolbox that this made.
 struct Last {
@@ -243,7 +253,17 @@ impl Shelf {
             sources,
             only,
             supplies,
+            opener: None,
             last: Mutex::default(),
+        }
+    }
+
+    /// The same, where the tool that this makes opens those for which a request has no room.
+    #[must_use]
+    pub fn opening(self, opener: Opener) -> Self {
+        Self {
+            opener: Some(opener),
+            ..self
         }
     }
 
@@ -325,7 +345,10 @@ impl Shelf {
                 told: None,
             };
             let told = Some((spec.told.clone(), spec.gated.unwrap_or(spec.effect)));
-            let known = more.remove(spec.name()).unwrap_or(plain);
+            let mut known = more.remove(spec.name()).unwrap_or(plain);
+            if state == State::Rare && known.state == State::Ready {
+                (known.state, known.why) = (state, Some(crowd::why()));
+            }
             Shown {
                 needs_approval,
                 told,
@@ -376,12 +399,35 @@ impl Shelf {
             .collect();
         found.sort_by(|one, other| one.spec().name().cmp(other.spec().name()));
         found.dedup_by(|one, other| one.spec().name() == other.spec().name());
+        let names: Vec<&str> = found.iter().map(|tool| tool.spec().name()).collect();
+        let mut rare = self.stay.0.rare.clone();
+        let crowd = crowd::rare(self.stay.specs().list.len(), rare.len(), &names);
+        if let Some(opener) = self.opener.filter(|_| !crowd.is_empty()) {
+            rare.extend(crowd);
+            self.open_with(opener, &mut tools, &rare);
+        }
         tools.extend(
             found
                 .into_iter()
                 .map(|tool| layered(tool.clone(), &self.supplies)),
         );
-        Toolbox::new(tools, self.stay.0.rare.clone())
+        Toolbox::new(tools, rare)
+    }
+
+    /// Puts the tool that opens these in the place of the one that opens fewer.
+    fn open_with(&self, opener: Opener, tools: &mut Vec<Arc<dyn Tool>>, rare: &[String]) {
+        match opener(&self.supplies, rare.to_vec()) {
+            Ok(opener) => {
+                let opener = layered(opener, &self.supplies);
+                let name = opener.spec().name().to_owned();
+                match tools.iter_mut().find(|tool| tool.spec().name() == name) {
+                    Some(known) => *known = opener,
+                    None => tools.push(opener),
+                }
+            }
+            // Its prompt was read at the start.
+            Err(error) => tracing::error!(%error, "tools cannot be opened"),
+        }
     }
 
     fn takes(&self, name: &str) -> bool {

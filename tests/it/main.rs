@@ -52,6 +52,7 @@ mod media;
 mod missions;
 mod model;
 mod more_tools;
+mod offered;
 mod operations;
 mod order;
 mod own_tools;

@@ -77,7 +77,7 @@ pub async fn run(
     if settings.tools.code.enabled {
         report.check("code", worker(&settings.tools.code)).await?;
     }
-    servers::check(&settings, &mut report).await?;
+    servers::check(&settings, tools, &mut report).await?;
     instruments::check(&settings, &mut report).await?;
     report.tell(
         "clock",

@@ -1,6 +1,8 @@
 //! `more_tools`: opens tools that are seldom needed. A model is told only of those that are open; what it opened, or called
 //! unasked, stays open for its thread's life and stands last, so that what comes before it stays the same bytes.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -9,6 +11,7 @@ use crate::event::draft::Draft;
 use crate::model::prompt::{Error, Prompts};
 use crate::model::provider::ToolSpec;
 use crate::tools::schema;
+use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Spec, Tool, decoded};
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::text::Json;
@@ -23,11 +26,26 @@ pub struct MoreTools {
     rare: Vec<String>,
 }
 
+/// Most names that stand as an `enum`; more stand in the description.
+const ENUM_MAX: usize = 250;
+
+/// The tool that opens these.
+pub(super) fn tool(supplies: &Supplies, rare: Vec<String>) -> Result<Arc<dyn Tool>, Error> {
+    Ok(Arc::new(MoreTools::new(&supplies.prompts, rare)?))
+}
+
 impl MoreTools {
     /// It opens these.
     pub(super) fn new(prompts: &Prompts, rare: Vec<String>) -> Result<Self, Error> {
-        let words = prompts.tool(NAME, PROMPT)?;
-        let names = json!({ "type": "array", "items": { "type": "string", "enum": rare } });
+        let mut words = prompts.tool(NAME, PROMPT)?;
+        let mut items = json!({ "type": "string" });
+        if rare.len() > ENUM_MAX {
+            let names = words.arguments.entry("names".to_owned()).or_default();
+            *names = format!("{names} {}", rare.join(", ")).trim().to_owned();
+        } else {
+            items["enum"] = json!(rare);
+        }
+        let names = json!({ "type": "array", "items": items });
         let parameters = json!({
             "type": "object", "properties": { "names": names }, "required": ["names"], "additionalProperties": false,
         });

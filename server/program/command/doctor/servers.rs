@@ -4,11 +4,18 @@ use anyhow::anyhow;
 
 use super::Report;
 use crate::program::settings::Settings;
+use crate::tools::catalogue::Catalogue;
+use crate::tools::crowd;
 use crate::tools::mcp::offer::{Offer, TOOLS_MAX, offers};
 use crate::tools::mcp::wire::{self, Garbled, Listing};
 
 /// Asks every server that is configured.
-pub async fn check(settings: &Settings, report: &mut Report) -> anyhow::Result<()> {
+pub async fn check(
+    settings: &Settings,
+    tools: &Catalogue,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let mut found: Vec<String> = Vec::new();
     for (name, options) in &settings.tools.mcp {
         let asked = async {
             let veil = wire::veil(options);
@@ -46,10 +53,26 @@ pub async fn check(settings: &Settings, report: &mut Report) -> anyhow::Result<(
                     options.place(),
                     offers.len()
                 ),
-                (),
+                offers,
             ))
         };
-        report.check(&format!("tools of {name}"), asked).await?;
+        let offers = report.check(&format!("tools of {name}"), asked).await?;
+        let offers = offers.into_iter().flatten();
+        let ready = offers.filter(|offer| offer.wrong.is_none());
+        found.extend(ready.map(|offer| offer.name));
+    }
+    let names: Vec<&str> = found.iter().map(String::as_str).collect();
+    let (stay, rare) = tools.counts();
+    let rest = crowd::rare(stay, rare, &names);
+    if !rest.is_empty() {
+        let text = format!(
+            "{} tools, more than the {} that a request offers: models open {} of them with more_tools; `allow` of a server \
+             takes those that are needed",
+            stay + names.len(),
+            crowd::TOOLS_MAX,
+            rest.len()
+        );
+        report.tell("tools", Ok(text))?;
     }
     Ok(())
 }
