@@ -58,7 +58,7 @@ async fn the_doctor_predicts_calls_seconds_and_tokens_of_a_turn() {
     assert!(slowest.contains("runs on this machine"), "{slowest}");
     // It comes as predicted: a third more or less.
     stub.clear();
-    stub.on(any, reply("hello"));
+    stub.on(decision, reply("hello"));
     let app = new.start_bare().await;
     app.tell("hello").await;
     let sent: usize = stub
