@@ -22,7 +22,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
-use tower_http::cors::{AllowOrigin, CorsLayer};
+use tower_http::cors::{AllowMethods, AllowOrigin, CorsLayer};
 
 use super::allowed_hosts::Local;
 use super::auth::Shown;
@@ -172,14 +172,32 @@ fn router(edge: Arc<Edge>) -> Router {
     });
     let cors = CorsLayer::new()
         .allow_origin(allowed)
-        .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::DELETE])
+        .allow_methods(AllowMethods::mirror_request()) // nothing is at that address, or `methods` says more
         .allow_headers([
             header::AUTHORIZATION,
             header::CONTENT_TYPE,
             http::LAST_EVENT_ID,
         ])
-        .expose_headers([header::RETRY_AFTER, header::LOCATION])
+        .expose_headers([header::RETRY_AFTER, header::LOCATION, header::ALLOW])
         .max_age(Duration::from_secs(600));
+    let bare = routes(&edge, http::router()).with_state(edge.clone());
+    routes(&edge, protected)
+        .fallback(async || {
+            Problem::new(
+                Slug::NotFound,
+                "there is nothing at this address; /docs says what there is",
+            )
+        })
+        .layer(middleware::from_fn(tidy))
+        .layer(cors)
+        .layer(middleware::from_fn_with_state(bare, methods))
+        .layer(middleware::from_fn_with_state(edge.clone(), guard))
+        .layer(middleware::from_fn(count))
+        .with_state(edge)
+}
+
+/// All addresses, with those that need credentials.
+fn routes(edge: &Edge, protected: Router<Arc<Edge>>) -> Router<Arc<Edge>> {
     let console = if edge.console {
         console::router()
     } else {
@@ -192,17 +210,29 @@ fn router(edge: Arc<Edge>) -> Router {
         .merge(docs::router())
         .merge(console)
         .merge(protected)
-        .fallback(async || {
-            Problem::new(
-                Slug::NotFound,
-                "there is nothing at this address; /docs says what there is",
-            )
-        })
-        .layer(middleware::from_fn(tidy))
-        .layer(cors)
-        .layer(middleware::from_fn_with_state(edge.clone(), guard))
-        .layer(middleware::from_fn(count))
-        .with_state(edge)
+}
+
+/// Tells pages of other origins which methods an address has. The routes themselves are asked: none
+/// of them takes OPTIONS, so each refuses it and names those that it takes.
+async fn methods(State(routes): State<Router>, request: Request, next: Next) -> Response {
+    if request.method() != Method::OPTIONS {
+        return next.run(request).await;
+    }
+    let mut asking = Request::new(Body::empty());
+    *asking.method_mut() = Method::OPTIONS;
+    *asking.uri_mut() = request.uri().clone();
+    let Ok(refused) = routes.oneshot(asking).await;
+    let mut response = next.run(request).await;
+    let allowed = response
+        .headers()
+        .contains_key(header::ACCESS_CONTROL_ALLOW_METHODS);
+    if let Some(methods) = refused.headers().get(header::ALLOW).filter(|_| allowed) {
+        let methods = methods.clone();
+        response
+            .headers_mut()
+            .insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+    }
+    response
 }
 
 /// Refuses an address that is too long to be one of ours.
@@ -284,6 +314,7 @@ async fn count(request: Request, next: Next) -> Response {
         Method::GET,
         Method::HEAD,
         Method::POST,
+        Method::PUT,
         Method::PATCH,
         Method::DELETE,
         Method::OPTIONS,

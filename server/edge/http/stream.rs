@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderName, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::time::timeout;
@@ -38,6 +38,9 @@ pub const RESOURCE: Resource = Resource {
     document: Document::openapi,
     bounds: |_| {},
 };
+
+/// Tells nginx, and proxies that took the header from it, to pass on each event as it comes.
+const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// A server-sent event of the stream, field by field.
 #[derive(Debug, utoipa::ToSchema)]
@@ -122,7 +125,9 @@ pub async fn stream(
     );
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
-        (header::CACHE_CONTROL, "no-store"),
+        // A proxy that packs what passes through it holds it back until there is enough.
+        (header::CACHE_CONTROL, "no-store, no-transform"),
+        (UNBUFFERED, "no"),
     ];
     Ok((headers, Body::from_stream(chunks)).into_response())
 }
