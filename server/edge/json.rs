@@ -13,6 +13,7 @@ use super::limits::Limits;
 use super::problem::{Problem, Slug, Wrongs};
 use crate::words::decode::{self, Fault};
 use crate::words::id::INTEGER_MAX;
+use crate::words::text::unmarked;
 
 /// A body or frame: what is read of it, and what has to hold of that besides its shape.
 pub trait Body: DeserializeOwned {
@@ -32,7 +33,7 @@ pub fn members(
         depth: 0,
         wrongs,
     };
-    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let mut deserializer = serde_json::Deserializer::from_str(unmarked(text));
     let value = (&mut reader)
         .deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::words::id::Name;
-use crate::words::text::Text;
+use crate::words::text::{Text, unmarked};
 
 /// Why the prompts could not be loaded. Names the file.
 #[derive(Debug, thiserror::Error)]
@@ -415,7 +415,7 @@ fn read_folder(
             return Err(Error::Unknown(path));
         }
         let text = std::fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
-        files.insert(file, (path, text));
+        files.insert(file, (path, unmarked(&text).to_owned()));
     }
     Ok(())
 }

@@ -8,6 +8,12 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest as _, Sha256};
 
+/// Returns the text without a byte order mark at its beginning; editors and shells of Windows write
+/// one.
+pub fn unmarked(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 /// A text and its SHA-256. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {

@@ -9,6 +9,7 @@ use super::waiting::{Waiting, Word};
 use crate::program::output::say;
 use crate::program::settings::Settings;
 use crate::program::telemetry::escaped;
+use crate::words::text::unmarked;
 
 /// Whose inbox, and what is to be done; without more all that waits is listed.
 #[derive(Debug, clap::Args)]
@@ -131,7 +132,8 @@ fn read(given: &str) -> anyhow::Result<Value> {
             .with_context(|| format!("--arguments: {file} cannot be read"))?,
         None => given.to_owned(),
     };
-    let arguments: Value = serde_json::from_str(&text).context("--arguments: this is not JSON")?;
+    let arguments: Value =
+        serde_json::from_str(unmarked(&text)).context("--arguments: this is not JSON")?;
     if !arguments.is_object() {
         bail!(
             "--arguments: the arguments of a call are a JSON object, such as {{\"name\": \"owl\"}}"

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use super::screen::Screen;
 use super::typing::Keyboard;
 use crate::program::output::say;
+use crate::words::text::unmarked;
 
 /// What is typed, or comes through a pipe; and the word that the next line may be read. Between the two the terminal is as it was.
 pub struct Hands {
@@ -72,6 +73,7 @@ fn pipe() -> impl FnMut() -> Typed {
     let mut lines = std::io::stdin()
         .lines()
         .map_while(Result::ok)
+        .map(|line| unmarked(&line).to_owned())
         .filter(|line| !line.trim().is_empty());
     move || lines.next().map_or(Typed::End, Typed::Line)
 }

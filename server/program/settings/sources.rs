@@ -10,6 +10,7 @@ use figment::{Figment, Metadata, Profile, Provider};
 use super::{Invalid, Settings, invalid};
 use crate::edge::keys::Key;
 use crate::words::decode;
+use crate::words::text::unmarked;
 
 /// The flags that configure; the same for every command.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -321,7 +322,7 @@ fn variable_says(variable: &str, value: &str) -> Result<Option<(String, Value)>,
         })?;
         return Ok(Some((
             key,
-            Value::from(secret.trim_end_matches(['\r', '\n'])),
+            Value::from(unmarked(&secret).trim_end_matches(['\r', '\n'])),
         )));
     }
     Ok(key_of(variable).map(|key| {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::tools::approval::matches;
 use crate::words::secret;
+use crate::words::text::unmarked;
 
 /// Longest name of a server: with it every tool's name has room for its own.
 const NAME_MAX: usize = 24;
@@ -208,7 +209,11 @@ pub(in crate::tools) fn with_file(
     let text = std::fs::read_to_string(file)
         .map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
     let text = SecretString::from(text);
-    for (number, line) in text.expose_secret().lines().map(str::trim).enumerate() {
+    for (number, line) in unmarked(text.expose_secret())
+        .lines()
+        .map(str::trim)
+        .enumerate()
+    {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
