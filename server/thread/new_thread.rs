@@ -9,7 +9,7 @@ use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::log::thread_row::ThreadRow;
 use crate::words::budget::Budget;
-use crate::words::id::{MAIN, Name, ThreadId};
+use crate::words::id::{Label, MAIN, Name, ThreadId};
 
 /// Characters of a subthread's prompt that its parent has as the contact's description.
 const ABOUT_CHARS: usize = 200;
@@ -29,7 +29,7 @@ pub struct NewContact {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NewThread {
     /// A suggestion for the last part of its id.
-    pub label: Option<Name>,
+    pub label: Option<Label>,
     /// The thread it is created below.
     pub parent: Option<ThreadId>,
     /// Whom it can send to, besides its parent.
@@ -215,11 +215,11 @@ impl NotMade {
     }
 }
 
-/// The ids to try for a new thread, with the last part of each: its label, then the label with numbers. One without a label has a
+/// The ids to try for a new thread, with the name that its maker has for each: its label, then the label with numbers. One without a label has a
 /// short one that is made of `drawn`. Where runs of pipelines are is nobody else's.
 pub fn ids(
     parent: Option<&ThreadId>,
-    label: Option<&Name>,
+    label: Option<&Label>,
     drawn: Uuid,
 ) -> Result<Vec<(Name, ThreadId)>, NotMade> {
     let short = || format!("t-{}", &drawn.simple().to_string()[20..]);
@@ -228,7 +228,7 @@ pub fn ids(
     let numbered = (2..100).map(|number| format!("{head}-{number}"));
     let labels = std::iter::once(stem.clone())
         .chain(numbered)
-        .filter_map(|label| Name::parse(&label).ok());
+        .filter_map(|label| Label::parse(&label).ok());
     let mut ids = Vec::new();
     for label in labels {
         let thread = match parent {
@@ -237,7 +237,7 @@ pub fn ids(
         };
         match thread {
             Ok(thread) if thread.is_of_runs() => {}
-            Ok(thread) => ids.push((label, thread)),
+            Ok(thread) => ids.push((label.name(), thread)),
             Err(error) if ids.is_empty() => return Err(NotMade::Id(error.to_string())),
             // Only with a number it is too long.
             Err(_) => break,

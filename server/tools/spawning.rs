@@ -15,7 +15,7 @@ use crate::log::thread_row::ThreadRow;
 use crate::thread::new_thread::{Ahead, Maker, NewThread, NotMade, ThreadLimits, ids};
 use crate::thread::settings::{Gathered, Kind, Settings};
 use crate::words::failure::{Failure, FailureKind};
-use crate::words::id::{self, Name, ThreadId};
+use crate::words::id::{self, Label, Name, ThreadId};
 
 /// Makes subthreads.
 #[derive(Clone)]
@@ -113,7 +113,7 @@ impl Spawning {
         child: Child<'_>,
     ) -> Result<Result<(ThreadId, Vec<Draft>), Output>, Failure> {
         let given = child.label.unwrap_or("");
-        let made = match child.label.map(Name::parse).transpose() {
+        let made = match child.label.map(Label::parse).transpose() {
             Ok(label) => self.make(site, label, &child).await?,
             Err(error) => Err((ErrorCode::InvalidLabel, error.to_string())),
         };
@@ -123,7 +123,7 @@ impl Spawning {
     async fn make(
         &mut self,
         site: &CallSite,
-        label: Option<Name>,
+        label: Option<Label>,
         child: &Child<'_>,
     ) -> Result<Result<(ThreadId, Vec<Draft>), (ErrorCode, String)>, Failure> {
         let settings = self.settings(site, child);
@@ -207,7 +207,7 @@ impl Spawning {
     async fn free_id(
         &self,
         site: &CallSite,
-        label: Option<&Name>,
+        label: Option<&Label>,
     ) -> Result<Result<(Name, ThreadId), (ErrorCode, String)>, Failure> {
         let most = self.spawner.sends;
         let sends = self
@@ -265,7 +265,7 @@ impl Spawning {
             id: id.to_owned(),
             index,
         };
-        let tried = Name::parse(&label)
+        let tried = Label::parse(&label)
             .ok()
             .and_then(|label| ids(Some(&site.thread), Some(&label), id::fresh()).ok());
         for (_, child) in tried.into_iter().flatten() {

@@ -37,17 +37,27 @@ const RUNS: &str = "runs";
 const MISSIONS: &str = "missions";
 
 const NAME_RULE: &str = "use 1 to 32 of a-z, 0-9, _ and -";
+const PART_RULE: &str = "use 1 to 36 of a-z, 0-9, _ and -";
 const THREAD_RULE: &str =
-    "use names of 1 to 32 of a-z, 0-9, _ and -, joined by dots, 255 characters in all";
+    "use parts of 1 to 36 of a-z, 0-9, _ and -, joined by dots, 255 characters in all";
+
+/// Length limit of a name, in bytes (they are ASCII).
+const NAME_MAX: usize = 32;
+/// The same of a part of a thread id: frontends name threads by UUIDs, which have 36.
+const PART_MAX: usize = 36;
 
 fn is_name(text: &str) -> bool {
-    (1..=32).contains(&text.len())
+    is_part(text) && text.len() <= NAME_MAX
+}
+
+fn is_part(text: &str) -> bool {
+    (1..=PART_MAX).contains(&text.len())
         && text
             .bytes()
             .all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'))
 }
 
-/// A name of a submodule, tool, space or label: `[a-z0-9_-]{1,32}`.
+/// A name of a submodule, tool, contact or space: `[a-z0-9_-]{1,32}`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Name(String);
@@ -70,6 +80,31 @@ impl Name {
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// A label is one part of a thread id: `[a-z0-9_-]{1,36}`, so that a UUID is one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label(String);
+
+impl Label {
+    /// The label, if the text is one.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        if is_part(text) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(InvalidId::new("label", text, PART_RULE))
+        }
+    }
+
+    /// The label as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name of a contact with this label: as much of it as a name may have.
+    pub fn name(&self) -> Name {
+        Name(self.0[..self.0.len().min(NAME_MAX)].to_owned())
     }
 }
 
@@ -100,7 +135,7 @@ impl Default for Space {
     }
 }
 
-/// The id of a thread: names joined by dots; `main.research` is a subthread of `main`.
+/// The id of a thread: labels joined by dots; `main.research` is a subthread of `main`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ThreadId(String);
@@ -108,7 +143,7 @@ pub struct ThreadId(String);
 impl ThreadId {
     /// The thread id, if the text is one.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
-        if text.len() <= THREAD_ID_MAX && text.split('.').all(is_name) {
+        if text.len() <= THREAD_ID_MAX && text.split('.').all(is_part) {
             Ok(Self(text.to_owned()))
         } else {
             Err(InvalidId::new("thread id", text, THREAD_RULE))
@@ -116,7 +151,7 @@ impl ThreadId {
     }
 
     /// The id of the child called `label`, unless it would be too long.
-    pub fn child(&self, label: &Name) -> Result<Self, InvalidId> {
+    pub fn child(&self, label: &Label) -> Result<Self, InvalidId> {
         Self::parse(&format!("{}.{}", self.0, label.as_str()))
     }
 

@@ -835,7 +835,7 @@ fn refused() -> Vec<(String, &'static str, &'static str)> {
         "a/b",
         "../x",
         "ä",
-        "x".repeat(33).as_str(),
+        "x".repeat(37).as_str(),
         endless.as_str(),
     ] {
         row(

@@ -325,6 +325,8 @@ async fn the_openapi_document_lets_through_what_the_server_takes_and_nothing_els
         &longer,
         &long[..32],
         &long[..33],
+        &long[..36],
+        &long[..37],
     ];
     let ids = [
         "0193b6c2-7c2e-7aaa-8000-0123456789ab",

@@ -14,7 +14,8 @@ pub const TEXT: &str = r"^[^\u0000]*$";
 pub const WORDS: &str = r"^[^\u0000]*[^\u0000\s\u0085][^\u0000]*$";
 /// The form of a name.
 pub const NAME: &str = "^[a-z0-9_-]{1,32}$";
-const THREAD: &str = r"^[a-z0-9_-]{1,32}(\.[a-z0-9_-]{1,32})*$";
+const LABEL: &str = "^[a-z0-9_-]{1,36}$";
+const THREAD: &str = r"^[a-z0-9_-]{1,36}(\.[a-z0-9_-]{1,36})*$";
 const SHA256: &str = "^[0-9a-f]{64}$";
 
 /// Writes into a document what parameters may be.
@@ -64,7 +65,12 @@ pub fn thread() -> Value {
     json!({ "pattern": THREAD, "maxLength": THREAD_ID_MAX })
 }
 
-/// A name: of a thread's last part, of a contact, of a submodule.
+/// A part of a thread's id.
+pub fn label() -> Value {
+    json!({ "pattern": LABEL })
+}
+
+/// A name: of a contact, of a submodule.
 pub fn name() -> Value {
     json!({ "pattern": NAME })
 }

@@ -24,7 +24,7 @@ use crate::session::threads::ThreadDetails;
 use crate::thread::new_thread::{NewContact, NewThread};
 use crate::thread::settings::{self, Commit, Language, Policy, Settings};
 use crate::tools::contacts::{PARENT, SELF};
-use crate::words::id::{Name, ThreadId};
+use crate::words::id::{Label, Name, ThreadId};
 
 #[derive(OpenApi)]
 #[openapi(paths(list, create, one, cancel, end),
@@ -45,7 +45,7 @@ pub const RESOURCE: Resource = Resource {
         let policy = json!({ "enum": ["enqueue", "interrupt", "reject", null] });
         let submodules = json!({ "maxItems": Limits::default().array_items, "items": { "type": "string", "pattern": bounds::NAME } });
         let members = [
-            ("label", bounds::name()),
+            ("label", bounds::label()),
             ("parent", bounds::thread()),
             ("title", bounds::text(bounds::TEXT)),
             ("prompt", bounds::text(bounds::TEXT)),
@@ -217,7 +217,7 @@ impl CreateThread {
         let label = self
             .label
             .as_ref()
-            .map(|text| wrongs.note("/label", Name::parse(text)));
+            .map(|text| wrongs.note("/label", Label::parse(text)));
         let parent = self
             .parent
             .as_ref()
