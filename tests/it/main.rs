@@ -14,6 +14,7 @@ mod bad_frames;
 mod bad_http;
 mod batches;
 mod boundary;
+mod browsers;
 mod busy;
 mod cheap;
 mod code;

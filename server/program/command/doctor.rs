@@ -23,6 +23,7 @@ use clock::Clock;
 mod clock;
 mod instruments;
 mod model;
+mod proxy;
 mod servers;
 mod speed;
 mod storage;
@@ -78,6 +79,9 @@ pub async fn run(
         report.check("code", worker(&settings.tools.code)).await?;
     }
     servers::check(&settings, tools, &mut report).await?;
+    if let Some(unused) = proxy::unused() {
+        report.tell("proxy", Ok(unused))?;
+    }
     instruments::check(&settings, &mut report).await?;
     report.tell(
         "clock",
