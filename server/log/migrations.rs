@@ -51,7 +51,7 @@ macro_rules! migration {
 pub(super) use migration;
 
 /// Those of the kernel, and of the projections that were there before projections brought theirs.
-pub(super) const KERNEL: [Migration; 13] = [
+pub(super) const KERNEL: [Migration; 14] = [
     migration!("0001_first_light"),
     migration!("0002_search_at_once"),
     migration!("0003_threads_are_processes"),
@@ -65,4 +65,5 @@ pub(super) const KERNEL: [Migration; 13] = [
     migration!("0011_fewer_trips"),
     migration!("0020_vectors"),
     migration!("0030_servers"),
+    migration!("0032_words_of_a_version"),
 ];

@@ -451,6 +451,12 @@ fn missing() -> String {
 
 sql::store!(Postgres, sqlx::Postgres);
 sql::renew_epoch!(PgConnection);
+// In the order in which appends, and then the index, take them.
+sql::reword!(
+    PgConnection,
+    "lock table spaces in exclusive mode; lock table indexed in exclusive mode",
+    "truncate event_words; update indexed set seq = 0"
+);
 super::rebuild::rebuild!(Postgres, PgConnection);
 
 fn micros(ttl: Duration) -> i64 {

@@ -18,12 +18,14 @@ pub(super) use super::columns::*;
 pub(super) use advice::{missing, words};
 pub(super) use epoch::renew_epoch;
 pub(super) use pages::pages;
+pub(super) use reword::reword;
 pub(super) use rows::rows;
 pub(super) use stamp::store;
 
 mod advice;
 mod epoch;
 mod pages;
+mod reword;
 mod rows;
 mod stamp;
 

@@ -99,6 +99,7 @@ impl Sqlite {
             let (mut connection, begun) =
                 tokio::try_join!(file::open(&options), index::begin(path))?;
             let opened = file::opened(&mut connection).await?;
+            reword(&mut connection).await?;
             check::end_of_log(&mut connection).await?;
             uploads::clear(&mut connection).await?;
             Ok::<_, StoreError>((connection, begun, opened))
@@ -405,6 +406,8 @@ fn missing() -> String {
 
 sql::store!(Sqlite, sqlx::Sqlite);
 sql::renew_epoch!(SqliteConnection);
+// The index of events has a file of its own, with the same version.
+sql::reword!(SqliteConnection, "select 1", "select 1");
 super::rebuild::rebuild!(Sqlite, SqliteConnection);
 
 /// An FTS5 query: all of the words. They have letters, digits and marks only, so quoting them is safe.

@@ -1,12 +1,16 @@
-//! Words of a text, as full-text search sees them: one tokenizer in front of both databases, so that both find the same.
-//! Compatibility forms and case are folded (NFKC, full case folding: `ﬁ` is `fi`, `STRASSE` is `straße`); accents count
-//! (`schon` is not `schön`). Scripts that write no spaces are cut into pairs and single characters.
+//! Words of a text, as full-text search sees them: one tokenizer in front of both databases, so that
+//! both find the same. Texts and queries are folded alike (`words/fold.rs`). Scripts that write no
+//! spaces, and Hangul, whose particles are written onto the noun, are cut into pairs and single
+//! characters. A picture (an emoji, an arrow, a flag) is a word of its own.
 
 use std::collections::BTreeSet;
 
-use caseless::Caseless;
-use unicode_normalization::UnicodeNormalization;
+use fold::fold;
 
+mod fold;
+
+/// The version of what is stored of a text to find it by. Another one has the indexes made anew.
+pub const VERSION: i64 = 3;
 /// Longer words are known by their first characters.
 const WORD_MAX: usize = 64;
 /// Bytes of one text that are indexed; a tsvector holds 1 MiB, and Han text grows to three times its size.
@@ -24,12 +28,15 @@ pub fn tokens(text: &str) -> BTreeSet<String> {
                 words.insert(cut(word));
             }
             Piece::Run(run) => words.extend(pairs(run).chain(singles(run))),
+            Piece::Picture(picture) => {
+                words.insert(picture.to_owned());
+            }
         }
     }
     words
 }
 
-/// The words a query asks for, each once. None: it finds nothing.
+/// The words a query asks for, each once. None: there is nothing in it that can be looked for.
 pub fn asked(query: &str) -> Vec<String> {
     let folded = fold(query);
     let mut words = Vec::new();
@@ -38,6 +45,7 @@ pub fn asked(query: &str) -> Vec<String> {
             Piece::Word(word) => words.push(cut(word)),
             Piece::Run(run) if run.chars().nth(1).is_none() => words.push(run.to_owned()),
             Piece::Run(run) => words.extend(pairs(run)),
+            Piece::Picture(picture) => words.push(picture.to_owned()),
         }
     }
     let mut seen = BTreeSet::new();
@@ -55,6 +63,7 @@ pub fn sequence(text: &str) -> Vec<String> {
             Piece::Word(word) => words.push(cut(word)),
             Piece::Run(run) if run.chars().nth(1).is_none() => words.push(run.to_owned()),
             Piece::Run(run) => words.extend(pairs(run)),
+            Piece::Picture(picture) => words.push(picture.to_owned()),
         }
     }
     words
@@ -68,9 +77,15 @@ pub fn atoms(text: &str) -> Vec<String> {
         match piece {
             Piece::Word(word) => words.push(cut(word)),
             Piece::Run(run) => words.extend(singles(run)),
+            Piece::Picture(picture) => words.push(picture.to_owned()),
         }
     }
     words
+}
+
+/// Whether a character stands between words, and in none.
+pub fn is_between(c: char) -> bool {
+    class(c) == Class::Between && !fold::is_ignorable(c)
 }
 
 /// Whether the text has all words of the query, in any order.
@@ -85,6 +100,8 @@ enum Piece<'a> {
     Word(&'a str),
     /// Characters of a script without spaces.
     Run(&'a str),
+    /// One picture.
+    Picture(&'a str),
 }
 
 #[derive(PartialEq, Clone, Copy)]
@@ -92,24 +109,11 @@ enum Class {
     Between,
     Word,
     Run,
+    Picture,
 }
 
 fn head(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_MAX)]
-}
-
-fn fold(text: &str) -> String {
-    if text.is_ascii() {
-        // All that folding does to these.
-        return text.to_ascii_lowercase();
-    }
-    // Folding can undo the normal form and the other way round; twice is stable (Unicode 3.13, D145–D147).
-    text.nfkc()
-        .default_case_fold()
-        .nfkc()
-        .default_case_fold()
-        .nfkc()
-        .collect()
 }
 
 fn class(c: char) -> Class {
@@ -121,6 +125,8 @@ fn class(c: char) -> Class {
         }
     } else if is_unspaced(c) {
         Class::Run
+    } else if is_picture(c) {
+        Class::Picture
     } else if c.is_alphanumeric() || unicode_normalization::char::is_combining_mark(c) {
         Class::Word
     } else {
@@ -128,12 +134,30 @@ fn class(c: char) -> Class {
     }
 }
 
-/// Scripts written without spaces: Thai to Khmer, kana, Bopomofo, Han.
+/// Scripts written without spaces: Thai to Khmer, kana, Bopomofo, Han, those of Java and Bali. And
+/// Hangul, whole and in parts.
 fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{0E00}'..='\u{0EFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}'
+        | '\u{1950}'..='\u{19DF}' | '\u{1A20}'..='\u{1AAF}' | '\u{1B00}'..='\u{1B7F}'
+        | '\u{A980}'..='\u{A9FF}' | '\u{AA00}'..='\u{AADF}'
+        | '\u{1100}'..='\u{11FF}' | '\u{A960}'..='\u{A97F}' | '\u{AC00}'..='\u{D7FF}'
         | '\u{3005}'..='\u{3007}' | '\u{3041}'..='\u{30FF}' | '\u{3105}'..='\u{312F}' | '\u{31F0}'..='\u{31FF}'
         | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
+}
+
+/// Symbols that are looked for: pictographs, arrows, shapes, dingbats. Folding has dropped skin tones,
+/// selectors and joiners, so that a picture is found in all its forms.
+fn is_picture(c: char) -> bool {
+    matches!(c,
+        '\u{A9}' | '\u{AE}' | '\u{2190}'..='\u{21FF}' | '\u{2300}'..='\u{23FF}' | '\u{25A0}'..='\u{27BF}'
+        | '\u{2900}'..='\u{297F}' | '\u{2B00}'..='\u{2BFF}' | '\u{3030}' | '\u{303D}'
+        | '\u{1F000}'..='\u{1FAFF}')
+}
+
+/// Half of a flag: two of them are a country's letters.
+fn is_flag(c: char) -> bool {
+    matches!(c, '\u{1F1E6}'..='\u{1F1FF}')
 }
 
 fn pieces(folded: &str) -> impl Iterator<Item = Piece<'_>> {
@@ -141,15 +165,28 @@ fn pieces(folded: &str) -> impl Iterator<Item = Piece<'_>> {
     std::iter::from_fn(move || {
         rest = rest.trim_start_matches(|c| class(c) == Class::Between);
         let kind = class(rest.chars().next()?);
-        let end = rest.find(|c| class(c) != kind).unwrap_or(rest.len());
+        let end = match kind {
+            Class::Picture => picture(rest),
+            _ => rest.find(|c| class(c) != kind).unwrap_or(rest.len()),
+        };
         let (piece, after) = rest.split_at(end);
         rest = after;
-        Some(if kind == Class::Run {
-            Piece::Run(piece)
-        } else {
-            Piece::Word(piece)
+        Some(match kind {
+            Class::Run => Piece::Run(piece),
+            Class::Picture => Piece::Picture(piece),
+            _ => Piece::Word(piece),
         })
     })
+}
+
+/// Where the picture ends with which a text begins: a flag has two characters.
+fn picture(text: &str) -> usize {
+    let mut all = text.chars();
+    let first = all.next().map_or(0, char::len_utf8);
+    match (text.chars().next(), all.next()) {
+        (Some(a), Some(b)) if is_flag(a) && is_flag(b) => first + b.len_utf8(),
+        _ => first,
+    }
 }
 
 fn cut(word: &str) -> String {

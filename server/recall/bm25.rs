@@ -2,9 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use unicode_normalization::char::is_combining_mark;
-
-use crate::log::words::sequence;
+use crate::log::words::{is_between, sequence};
 
 /// How soon another mention of a word adds nothing, and how much a long text is held against it.
 const SATURATION: f32 = 0.9;
@@ -320,7 +318,6 @@ impl Asked {
     /// Reads a question. What is written large, where a script has that, is taken for a name, and with what follows it for one.
     pub fn of(question: &str) -> Self {
         let (mut units, mut count): (Vec<Unit>, usize) = (Vec::new(), 0);
-        let is_between = |c: char| !c.is_alphanumeric() && !is_combining_mark(c);
         for piece in question.split(is_between).filter(|piece| !piece.is_empty()) {
             let words = sequence(piece);
             count += words.len();

@@ -7,6 +7,7 @@ use uuid::Uuid;
 use crate::edge::ids;
 use crate::edge::problem::{Problem, Slug};
 use crate::event::envelope::{Modality, Source};
+use crate::log::words::asked;
 use crate::words::id::{INTEGER_MAX, Seq, ThreadId};
 use crate::words::time::Timestamp;
 
@@ -183,6 +184,11 @@ impl Params {
             Some(text) if text.chars().count() > WORDS_MAX => Err(Problem::parameter(
                 "q",
                 format!("has at most {WORDS_MAX} characters"),
+            )),
+            Some(text) if asked(text).is_empty() => Err(Problem::parameter(
+                "q",
+                "has nothing that can be looked for: no letter, no digit, no emoji (punctuation and \
+                 marks without a letter are not in the index)",
             )),
             _ => Ok(words),
         }

@@ -127,6 +127,7 @@ pub async fn begin(connection: &mut PgConnection, wanted: u32) -> Result<Uuid, S
     share(connection).await?;
     count(connection, wanted).await?;
     migrate(connection).await?;
+    super::reword(connection).await?;
     let text = "update log set incarnation = incarnation + 1 returning epoch";
     let epoch = sqlx::query_scalar(text)
         .fetch_one(&mut *connection)

@@ -15,10 +15,11 @@ use super::{put_index, sql, writing};
 use crate::log::error::StoreError;
 use crate::log::index::{Added, Indexing, Left, read_batch};
 use crate::log::indexed::{Gap, gaps, index_columns};
+use crate::log::words;
 use crate::words::id::Space;
 
-/// Of the tables, and of what is written into them.
-const VERSION: i64 = 2;
+/// The version of the tables, and of what is written into them: another one is raised with either.
+const VERSION: i64 = words::VERSION;
 const TABLES: &str = include_str!("index.sql");
 
 /// The connection that writes the index.

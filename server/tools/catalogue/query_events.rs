@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::event::envelope::Event;
 use crate::log::kernel::Store;
 use crate::log::query::{Query, Show};
+use crate::log::words::asked;
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::{Failure, FailureKind, Who};
@@ -77,6 +78,11 @@ impl Typed for QueryEvents {
             limit,
             ..Query::default()
         };
+        if let Some(text) = query.text.as_deref().filter(|text| asked(text).is_empty()) {
+            return Err(invalid(format!(
+                "text {text:?} has nothing that can be looked for: no letter, no digit, no emoji"
+            )));
+        }
         let (tags, most) = (query.tags().len(), self.filter_tags);
         if tags > most {
             return Err(invalid(format!(

@@ -11,6 +11,7 @@ use crate::event::fact::set::{Change, Note};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::entries::EntryRow;
+use crate::log::words::asked;
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::{Failure, FailureKind};
@@ -144,6 +145,11 @@ impl Typed for Search {
         let limit = input.limit.unwrap_or(5).min(HITS_MAX);
         if limit == 0 {
             return Ok(Output::value(json!([])));
+        }
+        if asked(&input.query).is_empty() {
+            let text = "query has nothing that can be looked for: no letter, no digit, no emoji";
+            return Err(Failure::new(FailureKind::Tool, text)
+                .with(json!({ "reason": "invalid_arguments" })));
         }
         let hits = self
             .store

@@ -1,11 +1,14 @@
 //! Full text: one tokenizer, both databases, many languages. Rows that follow from events.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sqlx::{Connection, SqliteConnection};
 use thinkd::event::draft::Draft;
 use thinkd::event::envelope::Event;
 use thinkd::log::appended::Append;
+use thinkd::log::kernel::Store;
 use thinkd::log::projections::entries::EntryRow;
 use thinkd::log::query::Query;
 use thinkd::log::status::Status;
@@ -13,9 +16,10 @@ use thinkd::log::words;
 use thinkd::words::id::{Space, ThreadId};
 
 use super::{append, append_one, draft, input, media, note, open, space, thread};
+use crate::support::stored::execute;
 
 /// What is said, what finds it, what does not.
-const TEXTS: [(&str, &[&str], &[&str]); 9] = [
+const TEXTS: [(&str, &[&str], &[&str]); 40] = [
     (
         "The quick brown fox jumped.",
         &["fox", "FOX quick", "jumped brown"],
@@ -45,6 +49,120 @@ const TEXTS: [(&str, &[&str], &[&str]); 9] = [
         &["username"],
     ),
     ("สวัสดีครับ", &["สวัสดี", "ครับ"], &["ขอบ"]),
+    // Hangul: particles are written onto the noun.
+    (
+        "내일 회의를 취소합니다",
+        &["회의", "회의를", "내일 회의", "취소", "회", "회의 취소"],
+        &["회사", "일회"],
+    ),
+    ("ㅋㅋㅋ 좋아요 API를", &["ㅋㅋ", "좋아", "api"], &["나빠"]),
+    // Arabic: vowels and the tatweel are read and not typed; hamzas and a final yeh often not.
+    ("السَّلَامُ عَلَيْكُمْ", &["السلام", "عليكم", "السَّلَامُ"], &["سلام"]),
+    (
+        "مـــرحـبـا أحمد في مدرسة",
+        &["مرحبا", "احمد", "أحمد", "مدرسه"],
+        &["مرحب"],
+    ),
+    (
+        "شوقي إلى المستشفى ٣٤٥",
+        &["الى", "إلي", "المستشفي", "345", "٣٤٥"],
+        &["34"],
+    ),
+    // Persian: a joiner stands where no space does; keyboards have other letters for yeh and kaf.
+    (
+        "می\u{200c}خواهم کتاب",
+        &["می\u{200c}خواهم", "میخواهم", "كتاب"],
+        &["خواهم"],
+    ),
+    // Hebrew: points and accents.
+    (
+        "שָׁלוֹם עוֹלָם בְּרֵאשִׁ֖ית",
+        &["שלום", "עולם", "בראשית", "שָׁלוֹם"],
+        &["שלו"],
+    ),
+    ("שלום", &["שָׁלוֹם"], &[]),
+    ("צה\u{5f4}ל", &["צה\"ל", "צה״ל"], &["צהל"]),
+    // Syriac points.
+    ("ܫܠܳܡܳܐ", &["ܫܠܡܐ"], &[]),
+    // Turkish: the dot of the capital, and the small letter of `I`.
+    (
+        "İstanbul'da IŞIK var",
+        &[
+            "istanbul",
+            "İSTANBUL",
+            "ISTANBUL",
+            "ışık",
+            "IŞIK",
+            "istanbul'da",
+        ],
+        &["ıstanbulda"],
+    ),
+    // Greek: capitals have no accents; the last sigma.
+    (
+        "Η Αθήνα, ὁ Ὀδυσσεύς και ΟΔΟΣ",
+        &[
+            "ΑΘΗΝΑ",
+            "αθήνα",
+            "αθηνα",
+            "Οδυσσεύς",
+            "οδυσσευσ",
+            "οδός",
+            "οδος",
+        ],
+        &["αθην"],
+    ),
+    // Cyrillic: the stress, and the dots of `ё`; `й` is a letter.
+    (
+        "Ёлка и за\u{301}мок, чай",
+        &["елка", "ёлка", "замок", "чай"],
+        &["чаи"],
+    ),
+    ("їжак", &["їжак"], &["іжак"]),
+    // Devanagari: the nukta; a virama is part of the word.
+    (
+        "ज़रूर क्षत्रिय हूँ १२",
+        &["जरूर", "ज़रूर", "क्षत्रिय", "हूं", "12"],
+        &["रूर"],
+    ),
+    ("หน้า ๑๒", &["12", "หน้า"], &[]),
+    ("ខ្ញុំ\u{200b}ស្រលាញ់", &["ខ្ញុំស្រលាញ់", "ស្រលាញ់"], &[]),
+    // Latin: ligatures, sharp s, soft hyphens, strokes; accents count.
+    (
+        "eﬃcient ŒUVRE GROẞ",
+        &["efficient", "œuvre", "gross", "groß"],
+        &["oeuvre"],
+    ),
+    (
+        "inter\u{ad}national s\u{336}o\u{336}ld",
+        &["international", "sold"],
+        &["national"],
+    ),
+    (
+        "one\u{200b}two \u{feff}three \u{200e}four",
+        &["one", "two", "three", "four"],
+        &["onetwo"],
+    ),
+    ("Ａ１ ① ²", &["a1", "1", "2"], &[]),
+    // Pictures: in any form, alone or in a sequence.
+    (
+        "party 🎉 tonight",
+        &["🎉", "party 🎉", "🎉🎉"],
+        &["🎊", "party 🎊"],
+    ),
+    ("well done👍🏽", &["👍", "👍🏽", "👍🏿", "done"], &["👎"]),
+    ("I ❤️ it", &["❤", "❤️"], &["💔"]),
+    (
+        "our 👨‍👩‍👧 and 👩🏽‍💻",
+        &["👨‍👩‍👧", "👩", "👧", "💻", "👩‍💻"],
+        &["👦", "👨‍👩‍👦"],
+    ),
+    ("from 🇩🇪🇫🇷", &["🇩🇪", "🇫🇷"], &["🇪🇫", "🇺🇸"]),
+    ("press 1️⃣ or #️⃣", &["1️⃣", "1"], &["2️⃣"]),
+    ("🏴󠁧󠁢󠁥󠁮󠁧󠁿 ☀️ ©", &["🏴", "☀", "©"], &["🌧"]),
+    ("a → b ✓", &["→", "✓", "a → b"], &["←"]),
+    // A sequence is found by each of its pictures, and asks for all of them.
+    ("shrug 🤷‍♀️", &["🤷", "🤷🏽‍♀️"], &["🤷‍♂️"]),
+    ("日本語のテキスト", &["テキスト", "日本"], &["キテ"]),
 ];
 
 /// The same words find the same things in memory and in every database.
@@ -364,6 +482,70 @@ async fn rows_follow_the_log() {
         );
         append(&store, vec![set(Value::Null)]).await;
         assert_eq!(store.submodules(&space()).await.unwrap(), []);
+        store.close().await;
+    }
+}
+
+/// What people ask by and what has nothing to find by.
+#[test]
+fn a_query_without_a_letter_a_digit_or_a_picture_asks_for_nothing() {
+    for nothing in [
+        "", " ", "...", "?!", "«»", "\u{300}", "َ", "\u{200d}", "\u{fe0f}", "🏽", "ـ", "—",
+    ] {
+        assert_eq!(words::asked(nothing), Vec::<String>::new(), "{nothing:?}");
+    }
+    for something in ["a", "1", "회", "🎉", "東", "→", "ა", "‽x"] {
+        assert_ne!(
+            words::asked(something),
+            Vec::<String>::new(),
+            "{something:?}"
+        );
+    }
+}
+
+/// Words of an earlier version of the tokenizer are made anew by a start, of events and of notes.
+#[tokio::test]
+async fn words_of_another_version_are_made_anew_when_a_store_is_opened() {
+    for medium in super::databases().await {
+        let store = open(&medium).await;
+        let event = append_one(&store, draft("main", "내일 회의를 취소합니다", &[])).await;
+        append(&store, vec![note("plan", "회의를 준비", &[])]).await;
+        let query = |words: &str| Query {
+            text: Some(words.into()),
+            limit: 10,
+            ..Query::default()
+        };
+        let found = async |store: &Arc<dyn Store>| {
+            let events = store.events(&space(), &query("회의")).await.unwrap();
+            let notes = store.search_entries(&space(), "회의", 10).await.unwrap();
+            (events.contains(&event), notes.len())
+        };
+        assert_eq!(found(&store).await, (true, 1));
+        store.close().await;
+        // As the version before left it.
+        let old = "update log set words = 2";
+        if medium.is_postgres() {
+            execute(&medium, old).await;
+            execute(&medium, "update event_words set words = '회의를'::tsvector").await;
+            execute(&medium, "update entries set words = '회의를'::tsvector").await;
+        } else {
+            execute(&medium, old).await;
+            execute(&medium, "delete from entry_words where rowid > 0").await;
+            let index = format!(
+                "sqlite://{}",
+                medium.folder().join("thinkd.db.index").display()
+            );
+            let mut index = SqliteConnection::connect(&index).await.unwrap();
+            for text in [
+                "insert into event_words (event_words) values ('delete-all')",
+                "update made_of set version = 2",
+            ] {
+                sqlx::raw_sql(text).execute(&mut index).await.unwrap();
+            }
+            index.close().await.unwrap();
+        }
+        let store = open(&medium).await;
+        assert_eq!(found(&store).await, (true, 1), "{}", medium.url());
         store.close().await;
     }
 }

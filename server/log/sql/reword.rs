@@ -1,0 +1,58 @@
+//! Words of another version of the tokenizer are made anew when a store is opened: an old index finds
+//! nothing of a query that is cut in another way. Stamped for a database.
+
+/// Stamps `reword`. `$lock` keeps other writers out; `$empty` removes what this database has of words
+/// beside the rows of projections, and what finds events makes it again.
+macro_rules! reword {
+    ($Connection:ty, $lock:expr, $empty:expr) => {
+        /// Makes the words by which rows are found anew, unless they are of this version.
+        pub(super) async fn reword(connection: &mut $Connection) -> Result<(), StoreError> {
+            use sqlx::Connection as _;
+            const VERSION: i64 = crate::log::words::VERSION;
+            const STORED: &str = "select words from log";
+            let stored = sqlx::query_scalar(STORED);
+            let stored: i64 = stored
+                .fetch_one(&mut *connection)
+                .await
+                .map_err(sql::error)?;
+            if stored == VERSION {
+                return Ok(());
+            }
+            let mut all = connection.begin().await.map_err(sql::error)?;
+            let locked = sqlx::raw_sql($lock).execute(&mut *all).await;
+            locked.map_err(sql::error)?;
+            // Another server may have been first.
+            let stored = sqlx::query_scalar(STORED);
+            let stored: i64 = stored.fetch_one(&mut *all).await.map_err(sql::error)?;
+            if stored == VERSION {
+                return all.rollback().await.map_err(sql::error);
+            }
+            tracing::info!(
+                stored,
+                now = VERSION,
+                "the words that find events and notes are made anew"
+            );
+            let emptied = sqlx::raw_sql($empty).execute(&mut *all).await;
+            emptied.map_err(sql::error)?;
+            let mut rows = crate::log::rows::Rows::default();
+            for projection in crate::log::projections::ALL {
+                let table = projection.table;
+                if table.words.is_none() {
+                    continue;
+                }
+                let every = crate::log::select::Select::of_all_spaces(table);
+                let found = select_rows(&mut all, &every).await?;
+                let found = found.into_iter().map(|row| (table.key_of(&row), Some(row)));
+                rows.single.extend(found);
+            }
+            put_rest(&mut all, &rows).await?;
+            sqlx::query("update log set words = $1")
+                .bind(VERSION)
+                .execute(&mut *all)
+                .await
+                .map_err(sql::error)?;
+            all.commit().await.map_err(sql::error)
+        }
+    };
+}
+pub(in crate::log) use reword;
