@@ -20,7 +20,7 @@ use crate::model::provider::{
 };
 use crate::model::refused_tools::RefusedTools;
 use crate::model::schema_form::FORM;
-use crate::thread::history::{self, Block, Entry, Lengths, Omitted};
+use crate::thread::history::{self, Block, Entry, Omitted, Style};
 use crate::thread::quota::Purse;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Space, ThreadId};
@@ -32,6 +32,7 @@ pub use record::Ready;
 pub use self_block::Identity;
 pub use summing::{Summing, ToSumUp};
 
+mod clock;
 mod kept;
 mod offering;
 mod prompt_view;
@@ -129,6 +130,7 @@ pub struct ModelClient {
     recent: Recent,
     summed: summing::Kept,
     refused_tools: RefusedTools,
+    clocks: clock::Clocks,
 }
 
 impl ModelClient {
@@ -139,7 +141,7 @@ impl ModelClient {
         prompts: Arc<Prompts>,
         options: history::Options,
     ) -> Self {
-        let (known, recent, summed, refused_tools) = Default::default();
+        let (known, recent, summed, refused_tools, clocks) = Default::default();
         Self {
             store,
             model,
@@ -150,6 +152,7 @@ impl ModelClient {
             recent,
             summed,
             refused_tools,
+            clocks,
         }
     }
 
@@ -184,11 +187,11 @@ impl ModelClient {
         events: &[Event],
         omitted: Omitted,
         media: usize,
-        lengths: Lengths,
+        style: Style<'_>,
     ) -> Vec<Block> {
         let entries = events
             .iter()
-            .map(|event| Arc::new(Entry::of(event, lengths, &self.prompts)));
+            .map(|event| Arc::new(Entry::of(event, style, &self.prompts)));
         history::joined(&Vec::from_iter(entries), omitted, media, &self.prompts)
     }
 
@@ -212,7 +215,7 @@ impl ModelClient {
                 view.blocks.clone(),
                 asked,
                 self.options.media,
-                view.lengths,
+                view.style(),
             )
             .await?;
         let prepared = self.model.prepare(&request);
@@ -261,6 +264,9 @@ impl ModelClient {
         }
         if let Some(gap) = view.gap {
             shown["gap"] = json!(gap);
+        }
+        if view.clock.seq() > 0 {
+            shown["zones"] = json!(view.clock.seq());
         }
         if let Some(now) = now {
             shown["self"] = json!(now);
@@ -376,7 +382,7 @@ impl ModelClient {
         mut blocks: Vec<Block>,
         (question, system, now): (&Question, &Text, Option<&str>),
         media: usize,
-        lengths: Lengths,
+        style: Style<'_>,
     ) -> Result<Request, StoreError> {
         let values: Vec<_> = question
             .values
@@ -394,7 +400,7 @@ impl ModelClient {
                 "\n\n{}\n",
                 self.prompts.submodule_own.source().as_str()
             )));
-            blocks.extend(self.write(&question.own, Omitted::default(), media, lengths));
+            blocks.extend(self.write(&question.own, Omitted::default(), media, style));
         }
         // Last of all, since it is what changes.
         blocks.extend(now.map(|now| Block::Text(history::beside(now))));

@@ -16,19 +16,21 @@ use crate::model::prompt::Prompts;
 use crate::words::id::{Seq, ThreadId};
 use crate::words::time::Timestamp;
 
+pub use clock::Clock;
 pub use corrections::corrections;
 pub use size::{Fit, begin, fit, least};
 pub use summed::{Slice, Summary, fitting, piece, summed};
 use writing::line;
 pub use writing::{beside, one_line};
 
+mod clock;
 mod corrections;
 mod size;
 mod summed;
 mod writing;
 
 /// The version of the writing below; kept with every call, so that a rebuilt view can say that it cannot be exact.
-pub const RENDERER: u64 = 3;
+pub const RENDERER: u64 = 4;
 
 /// How much history a view holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,6 +89,23 @@ impl Lengths {
             event_chars,
             entry_bytes: bytes / 4,
         }
+    }
+}
+
+/// How entries are written.
+#[derive(Debug, Clone, Copy)]
+pub struct Style<'a> {
+    /// How long they may be.
+    pub lengths: Lengths,
+    /// In which zones their times are.
+    pub clock: &'a Clock,
+}
+
+impl From<Lengths> for Style<'static> {
+    /// In UTC.
+    fn from(lengths: Lengths) -> Self {
+        let clock = &clock::UTC;
+        Self { lengths, clock }
     }
 }
 
@@ -230,9 +249,9 @@ pub struct Entry {
 
 impl Entry {
     /// Writes an event, shortened where it is too long.
-    pub fn of(event: &Event, lengths: Lengths, prompts: &Prompts) -> Self {
+    pub fn of<'s>(event: &Event, style: impl Into<Style<'s>>, prompts: &Prompts) -> Self {
         let fact = event.fact();
-        let (line, around) = line(event, &fact, lengths, prompts);
+        let (line, around) = line(event, &fact, style.into(), prompts);
         let (wakes, thought) = (event.wakes(), fact.kind() == Some(Kind::Thought));
         let takes_back = match fact {
             Fact::Withdrawn(Withdrawn { from, input, .. }) => Some((from, input)),

@@ -375,7 +375,7 @@ impl When {
         let Some(name) = self.zone.as_deref() else {
             return wrong("zone", "zone is missing, as Europe/Berlin");
         };
-        let known = TimeZone::get(name).ok().filter(|zone| !zone.is_unknown());
+        let known = super::time::zone(name);
         let name: String = name.chars().take(40).collect();
         let detail = format!(
             "there is no time zone {name:?}; zones have names of the IANA database, as Europe/Berlin or UTC"

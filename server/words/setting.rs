@@ -3,6 +3,8 @@
 
 use serde_json::{Value, json};
 
+use super::time::zone;
+
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Setting {
@@ -12,6 +14,8 @@ pub enum Setting {
     Mission,
     /// How many seconds lie between two reflections; null: the mind does not reflect by itself.
     ReflectionS,
+    /// The zone in which models are shown times: a name of the IANA database.
+    TimeZone,
 }
 
 /// Most characters of a mission.
@@ -21,7 +25,12 @@ pub const REFLECTION_MAX_S: f64 = 31_622_400.0;
 
 impl Setting {
     /// Every one of them.
-    pub const ALL: [Self; 3] = [Self::UserAway, Self::Mission, Self::ReflectionS];
+    pub const ALL: [Self; 4] = [
+        Self::UserAway,
+        Self::Mission,
+        Self::ReflectionS,
+        Self::TimeZone,
+    ];
 
     /// Its key.
     pub const fn as_str(self) -> &'static str {
@@ -29,6 +38,7 @@ impl Setting {
             Self::UserAway => "user_away",
             Self::Mission => "mission",
             Self::ReflectionS => "reflection_s",
+            Self::TimeZone => "time_zone",
         }
     }
 
@@ -45,6 +55,7 @@ impl Setting {
             Self::UserAway => Value::Bool(false),
             Self::Mission => Value::from(""),
             Self::ReflectionS => Value::Null,
+            Self::TimeZone => Value::from("UTC"),
         }
     }
 
@@ -64,6 +75,12 @@ impl Setting {
                     .is_some_and(|seconds| seconds > 0.0 && seconds <= REFLECTION_MAX_S);
                 (!is_time && !value.is_null())
                     .then_some("a number of seconds up to a year, or null, is expected")
+            }
+            Self::TimeZone => {
+                let is_zone = value.as_str().is_some_and(|name| zone(name).is_some());
+                (!is_zone).then_some(
+                    "a time zone of the IANA database is expected, such as Europe/Berlin or UTC",
+                )
             }
         }
     }
@@ -86,6 +103,11 @@ impl Setting {
                 "exclusiveMinimum": 0,
                 "maximum": REFLECTION_MAX_S,
                 "description": "how many seconds lie between two reflections (the schedule `reflection`); null: the mind does not reflect by itself",
+            }),
+            Self::TimeZone => json!({
+                "type": "string",
+                "examples": ["Europe/Berlin"],
+                "description": "the zone in which models are shown the times of what happens from then on, by its name in the IANA database; each entry of a prompt names it",
             }),
         }
     }

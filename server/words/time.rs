@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use time::format_description::well_known::{Rfc2822, Rfc3339};
 use time::macros::format_description;
@@ -76,6 +77,12 @@ impl<'de> Deserialize<'de> for Timestamp {
         let text = String::deserialize(deserializer)?;
         Self::parse(&text).ok_or_else(|| serde::de::Error::custom("not an RFC 3339 time"))
     }
+}
+
+/// The time zone of this name in the IANA database, which is built in; its names are read without
+/// regard to case.
+pub fn zone(name: &str) -> Option<TimeZone> {
+    TimeZone::get(name).ok().filter(|zone| !zone.is_unknown())
 }
 
 /// Reads the wall clock. Only drivers and the store call this: pure code gets the time as an argument.

@@ -17,6 +17,7 @@ mod boundary;
 mod browsers;
 mod busy;
 mod cheap;
+mod clock;
 mod code;
 mod command;
 mod configuration;

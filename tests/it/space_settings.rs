@@ -40,7 +40,7 @@ async fn rebuild_finds_nothing_to_mend(app: &mut App) {
 on_both!(a_setting_is_an_event_and_lasts, |medium| {
     let stub = Stub::start().await;
     let mut app = App::start(medium, &stub).await;
-    let all = |away: bool| json!({ "user_away": away, "mission": "", "reflection_s": null });
+    let all = |away: bool| json!({ "user_away": away, "mission": "", "reflection_s": null, "time_zone": "UTC" });
     assert_eq!(
         settings(&app).await,
         json!({ "settings": all(false), "changes": {}, "seq": 0 })
@@ -246,7 +246,7 @@ on_both!(
         let theirs = ask("GET", "theirs", "viewer").await.expect(200);
         assert_eq!(
             theirs,
-            json!({ "settings": { "user_away": false, "mission": "", "reflection_s": null }, "changes": {}, "seq": 0 }),
+            json!({ "settings": { "user_away": false, "mission": "", "reflection_s": null, "time_zone": "UTC" }, "changes": {}, "seq": 0 }),
             "another space's are others"
         );
     }

@@ -234,7 +234,7 @@ fn only_the_newest_media_are_shown() {
         .filter(|block| matches!(block, Block::Blob { .. }))
         .collect();
     assert_eq!(shown.len(), 2);
-    assert!(text(&blocks).contains("#1 [1970-01-01 00:00] user: (image/png, 9 bytes)"));
+    assert!(text(&blocks).contains("#1 [1970-01-01 00:00 UTC] user: (image/png, 9 bytes)"));
     assert!(
         text(&blocks).contains(&format!("<{:064}>", 5))
             && text(&blocks).contains(&format!("<{:064}>", 6))

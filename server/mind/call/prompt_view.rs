@@ -8,7 +8,7 @@ use crate::log::error::StoreError;
 use crate::log::query::{Order, Query, Show};
 use crate::log::thread_row::ThreadRow;
 use crate::thread::history::{
-    self, Block, Entry, Lengths, Omitted, Slice, Summary, VIEW_MAX, Window,
+    self, Block, Clock, Entry, Lengths, Omitted, Slice, Style, Summary, VIEW_MAX, Window,
 };
 use crate::thread::settings::Settings;
 use crate::words::id::{Seq, Space};
@@ -51,6 +51,8 @@ pub struct PromptView {
     pub bytes: usize,
     /// How long its entries may be.
     pub lengths: Lengths,
+    /// In which zones the times of its entries are.
+    pub clock: Arc<Clock>,
     /// The thread's row when it was read.
     pub row: ThreadRow,
     /// Which events.
@@ -72,6 +74,14 @@ pub struct PromptView {
 }
 
 impl PromptView {
+    /// How its entries are written.
+    pub fn style(&self) -> Style<'_> {
+        Style {
+            lengths: self.lengths,
+            clock: &self.clock,
+        }
+    }
+
     /// A view without an event: what is asked says all that there is to see.
     pub fn of_nothing(row: ThreadRow) -> Self {
         Self {
@@ -85,6 +95,7 @@ impl PromptView {
                 event_chars: 0,
                 entry_bytes: 0,
             },
+            clock: Arc::default(),
             row,
             window: Window {
                 show: Show::Visible,
@@ -229,11 +240,14 @@ impl ModelClient {
             &self.prompts,
         );
         blocks.push(Block::Text(corrections.clone()));
+        // Last: what was read knows no later change.
+        let clock = self.clock(&place.space).await?;
         let (left_out, slice) = (hidden, Slice::default());
         Ok(PromptView {
             scope,
             bytes,
             lengths,
+            clock,
             row,
             window,
             entries,
@@ -320,7 +334,8 @@ impl ModelClient {
                 .await;
         }
         let is_usual = bytes == self.options.bytes;
-        let key = (place.space.clone(), place.thread.clone(), window.show);
+        let zone = self.clock(&place.space).await?.seq();
+        let key = (place.space.clone(), place.thread.clone(), window.show, zone);
         let take = usize::try_from(window.take).unwrap_or(usize::MAX);
         let mut entries = match self.recent.before(&key, window.up_to).filter(|_| is_usual) {
             Some((up_to, mut entries)) => {
@@ -435,8 +450,10 @@ impl ModelClient {
         query: &Query,
         lengths: Lengths,
     ) -> Result<Vec<Arc<Entry>>, StoreError> {
-        let events = self.store.events(space, query).await?;
-        let entry = |event: &Event| Arc::new(Entry::of(event, lengths, &self.prompts));
+        let (events, clock) = tokio::try_join!(self.store.events(space, query), self.clock(space))?;
+        let clock = &*clock;
+        let style = Style { lengths, clock };
+        let entry = |event: &Event| Arc::new(Entry::of(event, style, &self.prompts));
         Ok(events.iter().rev().map(entry).collect())
     }
 }

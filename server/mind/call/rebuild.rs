@@ -15,7 +15,7 @@ use crate::log::query::{Order, Query, Show};
 use crate::model::prompt::Template;
 use crate::model::provider::{Request, Schemas, Tier, ToolChoice, ToolSpec, ToolSpecs};
 use crate::model::schema_form::FORM;
-use crate::thread::history::{self, Block, Entry, Lengths, Omitted, Summary};
+use crate::thread::history::{self, Block, Clock, Entry, Lengths, Omitted, Style, Summary};
 use crate::thread::quota::Purse;
 use crate::words::failure::{By, Who};
 use crate::words::id::{Name, Seq, Space, ThreadId};
@@ -30,6 +30,7 @@ struct Recorded {
     now: Option<String>,
     blocks: Vec<Block>,
     lengths: Lengths,
+    clock: Clock,
     media: usize,
 }
 
@@ -48,8 +49,11 @@ impl ModelClient {
             now,
             blocks,
             lengths,
+            clock,
             media,
         } = self.recorded(space, record, &view).await?;
+        let clock = &clock;
+        let style = Style { lengths, clock };
         let place = TurnPlace {
             space: space.clone(),
             thread: record.thread.clone(),
@@ -59,7 +63,7 @@ impl ModelClient {
         let own = question
             .own
             .iter()
-            .map(|event| Arc::new(Entry::of(event, lengths, &self.prompts)));
+            .map(|event| Arc::new(Entry::of(event, style, &self.prompts)));
         let own = Vec::from_iter(own);
         let around = Around {
             corrections: &corrections,
@@ -74,7 +78,7 @@ impl ModelClient {
         let asked = (&question, &question.system, now.as_deref());
         let request = Request {
             schemas: schemas(&view),
-            ..self.request(&place, blocks, asked, media, lengths).await?
+            ..self.request(&place, blocks, asked, media, style).await?
         };
         let prepared = self.model.prepare(&request);
         let exact = call.get("request_sha256").and_then(Value::as_str)
@@ -113,6 +117,7 @@ impl ModelClient {
             now,
             blocks,
             lengths,
+            clock,
             media,
             ..
         } = self.recorded(&place.space, record, &view).await?;
@@ -120,10 +125,12 @@ impl ModelClient {
             return Ok(None);
         }
         question.prompt = Some(prompt.to_owned());
+        let clock = &clock;
+        let style = Style { lengths, clock };
         let asked = (&question, &question.system, now.as_deref());
         let prepared = self
             .model
-            .prepare(&self.request(place, blocks, asked, media, lengths).await?);
+            .prepare(&self.request(place, blocks, asked, media, style).await?);
         view["schemas"] = json!(FORM);
         view["thread"] = json!(thread_seen(record, &view));
         view["as"] = json!(question.who.to_string());
@@ -191,6 +198,13 @@ impl ModelClient {
             event_chars: size("event_chars"),
             entry_bytes,
         };
+        let zones = view.get("zones").and_then(Value::as_i64).unwrap_or(0);
+        let clock = self.clock(space).await?;
+        let clock = clock.of_record(number("renderer"), zones);
+        let style = Style {
+            lengths,
+            clock: &clock,
+        };
         let events = self.recorded_events(space, &thread, view).await?;
         let question = self.recorded_question(space, record, view).await?;
         let omitted = Omitted {
@@ -201,7 +215,7 @@ impl ModelClient {
         let summaries = self.written_summaries(space, &thread, &seqs).await?;
         let entries = events
             .iter()
-            .map(|event| Arc::new(Entry::of(event, lengths, &self.prompts)));
+            .map(|event| Arc::new(Entry::of(event, style, &self.prompts)));
         let entries = slice.of(&Vec::from_iter(entries));
         let mut blocks =
             history::summed(&summaries, &entries, omitted, size("media"), &self.prompts);
@@ -221,6 +235,7 @@ impl ModelClient {
             now,
             blocks,
             lengths,
+            clock,
             media,
         })
     }

@@ -17,8 +17,8 @@ const SHARED: usize = 3 * size_of::<usize>();
 /// About what a view takes besides itself and its entries: the names of its key, and room in the map.
 const NAMES: usize = 200;
 
-/// Whose view of which thread.
-pub(super) type Key = (Space, ThreadId, Show);
+/// Whose view of which thread, written by the clock of which change.
+pub(super) type Key = (Space, ThreadId, Show, Seq);
 
 /// Views by thread, the latest of each.
 #[derive(Default)]

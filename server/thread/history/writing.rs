@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::Lengths;
+use super::{Lengths, Style};
 use crate::event::envelope::Event;
 use crate::event::fact::told::{News, Told};
 use crate::event::fact::{Fact, Piece};
@@ -181,21 +181,15 @@ pub(super) fn quoted(text: &str) -> String {
     one_line(&Value::from(text).to_string()).into_owned()
 }
 
-/// One event: `#<seq> [<time>] <who>: <text>`, further lines indented, so that no text can pass for another entry. And what of it
+/// One event: `#<seq> [<time> <zone>] <who>: <text>`, further lines indented, so that no text can pass for another entry. And what of it
 /// is not text: none is longer than `lengths` say by more than that, its head and the mark that it was shortened.
 pub(super) fn line<'e>(
     event: &'e Event,
     fact: &Fact<'e>,
-    lengths: Lengths,
+    Style { lengths, clock }: Style<'_>,
     prompts: &Prompts,
 ) -> (String, usize) {
-    let time = event.ts.to_string();
-    // To the minute: 2026-11-21 04:25
-    let time = format!(
-        "{} {}",
-        time.get(..10).unwrap_or_default(),
-        time.get(11..16).unwrap_or_default()
-    );
+    let time = clock.time(event);
     let mut line = format!("#{} [{time}] {}: ", event.seq, who(event, fact));
     let around = line.len() + mark_max(prompts);
     if let Some(parts) = gathered(event, fact, lengths, prompts) {
