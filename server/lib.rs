@@ -275,6 +275,7 @@ pub mod edge {
     pub mod ack;
     mod allowed_hosts;
     pub mod auth;
+    mod compress;
     mod connections;
     mod console;
     pub mod context;

@@ -26,6 +26,7 @@ use tower_http::cors::{AllowMethods, AllowOrigin, CorsLayer};
 
 use super::allowed_hosts::Local;
 use super::auth::Shown;
+use super::compress::compress;
 use super::connections::Connection;
 use super::context::{Edge, Options, Parts};
 use super::http::lingering_close::LingeringBody;
@@ -163,8 +164,10 @@ async fn answer(router: Router, request: Request) -> Response {
 }
 
 fn router(edge: Arc<Edge>) -> Router {
-    let protected =
-        http::router().layer(middleware::from_fn_with_state(edge.clone(), authenticate));
+    // Inside, so that the work counts for the space that has it done.
+    let protected = http::router()
+        .layer(middleware::from_fn(compress))
+        .layer(middleware::from_fn_with_state(edge.clone(), authenticate));
     let origins = edge.clone();
     let allowed = AllowOrigin::predicate(move |origin, request| {
         let local = request.extensions.get::<Local>();
@@ -206,8 +209,11 @@ fn routes(edge: &Edge, protected: Router<Arc<Edge>>) -> Router<Arc<Edge>> {
     Router::new()
         .route("/", get(websocket::root))
         .route("/ws", get(websocket::connect))
-        .merge(http::open_router())
-        .merge(docs::router())
+        .merge(
+            http::open_router()
+                .merge(docs::router())
+                .layer(middleware::from_fn(compress)),
+        )
         .merge(console)
         .merge(protected)
 }

@@ -196,3 +196,162 @@ async fn the_doctor_says_that_no_proxy_is_used() {
     let (_, said) = app::ran(setup.folder(), &none, &["doctor"]).await;
     assert!(!said.to_lowercase().contains("proxy"), "{said}");
 }
+
+/// An answer as it came, and the text that it stands for.
+async fn asked(app: &App, method: &str, path: &str, takes: &str) -> (Reply, Vec<u8>, String) {
+    let request = app.request(method, path).header("accept-encoding", takes);
+    let (client, request) = request.build_split();
+    let response = within("an answer", client.execute(request.unwrap()))
+        .await
+        .unwrap();
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let bytes = response.bytes().await.unwrap().to_vec();
+    let text = match bytes.strip_prefix(&[0x1f, 0x8b, 8, 0]) {
+        Some(packed) => {
+            let raw = &packed[6..packed.len() - 8];
+            let text = miniz_oxide::inflate::decompress_to_vec(raw).unwrap();
+            let (sum, length) = packed[packed.len() - 8..].split_at(4);
+            let crc = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC).checksum(&text);
+            assert_eq!(crc.to_le_bytes(), sum);
+            assert_eq!((text.len() as u32).to_le_bytes(), length);
+            String::from_utf8(text).unwrap()
+        }
+        None => String::from_utf8_lossy(&bytes).into_owned(),
+    };
+    let body = serde_json::from_str(&text).unwrap_or_default();
+    let reply = Reply {
+        status,
+        headers,
+        text: text.clone(),
+        body,
+    };
+    (reply, bytes, text)
+}
+
+#[tokio::test]
+async fn json_goes_compressed_to_those_who_ask_for_it() {
+    let stub = Stub::start().await;
+    stub.on(any, reply("hello"));
+    let app = App::start(Medium::sqlite(), &stub).await;
+    for number in 0..20 {
+        app.say_in(
+            "main",
+            &format!("message {number}: {}", "the same words ".repeat(40)),
+        )
+        .await;
+    }
+    app.tell("the last one").await;
+    let path = "/events?limit=500&debug=true";
+    let (plain, bytes, whole) = asked(&app, "GET", path, "identity").await;
+    assert_eq!((plain.status, plain.header("content-encoding")), (200, ""));
+    assert!(
+        plain
+            .header("vary")
+            .to_lowercase()
+            .contains("accept-encoding"),
+        "{:?}",
+        plain.headers
+    );
+    for takes in [
+        "gzip",
+        "deflate, gzip;q=0.5",
+        "*",
+        "br;q=1.0, x-gzip",
+        "GZIP; q=0.001",
+    ] {
+        let (packed, fewer, text) = asked(&app, "GET", path, takes).await;
+        assert_eq!(
+            (packed.status, packed.header("content-encoding")),
+            (200, "gzip"),
+            "{takes}"
+        );
+        assert_eq!(text, whole, "{takes}");
+        assert!(
+            fewer.len() * 4 < bytes.len(),
+            "{} of {}",
+            fewer.len(),
+            bytes.len()
+        );
+        assert!(
+            packed
+                .header("vary")
+                .to_lowercase()
+                .contains("accept-encoding")
+        );
+        assert_eq!(packed.header("content-length"), fewer.len().to_string());
+    }
+    for takes in [
+        "",
+        "br",
+        "gzip;q=0",
+        "*;q=0",
+        "gzip;q=0.2, identity;q=0.9",
+        "*, gzip;q=0.0",
+    ] {
+        let (reply, _, text) = asked(&app, "GET", path, takes).await;
+        assert_eq!(
+            (reply.header("content-encoding"), text),
+            ("", whole.clone()),
+            "{takes}"
+        );
+    }
+    // A HEAD says what a GET would.
+    let (head, nothing, _) = asked(&app, "HEAD", path, "gzip").await;
+    let (get, bytes, _) = asked(&app, "GET", path, "gzip").await;
+    assert!(nothing.is_empty());
+    for name in ["content-encoding", "content-length", "content-type"] {
+        assert_eq!(head.header(name), get.header(name), "{name}");
+    }
+    assert_eq!(get.header("content-length"), bytes.len().to_string());
+    // Long problems and contracts, too; short answers not.
+    for (path, encoding) in [
+        ("/openapi.json", "gzip"),
+        ("/prompt-views/nothing", ""),
+        ("/settings", ""),
+        ("/livez", ""),
+    ] {
+        let (reply, ..) = asked(&app, "GET", path, "gzip").await;
+        assert_eq!(reply.header("content-encoding"), encoding, "{path}");
+    }
+    // A blob is what it is.
+    let png = [
+        &b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0"[..],
+        &[0; 4000],
+    ]
+    .concat();
+    let upload = app
+        .request("POST", "/blobs")
+        .header("content-type", "image/png")
+        .body(png.clone());
+    let blob = http::send(upload).await.expect(201)["blob"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let (reply, bytes, _) = asked(&app, "GET", &format!("/blobs/{blob}"), "gzip").await;
+    assert_eq!((reply.header("content-encoding"), bytes), ("", png));
+}
+
+#[tokio::test]
+async fn a_stream_is_not_held_back_to_be_compressed() {
+    let stub = Stub::start().await;
+    stub.on(any, reply("hello"));
+    let app = App::start(Medium::sqlite(), &stub).await;
+    let request = app
+        .request("GET", "/events/stream")
+        .header("accept-encoding", "gzip");
+    let mut stream = request.send().await.unwrap();
+    assert!(stream.headers().get("content-encoding").is_none());
+    let begin = std::time::Instant::now();
+    app.say_in("main", "hi").await;
+    let first = within("the first event", stream.chunk())
+        .await
+        .unwrap()
+        .unwrap();
+    let text = String::from_utf8(first.to_vec()).unwrap();
+    assert!(
+        text.starts_with("id: ") && text.contains(r#""text":"hi""#),
+        "{text}"
+    );
+    // Far below the pause after which a comment would push it on.
+    assert!(begin.elapsed() < ms(5000), "{:?}", begin.elapsed());
+}

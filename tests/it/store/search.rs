@@ -525,12 +525,20 @@ async fn words_of_another_version_are_made_anew_when_a_store_is_opened() {
         // As the version before left it.
         let old = "update log set words = 2";
         if medium.is_postgres() {
-            execute(&medium, old).await;
-            execute(&medium, "update event_words set words = '회의를'::tsvector").await;
-            execute(&medium, "update entries set words = '회의를'::tsvector").await;
+            execute(medium.url(), old).await;
+            execute(
+                medium.url(),
+                "update event_words set words = '회의를'::tsvector",
+            )
+            .await;
+            execute(
+                medium.url(),
+                "update entries set words = '회의를'::tsvector",
+            )
+            .await;
         } else {
-            execute(&medium, old).await;
-            execute(&medium, "delete from entry_words where rowid > 0").await;
+            execute(medium.url(), old).await;
+            execute(medium.url(), "delete from entry_words where rowid > 0").await;
             let index = format!(
                 "sqlite://{}",
                 medium.folder().join("thinkd.db.index").display()
