@@ -17,7 +17,7 @@ const LEAST: u64 = 1 << 10;
 const LEVEL: i32 = 6;
 /// Bytes that are compressed before others have their turn.
 const STEP: usize = 64 << 10;
-/// What gzip has before the data: no name, no time, no system (RFC 1952).
+/// The head of gzip's form: no name, no time, no system (RFC 1952).
 const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 /// Nothing before and after the data, and the largest window.
 const RAW: i32 = -15;
@@ -51,7 +51,7 @@ pub async fn compress(request: Request, next: Next) -> Response {
     Response::from_parts(parts, Body::from(gzip(&text).await))
 }
 
-/// Whether an answer is JSON as a whole, not short, and may be changed on its way.
+/// True for an answer that is JSON as a whole, not short, and may be changed on its way.
 fn is_fit(response: &Response) -> bool {
     let headers = response.headers();
     let says = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
@@ -66,7 +66,7 @@ fn is_fit(response: &Response) -> bool {
     is_json && is_long && !(is_fixed || is_file || is_encoded)
 }
 
-/// Whether a client takes gzip, and likes nothing better (RFC 9110, 12.5.3).
+/// True where a client takes gzip, and likes nothing better (RFC 9110, 12.5.3).
 fn takes_gzip(headers: &HeaderMap) -> bool {
     let mut gzip = None;
     let mut any = None;

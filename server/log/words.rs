@@ -83,7 +83,7 @@ pub fn atoms(text: &str) -> Vec<String> {
     words
 }
 
-/// Whether a character stands between words, and in none.
+/// True for a character that stands between words, and in none.
 pub fn is_between(c: char) -> bool {
     class(c) == Class::Between && !fold::is_ignorable(c)
 }
@@ -179,7 +179,7 @@ fn pieces(folded: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// Where the picture ends with which a text begins: a flag has two characters.
+/// The end of the picture with which a text begins: a flag has two characters.
 fn picture(text: &str) -> usize {
     let mut all = text.chars();
     let first = all.next().map_or(0, char::len_utf8);

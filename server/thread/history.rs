@@ -92,10 +92,10 @@ impl Lengths {
     }
 }
 
-/// How entries are written.
+/// The style in which entries are written.
 #[derive(Debug, Clone, Copy)]
 pub struct Style<'a> {
-    /// How long they may be.
+    /// Their lengths.
     pub lengths: Lengths,
     /// In which zones their times are.
     pub clock: &'a Clock,

@@ -27,11 +27,11 @@ macro_rules! reword {
             if stored == VERSION {
                 return all.rollback().await.map_err(sql::error);
             }
-            tracing::info!(
-                stored,
-                now = VERSION,
-                "the words that find events and notes are made anew"
-            );
+            let first = sqlx::query_scalar("select seq from events limit 1");
+            let first: Option<i64> = first.fetch_optional(&mut *all).await.map_err(sql::error)?;
+            if first.is_some() {
+                tracing::info!("the words that find events and notes are made anew");
+            }
             let emptied = sqlx::raw_sql($empty).execute(&mut *all).await;
             emptied.map_err(sql::error)?;
             let mut rows = crate::log::rows::Rows::default();

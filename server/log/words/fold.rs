@@ -73,7 +73,7 @@ fn is_read_only(c: char) -> bool {
         | '\u{1F3FB}'..='\u{1F3FF}')
 }
 
-/// Whether a letter is written with and without this accent: Greek ones, which capitals drop; the
+/// True for a letter that is written with and without this accent: Greek ones, which capitals drop; the
 /// stress of Cyrillic vowels, and the dots of `ё`.
 fn is_unaccented(letter: char, accent: char) -> bool {
     match letter {

@@ -74,7 +74,7 @@ pub struct PromptView {
 }
 
 impl PromptView {
-    /// How its entries are written.
+    /// The style of its entries.
     pub fn style(&self) -> Style<'_> {
         Style {
             lengths: self.lengths,

@@ -17,7 +17,7 @@ const SHARED: usize = 3 * size_of::<usize>();
 /// About what a view takes besides itself and its entries: the names of its key, and room in the map.
 const NAMES: usize = 200;
 
-/// Whose view of which thread, written by the clock of which change.
+/// A reader's view of a thread, written by the clock of a change.
 pub(super) type Key = (Space, ThreadId, Show, Seq);
 
 /// Views by thread, the latest of each.

@@ -486,7 +486,7 @@ async fn rows_follow_the_log() {
     }
 }
 
-/// What people ask by and what has nothing to find by.
+/// Queries with and without anything to find by.
 #[test]
 fn a_query_without_a_letter_a_digit_or_a_picture_asks_for_nothing() {
     for nothing in [
