@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use fold::fold;
+use unicode_normalization::char::is_combining_mark;
 
 mod fold;
 
@@ -127,7 +128,7 @@ fn class(c: char) -> Class {
         Class::Run
     } else if is_picture(c) {
         Class::Picture
-    } else if c.is_alphanumeric() || unicode_normalization::char::is_combining_mark(c) {
+    } else if c.is_alphanumeric() || is_combining_mark(c) {
         Class::Word
     } else {
         Class::Between
@@ -163,7 +164,9 @@ fn is_flag(c: char) -> bool {
 fn pieces(folded: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = folded;
     std::iter::from_fn(move || {
-        rest = rest.trim_start_matches(|c| class(c) == Class::Between);
+        // Marks without a letter are no word.
+        let is_between = |c| class(c) == Class::Between || is_combining_mark(c) && !is_unspaced(c);
+        rest = rest.trim_start_matches(is_between);
         let kind = class(rest.chars().next()?);
         let end = match kind {
             Class::Picture => picture(rest),

@@ -597,7 +597,7 @@ fn refused() -> Vec<(String, &'static str, &'static str)> {
         "NaN",
         "Infinity",
         "{\"text\":\"x\"}x",
-        "\u{feff}{\"text\":\"x\"}",
+        "\u{feff}\u{feff}{\"text\":\"x\"}",
         "{\"text\":\"x\",}",
         "// hello\n{}",
         "{'text':'x'}",

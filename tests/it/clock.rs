@@ -2,10 +2,10 @@
 //! as it was, and every recorded call is rebuilt byte for byte.
 
 use serde_json::{Value, json};
+use thinkd::event::draft::Draft;
 use thinkd::words::text::sha256;
 use thinkd::words::time::Timestamp;
 
-use crate::support::stored::execute;
 use crate::support::*;
 
 async fn set_zone(app: &App, zone: Value) -> Reply {
@@ -111,12 +111,21 @@ on_both!(
             sha256(sent.replace(" UTC] ", "] ").as_bytes()),
         );
         assert_eq!(record["payload"]["request_sha256"], new.as_str());
-        let text = format!(
-            "update events set payload = replace(replace(payload, '\"renderer\":4', '\"renderer\":3'), '{new}', '{old}') \
-         where payload like '%\"renderer\":4%'"
-        );
+        let mut payload = record["payload"].clone();
+        payload["view"]["renderer"] = json!(3);
+        payload["request_sha256"] = json!(old);
+        let read = |member: &str| record[member].clone();
+        let draft = Draft {
+            source: serde_json::from_value(read("source")).unwrap(),
+            modality: serde_json::from_value(read("modality")).unwrap(),
+            payload: serde_json::from_value(payload).unwrap(),
+            ..stored::draft("main", "", &tags(&record))
+        };
         assert!(app.stop().await.success());
-        execute(app.database(), &text).await;
+        let store = stored::open_at(app.database()).await;
+        stored::append(&store, draft).await;
+        store.close().await;
+        drop(store);
         app.start_again().await;
         set_zone(&app, json!("Europe/Berlin")).await.expect(200);
         assert!(is_exact(&app, &record).await);

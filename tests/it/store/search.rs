@@ -522,6 +522,7 @@ async fn words_of_another_version_are_made_anew_when_a_store_is_opened() {
         };
         assert_eq!(found(&store).await, (true, 1));
         store.close().await;
+        drop(store);
         // As the version before left it.
         let old = "update log set words = 2";
         if medium.is_postgres() {
