@@ -137,6 +137,7 @@ pub mod model {
     pub mod scripted;
     pub mod waited;
     mod wire;
+    pub mod written;
 }
 /// Recall: what is held and relevant to a question.
 pub mod recall {

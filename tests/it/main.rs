@@ -94,3 +94,4 @@ mod views;
 mod voices;
 mod withdrawing;
 mod world_model;
+mod written;

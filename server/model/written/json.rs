@@ -1,0 +1,84 @@
+//! Calls as JSON objects: `{"name": …, "arguments": {…}}` and its relatives.
+
+use serde_json::{Map, Value};
+
+use super::{Arguments, Written};
+
+/// Members that an object has which is a call.
+const MEMBERS: [&str; 8] = [
+    "name",
+    "arguments",
+    "parameters",
+    "type",
+    "function",
+    "id",
+    "call_id",
+    "index",
+];
+
+/// The calls that a JSON value is. A call behind a mark may leave its arguments out; without one, the object need not be a call.
+pub(super) fn calls_of(value: Value, is_marked: bool) -> Option<Vec<Written>> {
+    match value {
+        Value::Array(list) => list
+            .into_iter()
+            .map(|value| one(object(value)?, is_marked))
+            .collect(),
+        Value::Object(mut object) => {
+            if let Some(Value::Array(list)) = object.remove("tool_calls") {
+                let is_message = object.iter().all(|(key, value)| {
+                    matches!(key.as_str(), "role" | "content")
+                        && (value.is_null() || value == "" || value == "assistant")
+                });
+                return if is_message {
+                    calls_of(Value::Array(list), is_marked)
+                } else {
+                    None
+                };
+            }
+            Some(vec![one(object, is_marked)?])
+        }
+        _ => None,
+    }
+}
+
+/// A JSON object.
+pub(super) fn object(value: Value) -> Option<Map<String, Value>> {
+    match value {
+        Value::Object(object) => Some(object),
+        _ => None,
+    }
+}
+
+fn one(mut call: Map<String, Value>, is_marked: bool) -> Option<Written> {
+    let has_other = call.keys().any(|key| !MEMBERS.contains(&key.as_str()));
+    if has_other || call.get("type").is_some_and(|it| it != "function") {
+        return None;
+    }
+    if let Some(Value::Object(function)) = call.remove("function") {
+        return if function.contains_key("function") || call.contains_key("name") {
+            None
+        } else {
+            one(function, is_marked)
+        };
+    }
+    let Some(Value::String(name)) = call.remove("name") else {
+        return None;
+    };
+    let arguments = match (call.remove("arguments"), call.remove("parameters")) {
+        (Some(arguments), None) | (None, Some(arguments)) => arguments_of(arguments)?,
+        (None, None) if is_marked => Map::new(),
+        _ => return None,
+    };
+    Some(Written {
+        name,
+        arguments: Arguments::Values(arguments),
+    })
+}
+
+/// The arguments, which may be a text that holds them.
+fn arguments_of(value: Value) -> Option<Map<String, Value>> {
+    match value {
+        Value::String(text) => object(serde_json::from_str(&text).ok()?),
+        value => object(value),
+    }
+}

@@ -1,0 +1,155 @@
+//! Forms of calls that have marks of their own. Each function begins behind the mark that it is called for.
+
+use serde_json::Map;
+
+use super::forms::arguments;
+use super::rest::Rest;
+use super::{Arguments, Written};
+
+/// `name`, then pairs of `<arg_key>` and `<arg_value>`, up to `</tool_call>` (GLM).
+pub(super) fn keyed(rest: &mut Rest<'_>) -> Option<Written> {
+    let name = name(rest);
+    let mut texts = Vec::new();
+    while rest.eat("<arg_key>") {
+        let key = rest.until(&["</arg_key>"])?.trim().to_owned();
+        if !rest.eat("<arg_value>") {
+            return None;
+        }
+        texts.push((key, trimmed(rest.until(&["</arg_value>"])?)));
+    }
+    rest.eat("</tool_call>").then(|| named(name, texts))
+}
+
+/// `name>`, then `<parameter=key>` elements or a JSON object, up to `</function>` (Qwen's coders, Llama).
+pub(super) fn function(rest: &mut Rest<'_>) -> Option<Written> {
+    let name = rest.until(&[">"])?.trim();
+    if rest.next() == Some('{') {
+        let arguments = arguments(rest)?;
+        let name = name.to_owned();
+        return rest
+            .eat("</function>")
+            .then_some(Written { name, arguments });
+    }
+    let mut texts = Vec::new();
+    while rest.eat("<parameter=") {
+        let key = rest.until(&[">"])?.trim().to_owned();
+        texts.push((key, parameter(rest, "</function>")?));
+    }
+    rest.eat("</function>").then(|| named(name, texts))
+}
+
+/// ` name="…">`, then `<parameter name="…">` elements, up to `</invoke>`.
+pub(super) fn invoke(rest: &mut Rest<'_>) -> Option<Written> {
+    let name = attribute(rest)?;
+    let mut texts = Vec::new();
+    while rest.eat("<parameter ") {
+        let key = attribute(rest)?.to_owned();
+        texts.push((key, parameter(rest, "</invoke>")?));
+    }
+    rest.eat("</invoke>").then(|| named(name, texts))
+}
+
+/// `name{…}`, `name[ARGS]{…}` or `name[CALL_ID]id[ARGS]{…}` (Mistral).
+pub(super) fn mistral(rest: &mut Rest<'_>) -> Option<Vec<Written>> {
+    let name = name(rest).to_owned();
+    if rest.eat("[CALL_ID]") {
+        rest.before("[ARGS]")?;
+    }
+    rest.eat("[ARGS]");
+    let arguments = arguments(rest)?;
+    Some(vec![Written { name, arguments }])
+}
+
+/// ` name`, then `✿ARGS✿: {…}` (Qwen).
+pub(super) fn qwen(rest: &mut Rest<'_>) -> Option<Written> {
+    let name = rest.until(&["✿ARGS✿:"])?.trim().to_owned();
+    let arguments = arguments(rest)?;
+    Some(Written { name, arguments })
+}
+
+/// `name<｜tool▁sep｜>{…}`, or `function<｜tool▁sep｜>name` and a fenced object, up to `<｜tool▁call▁end｜>` (DeepSeek).
+pub(super) fn deepseek(rest: &mut Rest<'_>) -> Option<Written> {
+    let head = rest.until(&["<｜tool▁sep｜>", "<|tool▁sep|>"])?.trim();
+    let name = match rest.next() {
+        Some('{' | '`') => head,
+        _ if head == "function" => name(rest),
+        _ => return None,
+    };
+    let name = name.to_owned();
+    let arguments = arguments(rest)?;
+    rest.eat_any(&["<｜tool▁call▁end｜>", "<|tool▁call▁end|>"])
+        .then_some(Written { name, arguments })
+}
+
+/// `functions.name:0<|tool_call_argument_begin|>{…}<|tool_call_end|>` (Kimi).
+pub(super) fn kimi(rest: &mut Rest<'_>) -> Option<Written> {
+    let head = rest.until(&["<|tool_call_argument_begin|>"])?.trim();
+    let head = head.strip_prefix("functions.").unwrap_or(head);
+    let name = match head.rsplit_once(':') {
+        Some((name, number)) if number.chars().all(|c| c.is_ascii_digit()) => name,
+        _ => head,
+    };
+    let name = name.to_owned();
+    let arguments = arguments(rest)?;
+    rest.eat("<|tool_call_end|>")
+        .then_some(Written { name, arguments })
+}
+
+/// `commentary to=functions.name <|constrain|>json<|message|>{…}<|call|>`, or thinking (`analysis<|message|>…<|end|>`) (gpt-oss).
+pub(super) fn harmony(rest: &mut Rest<'_>) -> Option<Vec<Written>> {
+    let head = rest.until(&["<|message|>"])?;
+    let Some((_, to)) = head.split_once("to=functions.") else {
+        let is_thinking = head.trim() == "analysis";
+        is_thinking.then(|| rest.until(&["<|end|>"]))??;
+        rest.eat("<|start|>assistant");
+        return Some(Vec::new());
+    };
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let name = Rest::new(to).run(is_part).to_owned();
+    let arguments = arguments(rest)?;
+    rest.eat("<|call|>");
+    Some(vec![Written { name, arguments }])
+}
+
+fn named(name: &str, texts: Vec<(String, String)>) -> Written {
+    let arguments = match texts.is_empty() {
+        true => Arguments::Values(Map::new()),
+        false => Arguments::Texts(texts),
+    };
+    Written {
+        name: name.to_owned(),
+        arguments,
+    }
+}
+
+/// A name as tools have them.
+fn name<'t>(rest: &mut Rest<'t>) -> &'t str {
+    rest.run(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
+}
+
+/// ` name="…">`.
+fn attribute<'t>(rest: &mut Rest<'t>) -> Option<&'t str> {
+    if !rest.eat("name=\"") {
+        return None;
+    }
+    let value = rest.until(&["\""])?;
+    rest.eat(">").then_some(value)
+}
+
+/// The text of a parameter, which ends where another begins or the call does: it may speak of such elements itself.
+fn parameter(rest: &mut Rest<'_>, end: &str) -> Option<String> {
+    let mut text = String::new();
+    loop {
+        text.push_str(rest.until(&["</parameter>"])?);
+        if rest.stands("<parameter") || rest.stands(end) {
+            return Some(trimmed(&text));
+        }
+        text.push_str("</parameter>");
+    }
+}
+
+/// Without the line breaks between a value and its tags.
+fn trimmed(text: &str) -> String {
+    let text = text.strip_prefix('\n').unwrap_or(text);
+    text.strip_suffix('\n').unwrap_or(text).to_owned()
+}

@@ -1,0 +1,86 @@
+//! A cursor over the rest of a text.
+
+use serde_json::{Deserializer, Value};
+
+/// The rest of a text. Each method moves it forward, or leaves it where it is.
+pub(super) struct Rest<'t>(&'t str);
+
+impl<'t> Rest<'t> {
+    pub fn new(text: &'t str) -> Self {
+        Self(text)
+    }
+
+    /// True if nothing but white space is left.
+    pub fn is_empty(&self) -> bool {
+        self.0.trim_start().is_empty()
+    }
+
+    /// The next character after white space.
+    pub fn next(&self) -> Option<char> {
+        self.0.trim_start().chars().next()
+    }
+
+    /// True if this token stands here, after white space.
+    pub fn stands(&self, token: &str) -> bool {
+        self.0.trim_start().starts_with(token)
+    }
+
+    /// Moves past white space and this token, if that stands there.
+    pub fn eat(&mut self, token: &str) -> bool {
+        let rest = self.0.trim_start().strip_prefix(token);
+        self.0 = rest.unwrap_or(self.0);
+        rest.is_some()
+    }
+
+    /// Moves past white space and one of these tokens.
+    pub fn eat_any(&mut self, tokens: &[&str]) -> bool {
+        tokens.iter().any(|token| self.eat(token))
+    }
+
+    /// The text before the nearest of these tokens, and moves past both.
+    pub fn until(&mut self, tokens: &[&str]) -> Option<&'t str> {
+        let found = tokens.iter().filter_map(|token| {
+            let at = self.0.find(token)?;
+            Some((at, token.len()))
+        });
+        let (at, length) = found.min()?;
+        let before = &self.0[..at];
+        self.0 = &self.0[at + length..];
+        Some(before)
+    }
+
+    /// The text before this token, which is left to be read.
+    pub fn before(&mut self, token: &str) -> Option<&'t str> {
+        let at = self.0.find(token)?;
+        let (before, rest) = self.0.split_at(at);
+        self.0 = rest;
+        Some(before)
+    }
+
+    /// A whole JSON object or array.
+    pub fn json(&mut self) -> Option<Value> {
+        let text = self.0.trim_start();
+        if !text.starts_with(['{', '[']) {
+            return None;
+        }
+        let mut values = Deserializer::from_str(text).into_iter::<Value>();
+        let value = values.next()?.ok()?;
+        self.0 = &text[values.byte_offset()..];
+        Some(value)
+    }
+
+    /// The longest beginning of these characters, after white space.
+    pub fn run(&mut self, is_part: impl Fn(char) -> bool) -> &'t str {
+        let text = self.0.trim_start();
+        let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
+        self.0 = &text[end..];
+        &text[..end]
+    }
+
+    /// The next character, white space included.
+    pub fn take(&mut self) -> Option<char> {
+        let c = self.0.chars().next()?;
+        self.0 = &self.0[c.len_utf8()..];
+        Some(c)
+    }
+}

@@ -1,0 +1,379 @@
+//! Tool calls that a model wrote as text, read or left as text: the reader alone, without a server.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use thinkd::model::provider::{ToolCall, ToolSpec};
+use thinkd::model::written::{TEXT_MAX, apart, read};
+use thinkd::words::text::Json;
+
+/// The tools that are offered: one with a text, one with other types.
+fn offered() -> Vec<ToolSpec> {
+    let tool = |name: &str, properties: Value| ToolSpec {
+        name: name.to_owned(),
+        description: String::new(),
+        parameters: Json::of(&json!({ "type": "object", "properties": properties })),
+        is_strict: true,
+    };
+    vec![
+        tool("reply", json!({ "text": { "type": "string" } })),
+        tool(
+            "set_timer",
+            json!({
+                "after": { "type": "integer" },
+                "exact": { "anyOf": [{ "type": "boolean" }, { "type": "null" }] },
+                "note": { "type": ["string", "null"] },
+                "days": { "type": "array", "items": { "type": "integer" } },
+            }),
+        ),
+    ]
+}
+
+fn calls(text: &str) -> Option<Vec<(String, Value)>> {
+    let said = |call: ToolCall| (call.name, serde_json::from_str(&call.arguments).unwrap());
+    Some(
+        read(text, &offered(), "main")?
+            .into_iter()
+            .map(said)
+            .collect(),
+    )
+}
+
+fn hi() -> (String, Value) {
+    ("reply".to_owned(), json!({ "text": "hi" }))
+}
+
+/// A call of `reply` with the text `hi`, in each form: its name, and the text.
+pub const FORMS: [(&str, &str); 30] = [
+    (
+        "Hermes",
+        "<tool_call>\n{\"name\": \"reply\", \"arguments\": {\"text\": \"hi\"}}\n</tool_call>",
+    ),
+    (
+        "Hermes, arguments as text",
+        "<tool_call>{\"name\": \"reply\", \"arguments\": \"{\\\"text\\\": \\\"hi\\\"}\"}</tool_call>",
+    ),
+    (
+        "Hermes, without its end",
+        "<tool_call>\n{\"name\": \"reply\", \"arguments\": {\"text\": \"hi\"}}",
+    ),
+    (
+        "Hermes, the end of the answer passed on",
+        "<tool_call>{\"name\": \"reply\", \"arguments\": {\"text\": \"hi\"}}</tool_call><|im_end|>",
+    ),
+    (
+        "function_call",
+        "<function_call>{\"name\": \"reply\", \"arguments\": {\"text\": \"hi\"}}</function_call>",
+    ),
+    (
+        "tool_calls, a list",
+        "<tool_calls>[{\"name\": \"reply\", \"arguments\": {\"text\": \"hi\"}}]</tool_calls>",
+    ),
+    ("Qwen", "✿FUNCTION✿: reply\n✿ARGS✿: {\"text\": \"hi\"}"),
+    (
+        "Qwen, with its stop word",
+        "✿FUNCTION✿: reply\n✿ARGS✿: {\"text\": \"hi\"}\n✿RESULT✿:",
+    ),
+    (
+        "Qwen's coders",
+        "<tool_call>\n<function=reply>\n<parameter=text>\nhi\n</parameter>\n</function>\n</tool_call>",
+    ),
+    (
+        "Qwen's coders, without the outer element",
+        "<function=reply>\n<parameter=text>\nhi\n</parameter>\n</function>",
+    ),
+    (
+        "Llama, its own function element",
+        "<function=reply>{\"text\": \"hi\"}</function>",
+    ),
+    (
+        "Llama, python tag",
+        "<|python_tag|>{\"name\": \"reply\", \"parameters\": {\"text\": \"hi\"}}<|eom_id|>",
+    ),
+    (
+        "Llama, bare",
+        "{\"name\": \"reply\", \"parameters\": {\"text\": \"hi\"}}",
+    ),
+    (
+        "Llama, bare with type",
+        "{\"type\": \"function\", \"name\": \"reply\", \"parameters\": {\"text\": \"hi\"}}",
+    ),
+    (
+        "OpenAI, bare",
+        "{\"type\": \"function\", \"function\": {\"name\": \"reply\", \"arguments\": \"{\\\"text\\\": \\\"hi\\\"}\"}}",
+    ),
+    (
+        "OpenAI, a message",
+        "{\"content\": null, \"tool_calls\": [{\"id\": \"1\", \"type\": \"function\", \"function\": {\"name\": \"reply\", \"arguments\": {\"text\": \"hi\"}}}]}",
+    ),
+    (
+        "a bare list",
+        "[{\"name\": \"reply\", \"arguments\": {\"text\": \"hi\"}}]",
+    ),
+    ("Llama, pythonic", "[reply(text=\"hi\")]"),
+    (
+        "Llama, pythonic, the other quotes",
+        "<|python_tag|>[reply(text='hi',)]<|eot_id|>",
+    ),
+    (
+        "Mistral",
+        "[TOOL_CALLS] [{\"name\": \"reply\", \"arguments\": {\"text\": \"hi\"}}]</s>",
+    ),
+    ("Mistral, newer", "[TOOL_CALLS]reply{\"text\": \"hi\"}"),
+    (
+        "Mistral, with an id",
+        "[TOOL_CALLS]reply[CALL_ID]a1b2c3d4e[ARGS]{\"text\": \"hi\"}",
+    ),
+    (
+        "DeepSeek",
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>reply\n```json\n{\"text\": \"hi\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜><｜end▁of▁sentence｜>",
+    ),
+    (
+        "DeepSeek, newer",
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>reply<｜tool▁sep｜>{\"text\": \"hi\"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+    ),
+    (
+        "Kimi",
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.reply:0<|tool_call_argument_begin|>{\"text\": \"hi\"}<|tool_call_end|><|tool_calls_section_end|>",
+    ),
+    (
+        "GLM",
+        "<tool_call>reply\n<arg_key>text</arg_key>\n<arg_value>hi</arg_value>\n</tool_call>",
+    ),
+    (
+        "invoke",
+        "<function_calls>\n<invoke name=\"reply\">\n<parameter name=\"text\">hi</parameter>\n</invoke>\n</function_calls>",
+    ),
+    (
+        "Phi",
+        "<|tool_call|>[{\"name\": \"reply\", \"arguments\": {\"text\": \"hi\"}}]<|/tool_call|>",
+    ),
+    (
+        "gpt-oss",
+        "<|channel|>analysis<|message|>A greeting.<|end|><|start|>assistant<|channel|>commentary to=functions.reply <|constrain|>json<|message|>{\"text\": \"hi\"}<|call|>",
+    ),
+    ("the thinking language", "<reply>hi</reply>"),
+];
+
+#[test]
+fn each_form_is_read() {
+    for (name, text) in FORMS {
+        assert_eq!(calls(text), Some(vec![hi()]), "{name}: {text}");
+        let thought = format!("<think>\nThey say hello: {text}\n</think>\n\n");
+        let whole = format!("\n {thought}{text}\n");
+        let (_, words) = apart(&whole);
+        assert_eq!(
+            calls(words),
+            Some(vec![hi()]),
+            "{name}, after thinking: {text}"
+        );
+    }
+}
+
+// Some user asks the model to repeat a call: in a sentence, a quotation or a code block it is text.
+#[test]
+fn a_call_that_is_spoken_of_is_text() {
+    for (name, text) in FORMS {
+        for spoken in [
+            format!("You would write {text}"),
+            format!("{text}\n\nThat is how one replies."),
+            format!("“{text}”"),
+            format!("\"{text}\""),
+            format!("`{text}`"),
+            format!("```\n{text}\n```"),
+            format!("```json\n{text}\n```"),
+            format!("```xml\n{text}\n```\n"),
+            format!("~~~\n{text}\n~~~"),
+            format!("> {text}"),
+            format!("- {text}"),
+        ] {
+            assert_eq!(calls(&spoken), None, "{name}: {spoken}");
+        }
+    }
+}
+
+#[test]
+fn a_call_of_a_tool_that_was_not_offered_is_text() {
+    for (name, text) in FORMS {
+        let other = text.replace("reply", "launch");
+        assert_eq!(calls(&other), None, "{name}: {other}");
+        // The elements of the thinking language are written in either case.
+        let near = text.replace("reply", "Reply");
+        let guessed = calls(&near).filter(|_| name != "the thinking language");
+        assert_eq!(guessed, None, "no name is guessed: {name}: {near}");
+        assert_eq!(read(text, &[], "main"), None, "no tools: {name}");
+        let both = format!("{text}\n{other}");
+        assert_eq!(calls(&both), None, "{name}: {both}");
+    }
+}
+
+// A value that was cut off is never completed: of a beginning only whole calls are read.
+#[test]
+fn the_beginning_of_a_call_is_none() {
+    let arguments = json!({ "text": "hi" });
+    for (name, text) in FORMS {
+        for (end, _) in text.char_indices() {
+            let Some(read) = calls(&text[..end]) else {
+                continue;
+            };
+            for (_, read) in read {
+                assert_eq!(read, arguments, "{name}: {}", &text[..end]);
+            }
+        }
+    }
+}
+
+#[test]
+fn several_calls_keep_their_order() {
+    let timer = (
+        "set_timer".to_owned(),
+        json!({ "after": 60, "exact": true, "note": "60", "days": [1, 2] }),
+    );
+    let json_of = |(name, arguments): &(String, Value)| {
+        json!({ "name": name, "arguments": arguments }).to_string()
+    };
+    let (hi, later) = (json_of(&hi()), json_of(&timer));
+    let all = [
+        format!("<tool_call>{hi}</tool_call>\n<tool_call>{later}</tool_call>"),
+        format!("<tool_call>{hi}\n{later}</tool_call>"),
+        format!("[TOOL_CALLS] [{hi}, {later}]"),
+        format!("{hi}; {later}"),
+        format!("{hi}\n{later}"),
+        "[reply(text=\"hi\"), set_timer(after=60, exact=True, note='60', days=[1, 2])]".to_owned(),
+        "<function=reply><parameter=text>hi</parameter></function>\n<function=set_timer>\n<parameter=after>\n60\n</parameter>\n\
+         <parameter=exact>True</parameter><parameter=note>60</parameter><parameter=days>[1, 2]</parameter></function>"
+            .to_owned(),
+        "<tool_call>reply\n<arg_key>text</arg_key><arg_value>hi</arg_value></tool_call><tool_call>set_timer<arg_key>after</arg_key>\
+         <arg_value>60</arg_value><arg_key>exact</arg_key><arg_value>true</arg_value><arg_key>note</arg_key><arg_value>60</arg_value>\
+         <arg_key>days</arg_key><arg_value>[1, 2]</arg_value></tool_call>"
+            .to_owned(),
+    ];
+    for text in all {
+        let read = calls(&text);
+        assert_eq!(read, Some(vec![self::hi(), timer.clone()]), "{text}");
+    }
+}
+
+#[test]
+fn a_text_becomes_a_type_of_the_schema_and_no_other() {
+    for (key, text, expected) in [
+        ("after", "60", json!(60)),
+        ("after", "6.5", json!("6.5")),
+        ("after", "soon", json!("soon")),
+        ("after", "\"60\"", json!("\"60\"")),
+        ("exact", "false", json!(false)),
+        ("exact", "null", json!(null)),
+        ("exact", "1", json!("1")),
+        ("note", "null", json!(null)),
+        ("note", "{\"a\": 1}", json!("{\"a\": 1}")),
+        (
+            "note",
+            "ends </parameter> not yet",
+            json!("ends </parameter> not yet"),
+        ),
+        ("days", "[1]", json!([1])),
+        ("days", "{}", json!("{}")),
+        ("unknown", "1", json!("1")),
+    ] {
+        let text =
+            format!("<function=set_timer>\n<parameter={key}>\n{text}\n</parameter>\n</function>");
+        let expected = vec![("set_timer".to_owned(), json!({ key: expected }))];
+        assert_eq!(calls(&text), Some(expected), "{text}");
+    }
+}
+
+#[test]
+fn json_that_is_no_call_is_text() {
+    for text in [
+        "{\"name\": \"reply\"}",
+        "{\"name\": \"reply\", \"arguments\": {\"text\": \"hi\"}, \"comment\": \"so\"}",
+        "{\"name\": \"reply\", \"arguments\": [\"hi\"]}",
+        "{\"name\": \"reply\", \"arguments\": \"hi\"}",
+        "{\"name\": \"reply\", \"arguments\": {}, \"parameters\": {}}",
+        "{\"type\": \"object\", \"name\": \"reply\", \"parameters\": {}}",
+        "[]",
+        "{}",
+        "<tool_call></tool_call>",
+        "[reply(\"hi\")]",
+        "[reply(text=hi)]",
+        "[reply(text=\"hi\", text=\"ho\")]",
+        "reply(text=\"hi\")",
+        "<p>hi</p>",
+    ] {
+        assert_eq!(calls(text), None, "{text}");
+    }
+}
+
+#[test]
+fn reading_is_bounded() {
+    let call = FORMS[0].1;
+    assert_eq!(calls(&call.repeat(256)).map(|all| all.len()), Some(256));
+    assert_eq!(calls(&call.repeat(257)), None);
+    let begin = std::time::Instant::now();
+    for part in [
+        "[",
+        "{",
+        "<",
+        "[[",
+        "{\"a\":",
+        "<tool_call>",
+        "<function=a>",
+        "<parameter=a>",
+        "</parameter>",
+        "[reply(text=[",
+        "✿FUNCTION✿:",
+        "<|channel|>",
+        "\\",
+        "\"",
+        "[TOOL_CALLS]",
+    ] {
+        for before in [
+            "",
+            "<function=reply><parameter=text>",
+            "[reply(text=",
+            "<tool_call>reply<arg_key>",
+        ] {
+            let text = format!(
+                "{before}{}",
+                part.repeat((TEXT_MAX - before.len()) / part.len())
+            );
+            assert_eq!(calls(&text), None, "{before}{part}…");
+        }
+    }
+    let took = begin.elapsed();
+    assert!(took.as_secs() < 20, "60 texts of a mebibyte took {took:?}");
+    let large = format!(
+        "{{\"name\": \"reply\", \"arguments\": {{\"text\": \"{}\"}}}}",
+        "a".repeat(TEXT_MAX)
+    );
+    assert_eq!(calls(&large), None);
+}
+
+/// Texts of pieces that forms are made of.
+fn text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        4 => (0..FORMS.len(), any::<prop::sample::Index>(), any::<prop::sample::Index>()).prop_map(|(form, from, to)| {
+            let chars: Vec<char> = FORMS[form].1.chars().collect();
+            let (from, to) = (from.index(chars.len()), to.index(chars.len() + 1));
+            chars[from.min(to)..from.max(to)].iter().collect()
+        }),
+        2 => (0..FORMS.len()).prop_map(|form| FORMS[form].1.to_owned()),
+        1 => any::<String>(),
+        1 => "[\\[\\]{}()<>\"'=,:;\\\\ \n]{0,6}",
+    ];
+    prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_the_same_each_time(text in text()) {
+        let (thought, words) = apart(&text);
+        prop_assert!(text.contains(thought) && text.contains(words));
+        let first = read(words, &offered(), "main");
+        prop_assert_eq!(&first, &read(words, &offered(), "main"));
+        for call in first.into_iter().flatten() {
+            prop_assert!(call.name == "reply" || call.name == "set_timer");
+            let arguments: Value = serde_json::from_str(&call.arguments).unwrap();
+            prop_assert!(arguments.is_object());
+        }
+    }
+}
