@@ -204,6 +204,7 @@ pub mod mind {
     pub mod action;
     pub mod call;
     pub mod decision;
+    mod habits;
     pub mod submodule;
     pub mod turn;
     pub mod turn_writer;

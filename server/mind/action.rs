@@ -30,6 +30,8 @@ pub struct Asked {
     pub written: Option<String>,
     /// The arguments, or the text that should have been JSON.
     pub arguments: Result<Value, String>,
+    /// The call was read from the words of an answer.
+    pub is_from_text: bool,
 }
 
 impl Asked {
@@ -57,6 +59,16 @@ impl Asked {
             tool,
             written,
             arguments,
+            is_from_text: false,
+        }
+    }
+
+    /// The same call, read from the words of an answer, or not.
+    #[must_use]
+    pub fn from_text(self, is_from_text: bool) -> Self {
+        Self {
+            is_from_text,
+            ..self
         }
     }
 
@@ -78,6 +90,7 @@ impl Asked {
                 call_id,
                 arguments,
                 written,
+                is_from_text: self.is_from_text,
             })
             .encode(&site.thread)
         };

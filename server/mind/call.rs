@@ -14,9 +14,10 @@ use crate::event::envelope::Event;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::query::Show;
+use crate::mind::habits::Habits;
 use crate::model::prompt::{Prompts, Template};
 use crate::model::provider::{
-    Answer, Content, Message, Model, Piece, Request, Role, Schemas, Tier, ToolChoice, ToolSpecs,
+    Answer, Content, Message, Model, Piece, Request, Role, Schemas, Tier, ToolChoice, ToolSpec, ToolSpecs,
 };
 use crate::model::refused_tools::RefusedTools;
 use crate::model::schema_form::FORM;
@@ -83,6 +84,19 @@ pub struct Question {
     pub tier: Tier,
 }
 
+impl Question {
+    /// The tools that the model may call.
+    fn offered(&self) -> Arc<[ToolSpec]> {
+        match &self.choice {
+            ToolChoice::Auto => self.tools.list.clone(),
+            ToolChoice::Only(name) => {
+                let only = self.tools.list.iter().filter(|tool| tool.name == *name);
+                only.cloned().collect()
+            }
+        }
+    }
+}
+
 /// When an answer must be there, and the limit that this comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Until {
@@ -131,6 +145,7 @@ pub struct ModelClient {
     summed: summing::Kept,
     refused_tools: RefusedTools,
     clocks: clock::Clocks,
+    habits: Habits,
 }
 
 impl ModelClient {
@@ -141,7 +156,8 @@ impl ModelClient {
         prompts: Arc<Prompts>,
         options: history::Options,
     ) -> Self {
-        let (known, recent, summed, refused_tools, clocks) = Default::default();
+        let (known, recent, summed, refused_tools) = Default::default();
+        let (clocks, habits) = Default::default();
         Self {
             store,
             model,
@@ -153,6 +169,7 @@ impl ModelClient {
             summed,
             refused_tools,
             clocks,
+            habits,
         }
     }
 
@@ -165,6 +182,24 @@ impl ModelClient {
     /// The prompts it asks with.
     pub fn prompts(&self) -> &Prompts {
         &self.prompts
+    }
+
+    /// The meaning of the words of its models, as it was learned.
+    pub fn habits(&self) -> &Habits {
+        &self.habits
+    }
+
+    /// The name of the model that would be asked.
+    pub fn model_of(&self, thread: &ThreadId, module: Who, tier: Tier) -> String {
+        let request = Request {
+            thread: thread.clone(),
+            module,
+            tier,
+            messages: Vec::new(),
+            tools: Vec::new().into(),
+            choice: ToolChoice::Auto,
+        };
+        self.model.prepare(&request).model
     }
 
     /// The store it reads.
@@ -292,6 +327,7 @@ impl ModelClient {
             begin: Instant::now(),
             first_piece: OnceLock::new(),
             before: Vec::new(),
+            offered: question.offered(),
         })
     }
 

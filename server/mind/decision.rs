@@ -1,28 +1,26 @@
 //! The decision's model call: the prompt view that it gets, and its reply streamed to readers while it arrives. What the answer leads to is the
 //! business of the turn.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use super::call::{Ended, ModelClient, PromptView, Question, Ready, Scope, TurnPlace, Until};
 use crate::event::intent::Operation;
 use crate::event::process::Watch;
 use crate::log::error::StoreError;
-use crate::log::feed::{DeltaOutcome, Hint};
-use crate::log::kernel::EventLog;
 use crate::log::query::Show;
 use crate::model::provider::{Piece, Tier, ToolChoice, ToolSpecs};
 use crate::thread::history::{one_line, positions};
 use crate::tools::toolbox::Toolbox;
 use crate::words::failure::Who;
-use crate::words::id::{self, Seq};
+use crate::words::id::Seq;
 use crate::words::text::Text;
-use arriving::Arriving;
 
 pub mod arriving;
+mod streamed;
+
+pub use streamed::Streamed;
 
 /// The tool that speaks to the user.
 pub const REPLY: &str = "reply";
@@ -49,6 +47,8 @@ pub struct Deciding {
     pub tier: Tier,
     /// So many calls of its answer may run: of replies beyond them nothing is shown.
     pub calls: u64,
+    /// Plain words would be its answer.
+    pub words_answer: bool,
     /// When it must have answered.
     pub until: Until,
     /// Ends it.
@@ -60,8 +60,10 @@ pub struct Deciding {
 pub enum Manner {
     /// Of a thread that talks with people.
     Conversation {
-        /// Its last answer was words without a tool call: only `reply` is open to it.
+        /// Its last answer did nothing: only `reply` is open to it.
         repair: bool,
+        /// The last call of a turn that has not replied: only `reply` is open to it.
+        last: bool,
     },
     /// Of a thread that thinks by itself.
     Process {
@@ -81,107 +83,11 @@ pub enum Manner {
 
 impl Manner {
     fn is_repair(&self) -> bool {
-        *self == Self::Conversation { repair: true }
-    }
-}
-
-/// What readers have been shown of replies that still arrive.
-#[derive(Default)]
-pub struct Streamed {
-    replies: BTreeMap<usize, Streaming>,
-    /// The last event that the decision has read: no piece of its replies is shown before that.
-    read: Seq,
-    /// The first call of the answer that will not run.
-    end: usize,
-}
-
-struct Streaming {
-    event_id: Uuid,
-    arriving: Arriving,
-    sent: String,
-    scalars: usize,
-}
-
-impl Streamed {
-    /// The id that the reply made by the answer's call `index` was promised under.
-    pub fn event_id(&self, index: usize) -> Option<Uuid> {
-        self.replies.get(&index).map(|streaming| streaming.event_id)
+        matches!(self, Self::Conversation { repair: true, .. })
     }
 
-    /// Replies of which something was shown: call index, id, text so far.
-    pub fn begun(&self) -> impl Iterator<Item = (usize, Uuid, &str)> {
-        self.replies
-            .iter()
-            .filter(|(_, s)| !s.sent.is_empty())
-            .map(|(index, s)| (*index, s.event_id, s.sent.as_str()))
-    }
-
-    /// Tells readers what became of what they were shown, by id.
-    pub fn end(
-        &mut self,
-        store: &dyn EventLog,
-        place: &TurnPlace,
-        outcome: impl Fn(Uuid) -> DeltaOutcome,
-    ) {
-        for streaming in std::mem::take(&mut self.replies)
-            .into_values()
-            .filter(|s| !s.sent.is_empty())
-        {
-            let (thread, event_id) = (place.thread.clone(), streaming.event_id);
-            store.feed().hint(
-                &place.space,
-                self.read,
-                Hint::DeltaEnd {
-                    thread,
-                    event_id,
-                    outcome: outcome(event_id),
-                },
-            );
-        }
-    }
-
-    /// Takes in a piece of the answer; what it adds to a reply is passed on.
-    fn take(&mut self, piece: &Piece, place: &TurnPlace, store: &dyn EventLog) {
-        let Piece::Call {
-            index,
-            name,
-            arguments,
-        } = piece
-        else {
-            return;
-        };
-        if *index >= self.end {
-            return;
-        }
-        if name.as_deref() == Some(REPLY) {
-            let begun = || Streaming {
-                event_id: id::announced(),
-                arriving: Arriving::default(),
-                sent: String::new(),
-                scalars: 0,
-            };
-            self.replies.entry(*index).or_insert_with(begun);
-        }
-        let Some(streaming) = self.replies.get_mut(index) else {
-            return;
-        };
-        let text = streaming.arriving.push(arguments);
-        if !text.is_empty() {
-            let at = streaming.scalars;
-            streaming.scalars += text.chars().count();
-            streaming.sent.push_str(&text);
-            let (thread, event_id) = (place.thread.clone(), streaming.event_id);
-            store.feed().hint(
-                &place.space,
-                self.read,
-                Hint::Delta {
-                    thread,
-                    event_id,
-                    at,
-                    text,
-                },
-            );
-        }
+    fn is_last(&self) -> bool {
+        matches!(self, Self::Conversation { last: true, .. })
     }
 }
 
@@ -209,12 +115,11 @@ pub async fn decide(
     };
     let mut view = Arc::new(client.view(place, scope).await?);
     let can_reply = deciding.tools.get(REPLY).is_some();
-    streamed.end = if can_reply {
-        usize::try_from(deciding.calls).unwrap_or(usize::MAX)
-    } else {
-        0
-    };
-    streamed.read = view.entries.last().map_or(0, |entry| entry.seq);
+    let shown = if can_reply { deciding.calls } else { 0 };
+    let read = view.entries.last().map_or(0, |entry| entry.seq);
+    let model = client.model_of(&place.thread, Who::Decision, deciding.tier);
+    let words = deciding.words_answer && client.habits().answers_in_words(&model);
+    streamed.begin(read, usize::try_from(shown).unwrap_or(usize::MAX), words);
     let store = client.store().clone();
     let asks = |view: &PromptView| question(deciding, view);
     let mut shows = |piece: &Piece| streamed.take(piece, place, store.as_ref());
@@ -229,6 +134,7 @@ fn question(deciding: &Deciding, view: &PromptView) -> Question {
     let (system, tail, mut values) = match &deciding.manner {
         Manner::Conversation { .. } => {
             let tail = match (repair, deciding.language.is_some()) {
+                (false, false) if deciding.manner.is_last() => &prompts.decision_last,
                 (false, false) => &prompts.decision_turn,
                 (true, false) => &prompts.decision_repair,
                 (false, true) => &prompts.language_turn,
@@ -293,7 +199,7 @@ fn question(deciding: &Deciding, view: &PromptView) -> Question {
         } else {
             deciding.tools.offered(&view.row.state.open)
         },
-        choice: if repair && !speaks {
+        choice: if (repair || deciding.manner.is_last()) && !speaks {
             ToolChoice::Only(REPLY.to_owned())
         } else {
             ToolChoice::Auto

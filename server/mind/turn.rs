@@ -10,7 +10,7 @@ use crate::event::fact::failed::Failed;
 use crate::event::fact::remark::Decision;
 use crate::event::fact::{Fact, Role};
 use crate::event::intent::Intent;
-use crate::thread::settings::Settings;
+use crate::thread::settings::{Language, Settings};
 use crate::words::budget::Budget;
 use crate::words::failure::By;
 use crate::words::id::{Name, Seq};
@@ -25,6 +25,7 @@ mod dependents;
 pub mod driver;
 mod ends;
 pub mod granted;
+mod meant;
 pub mod options;
 mod phase;
 pub mod recalling;
@@ -45,6 +46,8 @@ pub struct Turn {
     batch: Vec<Seq>,
     /// A process thinks by itself: words alone are thinking, too.
     process: bool,
+    /// The manner of its decisions: by tools or by elements.
+    language: Language,
     limits: Limits,
     submodules: Vec<Name>,
     /// It is to recall what is held before anybody thinks, and has not yet.
@@ -119,6 +122,7 @@ impl Turn {
             number,
             batch,
             process: false,
+            language: options.language.unwrap_or(Language::Tools),
             limits: Limits::new(options, budget),
             submodules,
             recalls: false,
@@ -143,6 +147,7 @@ impl Turn {
     #[must_use]
     pub fn for_thread(mut self, settings: &Settings) -> Self {
         self.process = settings.is_process();
+        self.language = settings.language(self.limits.language);
         if settings.substeps {
             self.step = Some(Step::default());
             self.limits = self.limits.in_substeps();
@@ -255,6 +260,11 @@ impl Turn {
             .last()
             .filter(|round| round.calls.is_empty() && !round.unreadable)?;
         last.text.as_deref()
+    }
+
+    /// The number of answers that the decision has given.
+    pub fn rounds_made(&self) -> u64 {
+        self.rounds.len() as u64
     }
 
     /// How many tool calls the decision has made.

@@ -214,6 +214,7 @@ prompts! {
         decision_turn("decision_turn.md", ["batch", "meanwhile", "reminders"]): "Ends the decision's view.",
         decision_meanwhile("decision_meanwhile.md", ["seqs"]): "Names what came after the turn began.",
         decision_repair("decision_repair.md", ["batch", "meanwhile"]): "Ends the view of a repair call.",
+        decision_last("decision_last.md", ["batch", "meanwhile"]): "Ends the view of the last call of a turn without a reply.",
         language_turn("language_turn.md", ["batch", "meanwhile", "reminders"]): "Ends that view in the thinking language.",
         language_repair("language_repair.md", ["batch", "meanwhile"]): "Ends the view of a repair call in it.",
         process("process.md", []): "What a process is told first.",

@@ -377,6 +377,7 @@ on_both!(
         stub.script(decision, answers());
         let mut app = Setup::new(medium, &stub)
             .env("THINKD_TURN__LANGUAGE", "auto")
+            .env("THINKD_TURN__PLAIN_TEXT", "ask-again")
             .start()
             .await;
         assert_eq!(said(&app.tell("hello").await[0]), "Good day & welcome.");

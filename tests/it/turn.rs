@@ -143,6 +143,7 @@ async fn session(medium: Medium, stream: bool) -> Vec<Value> {
     );
     let app = Setup::new(medium, &stub)
         .voices(&["a"])
+        .env("THINKD_TURN__PLAIN_TEXT", "ask-again")
         .env("THINKD_MODELS__LOW__STREAM", stream)
         .start()
         .await;
@@ -292,7 +293,7 @@ on_both!(
     }
 );
 
-// T4.41 D4.51: talk without the tool reaches nobody; one repair, restricted to `reply`.
+// T4.41 D4.51: where `turn.plain_text` asks again, talk without the tool reaches nobody; one repair, restricted to `reply`.
 on_both!(
     t4_41_d4_51_text_without_a_tool_call_is_repaired_once,
     |medium| {
@@ -304,7 +305,10 @@ on_both!(
                 reply("Now with the tool."),
             ],
         );
-        let app = App::start(medium, &stub).await;
+        let app = Setup::new(medium, &stub)
+            .env("THINKD_TURN__PLAIN_TEXT", "ask-again")
+            .start()
+            .await;
         let responses = app.tell("hello").await;
         assert_eq!(
             responses.iter().map(said).collect::<Vec<_>>(),
@@ -330,7 +334,10 @@ on_both!(
     |medium| {
         let stub = Stub::start().await;
         stub.script(decision, [text("Talk."), text("More talk.")]);
-        let app = App::start(medium, &stub).await;
+        let app = Setup::new(medium, &stub)
+            .env("THINKD_TURN__PLAIN_TEXT", "ask-again")
+            .start()
+            .await;
         assert!(
             app.tell("hello").await.is_empty(),
             "the user received what no tool sent"

@@ -28,6 +28,9 @@ pub struct Record<'a> {
     pub record: &'a Payload,
 }
 
+/// The member `from` of a call that was read from the words of an answer.
+pub const FROM_TEXT: &str = "text";
+
 /// How a model call came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallOutcome {
@@ -56,6 +59,8 @@ pub struct Action<'a> {
     pub arguments: &'a Value,
     /// What stood where the tool's name should be, if that is none.
     pub written: Option<&'a str>,
+    /// The call was read from the words of an answer.
+    pub is_from_text: bool,
 }
 
 /// What a tool call came back with.
@@ -186,6 +191,11 @@ pub(super) const ACTION: Spec = Spec {
             "written?",
             "string",
             "what stood where the tool's name should be",
+        ),
+        (
+            "from?",
+            "\"text\"",
+            "the call was read from the words of an answer",
         ),
     ],
     open: false,
@@ -344,6 +354,7 @@ impl<'a> Record<'a> {
                 id: text("id").unwrap_or_default(),
                 tool: text("tool").unwrap_or_default(),
                 written: text("written"),
+                is_from_text: text("from") == Some(FROM_TEXT),
                 arguments: call.get("arguments"),
                 brings_back: call.get("back").and_then(Value::as_bool).unwrap_or(true),
             }
@@ -376,6 +387,8 @@ pub struct RecordedCall<'a> {
     pub tool: &'a str,
     /// What stood where the tool's name should be.
     pub written: Option<&'a str>,
+    /// The call was read from the words of an answer.
+    pub is_from_text: bool,
     /// Its arguments, unless an action has them.
     pub arguments: Option<&'a Value>,
     /// The decision should read what it brings back.
@@ -391,6 +404,7 @@ impl<'a> Action<'a> {
             call_id: raw.said("call_id"),
             arguments: raw.get("arguments").unwrap_or(&Value::Null),
             written: raw.text("written"),
+            is_from_text: raw.text("from") == Some(FROM_TEXT),
         })
     }
 
@@ -402,12 +416,14 @@ impl<'a> Action<'a> {
             call_id,
             arguments,
             written,
+            is_from_text,
         } = self;
         let text = format!("{tool} {arguments}");
         let payload = json!({ "text": text, "turn": turn, "tool": tool, "call_id": call_id, "arguments": arguments });
         let tags = tags([&by.to_string(), tag::ACTION, &format!("tool:{tool}")]);
         Draft::new(thread, Source::Internal, Modality::Text, tags, payload)
             .payload_some("written", written)
+            .payload_some("from", is_from_text.then_some(FROM_TEXT))
     }
 }
 
@@ -785,6 +801,7 @@ impl Draft {
             call_id,
             arguments,
             written: None,
+            is_from_text: false,
         }
         .encode(thread)
     }
@@ -872,6 +889,17 @@ pub(super) fn examples(thread: &ThreadId, submodule: &Who, failure: &Failure) ->
         call_id: "c7.0.0",
         arguments: &arguments,
         written: Some("to send"),
+        is_from_text: false,
+    };
+    let said = json!({ "text": "It costs 12." });
+    let from_text = Action {
+        by: By::Decision,
+        turn: 7,
+        tool: "reply",
+        call_id: "c7.0.1",
+        arguments: &said,
+        written: None,
+        is_from_text: true,
     };
     vec![
         Draft::call_record(thread, 7, &Who::Decision, record),
@@ -885,6 +913,7 @@ pub(super) fn examples(thread: &ThreadId, submodule: &Who, failure: &Failure) ->
             &json!({ "query": "price" }),
         ),
         written.encode(thread),
+        from_text.encode(thread),
         Draft::result(thread, &call, json!({ "sent": ["main.bob"] }), 3),
         Draft::result(thread, &own, json!([]), 1),
         Draft::result(thread, &found, json!({ "recalled": [] }), 1)

@@ -154,6 +154,8 @@ impl ModelClient {
             begin: Instant::now(),
             first_piece: OnceLock::new(),
             before: Vec::new(),
+            // Nothing that it answers is run.
+            offered: Vec::new().into(),
         }))
     }
 

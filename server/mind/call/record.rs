@@ -10,7 +10,7 @@ use super::{Ended, PromptView, TurnPlace};
 use crate::event::draft::Draft;
 use crate::log::kernel::Store;
 use crate::mind::working::Working;
-use crate::model::provider::Prepared;
+use crate::model::provider::{Prepared, ToolSpec};
 use crate::words::failure::{Failure, FailureKind, Who};
 
 /// A call ready to be made, with what is known of its record.
@@ -25,9 +25,21 @@ pub struct Ready {
     pub(super) first_piece: OnceLock<Instant>,
     /// What is told of a call in its place that was refused.
     pub(super) before: Vec<Draft>,
+    /// The tools that the model may call.
+    pub(super) offered: Arc<[ToolSpec]>,
 }
 
 impl Ready {
+    /// The tools that the model may call.
+    pub fn offered(&self) -> &[ToolSpec] {
+        &self.offered
+    }
+
+    /// The model's name at the provider.
+    pub fn model(&self) -> &str {
+        &self.prepared.model
+    }
+
     /// Says that the call is under way, until what comes back is dropped.
     pub(super) fn working(&self, store: &Arc<dyn Store>, limit_ms: u64) -> Working {
         let purpose = self

@@ -37,6 +37,31 @@ impl Arriving {
     }
 }
 
+/// The text of a reply whose arguments are no JSON, where it is beyond doubt: the arguments are the words themselves, or they begin as
+/// they should, the text is closed, and nothing follows it but brackets, commas and white space.
+pub fn whole(arguments: &str) -> Option<String> {
+    let arguments = arguments.trim();
+    if !arguments.starts_with(['{', '[', '"', '\'', '`', '<', '(']) {
+        return (!arguments.is_empty()).then(|| arguments.to_owned());
+    }
+    let raw = &arguments[text_begin(arguments)?..];
+    let (text, read, ended) = unescape(raw);
+    let rest = raw.get(read + 1..)?;
+    let is_plain = |c: char| c.is_whitespace() || matches!(c, '}' | ']' | ',' | ';');
+    (ended && has_known_escapes(&raw[..read]) && rest.chars().all(is_plain)).then_some(text)
+}
+
+/// True if each backslash begins an escape that JSON has: others are ambiguous.
+fn has_known_escapes(raw: &str) -> bool {
+    let mut chars = raw.chars();
+    while let Some(c) = chars.next() {
+        if c == '\\' && !chars.next().is_some_and(|c| "\"\\/bfnrtu".contains(c)) {
+            return false;
+        }
+    }
+    true
+}
+
 /// Where the text's first character is, once `{ "text" : "` has arrived.
 fn text_begin(raw: &str) -> Option<usize> {
     let rest = raw

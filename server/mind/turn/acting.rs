@@ -2,14 +2,15 @@
 //! are kept. The machine makes every choice.
 
 use serde_json::{Value, json};
-use thinking_language::{Call, Reading};
 use uuid::Uuid;
 
 use super::driver::Driver;
+use super::meant::mended;
 use super::step::Step;
 use super::{Next, Pending};
 use crate::event::draft::Draft;
 use crate::event::envelope::TurnOutcome;
+use crate::event::fact::calls::FROM_TEXT;
 use crate::event::fact::set::{Change, Set};
 use crate::event::fact::{Fact, Kind};
 use crate::event::intent::Intent;
@@ -17,9 +18,9 @@ use crate::log::error::StoreError;
 use crate::log::feed::DeltaOutcome;
 use crate::mind::action::{self, Asked};
 use crate::mind::call::{Ended, Ready, TurnPlace};
-use crate::mind::decision::Streamed;
+use crate::mind::decision::{REPLY, Streamed};
 use crate::mind::turn_writer::Lost;
-use crate::model::provider::{Answer, ToolCall};
+use crate::model::provider::Answer;
 use crate::thread::settings::Language;
 use crate::tools::catalogue::think::Think;
 use crate::tools::tool::{CallSite, Effect, SoFar, Typed as _};
@@ -56,22 +57,20 @@ impl Driver {
         round: u64,
         mut streamed: Streamed,
     ) -> Result<Option<TurnOutcome>, Lost> {
-        let reading = self.read(answer);
-        let meant: Vec<ToolCall> = reading.calls.iter().map(meant).collect();
-        let written = if answer.calls.is_empty() {
-            &meant
-        } else {
-            &answer.calls
-        };
+        let tools = self.toolbox().await?;
+        let meant = self.meant(answer, ready, tools.get(REPLY).is_some());
+        self.learn(&meant, answer, ready.model());
+        let written = &meant.calls;
         let who = action::decision(self.turn.number());
         let left = self.turn.calls_max().saturating_sub(self.turn.calls_made());
         let taken = action::taken(written.len(), left);
         let calls: Vec<Asked> = written[..taken]
             .iter()
             .enumerate()
-            .map(|(index, call)| Asked::new(call, &who, round, index))
+            .map(|(index, call)| {
+                mended(Asked::new(call, &who, round, index).from_text(meant.is_from_text))
+            })
             .collect();
-        let tools = self.toolbox().await?;
         let mut record = json!({ "calls": recorded(&calls, &tools) });
         if taken < written.len() {
             record["calls_made"] = written.len().into();
@@ -83,16 +82,17 @@ impl Driver {
         {
             drafts.push(self.failure(&Who::Core, &failure));
         }
-        if !answer.text.trim().is_empty() {
+        if !meant.thinking.is_empty() {
             drafts.push(Draft::decision_said(
                 &self.place.thread,
                 self.turn.number(),
-                answer.text.trim(),
+                &meant.thinking,
             ));
         }
-        drafts.extend(self.unreadable(&reading));
-        let outcome = self.act(tools, calls, drafts, &streamed).await;
+        drafts.extend(self.unreadable(&meant.unreadable));
         let stored = self.mind.client.store().clone();
+        streamed.keep_words(meant.reply.as_deref(), stored.as_ref(), &self.place);
+        let outcome = self.act(tools, calls, drafts, &streamed).await;
         // Whatever became of the replies is in the log by now: what is there under its promised id was stored.
         let kept = match &outcome {
             Ok((_, kept)) => kept.clone(),
@@ -106,24 +106,6 @@ impl Driver {
             }
         });
         outcome.map(|(ended, _)| ended)
-    }
-
-    /// What an answer says in the thinking language, where the thread speaks it.
-    fn read(&self, answer: &Answer) -> Reading {
-        match self.language() {
-            Language::Tools => Reading::default(),
-            Language::Auto if !answer.calls.is_empty() => Reading::default(),
-            _ => thinking_language::read(&answer.text, self.place.thread.label()),
-        }
-    }
-
-    /// Shows the model what of its answer could not be read.
-    fn unreadable(&self, reading: &Reading) -> Option<Draft> {
-        if reading.unreadable.is_empty() {
-            return None;
-        }
-        let failure = Failure::new(FailureKind::Interpreter, reading.unreadable.join("\n"));
-        Some(self.failure(&Who::Core, &failure.retryable()).unreadable())
     }
 
     /// Runs calls in order. What is only events is gathered and appended at once; before anything else runs, all so far is.
@@ -251,6 +233,7 @@ impl Driver {
                 tool: call.tool,
                 written: call.written,
                 arguments,
+                is_from_text: call.is_from_text,
             };
             let mut intents = self.turn.intents().to_vec();
             let site = self.site(&call, &intents);
@@ -372,15 +355,6 @@ impl Driver {
     }
 }
 
-/// A call that a text means, as a provider would have sent it: without an id, for ids are ours.
-fn meant(call: &Call) -> ToolCall {
-    ToolCall {
-        id: String::new(),
-        name: call.name.clone(),
-        arguments: call.arguments.clone(),
-    }
-}
-
 fn unknown(tool: &str) -> Failure {
     let text = format!(
         "the server stopped while {tool} ran: whether it took effect is not known, and it was not run again"
@@ -415,6 +389,9 @@ fn recorded(calls: &[Asked], tools: &Toolbox) -> Vec<Value> {
             json!({ "id": call.call_id, "tool": call.tool, "back": call.asks_again(tools) });
         if let Some(written) = &call.written {
             entry["written"] = written.as_str().into();
+        }
+        if call.is_from_text {
+            entry["from"] = FROM_TEXT.into();
         }
         if index > alone || (index == alone && !is_outside) {
             entry["arguments"] = call.shown_arguments();

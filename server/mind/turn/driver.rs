@@ -143,7 +143,8 @@ impl Driver {
     /// Says why the turn cannot go on, and ends it. A process that cannot be understood ends with it; whoever talks with a
     /// conversation, or to the main thread of a space, can say something else.
     async fn give_up(&mut self, failure: &Failure) -> Result<TurnOutcome, Lost> {
-        let mut drafts = vec![self.failure(&Who::Decision, failure)];
+        let mut drafts = self.unheard().await?;
+        drafts.push(self.failure(&Who::Decision, failure));
         let TurnPlace { space, thread, .. } = &self.place;
         if failure.kind == FailureKind::Interpreter
             && self.settings.is_process()
@@ -193,6 +194,7 @@ impl Driver {
                 Tier::Low
             },
             calls: self.turn.calls_max().saturating_sub(self.turn.calls_made()),
+            words_answer: self.shows_words(),
             until: Until::ms(self.mind.options.decision_timeout_ms),
             stop: self.stop.token().clone(),
         };
@@ -228,7 +230,8 @@ impl Driver {
     /// What kind of decision is to be made.
     async fn manner(&self, repair: bool) -> Result<Manner, StoreError> {
         if !self.settings.is_process() {
-            return Ok(Manner::Conversation { repair });
+            let last = self.turn.is_last_round();
+            return Ok(Manner::Conversation { repair, last });
         }
         let TurnPlace { space, thread, .. } = &self.place;
         let rows = self.mind.client.store().contacts(space, thread).await?;

@@ -112,6 +112,7 @@ impl Driver {
             tool,
             written: None,
             arguments: Ok(granted.arguments.clone()),
+            is_from_text: false,
         };
         let tools = self.toolbox().await?;
         let is_outside = call.effect_granted(&tools) == Effect::Outside;

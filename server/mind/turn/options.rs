@@ -4,6 +4,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::thread::settings::{Language, Policy};
 
+/// The meaning of plain words, without a tool call, of a conversation's decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlainText {
+    /// They are the answer.
+    #[default]
+    Reply,
+    /// The decision is asked once more; a second answer in words fails the turn.
+    AskAgain,
+    /// They fail the turn.
+    Refuse,
+}
+
 /// How turns go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -22,6 +35,9 @@ pub struct TurnOptions {
     pub max_tool_calls: u64,
     /// What new input does while a turn runs: `enqueue`, `interrupt`, `reject`.
     pub policy: Policy,
+    /// Plain words of a conversation's decision, without a tool call: `reply` (the words are the answer), `ask-again` (it is asked
+    /// once more for a tool call, and a second answer in words fails the turn), or `refuse` (they fail the turn at once).
+    pub plain_text: PlainText,
     /// Voices of which `follow_up` is on are asked once more after the decision. The next view of every voice has the
     /// decision either way.
     pub follow_up: bool,
@@ -41,6 +57,7 @@ impl Default for TurnOptions {
             max_rounds: 6,
             max_tool_calls: 32,
             policy: Policy::Enqueue,
+            plain_text: PlainText::Reply,
             follow_up: true,
             language: None,
         }

@@ -5,10 +5,14 @@ use std::fmt;
 use serde_json::json;
 
 use super::granted::Granted;
+use super::options::PlainText;
 use super::round::{Limits, Pending, Round};
 use super::{Halt, Turn};
 use crate::event::envelope::TurnOutcome;
 use crate::event::intent::Intent;
+use crate::mind::decision::REPLY;
+use crate::mind::decision::arriving::Arriving;
+use crate::thread::settings::Language;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{Name, Seq};
 
@@ -247,11 +251,7 @@ impl Turn {
             };
         }
         if last.calls.is_empty() && !self.process {
-            return if self.repairs == 0 {
-                self.deciding(true)
-            } else {
-                giving_up(mute())
-            };
+            return self.after_words(last);
         }
         let brings_back = last.calls.iter().any(|call| call.back);
         if brings_back {
@@ -259,6 +259,61 @@ impl Turn {
         } else {
             closing(TurnOutcome::Done)
         }
+    }
+
+    /// After an answer of a conversation that did nothing. Words that are an answer are a call of `reply` by now.
+    fn after_words(&self, last: &Round) -> Phase {
+        let plain_text = self.limits.plain_text;
+        let has_replied = self.reply.is_some();
+        if plain_text == PlainText::Reply && has_replied {
+            return closing(TurnOutcome::Done);
+        }
+        if self.repairs == 0 && plain_text != PlainText::Refuse {
+            return self.deciding(true);
+        }
+        giving_up(mute(plain_text, self.language, last.text.is_some()))
+    }
+
+    /// True if the decision is asked for the last time in a turn whose user has no answer yet.
+    pub(super) fn is_last_round(&self) -> bool {
+        let made = self.rounds.len() as u64;
+        let Limits {
+            rounds,
+            model_calls,
+            ..
+        } = self.limits;
+        let is_last =
+            made.saturating_sub(self.repairs) + 1 >= rounds || self.model_calls + 1 >= model_calls;
+        made > 0 && is_last && self.awaits_reply()
+    }
+
+    /// True for a conversation that takes words for an answer, and has said nothing yet.
+    fn awaits_reply(&self) -> bool {
+        !self.process && self.limits.plain_text == PlainText::Reply && self.reply.is_none()
+    }
+
+    /// The last words for the user that were lost, and true if they were cut off: the words of an answer without calls, unless calls
+    /// came after it, or a reply as far as its arguments can be read.
+    pub(super) fn unheard(&self) -> Option<(String, bool)> {
+        if !self.awaits_reply() {
+            return None;
+        }
+        let mut has_acted = false;
+        self.rounds.iter().rev().find_map(|round| {
+            if round.calls.is_empty() {
+                // Words before calls were thinking.
+                let are_words = !round.unreadable && !has_acted;
+                return Some((round.text.clone().filter(|_| are_words)?, false));
+            }
+            has_acted = true;
+            let replies = round.calls.iter().filter(|call| call.pending.tool == REPLY);
+            let text = replies.rev().find_map(|call| {
+                let arguments = call.pending.arguments.as_str()?;
+                let text = Arriving::default().push(arguments);
+                (!text.trim().is_empty()).then_some(text)
+            });
+            Some((text?, true))
+        })
     }
 
     fn unreadable_in_a_row(&self) -> u64 {
@@ -321,10 +376,34 @@ fn unreadable_answers(limit: u64) -> Failure {
         .with(json!({ "limit": limit, "key": "budget.unreadable" }))
 }
 
-fn mute() -> Failure {
-    Failure::new(
-        FailureKind::Interpreter,
-        "the decision answered in text that does nothing, twice; nobody received it. Use a model that calls tools, or set \
-         turn.language = \"auto\" for one that does not",
-    )
+/// Why a conversation whose decision did nothing gives up. The advice names nothing that is set already.
+fn mute(plain_text: PlainText, language: Language, said: bool) -> Failure {
+    let often = match plain_text {
+        PlainText::Refuse => "",
+        PlainText::Reply | PlainText::AskAgain => ", twice",
+    };
+    let text = match (said, plain_text) {
+        (true, PlainText::Reply) => {
+            "the decision answered in words, which are its answer only where it has the tool reply \
+                                     (tools.conversation)"
+                .to_owned()
+        }
+        (false, _) => format!(
+            "the decision answered with neither words nor a tool call{often}. See what its server logs of the call; \
+             `thinkd doctor` asks the model once"
+        ),
+        (true, PlainText::AskAgain | PlainText::Refuse) => {
+            let elements = match language {
+                Language::Tools => {
+                    ", or turn.language = \"auto\", by which it can act by elements in its words"
+                }
+                Language::Auto | Language::Xml => "",
+            };
+            format!(
+                "the decision answered in words without a tool call{often}; nobody received them. Set turn.plain_text = \
+                 \"reply\" to have such words be the answer{elements}"
+            )
+        }
+    };
+    Failure::new(FailureKind::Interpreter, text)
 }

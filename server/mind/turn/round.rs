@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::options::TurnOptions;
+use super::options::{PlainText, TurnOptions};
 use crate::event::fact::calls::{Record, RecordedCall};
+use crate::thread::settings::Language;
 use crate::words::budget::Budget;
 
 /// A tool call that has no result yet.
@@ -17,6 +18,8 @@ pub struct Pending {
     pub written: Option<String>,
     /// Its arguments.
     pub arguments: Value,
+    /// Read from the words of the answer.
+    pub is_from_text: bool,
     /// Its action is in the log: it may have run before a crash.
     pub begun: bool,
     /// Which of the turn's calls it is, from 0.
@@ -52,6 +55,7 @@ impl Round {
                 tool: call.tool.to_owned(),
                 written: call.written.map(str::to_owned),
                 arguments: call.arguments.cloned().unwrap_or_default(),
+                is_from_text: call.is_from_text,
                 begun: false,
                 number: before + number,
             },
@@ -83,6 +87,10 @@ pub(super) struct Limits {
     pub tokens: Option<u64>,
     /// Answers in a row that cannot be read.
     pub unreadable: u64,
+    /// The meaning of plain words.
+    pub plain_text: PlainText,
+    /// The manner of decisions where their threads do not say.
+    pub language: Option<Language>,
 }
 
 impl Limits {
@@ -93,6 +101,8 @@ impl Limits {
             model_calls: budget.model_calls,
             tokens: budget.tokens,
             unreadable: budget.unreadable.max(1),
+            plain_text: options.plain_text,
+            language: options.language,
         }
     }
 

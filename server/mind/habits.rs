@@ -1,0 +1,99 @@
+//! The memory of the role of a model's words: its answer, or thinking beside a tool call. It decides whether words are
+//! shown while they arrive. In memory alone: a server that starts learns anew.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Most models that are remembered; with one more, all are forgotten.
+const MODELS_MAX: usize = 64;
+/// Answers in words, one after the other, before words are shown at once.
+const NEEDED: u32 = 2;
+/// Most answers that are needed of a model that was mistaken for one that answers in words.
+const NEEDED_MAX: u32 = 64;
+
+/// The habits of models, by name.
+#[derive(Debug, Default)]
+pub struct Habits(
+    // A plain mutex: held for a look-up, never across an await.
+    Mutex<HashMap<String, Habit>>,
+);
+
+#[derive(Debug, Clone, Copy)]
+struct Habit {
+    /// Answers in words since words last stood beside a call.
+    run: u32,
+    /// So many make its words an answer.
+    needed: u32,
+}
+
+impl Default for Habit {
+    fn default() -> Self {
+        Self {
+            run: 0,
+            needed: NEEDED,
+        }
+    }
+}
+
+impl Habits {
+    /// True if the words of this model are its answer, as far as is known.
+    pub fn answers_in_words(&self, model: &str) -> bool {
+        let habit = self.all().get(model).copied();
+        habit.is_some_and(|habit| habit.run >= habit.needed)
+    }
+
+    /// Its words were its answer.
+    pub fn words_were_answer(&self, model: &str) {
+        self.change(model, |habit| habit.run = habit.run.saturating_add(1));
+    }
+
+    /// Its words stood beside a tool call. A model that was believed to answer in words is believed less soon the next time.
+    pub fn words_were_thinking(&self, model: &str) {
+        self.change(model, |habit| {
+            if habit.run >= habit.needed {
+                habit.needed = (habit.needed * 2).min(NEEDED_MAX);
+            }
+            habit.run = 0;
+        });
+    }
+
+    fn change(&self, model: &str, change: impl FnOnce(&mut Habit)) {
+        let mut all = self.all();
+        if all.len() >= MODELS_MAX && !all.contains_key(model) {
+            all.clear();
+        }
+        change(all.entry(model.to_owned()).or_default());
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Habit>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_believed_later_each_time_that_it_was_mistaken() {
+        let habits = Habits::default();
+        for needed in [2, 4, 8, 16, 32, 64, 64, 64] {
+            for _ in 0..needed {
+                assert!(!habits.answers_in_words("m"), "before {needed} answers");
+                habits.words_were_answer("m");
+            }
+            assert!(habits.answers_in_words("m"), "after {needed} answers");
+            assert!(!habits.answers_in_words("other"));
+            habits.words_were_thinking("m");
+        }
+    }
+
+    #[test]
+    fn the_memory_is_bounded() {
+        let habits = Habits::default();
+        for model in 0..10_000 {
+            habits.words_were_answer(&model.to_string());
+            assert!(habits.all().len() <= MODELS_MAX);
+        }
+    }
+}

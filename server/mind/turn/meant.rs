@@ -1,0 +1,203 @@
+//! The part of the driver that reads an answer of the decision: which calls it means, and which of its words are thinking.
+
+use serde_json::{Value, json};
+use thinking_language::Call;
+
+use super::driver::Driver;
+use super::options::PlainText;
+use crate::event::draft::Draft;
+use crate::mind::action::{self, Asked};
+use crate::mind::call::Ready;
+use crate::mind::decision::{REPLY, arriving};
+use crate::mind::turn_writer::Lost;
+use crate::model::provider::{Answer, ToolCall};
+use crate::model::written;
+use crate::thread::settings::Language;
+use crate::words::failure::{Failure, FailureKind, Who};
+
+/// The meaning of an answer.
+#[derive(Debug, Default)]
+pub(super) struct Meant {
+    /// Its calls, in order.
+    pub calls: Vec<ToolCall>,
+    /// They were read from its words.
+    pub is_from_text: bool,
+    /// The words that became its reply.
+    pub reply: Option<String>,
+    /// The words that reach nobody.
+    pub thinking: String,
+    /// A sentence for each element that could not be read.
+    pub unreadable: Vec<String>,
+}
+
+impl Meant {
+    /// Words that do nothing.
+    fn thinking(text: &str) -> Self {
+        Self {
+            thinking: text.trim().to_owned(),
+            ..Self::default()
+        }
+    }
+
+    fn calls(self, calls: Vec<ToolCall>) -> Self {
+        Self { calls, ..self }
+    }
+}
+
+impl Driver {
+    /// Reads an answer. Its tool calls come first, then elements where the thread speaks them, then calls that were written as
+    /// text. Words that are none of these answer a conversation that has not replied yet.
+    pub(super) fn meant(&self, answer: &Answer, ready: &Ready, can_reply: bool) -> Meant {
+        let language = self.language();
+        let all = Meant::thinking(&answer.text);
+        if !answer.calls.is_empty() && language != Language::Xml {
+            return all.calls(answer.calls.clone());
+        }
+        if language != Language::Tools {
+            let reading = thinking_language::read(&answer.text, self.place.thread.label());
+            if !(answer.calls.is_empty()
+                && reading.calls.is_empty()
+                && reading.unreadable.is_empty())
+            {
+                let calls = if answer.calls.is_empty() {
+                    reading.calls.iter().map(written_call).collect()
+                } else {
+                    answer.calls.clone()
+                };
+                let unreadable = reading.unreadable;
+                return Meant { unreadable, ..all }.calls(calls);
+            }
+        }
+        let (thought, words) = written::apart(&answer.text);
+        if let Some(calls) = written::read(words, ready.offered(), self.place.thread.label()) {
+            let is_from_text = true;
+            return Meant {
+                is_from_text,
+                ..Meant::thinking(thought)
+            }
+            .calls(calls);
+        }
+        if !(can_reply && self.is_answered_by_words(ready.offered().is_empty())) || words.is_empty()
+        {
+            return all;
+        }
+        Meant {
+            calls: vec![reply(words)],
+            is_from_text: true,
+            reply: Some(words.to_owned()),
+            ..Meant::thinking(thought)
+        }
+    }
+
+    /// True if plain words would be an answer. `taught`: the model was taught elements in the place of tools. A thread with `auto`
+    /// teaches them once before it takes words for an answer.
+    pub(super) fn is_answered_by_words(&self, taught: bool) -> bool {
+        !self.settings.is_process()
+            && self.mind.options.plain_text == PlainText::Reply
+            && self.turn.reply().is_none()
+            && (self.language() != Language::Auto || taught)
+    }
+
+    /// True if plain words may be shown while they arrive: words beside elements are thinking.
+    pub(super) fn shows_words(&self) -> bool {
+        self.language() == Language::Tools && self.is_answered_by_words(false)
+    }
+
+    /// A reply from words that reached nobody, where the turn gives up without an answer: as far as they came, if they were cut off.
+    pub(super) async fn unheard(&mut self) -> Result<Vec<Draft>, Lost> {
+        let Some((text, is_cut)) = self.turn.unheard() else {
+            return Ok(Vec::new());
+        };
+        let text = match is_cut {
+            true => text.as_str(),
+            false => written::apart(&text).1,
+        };
+        if text.is_empty() {
+            return Ok(Vec::new());
+        }
+        let tools = self.toolbox().await?;
+        // A reply that a person has to let is not made without one.
+        if tools
+            .get(REPLY)
+            .is_none_or(|tool| tool.spec().gated.is_some())
+        {
+            return Ok(Vec::new());
+        }
+        let (thread, number) = (self.place.thread.clone(), self.turn.number());
+        let call = Asked::new(
+            &reply(text),
+            &action::decision(number),
+            self.turn.rounds_made(),
+            0,
+        );
+        let call = call.from_text(true);
+        let site = self.site(&call, &[]);
+        let mut drafts = Vec::from_iter(call.action(&tools, &site));
+        drafts.push(Draft::reply(&thread, number, &call.call_id, text, is_cut));
+        Ok(drafts)
+    }
+
+    /// Remembers the role of the model's words.
+    pub(super) fn learn(&self, meant: &Meant, answer: &Answer, model: &str) {
+        if self.settings.is_process() {
+            return;
+        }
+        let habits = self.mind.client.habits();
+        if meant.reply.is_some() {
+            habits.words_were_answer(model);
+        } else if !answer.calls.is_empty() && !meant.thinking.is_empty() {
+            habits.words_were_thinking(model);
+        }
+    }
+
+    /// Shows the model the parts of its answer that could not be read.
+    pub(super) fn unreadable(&self, unreadable: &[String]) -> Option<Draft> {
+        if unreadable.is_empty() {
+            return None;
+        }
+        let failure = Failure::new(FailureKind::Interpreter, unreadable.join("\n"));
+        Some(self.failure(&Who::Core, &failure.retryable()).unreadable())
+    }
+}
+
+/// A reply whose arguments are no JSON object, or are one in a text, where the text that it says is beyond doubt.
+pub(super) fn mended(call: Asked) -> Asked {
+    if call.tool != REPLY {
+        return call;
+    }
+    let text = |text: String| json!({ "text": text });
+    let arguments = match &call.arguments {
+        Err(written) => arriving::whole(written).map(text),
+        Ok(Value::String(inner)) if inner.trim_start().starts_with('{') => {
+            serde_json::from_str(inner).ok()
+        }
+        Ok(Value::String(inner)) => Some(text(inner.clone())),
+        Ok(_) => None,
+    };
+    match arguments {
+        Some(arguments) => Asked {
+            arguments: Ok(arguments),
+            is_from_text: true,
+            ..call
+        },
+        None => call,
+    }
+}
+
+/// The call that plain words mean.
+fn reply(text: &str) -> ToolCall {
+    ToolCall {
+        id: String::new(),
+        name: REPLY.to_owned(),
+        arguments: json!({ "text": text }).to_string(),
+    }
+}
+
+/// A call that a text means, as a provider would have sent it: without an id, for ids are ours.
+fn written_call(call: &Call) -> ToolCall {
+    ToolCall {
+        id: String::new(),
+        name: call.name.clone(),
+        arguments: call.arguments.clone(),
+    }
+}
