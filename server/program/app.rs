@@ -100,7 +100,10 @@ async fn run(
     let database = shown_url(settings.database.expose_secret());
     let about = About {
         database,
-        model: model.name(),
+        model: match settings.models.unused() {
+            Some(why) => format!("{}; {why}", model.name()),
+            None => model.name(),
+        },
         pipelines: pipelines.names(),
     };
     let options = settings.runtime(pipelines, &supervisor);

@@ -191,6 +191,9 @@ pub struct Models {
     /// Models of single modules: `decision`, `trial`, `summary`, `submodule:<name>`, `pipeline:<name>`, `mission:<node>`; absent: the model of the tier.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub modules: BTreeMap<String, endpoint::Options>,
+    /// The variables of the shell that set `base_url` and `api_key`, where nothing else does.
+    #[serde(skip)]
+    pub of_the_shell: Vec<String>,
 }
 
 /// `[runtime]`: how threads are given to servers, and given up.
@@ -364,7 +367,7 @@ impl Settings {
                 "history.bytes = {bytes} has no room for what a turn is about: it must be at least {least}"
             ));
         }
-        self.models.check()
+        self.models.check(self.listen.ip().is_loopback())
     }
 
     /// Refuses all that a server does not start with, its tools and prompts included. Returns the prompts.
@@ -578,14 +581,32 @@ impl Models {
             .chain(self.modules.values())
     }
 
-    fn check(&self) -> Result<(), Invalid> {
+    /// The sentence for variables of the shell that are set for no model; none where a model is chosen.
+    pub fn unused(&self) -> Option<String> {
+        let names = self.of_the_shell.join(" and ");
+        let is_set = if self.of_the_shell.len() > 1 {
+            "are set"
+        } else {
+            "is set"
+        };
+        (!self.has_model() && !names.is_empty())
+            .then(|| format!("{names} {is_set}, but no model: set THINKD_MODEL to use one"))
+    }
+
+    fn has_model(&self) -> bool {
+        self.low.is_some() || self.high.is_some() || !self.modules.is_empty()
+    }
+
+    fn check(&self, is_loopback: bool) -> Result<(), Invalid> {
         if let Some(name) = self.modules.keys().find(|name| !is_module(name)) {
             return invalid(format!(
                 "[models.modules.{name:?}]: a module is decision, trial, summary, submodule:<name>, pipeline:<name> or mission:<node>"
             ));
         }
-        let has_model = self.low.is_some() || self.high.is_some() || !self.modules.is_empty();
-        if has_model || (self.base_url.is_none() && self.api_key.is_none()) {
+        // A shell has these for other programs. Beyond loopback somebody set up a server: there they are half a model.
+        let is_ambient = is_loopback && !self.of_the_shell.is_empty();
+        let has_none = self.base_url.is_none() && self.api_key.is_none();
+        if self.has_model() || has_none || is_ambient {
             return Ok(());
         }
         invalid(

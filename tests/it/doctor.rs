@@ -191,6 +191,34 @@ async fn the_doctor_says_what_to_change_where_a_model_calls_no_tools() {
     stub.on(any, call("greet", json!({ "word": "hello" })));
     let setup = setup.env("THINKD_TURN__LANGUAGE", "tools");
     doctor(&setup, &[]).await.wrong(&["greet", "not the tool"]);
+    // Calls that are written as text are read.
+    stub.clear();
+    let written = "{\"name\": \"reply\", \"arguments\": {\"text\": \"hello\"}}";
+    stub.on(any, text(&format!("<tool_call>{written}</tool_call>")));
+    doctor(&setup, &[])
+        .await
+        .fine(&["writes its tool calls as text"]);
+}
+
+// Advice names nothing that is set already.
+#[tokio::test]
+async fn the_doctor_looks_at_what_is_set() {
+    let setup = Setup::offline(Medium::sqlite()).env("OPENAI_API_KEY", "canary");
+    let found = doctor(&setup, &[]).await;
+    found.fine(&["OPENAI_API_KEY is set, but no model", "THINKD_MODEL"]);
+    let line = found.line("model");
+    assert_eq!(line.matches("OPENAI_").count(), 1, "{line}");
+    let stub = Stub::start().await;
+    stub.on(
+        any,
+        raw("{\"error\": {\"message\": \"no tools here\"}}").with_status(400),
+    );
+    let setup = Setup::new(Medium::sqlite(), &stub)
+        .env("THINKD_MODELS__LOW__RETRIES", 0)
+        .env("THINKD_TURN__LANGUAGE", "xml");
+    let found = doctor(&setup, &[]).await;
+    found.wrong(&["no tools here"]);
+    assert!(!found.said.contains("set turn.language"), "{}", found.said);
 }
 
 #[tokio::test]

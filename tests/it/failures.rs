@@ -307,7 +307,7 @@ async fn t4_65_a_missing_or_empty_prompt_and_unknown_settings_refuse_to_start_by
     )
     .await;
     refuses(
-        Setup::offline(Medium::sqlite()).env("OPENAI_API_KEY", "key"),
+        Setup::offline(Medium::sqlite()).env("THINKD_MODELS__API_KEY", "key"),
         "model",
     )
     .await;
@@ -316,6 +316,22 @@ async fn t4_65_a_missing_or_empty_prompt_and_unknown_settings_refuse_to_start_by
         "token",
     )
     .await;
+    // A shell has a key for other programs, too: here it is left alone, and that is said in one line.
+    let app = Setup::offline(Medium::sqlite())
+        .env("OPENAI_API_KEY", "canary")
+        .start()
+        .await;
+    let (output, answer) = (app.output(), app.tell("hello").await);
+    let told = output
+        .lines()
+        .filter(|line| line.contains("OPENAI_API_KEY"));
+    let told: Vec<&str> = told.collect();
+    assert!(
+        told.len() == 1 && told[0].contains("offline") && told[0].contains("THINKD_MODEL"),
+        "{output}"
+    );
+    assert!(!output.contains("canary"), "{output}");
+    assert!(said(&answer[0]).contains("offline model"), "{answer:?}");
     // Control: with a prompt in it, the folder is used.
     let folder = Setup::new(Medium::sqlite(), &stub).env("THINKD_PROMPTS", "prompts");
     let original = include_str!("../../prompts/decision.md");

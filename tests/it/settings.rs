@@ -479,16 +479,38 @@ fn a_key_that_cannot_be_kept_is_refused_and_never_quoted() {
 
 #[test]
 fn half_a_model_refuses_to_start() {
-    refuses(
-        &[],
-        &[("OPENAI_API_KEY", "canary")],
-        &["OPENAI_API_KEY", "THINKD_MODEL"],
-    );
-    refuses(
-        &[],
-        &[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")],
-        &["OPENAI_BASE_URL", "THINKD_MODEL"],
-    );
+    // Of the shell it is half a model where somebody set up a server.
+    let beyond = [("THINKD_LISTEN", "0.0.0.0:1"), ("THINKD_TOKEN", "t")];
+    for half in [
+        ("OPENAI_API_KEY", "canary"),
+        ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"),
+    ] {
+        refuses(
+            &[],
+            &[&[half][..], &beyond].concat(),
+            &[half.0, "THINKD_MODEL"],
+        );
+    }
+    for (file, half) in [
+        ("[models]\napi_key = \"canary\"\n", ("", "")),
+        ("[models]\nbase_url = \"http://127.0.0.1:1/v1\"\n", ("", "")),
+        ("", ("THINKD_MODELS__API_KEY", "canary")),
+        ("", ("THINKD_MODELS__BASE_URL", "http://127.0.0.1:1/v1")),
+        (
+            "[models]\napi_key = \"canary\"\n",
+            ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"),
+        ),
+        (
+            "[models]\nbase_url = \"http://127.0.0.1:1/v1\"\n",
+            ("OPENAI_API_KEY", "canary"),
+        ),
+    ] {
+        let env: Vec<_> = [half]
+            .into_iter()
+            .filter(|(name, _)| !name.is_empty())
+            .collect();
+        refuses(&[("thinkd.toml", file)], &env, &["THINKD_MODEL"]);
+    }
     refuses(
         &[("thinkd.toml", "[models.low]\napi_key = \"k\"\n")],
         &[],

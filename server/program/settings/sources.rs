@@ -92,6 +92,7 @@ impl Settings {
         let mut settings: Self = figment
             .extract_lossy()
             .map_err(|error| explain(&figment, &error))?;
+        settings.models.of_the_shell = of_the_shell(&figment);
         settings.loading = Some(Loading {
             flags: flags.clone(),
             environment: environment.clone(),
@@ -248,6 +249,30 @@ const ALIASES: [(&str, &str); 6] = [
     ("OPENAI_API_KEY", "models.api_key"),
 ];
 
+/// Variables that a shell has for other programs, too: alone they choose no model.
+const OF_THE_SHELL: [&str; 2] = ["OPENAI_BASE_URL", "OPENAI_API_KEY"];
+
+/// The variables of the shell that set the shared endpoint or its key; none where any of these is set elsewhere.
+fn of_the_shell(figment: &Figment) -> Vec<String> {
+    let mut names = Vec::new();
+    for key in ["models.base_url", "models.api_key"] {
+        let Ok(value) = figment.find_value(key) else {
+            continue;
+        };
+        let from = source(figment, &value);
+        match OF_THE_SHELL.iter().find(|name| from == variable(name)) {
+            Some(name) => names.push((*name).to_owned()),
+            None => return Vec::new(),
+        }
+    }
+    names
+}
+
+/// The source of the settings that an environment variable makes.
+fn variable(name: &str) -> String {
+    format!("the environment variable {name}")
+}
+
 /// Names that are not settings of the server: the clients' and the tests' own.
 const OTHERS: [&str; 3] = ["THINKD_CONFIG", "THINKD_URL", "THINKD_USER"];
 
@@ -300,11 +325,7 @@ fn variables(environment: &Environment) -> Result<Vec<Layer>, Invalid> {
         if let Some(other) = seen.insert(key.clone(), variable) {
             return invalid(format!("{other} and {variable} both set {key}: leave one"));
         }
-        layers.push(Layer::key(
-            format!("the environment variable {variable}"),
-            &key,
-            value,
-        ));
+        layers.push(Layer::key(self::variable(variable), &key, value));
     }
     Ok(layers)
 }

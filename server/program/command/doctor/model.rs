@@ -10,11 +10,13 @@ use serde_json::Value;
 use super::Report;
 use super::speed::{self, Called, Processors};
 use crate::mind::decision::REPLY;
+use crate::mind::turn::options::PlainText;
 use crate::model::endpoint::{Calling, Options};
 use crate::model::prompt::Prompts;
 use crate::model::provider::{
     Answer, Content, Message, Model, Piece, Request, Role, Schemas, Tier, ToolChoice, ToolSpec,
 };
+use crate::model::written;
 use crate::program::parts::openai;
 use crate::program::settings::Settings;
 use crate::thread::settings::Language;
@@ -53,9 +55,12 @@ pub async fn check(
         .map(|(name, options)| (name.as_str(), who(name), options));
     let all: Vec<_> = tiers.chain(modules).collect();
     if all.is_empty() {
-        let text = "the built-in offline model, which cannot think: set THINKD_MODEL (and OPENAI_API_KEY, or OPENAI_BASE_URL for a \
-                    model of your own)";
-        report.tell("model", Ok(text.to_owned()))?;
+        let advice = models.unused().unwrap_or_else(|| {
+            "set THINKD_MODEL (and OPENAI_API_KEY, or OPENAI_BASE_URL for a model of your own)"
+                .to_owned()
+        });
+        let text = format!("the built-in offline model, which cannot think: {advice}");
+        report.tell("model", Ok(text))?;
     }
     // What is wrong with their prompts is a finding of the configuration.
     let offered: Vec<ToolSpec> = tools
@@ -69,6 +74,7 @@ pub async fn check(
             options,
             who,
             language: settings.turn.language,
+            plain_text: settings.turn.plain_text,
             prompts,
             offered: &offered,
         };
@@ -115,6 +121,7 @@ struct Asked<'a> {
     options: &'a Options,
     who: Who,
     language: Option<Language>,
+    plain_text: PlainText,
     prompts: &'a Prompts,
     offered: &'a [ToolSpec],
 }
@@ -143,6 +150,13 @@ impl Asked<'_> {
                 Some(called),
             ));
         }
+        if self.is_written(&first) {
+            let ms = ms();
+            return Ok((
+                format!("{name} writes its tool calls as text, which is read ({ms} ms)"),
+                Some(called),
+            ));
+        }
         let (last, called) = match self.language {
             Some(Language::Xml) => (first, called),
             Some(Language::Auto) => self.ask(&model, true).await?,
@@ -167,13 +181,31 @@ impl Asked<'_> {
         )
     }
 
+    /// True if its words are the tool call.
+    fn is_written(&self, answer: &Answer) -> bool {
+        let own = ThreadId::default();
+        let offered = match self.language {
+            Some(Language::Xml) => &[],
+            _ => self.offered,
+        };
+        let (_, words) = written::apart(&answer.text);
+        written::read(words, offered, own.label())
+            .is_some_and(|calls| calls.iter().any(|call| call.name == REPLY))
+    }
+
     fn remedy(&self, answer: &Answer) -> String {
+        let words = match self.plain_text {
+            PlainText::Reply => {
+                " Such words are its answer (turn.plain_text), but it does nothing else."
+            }
+            PlainText::AskAgain | PlainText::Refuse => "",
+        };
         let required = match self.options.tool_choice {
             Calling::Auto => "set tool_choice = \"required\" for this model, ",
             Calling::Required => "",
         };
         format!(
-            "it wrote “{}”. So {PARSER}, {required}set turn.language = \"auto\" (THINKD_TURN__LANGUAGE), by which it acts by \
+            "it wrote “{}”.{words} So {PARSER}, {required}set turn.language = \"auto\" (THINKD_TURN__LANGUAGE), by which it acts by \
              elements in its text, or choose another model",
             short(&answer.text)
         )
@@ -265,7 +297,7 @@ impl Asked<'_> {
                 "The account's quota is used up: see to it at the provider's".to_owned()
             }
             429 => "It is asked too often: wait, or see to the account's limits".to_owned(),
-            400.. if said.contains("tool") => format!(
+            400.. if said.contains("tool") && self.language != Some(Language::Xml) => format!(
                 "So the server refuses tools: {PARSER}, set turn.language = \"xml\" (THINKD_TURN__LANGUAGE), which offers none, or \
                  choose another model"
             ),
