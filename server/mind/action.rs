@@ -32,6 +32,8 @@ pub struct Asked {
     pub arguments: Result<Value, String>,
     /// The call was read from the words of an answer.
     pub is_from_text: bool,
+    /// The answer was cut off: a reply ends in the middle.
+    pub is_cut: bool,
 }
 
 impl Asked {
@@ -60,6 +62,7 @@ impl Asked {
             written,
             arguments,
             is_from_text: false,
+            is_cut: false,
         }
     }
 
@@ -156,6 +159,9 @@ impl Asked {
                             .iter()
                             .flat_map(|intent| intent.carried_out(&site.thread)),
                     );
+                }
+                if self.is_cut {
+                    drafts = drafts.into_iter().map(Draft::cut).collect();
                 }
                 let result = match (value, failure) {
                     (_, Some(failure)) => {

@@ -421,6 +421,15 @@ on_both!(
             "failed"
         );
         envelope::check_log(&app.log().await);
+        for broken in [
+            "{\"text\" \"Good day.\"}",
+            "{\"text\": \"Good day.\" and so on",
+            "{ 'text' = 'Good day.'",
+        ] {
+            stub.clear();
+            stub.on(decision, call_raw("reply", broken));
+            assert_eq!(texts(&app.tell("hello").await), ["Good day."], "{broken}");
+        }
     }
 );
 
@@ -444,4 +453,31 @@ async fn written_calls_of_a_voice_are_made() {
         .into_iter()
         .filter(|event| !has(event, "action") && !has(event, "result"));
     assert_eq!(remarks.map(said).collect::<Vec<_>>(), ["Nothing is kept."]);
+}
+
+// A limit of tokens cut the answer: the user gets its words once, marked as cut off, and a failure names the limit.
+#[tokio::test]
+async fn words_that_a_limit_of_tokens_cut_are_a_reply_that_is_cut_off() {
+    let stub = Stub::start().await;
+    let cut = |words: &str| {
+        let message = json!({ "role": "assistant", "content": words });
+        let choice = json!({ "index": 0, "message": message, "finish_reason": "length" });
+        raw(json!({ "object": "chat.completion", "choices": [choice] }).to_string())
+    };
+    stub.on(at("main"), cut("A long story that does not"));
+    stub.on(at("x"), cut("<reply>A long story that does not"));
+    let app = App::start(Medium::sqlite(), &stub).await;
+    app.conversation(json!({ "label": "x", "language": "xml" }))
+        .await;
+    for thread in ["main", "x"] {
+        let responses = app.tell_in(thread, "tell me").await;
+        assert_eq!(texts(&responses), ["A long story that does not"]);
+        assert!(has(&responses[0], "partial"), "{responses:?}");
+        assert_eq!(stub.count(at(thread)), 1);
+    }
+    let log = app.public_log().await;
+    let failures = with(&log, &["failure", "model", "core"]);
+    assert_eq!(failures.len(), 2, "{}", story(&log));
+    assert!(failures.iter().all(|it| said(it).contains("max_tokens")));
+    envelope::check_log(&app.log().await);
 }

@@ -7,10 +7,10 @@ use std::borrow::Cow;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::Kind;
 use super::failed::Problem;
 use super::family::{Byline, Family, Piece, Role};
 use super::recalled;
+use super::{Fact, Kind};
 use crate::event::draft::{Draft, tags};
 use crate::event::envelope::{Modality, Payload, Source, Visibility, tag};
 use crate::event::intent::Intent;
@@ -838,6 +838,17 @@ impl Draft {
             is_partial: partial,
         }
         .encode(thread)
+    }
+
+    /// The same; a reply is cut off.
+    #[must_use]
+    pub fn cut(self) -> Self {
+        match self.fact() {
+            Fact::Reply(Reply {
+                is_partial: false, ..
+            }) => self.tagged([tag::PARTIAL]),
+            _ => self,
+        }
     }
 
     /// The record of one model call: from it, the call can be rebuilt.

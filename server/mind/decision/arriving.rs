@@ -51,6 +51,23 @@ pub fn whole(arguments: &str) -> Option<String> {
     (ended && has_known_escapes(&raw[..read]) && rest.chars().all(is_plain)).then_some(text)
 }
 
+/// The text of a reply whose arguments cannot be read, for a reader who has nothing else: as far as it came, or all that stands behind
+/// the member's name, without the quotation marks and brackets around it.
+pub fn salvaged(arguments: &str) -> Option<String> {
+    let begun = Arriving::default().push(arguments);
+    let text = if begun.trim().is_empty() {
+        let named =
+            arguments.trim_start_matches(|c: char| c.is_whitespace() || "{[\"'".contains(c));
+        let text = named.strip_prefix("text")?;
+        let text = text.trim_start_matches(|c: char| c.is_whitespace() || "\"':=".contains(c));
+        let text = text.trim_end_matches(|c: char| c.is_whitespace() || "}],".contains(c));
+        text.trim_end_matches(['"', '\'']).to_owned()
+    } else {
+        begun
+    };
+    (!text.trim().is_empty()).then_some(text)
+}
+
 /// True if each backslash begins an escape that JSON has: others are ambiguous.
 fn has_known_escapes(raw: &str) -> bool {
     let mut chars = raw.chars();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::driver::Driver;
-use super::meant::mended;
+use super::meant::{cut_off, mended};
 use super::step::Step;
 use super::{Next, Pending};
 use crate::event::draft::Draft;
@@ -68,7 +68,11 @@ impl Driver {
             .iter()
             .enumerate()
             .map(|(index, call)| {
-                mended(Asked::new(call, &who, round, index).from_text(meant.is_from_text))
+                let call = Asked::new(call, &who, round, index);
+                mended(Asked {
+                    is_cut: meant.is_cut,
+                    ..call.from_text(meant.is_from_text)
+                })
             })
             .collect();
         let mut record = json!({ "calls": recorded(&calls, &tools) });
@@ -90,6 +94,7 @@ impl Driver {
             ));
         }
         drafts.extend(self.unreadable(&meant.unreadable));
+        drafts.extend(meant.is_cut.then(|| self.failure(&Who::Core, &cut_off())));
         let stored = self.mind.client.store().clone();
         streamed.keep_words(meant.reply.as_deref(), stored.as_ref(), &self.place);
         let outcome = self.act(tools, calls, drafts, &streamed).await;
@@ -99,10 +104,10 @@ impl Driver {
             Err(_) => Vec::new(),
         };
         streamed.end(stored.as_ref(), &self.place, |id| {
-            if kept.contains(&id) {
-                DeltaOutcome::Stored
-            } else {
-                DeltaOutcome::Discarded
+            match (kept.contains(&id), meant.is_cut) {
+                (true, false) => DeltaOutcome::Stored,
+                (true, true) => DeltaOutcome::Partial,
+                (false, _) => DeltaOutcome::Discarded,
             }
         });
         outcome.map(|(ended, _)| ended)
@@ -234,6 +239,7 @@ impl Driver {
                 written: call.written,
                 arguments,
                 is_from_text: call.is_from_text,
+                is_cut: false,
             };
             let mut intents = self.turn.intents().to_vec();
             let site = self.site(&call, &intents);

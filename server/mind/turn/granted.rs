@@ -113,6 +113,7 @@ impl Driver {
             written: None,
             arguments: Ok(granted.arguments.clone()),
             is_from_text: false,
+            is_cut: false,
         };
         let tools = self.toolbox().await?;
         let is_outside = call.effect_granted(&tools) == Effect::Outside;

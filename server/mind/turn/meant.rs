@@ -1,7 +1,7 @@
 //! The part of the driver that reads an answer of the decision: which calls it means, and which of its words are thinking.
 
 use serde_json::{Value, json};
-use thinking_language::Call;
+use thinking_language::{Call, Reading};
 
 use super::driver::Driver;
 use super::options::PlainText;
@@ -28,6 +28,8 @@ pub(super) struct Meant {
     pub thinking: String,
     /// A sentence for each element that could not be read.
     pub unreadable: Vec<String>,
+    /// A limit of tokens cut the answer in the middle of its reply.
+    pub is_cut: bool,
 }
 
 impl Meant {
@@ -59,13 +61,7 @@ impl Driver {
                 && reading.calls.is_empty()
                 && reading.unreadable.is_empty())
             {
-                let calls = if answer.calls.is_empty() {
-                    reading.calls.iter().map(written_call).collect()
-                } else {
-                    answer.calls.clone()
-                };
-                let unreadable = reading.unreadable;
-                return Meant { unreadable, ..all }.calls(calls);
+                return elements(reading, answer, all);
             }
         }
         let (thought, words) = written::apart(&answer.text);
@@ -85,6 +81,7 @@ impl Driver {
             calls: vec![reply(words)],
             is_from_text: true,
             reply: Some(words.to_owned()),
+            is_cut: is_cut(answer),
             ..Meant::thinking(thought)
         }
     }
@@ -158,6 +155,38 @@ impl Driver {
         let failure = Failure::new(FailureKind::Interpreter, unreadable.join("\n"));
         Some(self.failure(&Who::Core, &failure.retryable()).unreadable())
     }
+}
+
+/// The elements of an answer, which is kept as thinking. Of one that was cut off the last is a reply as far as it came, or nothing: the
+/// model is not asked for the same again.
+fn elements(reading: Reading, answer: &Answer, all: Meant) -> Meant {
+    if !answer.calls.is_empty() {
+        let unreadable = reading.unreadable;
+        return Meant { unreadable, ..all }.calls(answer.calls.clone());
+    }
+    let mut calls = Vec::from_iter(reading.calls.iter().map(written_call));
+    if !is_cut(answer) || reading.unreadable.is_empty() {
+        let unreadable = reading.unreadable;
+        return Meant { unreadable, ..all }.calls(calls);
+    }
+    calls.pop_if(|call| call.name != REPLY);
+    Meant {
+        is_cut: true,
+        ..all
+    }
+    .calls(calls)
+}
+
+/// True if a limit of tokens ended the answer.
+fn is_cut(answer: &Answer) -> bool {
+    matches!(answer.finish.as_str(), "length" | "max_tokens")
+}
+
+/// The failure beside a reply that a limit of tokens cut off.
+pub(super) fn cut_off() -> Failure {
+    let text = "the model's answer was cut off at its limit of tokens, and the reply ends there: raise max_tokens where it is set, \
+                or the limit of the model's server";
+    Failure::new(FailureKind::Model, text).with(json!({ "reason": "cut_off", "key": "max_tokens" }))
 }
 
 /// A reply whose arguments are no JSON object, or are one in a text, where the text that it says is beyond doubt.

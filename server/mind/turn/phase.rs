@@ -6,12 +6,12 @@ use serde_json::json;
 
 use super::granted::Granted;
 use super::options::PlainText;
-use super::round::{Limits, Pending, Round};
+use super::round::{Call, Limits, Pending, Round};
 use super::{Halt, Turn};
 use crate::event::envelope::TurnOutcome;
 use crate::event::intent::Intent;
 use crate::mind::decision::REPLY;
-use crate::mind::decision::arriving::Arriving;
+use crate::mind::decision::arriving::salvaged;
 use crate::thread::settings::Language;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{Name, Seq};
@@ -307,12 +307,8 @@ impl Turn {
             }
             has_acted = true;
             let replies = round.calls.iter().filter(|call| call.pending.tool == REPLY);
-            let text = replies.rev().find_map(|call| {
-                let arguments = call.pending.arguments.as_str()?;
-                let text = Arriving::default().push(arguments);
-                (!text.trim().is_empty()).then_some(text)
-            });
-            Some((text?, true))
+            let salvaged = |call: &Call| salvaged(call.pending.arguments.as_str()?);
+            Some((replies.rev().find_map(salvaged)?, true))
         })
     }
 
