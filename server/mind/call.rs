@@ -17,7 +17,7 @@ use crate::log::query::Show;
 use crate::mind::habits::Habits;
 use crate::model::prompt::{Prompts, Template};
 use crate::model::provider::{
-    Answer, Content, Message, Model, Piece, Request, Role, Schemas, Tier, ToolChoice, ToolSpec, ToolSpecs,
+    Answer, Content, Message, Model, Piece, Request, Role, Schemas, Tier, ToolChoice, ToolSpecs,
 };
 use crate::model::refused_tools::RefusedTools;
 use crate::model::schema_form::FORM;
@@ -43,6 +43,7 @@ mod record;
 mod sections;
 mod self_block;
 mod summing;
+mod whom;
 
 /// Where a call is made.
 #[derive(Debug, Clone)]
@@ -82,19 +83,6 @@ pub struct Question {
     pub choice: ToolChoice,
     /// The tier.
     pub tier: Tier,
-}
-
-impl Question {
-    /// The tools that the model may call.
-    fn offered(&self) -> Arc<[ToolSpec]> {
-        match &self.choice {
-            ToolChoice::Auto => self.tools.list.clone(),
-            ToolChoice::Only(name) => {
-                let only = self.tools.list.iter().filter(|tool| tool.name == *name);
-                only.cloned().collect()
-            }
-        }
-    }
 }
 
 /// When an answer must be there, and the limit that this comes from.
@@ -182,24 +170,6 @@ impl ModelClient {
     /// The prompts it asks with.
     pub fn prompts(&self) -> &Prompts {
         &self.prompts
-    }
-
-    /// The meaning of the words of its models, as it was learned.
-    pub fn habits(&self) -> &Habits {
-        &self.habits
-    }
-
-    /// The name of the model that would be asked.
-    pub fn model_of(&self, thread: &ThreadId, module: Who, tier: Tier) -> String {
-        let request = Request {
-            thread: thread.clone(),
-            module,
-            tier,
-            messages: Vec::new(),
-            tools: Vec::new().into(),
-            choice: ToolChoice::Auto,
-        };
-        self.model.prepare(&request).model
     }
 
     /// The store it reads.

@@ -20,7 +20,7 @@ use crate::words::text::Text;
 pub mod arriving;
 mod streamed;
 
-pub use streamed::Streamed;
+pub use streamed::{Streamed, partial};
 
 /// The tool that speaks to the user.
 pub const REPLY: &str = "reply";
@@ -117,7 +117,7 @@ pub async fn decide(
     let can_reply = deciding.tools.get(REPLY).is_some();
     let shown = if can_reply { deciding.calls } else { 0 };
     let read = view.entries.last().map_or(0, |entry| entry.seq);
-    let model = client.model_of(&place.thread, Who::Decision, deciding.tier);
+    let model = client.model_of(place, Who::Decision, deciding.tier);
     let words = deciding.words_answer && client.habits().answers_in_words(&model);
     streamed.begin(read, usize::try_from(shown).unwrap_or(usize::MAX), words);
     let store = client.store().clone();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::action::{self, Asked};
-use super::call::{Ended, ModelClient, PromptView, Question, Ready, Scope, TurnPlace, Until};
+use super::call::{Ended, ModelClient, PromptView, Question, Scope, TurnPlace, Until};
 use super::turn_writer::{Lost, TurnWriter};
 use crate::event::draft::{Draft, When};
 use crate::event::envelope::Event;
@@ -15,7 +15,6 @@ use crate::event::fact::Fact;
 use crate::log::query::Show;
 use crate::model::prompt::Template;
 use crate::model::provider::{Answer, Tier, ToolChoice};
-use crate::model::written;
 use crate::thread::history::positions;
 use crate::thread::settings::Commit;
 use crate::tools::tool::{CallSite, SoFar};
@@ -24,6 +23,7 @@ use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Name, Seq, Space};
 
 mod tally;
+mod written_calls;
 
 pub use tally::{Heard, Tally};
 
@@ -165,7 +165,7 @@ async fn ask(
         .await;
     let (ready, ended) = asked.map_err(unstored)?;
     request.view = view;
-    let (ended, is_from_text) = with_written_calls(ended, &ready, &request.place);
+    let (ended, is_from_text) = written_calls::read(ended, &ready, &request.place);
     let SubmoduleRequest { place, .. } = &*request;
     let left = request.calls_max.saturating_sub(calls_made(submodule));
     let (calls, made) = match &ended {
@@ -223,28 +223,6 @@ async fn ask(
             }
             Ok(Some(own))
         }
-    }
-}
-
-/// The same with the calls that its words are, where all of them are calls; and whether they are.
-fn with_written_calls(ended: Ended, ready: &Ready, place: &TurnPlace) -> (Ended, bool) {
-    match ended {
-        Ended::Answered(answer) if answer.calls.is_empty() => {
-            let (thought, words) = written::apart(&answer.text);
-            match written::read(words, ready.offered(), place.thread.label()) {
-                Some(calls) => {
-                    let text = thought.to_owned();
-                    let answer = Answer {
-                        text,
-                        calls,
-                        ..answer
-                    };
-                    (Ended::Answered(answer), true)
-                }
-                None => (Ended::Answered(answer), false),
-            }
-        }
-        ended => (ended, false),
     }
 }
 

@@ -223,3 +223,12 @@ impl Words {
         more
     }
 }
+
+/// The outcome of a reply that was cut off: stored as far as it came, unless the store failed.
+pub fn partial<T, E>(ended: &Result<T, E>) -> DeltaOutcome {
+    if ended.is_ok() {
+        DeltaOutcome::Partial
+    } else {
+        DeltaOutcome::Discarded
+    }
+}

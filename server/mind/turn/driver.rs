@@ -26,7 +26,7 @@ use crate::log::shown::Shown;
 use crate::log::status::Status;
 use crate::mind::action;
 use crate::mind::call::{Ended, ModelClient, TurnPlace, Until};
-use crate::mind::decision::{Deciding, Manner, Streamed, decide};
+use crate::mind::decision::{Deciding, Manner, Streamed, decide, partial};
 use crate::mind::submodule::Tally;
 use crate::mind::turn_writer::{Lost, TurnWriter};
 use crate::mind::working::Working;
@@ -432,15 +432,6 @@ impl Driver {
 
     pub(super) fn failure(&self, who: &Who, failure: &Failure) -> Draft {
         Draft::failure(&self.place.thread, Some(self.turn.number()), who, failure)
-    }
-}
-
-/// What readers were shown of a reply that was cut off: stored as far as it came, unless the store failed.
-fn partial(ended: &Result<TurnOutcome, Lost>) -> DeltaOutcome {
-    if ended.is_ok() {
-        DeltaOutcome::Partial
-    } else {
-        DeltaOutcome::Discarded
     }
 }
 

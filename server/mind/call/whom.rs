@@ -1,0 +1,43 @@
+//! The model that a call goes to, and the tools that it may call.
+
+use std::sync::Arc;
+
+use super::{ModelClient, Question, TurnPlace};
+use crate::mind::habits::Habits;
+use crate::model::provider::{Request, Schemas, Tier, ToolChoice, ToolSpec};
+use crate::words::failure::Who;
+
+impl Question {
+    /// The tools that the model may call.
+    pub(super) fn offered(&self) -> Arc<[ToolSpec]> {
+        match &self.choice {
+            ToolChoice::Auto => self.tools.list.clone(),
+            ToolChoice::Only(name) => {
+                let only = self.tools.list.iter().filter(|tool| tool.name == *name);
+                only.cloned().collect()
+            }
+        }
+    }
+}
+
+impl ModelClient {
+    /// The meaning of the words of its models, as it was learned.
+    pub fn habits(&self) -> &Habits {
+        &self.habits
+    }
+
+    /// The name of the model that would be asked.
+    pub fn model_of(&self, place: &TurnPlace, module: Who, tier: Tier) -> String {
+        let request = Request {
+            space: place.space.clone(),
+            thread: place.thread.clone(),
+            module,
+            tier,
+            messages: Vec::new(),
+            tools: Vec::new().into(),
+            choice: ToolChoice::Auto,
+            schemas: Schemas::Formed,
+        };
+        self.model.prepare(&request).model
+    }
+}
