@@ -64,6 +64,7 @@ pub mod event {
     pub mod task;
     pub mod trial;
     pub mod tuning;
+    pub mod unshown;
     pub mod worked;
 }
 /// Fair shares of the machine; supervision of background tasks.
@@ -104,6 +105,7 @@ pub mod log {
     mod seen;
     pub mod select;
     pub mod shown;
+    pub mod shown_to_models;
     mod sql;
     mod sqlite;
     pub mod status;

@@ -8,7 +8,7 @@ use super::change::ThreadChange;
 use super::status::Status;
 use super::thread_state::{Cleared, Member, ThreadState, ThreadStateChange};
 use crate::event::process::Waking;
-use crate::event::summary;
+use crate::event::summary::{self, Held};
 use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
 
@@ -175,6 +175,7 @@ impl ThreadRow {
             correction,
             told,
             withdrawn,
+            left_out,
             work,
             adopted,
             root,
@@ -257,7 +258,17 @@ impl ThreadRow {
         } else {
             waking.clone()
         };
-        state.withdrawn.extend(withdrawn);
+        if let Some(back) = withdrawn {
+            state.withdrawn.push((back.from, back.input));
+            state.unshown.take_back(*back);
+            // They are made anew, without it.
+            let begins = |held: &Held| held.covers.to >= back.from;
+            let kept = state.summaries.iter().position(begins);
+            state.summaries.truncate(kept.unwrap_or(usize::MAX));
+        }
+        if let Some(left_out) = left_out {
+            state.unshown.leave_out(left_out);
+        }
         state.withdrawn.retain(|(_, input)| *input > self.handled);
         state.archived = archived.unwrap_or(state.archived);
         state.paused = paused.unwrap_or(state.paused);

@@ -11,6 +11,7 @@ use crate::event::gather::{Gather, GatherPart};
 use crate::event::mood::Mood;
 use crate::event::process::{Waiting, Waking, Watch};
 use crate::event::summary::{Held, Made};
+use crate::event::unshown::{Back, LeftOut, Unshown};
 use crate::event::worked::{Sign, Worked};
 use crate::words::id::{Seq, ThreadId};
 
@@ -63,6 +64,9 @@ pub struct ThreadState {
     /// Inputs in its mailbox that were taken back: the first and the last part of each, which is the one that counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub withdrawn: Vec<(Seq, Seq)>,
+    /// The parts of it that models are not shown.
+    #[serde(skip_serializing_if = "Unshown::is_empty")]
+    pub unshown: Unshown,
     /// Of a mission: how long it was worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worked: Option<Worked>,
@@ -169,8 +173,10 @@ pub struct ThreadStateChange {
     pub correction: Option<Correction>,
     /// The trials have told threads up to there.
     pub told: Option<Seq>,
-    /// An input was taken back: its first and its last part.
-    pub withdrawn: Option<(Seq, Seq)>,
+    /// An input was taken back.
+    pub withdrawn: Option<Back>,
+    /// A provider refused parts of it.
+    pub left_out: Option<LeftOut>,
     /// It has another parent.
     pub adopted: Option<Adopted>,
     /// What it does goes back to this event from now on.

@@ -28,18 +28,22 @@ use crate::words::id::{Space, ThreadId};
 use crate::words::text::{Text, sha256};
 use recent::Recent;
 
-pub use prompt_view::{PromptView, Scope};
+pub use prompt_view::PromptView;
 pub use record::Ready;
+pub use scope::Scope;
 pub use self_block::Identity;
 pub use summing::{Summing, ToSumUp};
 
 mod clock;
+mod fits;
 mod kept;
 mod offering;
 mod prompt_view;
 mod rebuild;
 mod recent;
 mod record;
+mod refused;
+mod scope;
 mod sections;
 mod self_block;
 mod summing;
@@ -130,6 +134,7 @@ pub struct ModelClient {
     // A plain mutex: held for a set look-up, never across an await.
     known: Mutex<HashSet<(Space, String)>>,
     recent: Recent,
+    fits: fits::Fits,
     summed: summing::Kept,
     refused_tools: RefusedTools,
     clocks: clock::Clocks,
@@ -144,7 +149,7 @@ impl ModelClient {
         prompts: Arc<Prompts>,
         options: history::Options,
     ) -> Self {
-        let (known, recent, summed, refused_tools) = Default::default();
+        let (known, recent, fits, summed, refused_tools) = Default::default();
         let (clocks, habits) = Default::default();
         Self {
             store,
@@ -154,6 +159,7 @@ impl ModelClient {
             tells_self: false,
             known,
             recent,
+            fits,
             summed,
             refused_tools,
             clocks,
@@ -182,9 +188,10 @@ impl ModelClient {
         history::least(event, &self.options, &self.prompts)
     }
 
-    /// Most bytes that what a turn is about may take at least.
-    pub fn batch_bytes(&self) -> usize {
-        self.options.bytes / history::BATCH_PART
+    /// Most bytes that the batch of a turn of this thread may take at least.
+    pub fn batch_bytes(&self, thread: (&Space, &ThreadId)) -> usize {
+        let fewest = self.fits.fewest(thread).unwrap_or(usize::MAX);
+        self.options.bytes.min(fewest) / history::BATCH_PART
     }
 
     fn write(
@@ -276,6 +283,11 @@ impl ModelClient {
         if let Some(now) = now {
             shown["self"] = json!(now);
         }
+        let refused = view.entries.iter().filter(|entry| entry.is_refused());
+        let refused = Vec::from_iter(refused.map(|entry| entry.seq));
+        if !refused.is_empty() {
+            shown["refused"] = json!(refused);
+        }
         view.note_summaries(&mut shown);
         let record = Map::from_iter([
             ("purpose".to_owned(), Value::from(question.purpose)),
@@ -346,40 +358,6 @@ impl ModelClient {
                 }
             }
         }
-    }
-
-    /// Asks about a view at the log; where the provider finds it too long, once more about half as much. Which view that was
-    /// is left in `view`.
-    pub async fn ask_about<F>(
-        &self,
-        place: &TurnPlace,
-        view: &mut Arc<PromptView>,
-        question: F,
-        until: Until,
-        stop: &CancellationToken,
-        on_piece: &mut (dyn FnMut(&Piece) + Send),
-    ) -> Result<(Ready, Ended), StoreError>
-    where
-        F: Fn(&PromptView) -> Question + Send + Sync,
-    {
-        let limits = (until, stop);
-        let (ready, ended) = self
-            .ask_offering((place, view), question(view), limits, &mut *on_piece)
-            .await?;
-        let Ended::Failed(failure) = &ended else {
-            return Ok((ready, ended));
-        };
-        if !failure.is_too_long() {
-            return Ok((ready, ended));
-        }
-        let mut before = ready.refused(place, view, &ended, failure);
-        *view = Arc::new(self.smaller_view(place, view).await?);
-        let (mut ready, ended) = self
-            .ask_offering((place, view), question(view), limits, on_piece)
-            .await?;
-        before.append(&mut ready.before);
-        ready.before = before;
-        Ok((ready, ended))
     }
 
     async fn request(

@@ -270,6 +270,7 @@ prompts! {
         view_never_held("view_never_held.md", ["seq", "since", "statement", "status"]): "Says that what an entry said was never held.",
         view_corrections_omitted("view_corrections_omitted.md", ["count"]): "Stands for more of that.",
         view_cut("view_cut.md", ["all", "seq", "shown"]): "Marks a shortened text.",
+        view_refused("view_refused.md", []): "Stands for a text, or behind the line of a picture or sound, that a provider refused.",
     }
     slots {
         theory_of_mind("theory_of_mind.md"): "What every model of a mind is told of how other minds think; none: nothing.",

@@ -29,6 +29,7 @@ use crate::words::secret::{self, Veil};
 pub(super) use trouble::Trouble;
 use trouble::refused;
 
+mod refusal;
 mod trouble;
 
 /// Idle connections kept: one for each call that may run at the same time.

@@ -14,6 +14,7 @@ use super::hit::Hit;
 use super::view::View;
 use crate::event::envelope::{Event, tag};
 use crate::log::query::{Query, Show};
+use crate::log::shown_to_models::shown_to_models;
 use crate::log::words::asked;
 use crate::words::id::{Seq, Space};
 
@@ -185,6 +186,8 @@ impl Recall {
             async move { self.store.events(space, &query).await }
         };
         let found = try_join_all(words.iter().map(with)).await?;
+        let found = found.into_iter().flatten().collect();
+        let found = shown_to_models(&*self.store, space, found).await?;
         let candidate = |event: Event| {
             let text = event.text().to_owned();
             // A thought of a mission has a name besides.
@@ -202,7 +205,7 @@ impl Recall {
                 },
             )
         };
-        Ok(found.into_iter().flatten().map(candidate).collect())
+        Ok(found.into_iter().map(candidate).collect())
     }
 }
 

@@ -20,6 +20,7 @@ pub use clock::Clock;
 pub use corrections::corrections;
 pub use size::{Fit, begin, fit, least};
 pub use summed::{Slice, Summary, fitting, piece, summed};
+pub use unshown::{leave_out, refused, stretches};
 use writing::line;
 pub use writing::{beside, one_line};
 
@@ -27,6 +28,7 @@ mod clock;
 mod corrections;
 mod size;
 mod summed;
+mod unshown;
 mod writing;
 
 /// The version of the writing below; kept with every call, so that a rebuilt view can say that it cannot be exact.
@@ -243,6 +245,10 @@ pub struct Entry {
     line: String,
     /// What it takes besides its text, where that is shortened.
     around: usize,
+    /// The turn that it is of, if it is of one.
+    turn: Option<u64>,
+    /// A provider refused it: it is left out, or its image or sound is.
+    is_refused: bool,
     /// Hash and type of the image or sound it carries.
     media: Option<(String, String)>,
 }
@@ -264,6 +270,8 @@ impl Entry {
             takes_back,
             line,
             around,
+            turn: event.turn(),
+            is_refused: false,
             media: blob(&fact),
         }
     }

@@ -18,6 +18,7 @@ use crate::event::fact::withdrawn::Withdrawn;
 use crate::event::process::{Waiting, Waking};
 use crate::event::summary::{Held, Made};
 use crate::event::task::TaskNews;
+use crate::event::unshown::Back;
 use crate::event::worked::Sign;
 use crate::log::change::{Spent, ThreadChange};
 use crate::log::status::Status;
@@ -79,9 +80,16 @@ fn change(event: &Event, fact: &Fact<'_>, thread: &mut ThreadChange) {
         Fact::Input(input) => {
             thread.state.question = input.answers.map(|id| (id.to_owned(), false))
         }
-        Fact::Withdrawn(Withdrawn { from, input, .. }) => {
-            thread.state.withdrawn = Some((*from, *input))
+        Fact::Withdrawn(Withdrawn {
+            from, input, turns, ..
+        }) => {
+            thread.state.withdrawn = Some(Back {
+                from: *from,
+                input: *input,
+                turns: *turns,
+            })
         }
+        Fact::Failure(failed) => thread.state.left_out = failed.left_out(),
         Fact::Run(run) => self::run(run, event, thread),
         Fact::Call(record) => call(record, thread),
         Fact::Set(set) => self::set(set, thread),

@@ -198,7 +198,12 @@ impl Failure {
 
     /// Whether the provider refused the request as too long.
     pub fn is_too_long(&self) -> bool {
-        self.detail.get("reason").and_then(Value::as_str) == Some(TOO_LONG)
+        self.reason() == Some(TOO_LONG)
+    }
+
+    /// The reason for which the provider refused the request, as far as its words say.
+    pub fn reason(&self) -> Option<&str> {
+        self.detail.get("reason").and_then(Value::as_str)
     }
 
     /// Adds further facts.
@@ -211,6 +216,12 @@ impl Failure {
 
 /// The reason in a failure's facts when the provider refused the request as too long.
 pub const TOO_LONG: &str = "too_long";
+/// The reason where its words say nothing: it may be the length.
+pub const UNSAID: &str = "unsaid";
+/// The reason where it takes no such picture or sound; `media` beside it names the kind, `all` says that it takes none.
+pub const MEDIA: &str = "media";
+/// The reason where a filter does not let the words pass.
+pub const FILTERED: &str = "filtered";
 
 /// The failure of a thread that sent itself too many messages in a row.
 pub fn self_messages(limit: u64) -> Failure {

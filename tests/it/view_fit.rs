@@ -210,7 +210,10 @@ async fn views_are_as_promised(case: Case) {
         purse: Purse::default(),
     };
     let whole = client.view(&place, scope).await.unwrap();
-    let half = client.smaller_view(&place, &whole).await.unwrap();
+    let half = client
+        .smaller_view(&place, &whole, case.bytes / 2)
+        .await
+        .unwrap();
     let is_seen = |event: &Event| {
         let hidden =
             until.is_some_and(|until| event.wakes() && !event.has("thought") && event.seq > until);

@@ -295,6 +295,7 @@ async fn race(
         from: seq,
         input: seq,
         user: None,
+        turns: None,
     })
     .encode(&thread);
     let mut drafts = [begins, back];

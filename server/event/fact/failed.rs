@@ -10,7 +10,8 @@ use crate::event::draft::{Draft, tags};
 use crate::event::envelope::{Modality, Source, Visibility, tag};
 use crate::event::raw::Raw;
 use crate::event::spec::{Spec, TEXT, TURN_MAYBE};
-use crate::words::failure::{By, Failure, Who};
+use crate::event::unshown::LeftOut;
+use crate::words::failure::{By, Failure, MEDIA, Who};
 use crate::words::id::ThreadId;
 
 /// A failure's own words, wherever it is told.
@@ -65,7 +66,8 @@ const RETRYABLE: (&str, &str, &str) = ("retryable", "boolean", "the same thing m
 const DETAIL: (&str, &str, &str) = (
     "detail",
     "unknown",
-    "further facts, such as `key`: the setting that limits it",
+    "further facts, such as `key`: the setting that limits it; or `left_out`: the stretches of the thread that a provider refused, by seq, and \
+     `kinds`: the kinds of media that `model` takes none of",
 );
 
 pub(super) const FAILURE: Spec = Spec {
@@ -189,6 +191,11 @@ impl<'a> Failed<'a> {
         })
     }
 
+    /// The parts that a provider refused, and prompts leave out from now on.
+    pub fn left_out(&self) -> Option<LeftOut> {
+        LeftOut::of(&self.problem.detail).filter(|_| self.who == By::Core)
+    }
+
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
         let Self {
             who,
@@ -264,7 +271,7 @@ impl<'a> Family<'a> for Failed<'a> {
     }
 
     fn changes_thread(&self) -> bool {
-        false
+        self.left_out().is_some()
     }
 
     fn submodule(&self) -> Option<&'a str> {
@@ -349,8 +356,20 @@ pub(super) fn examples(thread: &ThreadId, submodule: &Who, failure: &Failure) ->
         node: Some(("digest", "2")),
         ..Failed::of(By::Pipeline("summary"), failure)
     };
+    let left_out = LeftOut {
+        model: "model m at https://models.example/v1".into(),
+        refused: vec![(42, 42)],
+        kinds: vec!["image".into()],
+    };
+    let refused = Failure {
+        text: "model m at https://models.example/v1 takes no images: #42 is left out of prompts"
+            .into(),
+        detail: left_out.to_detail(MEDIA),
+        ..failure.clone()
+    };
     vec![
         Draft::failure(thread, Some(7), &Who::Decision, failure),
+        Draft::failure(thread, Some(7), &Who::Core, &refused),
         Draft::failure(thread, Some(7), submodule, failure)
             .when(crate::event::draft::When::FollowUp),
         Draft::failure(thread, Some(7), submodule, failure).when(crate::event::draft::When::Late),

@@ -1,6 +1,7 @@
-//! The fact of an input that was taken back while it waited: no turn is about it, and models are not shown it any more. It wakes nobody.
+//! The fact of an input that was taken back: models are not shown it any more, nor the turn that
+//! was about it, where there was one. It wakes nobody.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Kind;
 use super::family::{Byline, Family, Role};
@@ -23,11 +24,13 @@ pub struct Withdrawn<'a> {
     pub input: Seq,
     /// Who took it back, when known.
     pub user: Option<&'a str>,
+    /// The first and the last turn that was about it, which are hidden with it; none: it waited.
+    pub turns: Option<(u64, u64)>,
 }
 
 pub(super) const WITHDRAWN: Spec = Spec {
     name: "withdrawn",
-    about: "An input that waited was taken back before a turn had it: no turn is about it, and models are not shown it any more.",
+    about: "An input was taken back: models are not shown it any more, nor the turn that was about it. The log keeps both.",
     tags: &["withdrawn"],
     members: &[
         TEXT,
@@ -38,6 +41,11 @@ pub(super) const WITHDRAWN: Spec = Spec {
             "the seq of its first part, if it has several",
         ),
         ("user?", "string", "who took it back, when known"),
+        (
+            "turns?",
+            "number[]",
+            "the first and the last turn that was about it: their events are hidden with it; absent: it waited for its turn",
+        ),
     ],
     open: false,
 };
@@ -45,20 +53,32 @@ pub(super) const WITHDRAWN: Spec = Spec {
 impl<'a> Withdrawn<'a> {
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
         let input = raw.seq("input")?;
+        let turn = |at: usize| raw.get("turns")?.get(at).and_then(Value::as_u64);
         Some(Self {
             from: raw.seq("from").unwrap_or(input),
             input,
             user: raw.text("user"),
+            turns: turn(0).zip(turn(1)),
         })
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { from, input, user } = self;
-        let payload = json!({ "text": format!("#{input} was taken back before it was read"), "input": input });
+        let Self {
+            from,
+            input,
+            user,
+            turns,
+        } = self;
+        let text = match turns {
+            None => format!("#{input} was taken back before it was read"),
+            Some(_) => format!("#{input} was taken back, with what came of it"),
+        };
+        let payload = json!({ "text": text, "input": input });
         let draft = Draft::new(thread, Source::User, Modality::Text, tags([TAG]), payload);
         draft
             .payload_some("from", (from < input).then_some(from))
             .payload_some("user", user)
+            .payload_some("turns", turns.map(|(first, last)| json!([first, last])))
     }
 }
 
@@ -98,11 +118,17 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         from: 42,
         input: 42,
         user: None,
+        turns: None,
+    };
+    let with_turn = Withdrawn {
+        turns: Some((7, 7)),
+        ..whole
     };
     let parts = Withdrawn {
         from: 41,
         input: 42,
         user: Some("ada"),
+        turns: None,
     };
-    [whole, parts].map(|it| it.encode(thread)).into()
+    [whole, parts, with_turn].map(|it| it.encode(thread)).into()
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::scope::{Hides, Scope, Untaken};
 use super::{ModelClient, TurnPlace};
 use crate::event::envelope::Event;
 use crate::log::error::StoreError;
@@ -19,29 +20,6 @@ const PAGE: u32 = 500;
 /// What is said of entries that are not held any more takes at most this part of a view, beside it.
 const CORRECTIONS_PART: usize = 8;
 
-/// What of the log a call is to see.
-#[derive(Debug, Clone, Copy)]
-pub struct Scope {
-    /// What its reader may see.
-    pub show: Show,
-    /// Nothing that came to the thread after this.
-    pub until: Option<Seq>,
-    /// What the turn is about, from the first event to the last: of that nothing is left out, only shortened, however old it is.
-    pub about: Option<(Seq, Seq)>,
-}
-
-impl Scope {
-    /// The ends of a batch.
-    pub fn about(batch: &[Seq]) -> Option<(Seq, Seq)> {
-        Some((*batch.first()?, *batch.last()?))
-    }
-
-    /// Whether an entry came too late for the call.
-    fn hides(&self, entry: &Entry) -> bool {
-        entry.arrives && self.until.is_some_and(|until| entry.seq > until)
-    }
-}
-
 /// What of the log a call sees.
 #[derive(Debug, Clone)]
 pub struct PromptView {
@@ -49,6 +27,8 @@ pub struct PromptView {
     pub scope: Scope,
     /// How many bytes of the log it may have.
     pub bytes: usize,
+    /// The parts that its model does not take.
+    pub untaken: Untaken,
     /// How long its entries may be.
     pub lengths: Lengths,
     /// In which zones the times of its entries are.
@@ -91,6 +71,7 @@ impl PromptView {
                 about: None,
             },
             bytes: 0,
+            untaken: Untaken::default(),
             lengths: Lengths {
                 event_chars: 0,
                 entry_bytes: 0,
@@ -114,6 +95,15 @@ impl PromptView {
             blocks: Vec::new(),
         }
     }
+
+    /// Returns its size in bytes as written, without its media.
+    pub fn written(&self) -> usize {
+        let bytes = |block: &Block| match block {
+            Block::Text(text) => text.len(),
+            Block::Blob { .. } => 0,
+        };
+        self.blocks.iter().map(bytes).sum()
+    }
 }
 
 /// What was read of the log for a view, from the newest backwards, without a gap but for what is said here.
@@ -130,14 +120,14 @@ struct Found {
 
 impl Found {
     /// Puts entries before the others.
-    fn put_before(&mut self, mut entries: Vec<Arc<Entry>>, scope: Scope) {
+    fn put_before(&mut self, mut entries: Vec<Arc<Entry>>, hides: Hides<'_>) {
         self.count += entries.len() as u64;
         let hidden = entries
             .iter()
-            .filter(|entry| scope.hides(entry))
+            .filter(|entry| hides.hides(entry))
             .map(|entry| entry.seq);
         self.hidden.splice(0..0, hidden.collect::<Vec<_>>());
-        entries.retain(|entry| !scope.hides(entry));
+        entries.retain(|entry| !hides.hides(entry));
         self.entries.splice(0..0, entries);
     }
 }
@@ -145,16 +135,30 @@ impl Found {
 impl ModelClient {
     /// Reads what a view of the thread holds now.
     pub async fn view(&self, place: &TurnPlace, scope: Scope) -> Result<PromptView, StoreError> {
-        self.look_at(place, scope, self.options.bytes).await
+        let untaken = Untaken::default();
+        self.look_at(place, scope, self.options.bytes, untaken)
+            .await
     }
 
-    /// The same with half as much.
+    /// The same with at most so many bytes.
     pub async fn smaller_view(
         &self,
         place: &TurnPlace,
         view: &PromptView,
+        bytes: usize,
     ) -> Result<PromptView, StoreError> {
-        self.look_at(place, view.scope, view.bytes / 2).await
+        let untaken = view.untaken.clone();
+        self.look_at(place, view.scope, bytes, untaken).await
+    }
+
+    /// The same without what its model does not take.
+    pub async fn view_without(
+        &self,
+        place: &TurnPlace,
+        view: &PromptView,
+        untaken: Untaken,
+    ) -> Result<PromptView, StoreError> {
+        self.look_at(place, view.scope, view.bytes, untaken).await
     }
 
     async fn look_at(
@@ -162,6 +166,7 @@ impl ModelClient {
         place: &TurnPlace,
         scope: Scope,
         bytes: usize,
+        untaken: Untaken,
     ) -> Result<PromptView, StoreError> {
         let row = self
             .store
@@ -172,12 +177,23 @@ impl ModelClient {
         let whole = Settings::of(&row.settings).is_process();
         let mut window = Window::over(&row, whole, scope.show, &self.options, time::now());
         let mut lengths = Lengths::of(bytes, self.options.event_chars);
+        let mut unshown = row.state.unshown.clone();
+        let left_out = untaken.left_out.iter();
+        left_out.for_each(|left_out| unshown.leave_out(left_out));
+        let hides = Hides {
+            scope,
+            unshown: &unshown,
+        };
+        let leave_out = |entries: &mut [Arc<Entry>]| {
+            history::leave_out(entries, &unshown, &untaken.kinds, &self.prompts)
+        };
         let Found {
             count,
             mut entries,
             mut hidden,
             is_parted,
-        } = self.find(place, &window, scope, lengths, bytes).await?;
+        } = self.find(place, &window, hides, lengths, bytes).await?;
+        leave_out(&mut entries);
         let all = window.omitted + window.take;
         let (first, last) = scope.about.unwrap_or((Seq::MAX, Seq::MAX));
         let about = entries.partition_point(|entry| entry.seq < first);
@@ -194,6 +210,7 @@ impl ModelClient {
             if fit.lengths != lengths {
                 lengths = fit.lengths;
                 entries = self.shorter(place, &window, &entries, gap, lengths).await?;
+                leave_out(&mut entries);
             }
         } else {
             let sizes: Vec<usize> = entries.iter().map(|entry| entry.written()).collect();
@@ -246,6 +263,7 @@ impl ModelClient {
         Ok(PromptView {
             scope,
             bytes,
+            untaken,
             lengths,
             clock,
             row,
@@ -265,10 +283,11 @@ impl ModelClient {
         &self,
         place: &TurnPlace,
         window: &Window,
-        scope: Scope,
+        hides: Hides<'_>,
         lengths: Lengths,
         bytes: usize,
     ) -> Result<Found, StoreError> {
+        let scope = hides.scope;
         let mut found = Found {
             count: 0,
             entries: Vec::new(),
@@ -277,8 +296,8 @@ impl ModelClient {
         };
         let newest = self.entries(place, window, lengths, bytes).await?;
         let mut oldest = newest.first().map_or(window.up_to + 1, |entry| entry.seq);
-        found.put_before(newest, scope);
-        let is_shown = |entry: &Entry| !scope.hides(entry);
+        found.put_before(newest, hides);
+        let is_shown = |entry: &Entry| !hides.hides(entry);
         // What was cleared away is not shown any more.
         let shown = (window.omitted + window.take).saturating_sub(window.cleared);
         let query = |after: Option<Seq>, before: Seq, count: u64, most: u64| Query {
@@ -298,11 +317,11 @@ impl ModelClient {
                     .read_back(&place.space, &query, lengths, room, is_shown)
                     .await?;
                 let is_read = between.len() < VIEW_MAX as usize;
-                found.put_before(between, scope);
+                found.put_before(between, hides);
                 found.is_parted = !is_read || size(&found.entries) > bytes;
             }
             let query = query(Some(first - 1), oldest.min(last + 1), found.count, u64::MAX);
-            found.put_before(self.read(&place.space, &query, lengths).await?, scope);
+            found.put_before(self.read(&place.space, &query, lengths).await?, hides);
             oldest = first;
         }
         // What is not for this call has taken room that older entries have.
@@ -312,7 +331,7 @@ impl ModelClient {
             let before = self
                 .read_back(&place.space, &query, lengths, room, is_shown)
                 .await?;
-            found.put_before(before, scope);
+            found.put_before(before, hides);
         }
         Ok(found)
     }

@@ -218,7 +218,12 @@ impl ModelClient {
         let entries = events
             .iter()
             .map(|event| Arc::new(Entry::of(event, style, &self.prompts)));
-        let entries = slice.of(&Vec::from_iter(entries));
+        let entries = history::refused(
+            Vec::from_iter(entries),
+            &seqs_of(view, "refused"),
+            &self.prompts,
+        );
+        let entries = slice.of(&entries);
         let mut blocks =
             history::summed(&summaries, &entries, omitted, size("media"), &self.prompts);
         // What was said then, whatever became of it since.
@@ -301,13 +306,7 @@ impl ModelClient {
             return Ok(Vec::new());
         };
         let heard = view.get("show").and_then(Value::as_str) == Some("heard");
-        let left_out: Vec<Seq> = view
-            .get("left_out")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_i64)
-            .collect();
+        let left_out = seqs_of(view, "left_out");
         let read = async |from: Seq, up_to: Seq| {
             let query = Query {
                 thread: Some(thread.clone()),
@@ -336,13 +335,7 @@ impl ModelClient {
         thread: &ThreadId,
         view: &Value,
     ) -> Result<Vec<Event>, StoreError> {
-        let seqs: Vec<Seq> = view
-            .get("own")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_i64)
-            .collect();
+        let seqs = seqs_of(view, "own");
         let (Some(first), Some(last)) = (seqs.first(), seqs.last()) else {
             return Ok(Vec::new());
         };
@@ -377,6 +370,13 @@ fn schemas(view: &Value) -> Schemas {
         Some(_) => Schemas::Formed,
         None => Schemas::AsTold,
     }
+}
+
+/// The positions that a recorded view keeps under a key.
+fn seqs_of(view: &Value, key: &str) -> Vec<Seq> {
+    let seqs = view.get(key).and_then(Value::as_array);
+    let seqs = seqs.into_iter().flatten();
+    seqs.filter_map(Value::as_i64).collect()
 }
 
 /// Between which two events a recorded view left some out.

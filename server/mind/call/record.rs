@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{Ended, PromptView, TurnPlace};
+use super::{Ended, TurnPlace};
 use crate::event::draft::Draft;
 use crate::log::kernel::Store;
 use crate::mind::working::Working;
 use crate::model::provider::{Prepared, ToolSpec};
-use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::failure::{FailureKind, Who};
 
 /// A call ready to be made, with what is known of its record.
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ pub struct Ready {
     pub(super) begin: Instant,
     /// When the first piece of the answer came.
     pub(super) first_piece: OnceLock<Instant>,
-    /// What is told of a call in its place that was refused.
+    /// What is told of the calls in its place that were refused.
     pub(super) before: Vec<Draft>,
     /// The tools that the model may call.
     pub(super) offered: Arc<[ToolSpec]>,
@@ -67,45 +67,11 @@ impl Ready {
         )
     }
 
-    /// The record of the call, after what is told of one in its place that was refused.
+    /// The record of the call, after what is told of those in its place that were refused.
     pub fn records(&self, place: &TurnPlace, ended: &Ended, more: Value) -> Vec<Draft> {
         let mut records = self.before.clone();
         records.push(self.record(place, ended, more));
         records
-    }
-
-    /// What is told of a call that was refused for its length: its record, and that it is made again with half.
-    pub(super) fn refused(
-        &self,
-        place: &TurnPlace,
-        view: &PromptView,
-        ended: &Ended,
-        failure: &Failure,
-    ) -> Vec<Draft> {
-        let half = view.bytes / 2;
-        let text = format!(
-            "{} was asked about {} bytes of the log, more than its model takes, and is asked again about at most {half}; set \
-             history.bytes to what the model takes. {}",
-            self.who,
-            view.entries
-                .iter()
-                .map(|entry| entry.written())
-                .sum::<usize>(),
-            failure.text
-        );
-        let detail =
-            json!({ "module": self.who.to_string(), "bytes": half, "key": "history.bytes" });
-        let failure = Failure::new(FailureKind::Model, text)
-            .retryable()
-            .with(detail);
-        let mut told = self.records(place, ended, json!({ "last": false }));
-        told.push(Draft::failure(
-            &place.thread,
-            Some(place.turn),
-            &Who::Core,
-            &failure,
-        ));
-        told
     }
 
     /// The event that records the call: what it saw, what it cost, and `more` of what became of it.

@@ -362,6 +362,8 @@ impl ModelClient {
                 page.iter()
                     .map(|event| Arc::new(Entry::of(event, WHOLE, &self.prompts))),
             );
+            // A sentence stands for what is not shown: positions are those of the thread.
+            history::leave_out(&mut entries, &row.state.unshown, &[], &self.prompts);
             let skipped = entries
                 .first()
                 .map_or(0, |first| if from.skip > 0 { first.written() } else { 0 });

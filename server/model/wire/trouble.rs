@@ -6,12 +6,12 @@ use std::time::Duration;
 use async_openai::error::OpenAIError;
 use http::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
-use serde_json::json;
 
 use super::Endpoint;
+use super::refusal::{self, Meaning};
 use crate::model::answer::{Reported, reported};
 use crate::model::guard::{Seen, lock, root_cause};
-use crate::words::failure::{Failure, FailureKind, TOO_LONG};
+use crate::words::failure::{Failure, FailureKind};
 use crate::words::time::Timestamp;
 
 /// How much of a refusal is read, and for how long.
@@ -115,13 +115,11 @@ impl Endpoint {
             true => self.failure(format_args!("answered with an error: {quote}{hint}")),
             false => self.failure(format_args!("answered {status}: {quote}{hint}")),
         };
-        let detail = if is_too_long(status, reported) {
-            json!({ "status": status.as_u16(), "reason": TOO_LONG })
-        } else {
-            json!({ "status": status.as_u16() })
-        };
-        let failure = failure.with(detail);
-        let failure = if is_passing(status, &reported.message) {
+        let meaning = refusal::meaning(status, &reported.code, &reported.message);
+        let failure = failure.with(refusal::detail(status, meaning));
+        // The same request is never taken where it is too long, or where a part of it is not taken.
+        let is_final = !matches!(meaning, Meaning::Unsaid | Meaning::Other);
+        let failure = if !is_final && is_passing(status, &reported.message) {
             failure.retryable()
         } else {
             failure
@@ -151,26 +149,6 @@ impl Endpoint {
 fn is_passing(status: StatusCode, message: &str) -> bool {
     let passing = matches!(status.as_u16(), 408 | 409 | 425 | 429) || status.is_server_error();
     passing && !message.contains("insufficient_quota")
-}
-
-/// Whether it was refused for its length. Every provider says that in words of its own.
-fn is_too_long(status: StatusCode, reported: &Reported) -> bool {
-    const WORDS: [&str; 11] = [
-        "context length",
-        "context_length",
-        "context window",
-        "context size",
-        "maximum context",
-        "prompt is too long",
-        "input is too long",
-        "too many tokens",
-        "too many input tokens",
-        "input token count",
-        "reduce the length",
-    ];
-    let said = format!("{} {}", reported.code, reported.message).to_lowercase();
-    let says = || WORDS.iter().any(|words| said.contains(words));
-    status == StatusCode::PAYLOAD_TOO_LARGE || (matches!(status.as_u16(), 400 | 422) && says())
 }
 
 /// What the operator can do about it, where that is known.

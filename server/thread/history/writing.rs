@@ -265,7 +265,7 @@ fn gathered(event: &Event, fact: &Fact<'_>, lengths: Lengths, prompts: &Prompts)
 }
 
 /// How long a mark and the line's end may be: that of the template, with numbers in it.
-fn mark_max(prompts: &Prompts) -> usize {
+pub(super) fn mark_max(prompts: &Prompts) -> usize {
     prompts.view_cut.source().as_str().len() + 64
 }
 

@@ -7,12 +7,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::event::envelope::Event;
+use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::query::{Query, Show};
 use crate::log::words::asked;
+use crate::log::shown_to_models::shown_to_models;
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::id::Space;
 use crate::words::time::Timestamp;
 
 /// See the module.
@@ -30,6 +33,9 @@ impl QueryEvents {
     }
 }
 
+/// So often does it read on where events that it read were taken back.
+const PAGES_MAX: usize = 10;
+
 /// Most events one call returns.
 const LATEST_MAX: u32 = 50;
 
@@ -41,6 +47,25 @@ pub struct Input {
     since: Option<String>,
     tags: Option<Vec<String>>,
     text: Option<String>,
+}
+
+impl QueryEvents {
+    /// The newest events of a query, without those that were taken back or that a provider refused.
+    async fn shown(&self, space: &Space, mut query: Query) -> Result<Vec<Event>, StoreError> {
+        let wanted = query.limit as usize;
+        let mut shown = Vec::new();
+        for _ in 0..PAGES_MAX {
+            let page = self.store.events(space, &query).await?;
+            let is_last = page.len() < query.limit as usize;
+            query.before = page.last().map(|event| event.seq);
+            shown.extend(shown_to_models(&*self.store, space, page).await?);
+            if is_last || shown.len() >= wanted {
+                break;
+            }
+        }
+        shown.truncate(wanted);
+        Ok(shown)
+    }
 }
 
 impl Typed for QueryEvents {
@@ -89,17 +114,13 @@ impl Typed for QueryEvents {
                 "{tags} tags are too many: ask for at most {most} tags at a time"
             )));
         }
-        let mut events = self
-            .store
-            .events(&site.space, &query)
-            .await
-            .map_err(|error| {
-                Failure::new(
-                    FailureKind::Store,
-                    format!("the log could not be read: {error}"),
-                )
-                .retryable()
-            })?;
+        let mut events = self.shown(&site.space, query).await.map_err(|error| {
+            Failure::new(
+                FailureKind::Store,
+                format!("the log could not be read: {error}"),
+            )
+            .retryable()
+        })?;
         events.reverse();
         Ok(Output::value(events.iter().map(brief).collect()))
     }

@@ -153,6 +153,7 @@ impl Turns {
         turn: u64,
     ) -> Result<Batch, StoreError> {
         let client = &self.mind.client;
+        let batch_bytes = client.batch_bytes((space, &row.thread));
         let mut batch = Batch::default();
         // What lies between them is shown, too.
         let (mut shown, mut least) = (0, 0);
@@ -176,7 +177,7 @@ impl Turns {
                     shown += 1;
                     least += client.least(&event);
                 }
-                let fits = shown <= history::BATCH_MAX && least <= client.batch_bytes();
+                let fits = shown <= history::BATCH_MAX && least <= batch_bytes;
                 let ends = is_new && (event.wakes() || !is_input);
                 batch.events.extend(is_new.then_some(event));
                 whole = if fits && ends {

@@ -93,6 +93,7 @@ impl Inbox {
             from,
             input: seq,
             user,
+            turns: None,
         })
         .encode(thread)
         .with_id(id);

@@ -1,0 +1,339 @@
+//! A call about a view that its model refuses as too long: it is made again about half of what was
+//! refused, as often as needed, and never twice with the same bytes. Where the refusal says no
+//! reason, its length is tried as one. What is refused for its kind or its words is left out.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::fits::Key;
+use super::{Ended, ModelClient, PromptView, Question, Ready, TurnPlace, Until};
+use crate::event::draft::Draft;
+use crate::event::unshown::LeftOut;
+use crate::log::error::StoreError;
+use crate::model::provider::Piece;
+use crate::thread::history::{self, Entry};
+use crate::words::failure::{FILTERED, Failure, FailureKind, TOO_LONG, UNSAID, Who};
+use crate::words::id::Seq;
+
+/// The smallest view that is asked about: an entry is as short there as it is ever made.
+const BYTES_LEAST: usize = 1024;
+/// So often is less tried where a refusal says no reason.
+const GUESSES_MAX: u32 = 3;
+
+/// So often is a call made again without what its model does not take.
+const WITHOUT_MAX: usize = 4;
+
+/// The refusals in the place of a call.
+#[derive(Default)]
+struct Refused {
+    /// The records of the calls that were refused.
+    records: Vec<Draft>,
+    /// The parts that were left out, and the failures that name them.
+    told: Vec<(LeftOut, Draft)>,
+    /// The first refusal of all.
+    words: Option<Failure>,
+    /// The first refusal for the length, and how much of the log it was about, in bytes.
+    first: Option<(Failure, usize)>,
+    /// The number of refusals that said no reason.
+    guesses: u32,
+}
+
+impl ModelClient {
+    /// Asks about a view of the log; where the provider finds it too long, again about half of it,
+    /// until it takes one; and without what it does not take. `view` is left as the one that was
+    /// asked about last.
+    pub async fn ask_about<F>(
+        &self,
+        place: &TurnPlace,
+        view: &mut Arc<PromptView>,
+        question: F,
+        until: Until,
+        stop: &CancellationToken,
+        on_piece: &mut (dyn FnMut(&Piece) + Send),
+    ) -> Result<(Ready, Ended), StoreError>
+    where
+        F: Fn(&PromptView) -> Question + Send + Sync,
+    {
+        let asked = question(view);
+        let key = self.begin(place, view, &asked).await?;
+        let mut refused = Refused::default();
+        loop {
+            let asked = question(view);
+            let round = asked.round;
+            let (ready, ended) = self
+                .ask_offering((place, &**view), asked, (until, stop), &mut *on_piece)
+                .await?;
+            if matches!(ended, Ended::Answered(_)) {
+                self.fits.took(&key, ready.prepared.body.as_str().len());
+            }
+            let failure = match &ended {
+                // What was shown of an answer cannot be taken back.
+                Ended::Failed(failure) if ready.first_piece.get().is_none() => failure,
+                _ => return Ok(self.settled((ready, ended), view, refused, &key)),
+            };
+            let next = match failure.reason() {
+                Some(TOO_LONG | UNSAID) => {
+                    self.halved(place, view, (&ready, failure, &refused, &key))
+                        .await?
+                }
+                _ => None,
+            };
+            // Media may be what is too long, or what no words are found for.
+            let next = match failure.reason() {
+                Some(_) if next.is_none() => {
+                    self.without(place, view, round, (failure, &key)).await?
+                }
+                _ => next,
+            };
+            let Some(next_view) = next else {
+                let is_length = matches!(failure.reason(), Some(TOO_LONG | UNSAID));
+                return Ok(match is_length {
+                    true => refused_at_last((ready, ended), view, refused),
+                    false => self.settled((ready, ended), view, refused, &key),
+                });
+            };
+            let records = ready.records(place, &ended, json!({ "last": false }));
+            refused.records.extend(records);
+            refused.words.get_or_insert_with(|| failure.clone());
+            let left_out = &next_view.untaken.left_out;
+            match left_out
+                .last()
+                .filter(|_| left_out.len() > view.untaken.left_out.len())
+            {
+                Some(left_out) => refused
+                    .told
+                    .push((left_out.clone(), told(left_out, failure, &ready))),
+                None => {
+                    refused.guesses += u32::from(failure.reason() == Some(UNSAID));
+                    let first = || (failure.clone(), view.written());
+                    refused.first.get_or_insert_with(first);
+                }
+            }
+            *view = Arc::new(next_view);
+        }
+    }
+
+    /// Begins with what is known of the model that is asked: a view that it takes.
+    async fn begin(
+        &self,
+        place: &TurnPlace,
+        view: &mut Arc<PromptView>,
+        asked: &Question,
+    ) -> Result<Key, StoreError> {
+        let key = Key {
+            space: place.space.clone(),
+            thread: place.thread.clone(),
+            show: view.scope.show,
+            model: self.model.asked(&asked.who, asked.tier),
+        };
+        let mut untaken = view.untaken.clone();
+        let known = view.row.state.unshown.media_of(&key.model);
+        let new = known.filter(|kind| !untaken.kinds.iter().any(|it| it == kind));
+        let new = Vec::from_iter(new.map(str::to_owned));
+        if !new.is_empty() {
+            untaken.kinds.extend(new);
+            *view = Arc::new(self.view_without(place, view, untaken).await?);
+        }
+        if let Some(bytes) = self.fits.bytes(&key).filter(|bytes| *bytes < view.bytes) {
+            *view = Arc::new(self.smaller_view(place, view, bytes).await?);
+        }
+        Ok(key)
+    }
+
+    /// A view without what was refused for its kind or its content, ready to be asked about; none:
+    /// nothing is left to be left out.
+    async fn without(
+        &self,
+        place: &TurnPlace,
+        view: &PromptView,
+        round: u64,
+        (failure, key): (&Failure, &Key),
+    ) -> Result<Option<PromptView>, StoreError> {
+        let left_out = left_out(view, round, failure, &key.model)
+            .filter(|_| view.untaken.left_out.len() < WITHOUT_MAX);
+        let Some(left_out) = left_out else {
+            return Ok(None);
+        };
+        let mut untaken = view.untaken.clone();
+        untaken.kinds.extend(left_out.kinds.iter().cloned());
+        untaken.left_out.push(left_out);
+        let less = self.view_without(place, view, untaken).await?;
+        Ok((less.blocks != view.blocks).then_some(less))
+    }
+
+    /// A view of at most half of one that was refused, ready to be asked about in fewer bytes than
+    /// those; none: it is as small as can be, or it cannot be the length.
+    async fn halved(
+        &self,
+        place: &TurnPlace,
+        view: &PromptView,
+        (ready, failure, refused, key): (&Ready, &Failure, &Refused, &Key),
+    ) -> Result<Option<PromptView>, StoreError> {
+        let size = ready.prepared.body.as_str().len();
+        let is_larger = refused.first.is_some() || size > self.fits.taken(key);
+        let may_be = is_larger && refused.guesses < GUESSES_MAX;
+        if failure.reason() == Some(UNSAID) && !may_be {
+            return Ok(None);
+        }
+        let mut bytes = view.bytes.min(view.written());
+        while view.bytes > BYTES_LEAST {
+            bytes = (bytes / 2).max(BYTES_LEAST);
+            let smaller = self.smaller_view(place, view, bytes).await?;
+            if smaller.written() < view.written() {
+                return Ok(Some(smaller));
+            }
+            if bytes == BYTES_LEAST {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// The end of a call that came to one after refusals: they are told with it, and what the model
+    /// took is kept.
+    fn settled(
+        &self,
+        (mut ready, ended): (Ready, Ended),
+        view: &PromptView,
+        refused: Refused,
+        key: &Key,
+    ) -> (Ready, Ended) {
+        let is_answered = matches!(ended, Ended::Answered(_));
+        let mut before = refused.records;
+        // Where the rest is refused, too, it was not these parts.
+        if is_answered {
+            let of = (&ready.place.space, &ready.place.thread);
+            let told = refused.told.into_iter();
+            let told = told.filter(|(left_out, _)| self.fits.tells(of, left_out));
+            before.extend(told.map(|(_, told)| told));
+        }
+        if let Some((first, bytes)) = refused.first
+            && is_answered
+        {
+            self.fits.keep(key.clone(), view.bytes);
+            let why = if first.reason() == Some(UNSAID) {
+                "which its model refused without a reason"
+            } else {
+                "more than its model takes"
+            };
+            let text = format!(
+                "{} was asked about {bytes} bytes of the log, {why}, and was answered about {}; its next prompts in this thread hold at most {}. {}",
+                ready.who,
+                view.written(),
+                view.bytes,
+                first.text
+            );
+            let detail =
+                json!({ "module": ready.who.to_string(), "bytes": view.bytes, "refused": bytes });
+            let told = Failure::new(FailureKind::Model, text)
+                .retryable()
+                .with(detail);
+            let (thread, turn) = (&ready.place.thread, ready.place.turn);
+            before.push(Draft::failure(thread, Some(turn), &Who::Core, &told));
+        }
+        before.append(&mut ready.before);
+        (Ready { before, ..ready }, ended)
+    }
+}
+
+/// Chooses the parts that a refusal is about: media of the kind that it names, or words. New parts
+/// are left out first, then all that the view holds.
+fn left_out(view: &PromptView, round: u64, failure: &Failure, model: &str) -> Option<LeftOut> {
+    let is_filter = failure.reason() == Some(FILTERED);
+    let named = failure.detail.get("media").and_then(Value::as_str);
+    let is_meant = |entry: &Entry| match (is_filter, entry.media_kind()) {
+        _ if entry.is_refused() => false,
+        (true, _) => true,
+        (false, Some(kind)) => named.is_none_or(|named| named == kind),
+        (false, None) => false,
+    };
+    let is_all = failure.detail.get("all").and_then(Value::as_bool) == Some(true);
+    let (mut kinds, mut refused) = (Vec::new(), Vec::new());
+    if is_all {
+        let meant = view.entries.iter().filter(|entry| is_meant(entry));
+        for kind in meant.filter_map(|entry| entry.media_kind()) {
+            if !kinds.iter().any(|it| it == kind) {
+                kinds.push(kind.to_owned());
+            }
+        }
+    } else {
+        // A later round was asked with the batch before, and answered.
+        let new = match view.scope.about {
+            Some((_, last)) if round > 0 => last + 1,
+            Some((first, _)) => first,
+            None => 0,
+        };
+        let is_new = |entry: &Entry| is_meant(entry) && entry.seq >= new;
+        refused = history::stretches(&view.entries, &view.left_out, is_new);
+        if refused.is_empty() || !view.untaken.left_out.is_empty() {
+            refused = history::stretches(&view.entries, &view.left_out, is_meant);
+        }
+    }
+    (!kinds.is_empty() || !refused.is_empty()).then(|| LeftOut {
+        model: model.to_owned(),
+        refused,
+        kinds,
+    })
+}
+
+/// Says what was left out.
+fn told(left_out: &LeftOut, failure: &Failure, ready: &Ready) -> Draft {
+    let LeftOut {
+        model,
+        refused,
+        kinds,
+    } = left_out;
+    let positions = |(from, to): &(Seq, Seq)| match from == to {
+        true => format!("#{from}"),
+        false => format!("#{from} to #{to}"),
+    };
+    let parts = refused.iter().map(positions).collect::<Vec<_>>().join(", ");
+    let text = if refused.is_empty() {
+        let kinds = kinds.join(" and ");
+        format!("{model} takes no {kinds}: it is left out of its prompts in this thread.")
+    } else {
+        format!("{parts} was refused by {model}, and is left out of the prompts of this thread.")
+    };
+    let reason = failure.reason().unwrap_or_default();
+    let text = format!("{text} The log keeps it. {}", failure.text);
+    let failure = Failure::new(FailureKind::Model, text).with(left_out.to_detail(reason));
+    let thread = &ready.place.thread;
+    Draft::failure(thread, Some(ready.place.turn), &Who::Core, &failure)
+}
+
+/// The end of a call that is refused although its view is as small as can be. Where no refusal said
+/// a reason, the first one is told: the length was none.
+fn refused_at_last(
+    (mut ready, ended): (Ready, Ended),
+    view: &PromptView,
+    refused: Refused,
+) -> (Ready, Ended) {
+    let Ended::Failed(last) = ended else {
+        return (ready, ended);
+    };
+    let mut before = refused.records;
+    before.append(&mut ready.before);
+    let said = refused.words.unwrap_or_else(|| last.clone());
+    let failure = if last.reason() == Some(TOO_LONG) {
+        let log = view.written();
+        let rest = ready.prepared.body.as_str().len().saturating_sub(log);
+        let text = format!(
+            "{} cannot be asked: its request is too long for its model even with the least of the log that it can be asked about, {log} bytes; \
+             its instructions and tools take {rest} bytes more, about {} tokens. Use a model with a longer context, or start its server with \
+             one, or offer fewer tools. {}",
+            ready.who,
+            rest / 4,
+            last.text
+        );
+        Failure {
+            text,
+            retryable: false,
+            ..said
+        }
+    } else {
+        said
+    };
+    (Ready { before, ..ready }, Ended::Failed(failure))
+}

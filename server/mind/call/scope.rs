@@ -1,0 +1,56 @@
+//! The scope of a call: which events of a thread its view is about, and which are not for it.
+
+use crate::event::unshown::{LeftOut, Unshown};
+use crate::log::query::Show;
+use crate::thread::history::Entry;
+use crate::words::id::Seq;
+
+/// What of the log a call is to see.
+#[derive(Debug, Clone, Copy)]
+pub struct Scope {
+    /// What its reader may see.
+    pub show: Show,
+    /// Nothing that came to the thread after this.
+    pub until: Option<Seq>,
+    /// What the turn is about, from the first event to the last: of that nothing is left out, only
+    /// shortened, however old it is.
+    pub about: Option<(Seq, Seq)>,
+}
+
+impl Scope {
+    /// The ends of a batch.
+    pub fn about(batch: &[Seq]) -> Option<(Seq, Seq)> {
+        Some((*batch.first()?, *batch.last()?))
+    }
+
+    /// Whether an entry came too late for the call.
+    fn hides(&self, entry: &Entry) -> bool {
+        entry.arrives && self.until.is_some_and(|until| entry.seq > until)
+    }
+}
+
+/// The parts that a model does not take, apart from their length.
+#[derive(Debug, Clone, Default)]
+pub struct Untaken {
+    /// The kinds of media that are left out.
+    pub kinds: Vec<String>,
+    /// The parts that it has refused in this call.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// The entries that are not for a call: those that came too late for it, and those that were taken
+/// back.
+#[derive(Clone, Copy)]
+pub(super) struct Hides<'a> {
+    /// The scope.
+    pub scope: Scope,
+    /// The inputs that were taken back.
+    pub unshown: &'a Unshown,
+}
+
+impl Hides<'_> {
+    /// Returns whether an entry is not for the call.
+    pub fn hides(&self, entry: &Entry) -> bool {
+        self.scope.hides(entry) || entry.is_back(self.unshown)
+    }
+}

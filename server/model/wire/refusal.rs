@@ -1,0 +1,289 @@
+//! The meaning of a refusal, read from a provider's status, code and words: the request is too
+//! long, or one of its parts is not taken. Pure. Each provider has words of its own, so they are
+//! read as a sentence: a subject, a size, and that it is too much.
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::words::failure::{FILTERED, MEDIA, TOO_LONG, UNSAID};
+
+/// The meaning of a refusal, as far as its words go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meaning {
+    /// The request is longer than the model takes.
+    TooLong,
+    /// The model takes no media of this kind, or not this one.
+    Media(Medium),
+    /// A filter does not let the words of the request pass.
+    Filtered,
+    /// Nothing that could be read: it may be the length.
+    Unsaid,
+    /// Something else.
+    Other,
+}
+
+/// Media that are refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Medium {
+    /// `image` or `audio`; none: the words do not say.
+    pub kind: Option<&'static str>,
+    /// The model takes none of the kind; else these alone are not taken.
+    pub is_all: bool,
+}
+
+/// Reads a refusal.
+pub fn meaning(status: StatusCode, code: &str, message: &str) -> Meaning {
+    let said = Said::new(code, message);
+    let status = status.as_u16();
+    if is_too_long(status, &said) {
+        Meaning::TooLong
+    } else if let Some(medium) = medium(status, &said) {
+        Meaning::Media(medium)
+    } else if is_filtered(status, &said) {
+        Meaning::Filtered
+    } else if matches!(status, 400 | 413 | 422 | 500) && !said.has(OTHER_CAUSES) {
+        Meaning::Unsaid
+    } else {
+        Meaning::Other
+    }
+}
+
+/// The facts of a failure with this meaning.
+pub fn detail(status: StatusCode, meaning: Meaning) -> Value {
+    let mut detail = json!({ "status": status.as_u16() });
+    let reason = match meaning {
+        Meaning::TooLong => TOO_LONG,
+        Meaning::Unsaid => UNSAID,
+        Meaning::Filtered => FILTERED,
+        Meaning::Media(Medium { kind, is_all }) => {
+            (detail["media"], detail["all"]) = (json!(kind), json!(is_all));
+            MEDIA
+        }
+        Meaning::Other => return detail,
+    };
+    detail["reason"] = json!(reason);
+    detail
+}
+
+/// Code and words in small letters, without marks that divide a word.
+struct Said {
+    code: String,
+    all: String,
+}
+
+impl Said {
+    fn new(code: &str, message: &str) -> Self {
+        let plain = |text: &str| text.to_lowercase().replace(['`', '\'', '"', '’'], "");
+        Self {
+            code: plain(code),
+            all: format!("{}. {}", plain(code), plain(message)),
+        }
+    }
+
+    fn has(&self, words: &str) -> bool {
+        has(&self.all, words)
+    }
+
+    /// Its sentences.
+    fn sentences(&self) -> impl Iterator<Item = &str> {
+        let ends = [". ", "; ", "\n", "。", "；", "! "];
+        let mut rest = self.all.as_str();
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let end = ends
+                .iter()
+                .filter_map(|end| Some((rest.find(end)?, end.len())))
+                .min();
+            let (at, skip) = end.unwrap_or((rest.len(), 0));
+            let sentence = &rest[..at];
+            rest = &rest[at + skip..];
+            Some(sentence)
+        })
+    }
+}
+
+/// Limits over time, and money: the same request passes later, or never, whatever its length.
+const RATES: &str = "per minute|per min|per second|per hour|per day|per month|(tpm|(tpd|(rpm|rate limit|\
+    rate_limit|ratelimit|quota|monthly|daily|try again in|please wait|throttl|credit|\
+    billing|balance|afford|access token|auth token|api token";
+
+/// The answer's length, which is a parameter.
+const OUTPUT: &str = "max_tokens|max_completion_tokens|max_new_tokens|max_output_tokens|maxoutputtokens|\
+    max tokens|completion tokens|output tokens|output length|output limit|completion length";
+
+/// Codes and phrases that say it alone.
+const LENGTHS: &str = "context_length|context length|contextlength|context window|context_window|contextwindow|\
+    context size|context_size|context limit|maximum context|max_model_len|\
+    maximum model length|model_max_prompt_tokens|tokens_limit_reached|prompt_too_long|\
+    prompt too long|input_too_long|input too long|input is too long|prompt is too long|\
+    too many tokens|too many input tokens|too many prompt tokens|input token count|\
+    reduce the length|reduce your message size|request_too_large|request too large|\
+    entity too large|payload too large|payloadtoolarge|body too large|content too large|\
+    n_ctx|tokens exceed|exceeds the token|exceeded the token|token limit exceeded|kv cache|上下文长度|输入过长|输入超长|文本过长";
+
+/// The words of a sentence that says it: about whom, its size, and that it is too much.
+const PROMPT: &str = "prompt|input|context|message|conversation|request|sequence|body|payload|query|text|输入|\
+    提示|上下文|对话|请求|消息";
+const SIZE: &str =
+    "token|length| long|size|window|large|larger| big|character|bytes|长|大|字符|字数";
+const TOO_MUCH: &str = "exceed|too long|too large|too big|too many|longer than|larger than|greater than|\
+    bigger than|more than|maximum|limit|at most|must be <=|must be less|must have less|\
+    less than|up to|range of|reduce|shorten|shorter|overflow|not fit|beyond| > |over the|超过|\
+    超出|超长|过长|太长|过大|最大|上限";
+
+/// Parts of a request whose length says nothing of the view's.
+const OTHER_PARTS: &str = "image|picture|photo|audio|video|file|pdf|document|attachment|media|tool|function|schema|\
+    description|enum|header|cookie|uri|url|stop|took too long|taking too long|timed out|\
+    timeout|time out|time limit|deadline|canceled|cancelled|queue|batch|metadata|user id|\
+    seed|response|reasoning|thinking|concurren|requests|temperature|top_p|top_k|logit|\
+    api key|api_key|cache_key|identifier";
+
+/// Causes that have nothing to do with the length, where the words say no more.
+const OTHER_CAUSES: &str = "parameter|unsupported|not supported|not support|unknown|unrecognized|unrecognised|\
+    unexpected|invalid value|extra inputs|additional propert|missing|required|tool|function|\
+    schema|strict|json|api key|api_key|apikey|unauthor|authenticat|permission|forbidden|\
+    not allowed|access|billing|credit|quota|rate limit|rate_limit|balance|model_not|\
+    model not|no such model|not found|not exist|not available|unavailable|overload|capacity|\
+    loading|busy|timeout|timed out|deadline|region|failed_generation|role|template|jinja|\
+    temperature|top_p|max_tokens|completion_tokens|stream|version|deprecated|image|audio|\
+    grammar|connection|upstream|memory";
+
+fn is_too_long(status: u16, said: &Said) -> bool {
+    if matches!(status, 401..=405 | 407..=408) {
+        return false;
+    }
+    if said.has(RATES) || status == 429 {
+        // A limit a minute that the request alone is above never lets it pass.
+        let [limit, requested] = ["limit", "requested"].map(|words| number_after(said, words));
+        let is_alone =
+            said.has("too large|must be reduced|reduce your message") && !said.has("used ");
+        return is_alone
+            && requested
+                .zip(limit)
+                .is_some_and(|(asked, most)| asked > most);
+    }
+    if said.has("deadline|too long to|header|cookie") {
+        return false;
+    }
+    if said.has(OUTPUT) && !counts_the_input(said) {
+        return false;
+    }
+    if said.has("string too long|string_too_long|string_above_max_length|array too long|maxlength")
+    {
+        return is_of_the_prompt(said);
+    }
+    said.code == "1261"
+        || said.has(LENGTHS) && !is_of_media(said)
+        || said.sentences().any(is_too_much)
+}
+
+fn is_of_media(said: &Said) -> bool {
+    said.has("image|picture|audio|video|pdf|attachment|media")
+        && !said.has("context|prompt is too long|token")
+}
+
+/// Returns whether a sentence says that the prompt is too long.
+fn is_too_much(sentence: &str) -> bool {
+    let has = |words| has(sentence, words);
+    let is_large = || numbers(sentence).filter(|number| *number >= 256).count() >= 2;
+    has(PROMPT) && has(SIZE) && !has(OTHER_PARTS) && (has(TOO_MUCH) || is_large())
+}
+
+/// Returns whether words about the answer's length count the prompt, too, so that a shorter one may
+/// pass.
+fn counts_the_input(said: &Said) -> bool {
+    let context = number_after(
+        said,
+        "context length is|context length of|context window of",
+    );
+    if said.has("is too large|too large:") {
+        let asked = number_after(said, "too large");
+        return asked.zip(context).is_some_and(|(asked, most)| asked < most);
+    }
+    said.has("inputs tokens|input tokens|prompt|input length|messages|context")
+        && !said.has("range of max|range is|valid range|supports at most|between")
+}
+
+/// Returns whether the member that is named as too long holds the prompt.
+fn is_of_the_prompt(said: &Said) -> bool {
+    said.has("messages|invalid input|prompt|.content")
+        && !said.has(".name|tool|function|user:|metadata|image|_key|identifier")
+}
+
+/// The first number after one of these words.
+fn number_after(said: &Said, words: &str) -> Option<u64> {
+    words.split('|').find_map(|word| {
+        let at = said.all.find(word)? + word.len();
+        numbers(&said.all[at..]).next()
+    })
+}
+
+/// Returns whether a text has one of these words, between which stand bars.
+fn has(text: &str, words: &str) -> bool {
+    words.split('|').any(|word| text.contains(word))
+}
+
+/// The numbers of a text; `128,000` is one.
+fn numbers(text: &str) -> impl Iterator<Item = u64> + '_ {
+    let is_in = |c: char| c.is_ascii_digit() || matches!(c, ',' | '_');
+    text.split(move |c| !is_in(c)).filter_map(|part| {
+        let digits: String = part.chars().filter(char::is_ascii_digit).collect();
+        digits.parse().ok()
+    })
+}
+
+/// The media that are refused, if it is them.
+fn medium(status: u16, said: &Said) -> Option<Medium> {
+    const IMAGE: &str = "image|vision|picture|photo";
+    const AUDIO: &str = "audio|sound|speech";
+    const ANY: &str = "multimodal|multi-modal|multi modal|mmproj|media type|mime|media_type";
+    const NONE: &str = "unknown variant|not support|unsupported content|only supported by|\
+        only supports text|text only|text-only|not a multimodal|not multimodal|\
+        no endpoints found|not enabled|at most 0|missing data required|does not have|\
+        cannot process|can only|does not accept|not accept|not allowed|unknown content|\
+        invalid content type|unexpected content|not available|no vision|not capable|mmproj|\
+        expected text|must be a string";
+    const THIS: &str = "invalid|could not|couldnt|cannot|unable|exceed|too large|too small|too big|too many|\
+        failed|format|decode|corrupt|represent|unsupported|not valid|maximum|at most|\
+        refused|unsafe|inappropriate|flagged|download";
+    if matches!(status, 401 | 402 | 407 | 408 | 429) || said.has(RATES) {
+        return None;
+    }
+    // A server that reads text alone says so of the list that text and media stand in.
+    let is_list = said.has("content")
+        && said.has("sequence|list|array")
+        && said.has("expected a string|expected string|valid string|be a string|not a string");
+    let kind = match (said.has(IMAGE), said.has(AUDIO)) {
+        (true, false) => Some("image"),
+        (false, true) => Some("audio"),
+        _ => None,
+    };
+    if kind.is_none() && !said.has(IMAGE) && !said.has(ANY) && !is_list {
+        return None;
+    }
+    // The kinds of pictures that are taken say of one that it is of another.
+    let is_format =
+        said.has("format|mime|media type|media_type") && !said.has("unknown variant|multimodal");
+    let is_all = is_list || said.has(NONE) && !is_format;
+    (is_all || said.has(THIS)).then_some(Medium { kind, is_all })
+}
+
+fn is_filtered(status: u16, said: &Said) -> bool {
+    const FILTERED: &str = "content_filter|content filter|contentfilter|content management policy|\
+        content_policy|content policy|usage polic|responsible ai|responsibleai|\
+        data_inspection|datainspection|inappropriate content|content exists risk|sensitive|\
+        moderation|flagged|safety|prohibited_content|prohibited content|blocklist|\
+        blockreason|block_reason|prompt was blocked|prompt is blocked|high risk|\
+        high_risk|harmful|unsafe|guardrail|violates|violating|敏感|违规|不安全|风险";
+    const NOT: &str = "api key|api_key|safety_identifier|safety_settings|safety settings|case-sensitive|\
+        case sensitive|insensitive";
+    if matches!(status, 401 | 402 | 404 | 407 | 408 | 429) {
+        return false;
+    }
+    matches!(said.code.as_str(), "1301" | "invalid_prompt") || said.has(FILTERED) && !said.has(NOT)
+}
+
+#[cfg(test)]
+mod tests;
