@@ -19,6 +19,8 @@ pub enum Condition {
     EndsWith(Seq),
     /// These events wait in the mailbox of the event's thread: no turn has had or has them, and nobody took them back.
     Wait(Vec<Seq>),
+    /// This was the last turn of the event's thread, and it is over.
+    AtRestAfter(u64),
     /// The event's thread has fewer subthreads than this that have not ended.
     FewerSubthreads(u64),
     /// The event's thread is there, or the space has fewer threads than this that have not ended.
@@ -187,6 +189,7 @@ impl fmt::Display for Condition {
             Self::NotEnded => f.write_str("the thread has ended already"),
             Self::EndsWith(seq) => write!(f, "the thread does not end with event {seq} any more"),
             Self::Wait(_) => f.write_str("an input was taken back, or is with a turn already"),
+            Self::AtRestAfter(turn) => write!(f, "a turn after turn {turn} has begun"),
             Self::FewerSubthreads(most) => write!(f, "the thread has {most} subthreads already"),
             Self::FewerThreads(most) => write!(
                 f,

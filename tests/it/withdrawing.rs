@@ -1,4 +1,4 @@
-//! Taking back an input that waits: no turn is about it and no model reads it; of a turn and who takes back, one is first.
+//! Taking back an input that waits, or with its turn: no turn is about it and no model reads it; of a turn and who takes back, one is first.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::sync::Arc;
@@ -77,7 +77,7 @@ on_both!(
             "{}",
             asked.text()
         );
-        back(&app, &third).await.expect_problem(409, "input-taken");
+        back(&app, &first).await.expect_problem(409, "input-taken");
 
         let log = app.log().await;
         let withdrawn = with(&log, &["withdrawn"]);
@@ -347,3 +347,154 @@ on_both!(
         store.close().await;
     }
 );
+
+/// Says something, waits for its turn, and returns its id.
+async fn told(app: &App, text: &str) -> String {
+    let id = fresh().to_string();
+    let said = json!({ "text": text, "event_id": id });
+    app.post("/threads/main/messages?wait=15", said)
+        .await
+        .expect(200);
+    id
+}
+
+on_both!(
+    an_input_is_taken_back_with_its_turn_until_the_next_one_begins,
+    |medium| {
+        let stub = Stub::start().await;
+        stub.script(
+            decision,
+            [reply("Hello."), reply("Your password is swordfish.")],
+        );
+        let mut app = Setup::new(medium, &stub).voices(&["a"]).start().await;
+        stub.on(
+            |request| request.is_comment() && request.says("swordfish"),
+            text("They said swordfish."),
+        );
+        let mut socket = app.socket().await;
+        told(&app, "hello").await;
+        let secret = told(&app, "the password is swordfish").await;
+        // Its voice hears the decision beside, and is hidden, too.
+        for _ in 0..2 {
+            back(&app, &secret).await.expect(204);
+        }
+        let event = socket
+            .event("the withdrawal", |event| has(event, "withdrawn"))
+            .await;
+        assert_eq!(event["payload"]["turns"], json!([2, 2]), "{event}");
+        stub.clear();
+        stub.script(
+            decision,
+            [
+                call(
+                    "query_events",
+                    json!({ "latest": null, "since": null, "tags": null, "text": "swordfish" }),
+                ),
+                reply("Nothing."),
+            ],
+        );
+        let third = told(&app, "have I told you something?").await;
+        let asked = stub.all(decision);
+        for request in &asked[asked.len() - 2..] {
+            assert!(
+                request.says("was taken back, with what came of it"),
+                "{}",
+                request.text()
+            );
+            // The call of the tool itself has the word.
+            let entries = request.entries();
+            let mut entries = entries
+                .iter()
+                .filter(|entry| entry.text.contains("swordfish"));
+            assert!(
+                entries
+                    .all(|entry| entry.text.contains("query_events")
+                        || entry.text.contains("\"text\"")),
+                "{}",
+                request.text()
+            );
+            assert!(
+                !request.says("password is swordfish") && !request.says("They said"),
+                "{}",
+                request.text()
+            );
+        }
+        let log = app.log().await;
+        assert!(
+            with(&log, &["response"])
+                .iter()
+                .any(|it| said(it).contains("swordfish")),
+            "the log keeps it"
+        );
+        envelope::check_log(&log);
+        envelope::check_turns(&log, "main");
+        for call in with(&log, &["call:decision"]) {
+            let id = call["event_id"].as_str().unwrap();
+            let view = app.get(&format!("/prompt-views/{id}")).await.expect(200);
+            assert_eq!(view["exact"], true, "{view}");
+        }
+        // A later turn has begun.
+        told(&app, "well").await;
+        back(&app, &third).await.expect_problem(409, "input-taken");
+        app.stop().await;
+        let database = [("DATABASE_URL", app.database())];
+        let (code, words) = app::ran(&app.folder(), &database, &["rebuild", "--check"]).await;
+        assert_eq!(code, Some(0), "{words}");
+    }
+);
+
+on_both!(an_input_whose_turn_did_something_outside_stays, |medium| {
+    let server = ToolServer::start(vec![tool("say", "Say it.")]).await;
+    server.does("say", Does::Answers(words("hello\n")));
+    let stub = Stub::start().await;
+    stub.script(
+        decision,
+        [
+            call("mcp__it__say", json!({ "text": "hello" })),
+            reply("It said hello."),
+        ],
+    );
+    let settings = format!("[tools.mcp.it]\nurl = \"{}\"\n", server.url());
+    let app = Setup::new(medium, &stub)
+        .file("thinkd.toml", &settings)
+        .start()
+        .await;
+    let id = told(&app, "greet").await;
+    let problem = back(&app, &id).await;
+    let words = problem.text.clone();
+    problem.expect_problem(409, "input-taken");
+    assert!(words.contains("mcp__it__say has run"), "{words}");
+    assert!(with(&app.log().await, &["withdrawn"]).is_empty());
+});
+
+// One was taken back while it waited, the other with its turn.
+#[tokio::test]
+async fn inputs_that_were_taken_back_either_way_are_in_no_prompt() {
+    let (stub, gate) = (Stub::start().await, Gate::new());
+    stub.script(decision, [reply("To one.").held(&gate)]);
+    let app = App::start(Medium::sqlite(), &stub).await;
+    let mut socket = app.socket().await;
+    let first = wait_with(&app, "one", None).await;
+    stub.request(decision).await;
+    back(&app, &first).await.expect_problem(409, "input-taken");
+    let second = wait_with(&app, "two", None).await;
+    back(&app, &second).await.expect(204);
+    gate.open();
+    socket.turn_ended().await;
+    let over = back(&app, &first).await;
+    assert_eq!(over.status, 204, "{}", story(&app.log().await));
+    assert_eq!(said(&app.tell("three").await[0]), "ok: three");
+    let asked = stub.all(decision).pop().unwrap();
+    let shown: Vec<String> = asked
+        .entries()
+        .into_iter()
+        .map(|entry| entry.text)
+        .collect();
+    assert!(shown.contains(&"three".to_owned()), "{shown:?}");
+    assert!(
+        !shown
+            .iter()
+            .any(|text| text.contains("To one") || text == "one" || text == "two"),
+        "{shown:?}"
+    );
+}

@@ -1,4 +1,4 @@
-//! `/threads/{thread}/inputs`: taking back what was said and waits.
+//! `/threads/{thread}/inputs`: taking back an input that waits, or one with its turn.
 
 use axum::Router;
 use axum::extract::Path;
@@ -24,9 +24,11 @@ pub const RESOURCE: Resource = Resource {
     bounds: |_| {},
 };
 
-/// Takes back an input that waits for its turn. Of an input and a turn that begins, one is first: a turn that has the input keeps it, and this
+/// Takes back an input. Of one that waits for its turn and a turn that begins, one is first: a turn that has the input keeps it, and this
 /// is refused (`input-taken`); an input that was taken back is in no turn, and models are not shown it any more. Members take back what was
-/// said in their own name, operators what anybody said.
+/// said in their own name, operators what anybody said. An input whose turn is over is taken back with it, until a later turn of the thread begins:
+/// models are shown neither any more, and the log keeps both. A turn that ran a tool with an effect outside, proposed a call to people, sent messages
+/// to other threads or made one stays (`input-taken`).
 #[utoipa::path(delete, path = "/threads/{thread}/inputs/{event_id}", operation_id = "withdraw_input", tag = "chat",
     params(("thread" = String, Path, description = "its id"),
         ("event_id" = uuid::Uuid, Path, description = "the input's; of one with several parts, that of the last")),

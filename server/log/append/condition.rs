@@ -11,6 +11,7 @@ use crate::log::projections::{
 use crate::log::rows::Rows;
 use crate::log::seen::Seen;
 use crate::log::select::Select;
+use crate::log::status::Status;
 use crate::log::table::{Key, Row};
 use crate::words::id::Space;
 use crate::words::time::Timestamp;
@@ -102,6 +103,7 @@ impl Asked {
                 | Condition::NotEnded
                 | Condition::EndsWith(_)
                 | Condition::Wait(_)
+                | Condition::AtRestAfter(_)
                 | Condition::FewerSubthreads(_) => {}
             }
         }
@@ -170,6 +172,9 @@ impl Before {
             Condition::EndsWith(seq) => row().is_some_and(|row| row.head == *seq),
             Condition::Wait(seqs) => {
                 row().is_some_and(|row| seqs.iter().all(|seq| row.waits(*seq)))
+            }
+            Condition::AtRestAfter(turn) => {
+                row().is_some_and(|row| row.turn == *turn && row.status != Status::Thinking)
             }
             Condition::FewerSubthreads(most) => {
                 row().is_none_or(|row| u64::from(row.state.subthreads) < *most)

@@ -13,6 +13,7 @@ use crate::log::appended::{Append, Appended, Placed};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::thread_row::ThreadRow;
+use crate::mind::turn::driver::Mind;
 use crate::mind::turn::stop::Why;
 use crate::runtime::ground::{Ground, Waker};
 use crate::runtime::opening::Opening;
@@ -23,6 +24,7 @@ use crate::runtime::running::Running;
 use crate::thread::settings::{Policy, Settings};
 use crate::words::id::{self, Key, Name, Space, ThreadId};
 
+mod undoing;
 mod withdrawing;
 
 pub use withdrawing::Whose;
@@ -72,6 +74,7 @@ pub struct Inbox {
     running: Running,
     opening: Arc<Opening>,
     waker: Waker,
+    mind: Mind,
 }
 
 impl Inbox {
@@ -83,6 +86,7 @@ impl Inbox {
             running,
             opening,
             waker,
+            mind,
             ..
         } = ground.clone();
         Self {
@@ -91,6 +95,7 @@ impl Inbox {
             running,
             opening,
             waker,
+            mind,
         }
     }
 

@@ -1,5 +1,5 @@
-//! Takes an input back while it waits: for its author, or for somebody who may take back what anybody said. The event `withdrawn` and the
-//! beginning of a turn (`batch.rs`) are stored under the same condition, that the input waits; so one of the two is stored.
+//! Takes an input back while it waits, or with its turn until a later one begins (`undoing.rs`): for its author, or for a person who may take
+//! back all inputs. The event `withdrawn` and the beginning of a turn (`batch.rs`) are stored under conditions of which one is met.
 
 use uuid::Uuid;
 
@@ -16,6 +16,8 @@ use crate::words::id::{self, Seq, Space, ThreadId};
 
 /// Parts of an input that are read at a time.
 const PAGE: u32 = 50;
+/// So often is it looked whether the turn of an input was the last.
+const TRIES: usize = 3;
 
 /// Whose inputs somebody may take back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +29,28 @@ pub enum Whose<'a> {
 }
 
 impl Inbox {
-    /// Takes back an input that waits. Done again it changes nothing.
+    /// Takes back an input that waits, or one whose turn was the last. Done again it changes nothing.
     pub async fn withdraw(
+        &self,
+        place: (&Space, &ThreadId),
+        event_id: Uuid,
+        user: Option<&str>,
+        whose: Whose<'_>,
+    ) -> Result<(), Refused> {
+        // A turn about nothing may have been stored meanwhile.
+        for _ in 1..TRIES {
+            match self.withdraw_now(place, event_id, user, whose).await {
+                Err(Refused::Store(StoreError::Unmet(Condition::AtRestAfter(_)))) => {}
+                done => return done,
+            }
+        }
+        match self.withdraw_now(place, event_id, user, whose).await {
+            Err(Refused::Store(StoreError::Unmet(_))) => Err(taken()),
+            done => done,
+        }
+    }
+
+    async fn withdraw_now(
         &self,
         (space, thread): (&Space, &ThreadId),
         event_id: Uuid,
@@ -76,38 +98,39 @@ impl Inbox {
         if row.status.is_final() {
             return Err(Refused::Ended(thread.clone()));
         }
-        let taken = || {
-            Refused::Taken(
-                "a turn is about it, or was: cancel that turn, or say what you mean now".to_owned(),
-            )
+        let has_turn = self
+            .running
+            .has_taken(&(space.clone(), thread.clone()), seq);
+        let (turns, condition) = match row.waits(seq) {
+            true if has_turn => return Err(taken()),
+            true => (None, Condition::Wait(vec![seq])),
+            false => {
+                let (turns, latest) = self.turns_about(space, &row, seq).await?;
+                (Some(turns), Condition::AtRestAfter(latest))
+            }
         };
-        if !row.waits(seq)
-            || self
-                .running
-                .has_taken(&(space.clone(), thread.clone()), seq)
-        {
-            return Err(taken());
-        }
         let from = first_part(&*self.store, space, thread, seq).await?;
         let draft = Fact::Withdrawn(Withdrawn {
             from,
             input: seq,
             user,
-            turns: None,
+            turns,
         })
         .encode(thread)
         .with_id(id);
-        let draft = draft
-            .only_if(Condition::Wait(vec![seq]))
-            .only_if(Condition::NotEnded);
+        let draft = draft.only_if(condition).only_if(Condition::NotEnded);
         match self.store.append(Append::free(space, vec![draft])).await {
             // Somebody else took it back at the same time.
             Ok(_) | Err(StoreError::Conflict(_)) => Ok(()),
             Err(StoreError::Unmet(Condition::NotEnded)) => Err(Refused::Ended(thread.clone())),
-            Err(StoreError::Unmet(_)) => Err(taken()),
+            Err(StoreError::Unmet(Condition::Wait(_))) => Err(taken()),
             Err(error) => Err(error.into()),
         }
     }
+}
+
+fn taken() -> Refused {
+    Refused::Taken("a turn is about it: cancel that turn, or say what you mean now".to_owned())
 }
 
 /// Where an input begins: its parts stand before its last one, without a gap.

@@ -1,0 +1,157 @@
+//! The turns that were about an input: whether it can be taken back with all of them. It can until
+//! a later turn has begun, when they are over and did nothing outside of their thread.
+
+use super::Inbox;
+use crate::event::envelope::{Event, TurnOutcome};
+use crate::event::fact::Fact;
+use crate::event::fact::told::News;
+use crate::event::unshown::BACK_MAX;
+use crate::log::error::StoreError;
+use crate::log::query::{Order, Query, Show};
+use crate::log::thread_row::ThreadRow;
+use crate::runtime::refused::Refused;
+use crate::thread::settings::Settings;
+use crate::tools::tool::Effect;
+use crate::tools::toolbox::Toolbox;
+use crate::words::id::{Seq, Space};
+
+/// Events that are read at a time.
+const PAGE: u32 = 500;
+
+/// The turns that were about an input, as far as they were read.
+#[derive(Default)]
+struct Turns {
+    /// The first and the last; each but the last was interrupted.
+    turns: Option<(u64, u64)>,
+    /// The last turn of the thread: behind these only such as were about nothing.
+    latest: u64,
+    is_over: bool,
+    is_behind: bool,
+    /// An act that cannot be taken back, in words.
+    done: Option<String>,
+}
+
+impl Turns {
+    fn apply(&mut self, input: Seq, tools: &Toolbox, event: &Event) {
+        let fact = event.fact();
+        if let Fact::TurnStarted(started) = &fact {
+            self.latest = started.turn;
+            if started.batch.contains(&input) {
+                let (first, _) = *self.turns.get_or_insert((started.turn, started.turn));
+                self.turns = Some((first, started.turn));
+                self.is_over = false;
+            } else {
+                self.is_behind |= self.turns.is_some() && !started.batch.is_empty();
+            }
+        }
+        let Some((first, last)) = self.turns else {
+            return;
+        };
+        let is_own = |turn: u64| (first..=last).contains(&turn);
+        let done = match &fact {
+            Fact::TurnEnded(ended) if ended.turn == last => {
+                self.is_over = ended.outcome != Some(TurnOutcome::Interrupted);
+                None
+            }
+            Fact::Action(action) if is_own(action.turn) => {
+                is_outside(tools, action.tool).then(|| format!("{} has run", action.tool))
+            }
+            Fact::ApprovalPending(pending) if is_own(pending.turn) => {
+                Some(format!("a call of {} was proposed to people", pending.tool))
+            }
+            Fact::Result(result) if is_own(result.turn) && result.sent > 0 => {
+                Some("it has sent messages to other threads".to_owned())
+            }
+            Fact::Told(told) if told.turn.is_some_and(is_own) => match &told.news {
+                News::Spawned { child, .. } => Some(format!("it has made the thread {child}")),
+                _ => None,
+            },
+            _ => None,
+        };
+        self.done = self.done.take().or(done);
+    }
+}
+
+/// Returns whether a call of a tool may have done something outside; one that is not there any more
+/// may.
+fn is_outside(tools: &Toolbox, name: &str) -> bool {
+    let effect = tools.get(name).map(|tool| {
+        let spec = tool.spec();
+        spec.gated.unwrap_or(spec.effect)
+    });
+    effect.is_none_or(|effect| effect == Effect::Outside)
+}
+
+impl Inbox {
+    /// The first and the last turn about an input that a turn has had, and the last one of the
+    /// thread; refused where it cannot be taken back.
+    pub(super) async fn turns_about(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        input: Seq,
+    ) -> Result<((u64, u64), u64), Refused> {
+        let shelf = self.mind.tools.of(&Settings::of(&row.settings));
+        shelf.prepare(space).await?;
+        let turns = self
+            .read_turns(space, row, input, &shelf.now(space))
+            .await?;
+        let taken = |text: &str| Err(Refused::Taken(text.to_owned()));
+        match turns {
+            Turns {
+                turns: Some(turns),
+                is_over: true,
+                is_behind: false,
+                done: None,
+                latest,
+            } if row.state.unshown.back.len() < BACK_MAX => Ok((turns, latest)),
+            Turns {
+                is_behind: false,
+                is_over: true,
+                done: Some(done),
+                ..
+            } => Err(Refused::Taken(format!(
+                "its turn has done something that cannot be taken back: {done}; say what you mean now"
+            ))),
+            Turns {
+                is_behind: false,
+                is_over: true,
+                ..
+            } => Err(Refused::TooMany {
+                what: "inputs of a thread that are taken back after their turn",
+                limit: u32::try_from(BACK_MAX).unwrap_or(u32::MAX),
+            }),
+            Turns {
+                is_behind: true, ..
+            } => taken("a later turn has begun: say what you mean now"),
+            Turns { .. } => taken("a turn is about it: cancel that turn, or say what you mean now"),
+        }
+    }
+
+    async fn read_turns(
+        &self,
+        space: &Space,
+        row: &ThreadRow,
+        input: Seq,
+        tools: &Toolbox,
+    ) -> Result<Turns, StoreError> {
+        let (mut turns, mut after) = (Turns::default(), input);
+        loop {
+            let query = Query {
+                thread: Some(row.thread.clone()),
+                after: Some(after),
+                show: Show::All,
+                order: Order::Ascending,
+                limit: PAGE,
+                ..Query::default()
+            };
+            let page = self.store.events(space, &query).await?;
+            page.iter()
+                .for_each(|event| turns.apply(input, tools, event));
+            match page.last() {
+                Some(last) if page.len() == PAGE as usize && !turns.is_behind => after = last.seq,
+                _ => return Ok(turns),
+            }
+        }
+    }
+}
