@@ -26,6 +26,7 @@ pub mod words {
     pub mod diff;
     pub mod failure;
     pub mod id;
+    pub mod lenient_json;
     pub mod principal;
     pub mod recurrence;
     pub mod secret;
@@ -128,6 +129,7 @@ pub mod model {
     pub mod embedding;
     pub mod endpoint;
     mod guard;
+    pub mod habits;
     pub mod metered;
     pub mod models;
     pub mod offline;
@@ -186,6 +188,7 @@ pub mod thread {
 /// Tools: what one is, which there are, the layers around a call.
 pub mod tools {
     pub mod approval;
+    pub mod arguments;
     pub mod catalogue;
     pub mod code;
     pub mod contacts;

@@ -31,6 +31,7 @@ pub mod inputs;
 pub mod lingering_close;
 pub mod messages;
 pub mod missions;
+pub mod models;
 pub mod openapi;
 pub mod params;
 pub mod pending;
@@ -67,7 +68,7 @@ pub struct Resource {
 }
 
 /// What needs credentials where any are configured: a line for each resource, in the order of the document.
-const RESOURCES: [Resource; 25] = [
+const RESOURCES: [Resource; 26] = [
     events::RESOURCE,
     stream::RESOURCE,
     messages::RESOURCE,
@@ -93,6 +94,7 @@ const RESOURCES: [Resource; 25] = [
     approvals::RESOURCE,
     questions::RESOURCE,
     tools::RESOURCE,
+    models::RESOURCE,
 ];
 
 /// What anybody may see: whether the server lives, and whether it is ready.

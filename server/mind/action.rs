@@ -1,6 +1,8 @@
 //! An action runs one tool call: from what a model wrote to the events that it leaves, in one place for all tools. Whatever the model wrote, it
 //! ends in an action with a result, or in the one event that is both.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -9,6 +11,7 @@ use crate::event::fact::Fact;
 use crate::event::fact::calls::{Action, Call};
 use crate::model::provider::ToolCall;
 use crate::thread::settings::Commit;
+use crate::tools::arguments;
 use crate::tools::tool::{CallSite, Effect, Output, Spec, fitted, is_name};
 use crate::tools::toolbox::Toolbox;
 use crate::words::failure::{Failure, FailureKind, Who};
@@ -34,22 +37,24 @@ pub struct Asked {
     pub is_from_text: bool,
     /// The answer was cut off: a reply ends in the middle.
     pub is_cut: bool,
+    /// Names of the mends in the arguments as the model wrote them.
+    pub mends: BTreeSet<&'static str>,
 }
 
 impl Asked {
-    /// The `index`-th call of a round of `who`. The id is ours: providers repeat theirs, or give none.
-    pub fn new(call: &ToolCall, who: &str, round: u64, index: usize) -> Self {
+    /// The call that a model made, under an id of ours: providers repeat theirs, or give none.
+    pub fn read(call: &ToolCall, call_id: String, tools: &Toolbox) -> Self {
+        let name = name_of(&call.name, tools);
+        let told = tools.get(name).map(|tool| &tool.spec().told);
         let text = call.arguments.trim();
-        let parsed = if text.is_empty() {
-            Some(json!({}))
-        } else {
-            serde_json::from_str(text).ok()
+        let read =
+            arguments::read(text, told).filter(|read| is_within_depth(&read.value, DEPTH_MAX));
+        let (arguments, mends) = match read {
+            Some(read) => (Ok(read.value), read.mends),
+            None => (Err(text.to_owned()), BTreeSet::new()),
         };
-        let arguments = parsed
-            .filter(|it| is_within_depth(it, DEPTH_MAX))
-            .ok_or_else(|| text.to_owned());
-        let (tool, written) = if is_name(&call.name) {
-            (call.name.clone(), None)
+        let (tool, written) = if is_name(name) {
+            (name.to_owned(), None)
         } else {
             (
                 INVALID_NAME.to_owned(),
@@ -57,12 +62,13 @@ impl Asked {
             )
         };
         Self {
-            call_id: call_id(who, round, index),
+            call_id,
             tool,
             written,
             arguments,
             is_from_text: false,
             is_cut: false,
+            mends,
         }
     }
 
@@ -213,6 +219,25 @@ impl Asked {
         let schema = serde_json::from_str(tool.spec().told.parameters.as_str());
         let arguments = fitted(&schema.unwrap_or_default(), arguments);
         tool.call(arguments, site).await
+    }
+}
+
+/// The name of a tool without the decoration of templates (`functions.reply:0`), where no tool has the whole name.
+fn name_of<'n>(written: &'n str, tools: &Toolbox) -> &'n str {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let prefixes = ["functions.", "function.", "tools.", "default_api."];
+    let inner = prefixes
+        .iter()
+        .find_map(|prefix| written.strip_prefix(prefix))
+        .unwrap_or(written);
+    let inner = match inner.rsplit_once(':') {
+        Some((name, number)) if is_number(number) => name,
+        _ => inner,
+    };
+    if tools.get(written).is_none() && tools.get(inner).is_some() {
+        inner
+    } else {
+        written
     }
 }
 

@@ -17,7 +17,8 @@ use crate::log::query::Show;
 use crate::mind::habits::Habits;
 use crate::model::prompt::{Prompts, Template};
 use crate::model::provider::{
-    Answer, Content, Message, Model, Piece, Request, Role, Schemas, Tier, ToolChoice, ToolSpecs,
+    Answer, Content, Known, Message, Model, Piece, Prepared, Request, Role, Schemas, Tier,
+    ToolChoice, ToolSpecs,
 };
 use crate::model::refused_tools::RefusedTools;
 use crate::model::schema_form::FORM;
@@ -173,6 +174,11 @@ impl ModelClient {
         Self { tells_self, ..self }
     }
 
+    /// The models that it asks, with the habits learned of each.
+    pub fn models(&self) -> Vec<Known> {
+        self.model.known()
+    }
+
     /// The prompts it asks with.
     pub fn prompts(&self) -> &Prompts {
         &self.prompts
@@ -326,7 +332,11 @@ impl ModelClient {
             return Ended::Failed(failure);
         }
         let _working = ready.working(&self.store, until.ms);
-        let mut pieces = self.model.ask(ready.prepared.clone());
+        let prepared = Prepared {
+            until: Some(until.at),
+            ..ready.prepared.clone()
+        };
+        let mut pieces = self.model.ask(prepared);
         let late = tokio::time::sleep_until(until.at);
         tokio::pin!(late);
         loop {

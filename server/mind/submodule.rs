@@ -1,6 +1,7 @@
 //! A submodule is asked with its own prompt about something new, the decision, or a question. It may call tools first. What it says becomes
 //! events; the turn decides where and when they are appended.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -177,6 +178,13 @@ async fn ask(
         !calls.is_empty() && !is_there(request, &submodule.name).await.map_err(unstored)?;
     let last = calls.is_empty() || is_gone || submodule.rounds + 1 >= request.rounds_max;
     let mut record = json!({ "last": last, "calls": calls.len() });
+    let mended: BTreeSet<_> = calls
+        .iter()
+        .flat_map(|call| call.mends.iter().copied())
+        .collect();
+    if !mended.is_empty() {
+        record["mended"] = json!(mended);
+    }
     let left_out = action::left_out(who, made, calls.len(), request.calls_max);
     if left_out.is_some() {
         record["calls_made"] = made.into();
@@ -302,7 +310,10 @@ fn calls(
     taken
         .iter()
         .enumerate()
-        .map(|(index, call)| Asked::new(call, &who, submodule.rounds, index))
+        .map(|(index, call)| {
+            let call_id = action::call_id(&who, submodule.rounds, index);
+            Asked::read(call, call_id, &request.tools)
+        })
         .collect()
 }
 

@@ -1,22 +1,26 @@
 //! The decoder of a provider's answer, whole or in pieces. It is lenient, because servers that call themselves OpenAI-compatible differ. Pure:
 //! JSON in, pieces and an `Answer` out.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::provider::{Answer, Piece, ToolCall, Usage};
+use super::provider::{Answer, Piece, Usage};
+use calls::{Calls, Part};
+pub(super) use ending::Ending;
+use thinking::Thinking;
+
+mod calls;
+mod ending;
+mod thinking;
 
 /// Most bytes of words and arguments one answer may have.
 pub(super) const ANSWER_MAX: usize = 2 << 20;
-
-/// What a tool call weighs besides its letters, so that a flood of empty ones ends too.
-const CALL_WEIGHT: usize = 64;
 
 /// An error that the provider wrote into an answer whose status promised a success.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Reported {
     /// The provider's words.
     pub message: String,
-    /// Its word for it, such as `context_length_exceeded`; may be empty.
+    /// Its words for it, such as `context_length_exceeded`, and the parameter that it names; may be empty.
     pub code: String,
     /// The HTTP status it means, if it says.
     pub status: Option<u16>,
@@ -31,28 +35,67 @@ pub(super) enum Unreadable {
     TooLarge,
 }
 
+/// The manner in which an answer is read, which depends on the asker and on the model's habits.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Manner {
+    /// `<thought>` is an element of the thinking language, which the answer is to be written in.
+    pub keeps_thought: bool,
+    /// This model closes thinking that it never opened: no word is certain before the end.
+    pub holds_words: bool,
+}
+
 /// An answer as far as it has come.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
-    answer: Answer,
-    /// The provider's index of each call, where it gives one.
-    indexes: Vec<Option<u64>>,
+    text: String,
+    thinking: Thinking,
+    calls: Calls,
+    usage: Usage,
+    finish: String,
     weight: usize,
     /// Whether anything of an answer was seen at all.
     pub begun: bool,
 }
 
+/// An answer that has ended.
+#[derive(Debug)]
+pub(super) struct Whole {
+    /// Words that were held back until the end.
+    pub rest: String,
+    /// The answer.
+    pub answer: Answer,
+    /// Why it ended.
+    pub ending: Ending,
+    /// The number of calls that were cut off and are not among its calls.
+    pub cut_calls: usize,
+    /// Thinking stood in the words, closed and never opened, and was taken off at the end.
+    pub unopened: bool,
+}
+
 impl Draft {
+    /// An empty draft, to be read in this manner.
+    pub fn new(manner: Manner) -> Self {
+        let thinking = Thinking::new(manner.keeps_thought, manner.holds_words);
+        Self {
+            thinking,
+            ..Self::default()
+        }
+    }
+
     /// Takes up one chunk of a stream, or a whole plain answer: they differ only in how much they hold.
     pub fn take(&mut self, chunk: &Value) -> Result<Vec<Piece>, Unreadable> {
         if let Some(reported) = reported(chunk) {
             return Err(Unreadable::Reported(reported));
         }
-        if let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) {
-            self.answer.usage = read_usage(usage);
+        let choice = first_choice(chunk);
+        for usage in usages(chunk, choice) {
+            self.usage = read_usage(usage).max(self.usage);
         }
         let mut pieces = Vec::new();
-        if let Some(choice) = first_choice(chunk) {
+        if let Some(choice) = choice {
+            if let Some(reported) = reported(choice) {
+                return Err(Unreadable::Reported(reported));
+            }
             self.begun = true;
             self.take_choice(choice, &mut pieces);
         }
@@ -63,43 +106,97 @@ impl Draft {
         }
     }
 
-    /// Whether the provider said why it ended: nothing but the usage can follow.
-    pub fn is_finished(&self) -> bool {
-        !self.answer.finish.is_empty()
+    /// The reason why it ended, as far as the provider has said.
+    pub fn ending(&self) -> Ending {
+        Ending::of(&self.finish)
+    }
+
+    /// The provider's word for that.
+    pub fn word(&self) -> &str {
+        &self.finish
+    }
+
+    /// True if the provider said that it ended, in whatever word.
+    pub fn is_ended(&self) -> bool {
+        self.ending() != Ending::Open
+    }
+
+    /// True if nothing but the usage can follow. Some say `stop` in an empty chunk, long before their words.
+    pub fn is_over(&self) -> bool {
+        self.ending().is_known_end() && self.has_words_or_calls()
+    }
+
+    /// True if there are calls, all of them whole.
+    pub fn has_whole_calls(&self) -> bool {
+        let (made, whole) = self.calls.counts();
+        made > 0 && made == whole
     }
 
     /// The whole answer.
-    pub fn finish(mut self) -> Answer {
-        for call in &mut self.answer.calls {
-            if call.arguments.trim().is_empty() {
-                call.arguments = "{}".to_owned();
-            }
+    pub fn finish(mut self) -> Whole {
+        let ending = self.ending();
+        let is_cut = ending == Ending::Cut;
+        let rest = self.thinking.finish();
+        self.text.push_str(&rest);
+        let behind = thinking::behind_unopened(&self.text).map(str::to_owned);
+        let (made, _) = self.calls.counts();
+        let calls = self.calls.finish(is_cut);
+        let answer = Answer {
+            usage: self.usage,
+            finish: self.finish,
+            ..Answer::default()
+        };
+        Whole {
+            rest,
+            ending,
+            cut_calls: made - calls.len(),
+            unopened: behind.is_some(),
+            answer: Answer {
+                text: behind.unwrap_or(self.text),
+                calls,
+                ..answer
+            },
         }
-        self.answer
     }
 
     fn take_choice(&mut self, choice: &Value, pieces: &mut Vec<Piece>) {
-        if let Some(reason) = text_at(choice, "finish_reason") {
-            self.answer.finish = reason.to_owned();
+        if let Some(word) = text_at(choice, "finish_reason") {
+            // A word that means none takes nothing back.
+            if self.finish.is_empty() || Ending::of(word) != Ending::Open {
+                word.clone_into(&mut self.finish);
+            }
         }
-        let message = ["delta", "message"]
-            .into_iter()
-            .find_map(|key| choice.get(key).filter(|v| v.is_object()));
+        let object = |key: &str| choice.get(key).filter(|value| value.is_object());
+        let delta = object("delta").filter(|delta| !delta.as_object().is_some_and(Map::is_empty));
+        let message = delta
+            .or_else(|| object("message"))
+            .or_else(|| object("delta"));
+        // A whole message behind deltas says the same once more.
+        let is_again = delta.is_none() && object("message").is_some() && self.has_words_or_calls();
+        if is_again {
+            return;
+        }
         let words = match message {
             Some(message) => spoken(message),
             None => text_at(choice, "text").unwrap_or_default().to_owned(),
         };
-        self.take_words(words, pieces);
+        self.take_words(&words, pieces);
         for call in message.into_iter().flat_map(calls_of) {
             self.take_call(call, pieces);
         }
     }
 
-    fn take_words(&mut self, words: String, pieces: &mut Vec<Piece>) {
-        if !words.is_empty() {
-            self.weight += words.len();
-            self.answer.text.push_str(&words);
-            pieces.push(Piece::Text(words));
+    /// True if words or calls have come.
+    pub fn has_words_or_calls(&self) -> bool {
+        !self.text.is_empty() || !self.calls.is_empty()
+    }
+
+    fn take_words(&mut self, words: &str, pieces: &mut Vec<Piece>) {
+        self.weight += words.len();
+        let certain = self.thinking.push(words);
+        if !certain.is_empty() {
+            self.text.push_str(&certain);
+            pieces.push(Piece::Text(certain));
         }
     }
 
@@ -108,67 +205,48 @@ impl Draft {
             .get("function")
             .filter(|f| f.is_object())
             .unwrap_or(part);
-        let id = text_at(part, "id").unwrap_or_default();
-        let name = text_at(function, "name").unwrap_or_default();
-        let arguments = as_text(function.get("arguments").or_else(|| function.get("input")));
-        let at = self.slot(part.get("index").and_then(Value::as_u64), id, name);
-        let call = &mut self.answer.calls[at];
-        if call.id.is_empty() {
-            id.clone_into(&mut call.id);
-        }
-        let named = call.name.is_empty() && !name.is_empty();
-        if named {
-            name.clone_into(&mut call.name);
-        }
-        call.arguments.push_str(&arguments);
-        self.weight += name.len() + arguments.len();
-        if named || !arguments.is_empty() {
-            pieces.push(Piece::Call {
-                index: at,
-                name: named.then(|| name.to_owned()),
-                arguments,
-            });
-        }
+        let part = Part {
+            index: number_at(part, "index"),
+            id: text_at(part, "id").unwrap_or_default(),
+            name: name_of(function),
+            arguments: as_text(function.get("arguments").or_else(|| function.get("input"))),
+        };
+        let (piece, weight) = self.calls.take(part);
+        self.weight += weight;
+        pieces.extend(piece);
     }
+}
 
-    /// Which call a part belongs to. With an index: the one of that index, unless an id says that another begins there (some
-    /// servers number all parallel calls 0). Without: a name begins a call, the rest goes to the call of its id or the last.
-    fn slot(&mut self, index: Option<u64>, id: &str, name: &str) -> usize {
-        let calls = &self.answer.calls;
-        let another = |call: &ToolCall| {
-            !name.is_empty() && !id.is_empty() && !call.id.is_empty() && call.id != id
-        };
-        let found = match index {
-            Some(_) => self
-                .indexes
-                .iter()
-                .rposition(|known| *known == index)
-                .filter(|at| !another(&calls[*at])),
-            None if !name.is_empty() => None,
-            None => calls
-                .iter()
-                .rposition(|call| !id.is_empty() && call.id == id)
-                .or(calls.len().checked_sub(1)),
-        };
-        found.unwrap_or_else(|| {
-            self.indexes.push(index);
-            self.answer.calls.push(ToolCall::default());
-            self.weight += CALL_WEIGHT;
-            self.answer.calls.len() - 1
-        })
-    }
+/// The tool's name, without the marks of a template that some servers leave behind it.
+fn name_of(function: &Value) -> &str {
+    let name = text_at(function, "name").unwrap_or_default();
+    name.split("<|").next().unwrap_or_default().trim()
 }
 
 /// The error in an answer, whatever its shape: `{"error": {…}}`, `{"error": "…"}`, `{"object": "error", …}`, `{"detail": "…"}`.
 pub(super) fn reported(answer: &Value) -> Option<Reported> {
-    let error = match answer.get("error") {
+    if let Some(reported) = answer
+        .as_array()
+        .and_then(|list| list.first())
+        .and_then(reported)
+    {
+        return Some(reported);
+    }
+    let is_marked = ["object", "type"]
+        .iter()
+        .any(|key| text_at(answer, key) == Some("error"));
+    let has_choices = answer.get("choices").is_some();
+    let listed = answer.get("errors").and_then(|errors| errors.get(0));
+    let error = match answer.get("error").or(listed) {
         Some(error) if is_something(error) => error,
-        _ if text_at(answer, "object") == Some("error")
-            || text_at(answer, "type") == Some("error") =>
+        _ if is_marked => answer,
+        _ if !has_choices
+            && ["detail", "message", "msg"]
+                .iter()
+                .any(|key| answer.get(key).is_some_and(is_something)) =>
         {
             answer
         }
-        _ if answer.get("choices").is_none() && text_at(answer, "detail").is_some() => answer,
         _ => return None,
     };
     let message = ["message", "detail", "error", "msg"]
@@ -178,14 +256,14 @@ pub(super) fn reported(answer: &Value) -> Option<Reported> {
     let code = ["code", "status", "status_code"]
         .into_iter()
         .find_map(|key| number_at(error, key));
-    let word = ["code", "type"]
+    // Words for it stand beside the message, or beside the error.
+    let words = [error, answer]
         .into_iter()
-        .find_map(|key| text_at(error, key))
-        .unwrap_or_default()
-        .to_owned();
+        .flat_map(|it| ["code", "type", "status", "param"].map(|key| text_at(it, key)))
+        .flatten();
     Some(Reported {
         message,
-        code: word,
+        code: words.collect::<Vec<_>>().join(" "),
         status: code.and_then(|code| u16::try_from(code).ok()),
     })
 }
@@ -219,9 +297,22 @@ fn content_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(parts) => parts.iter().map(content_text).collect(),
+        Value::Object(part) if is_thinking(part) => String::new(),
         Value::Object(part) => part.get("text").map(content_text).unwrap_or_default(),
         _ => String::new(),
     }
+}
+
+/// True if a part of a message is thinking: its type says so, in each provider's word.
+fn is_thinking(part: &Map<String, Value>) -> bool {
+    let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
+    let is_marked = part
+        .get("thought")
+        .is_some_and(|thought| *thought == Value::Bool(true));
+    is_marked
+        || ["reason", "think", "thought", "summary"]
+            .iter()
+            .any(|word| kind.contains(word))
 }
 
 fn calls_of(message: &Value) -> Vec<&Value> {
@@ -236,6 +327,20 @@ fn calls_of(message: &Value) -> Vec<&Value> {
     }
 }
 
+/// The places where servers count tokens: the chunk, the choice, and Groq's own member.
+fn usages<'c>(chunk: &'c Value, choice: Option<&'c Value>) -> impl Iterator<Item = &'c Value> {
+    let own = chunk.get("x_groq").and_then(|own| own.get("usage"));
+    let usual = [
+        chunk.get("usage"),
+        choice.and_then(|choice| choice.get("usage")),
+        own,
+    ];
+    usual
+        .into_iter()
+        .flatten()
+        .filter(|usage| usage.is_object())
+}
+
 fn read_usage(usage: &Value) -> Usage {
     let first = |keys: [&str; 2]| keys.into_iter().find_map(|key| number_at(usage, key));
     let cached = ["prompt_tokens_details", "input_tokens_details"]
@@ -245,9 +350,13 @@ fn read_usage(usage: &Value) -> Usage {
                 .get(key)
                 .and_then(|details| number_at(details, "cached_tokens"))
         });
+    let input_tokens = first(["prompt_tokens", "input_tokens"]).unwrap_or(0);
+    let output_tokens = first(["completion_tokens", "output_tokens"]).unwrap_or(0);
+    // Some leave thinking out of the answer's tokens; the total has it.
+    let rest = number_at(usage, "total_tokens").map_or(0, |all| all.saturating_sub(input_tokens));
     Usage {
-        input_tokens: first(["prompt_tokens", "input_tokens"]).unwrap_or(0),
-        output_tokens: first(["completion_tokens", "output_tokens"]).unwrap_or(0),
+        input_tokens,
+        output_tokens: output_tokens.max(rest),
         cached_tokens: cached
             .or_else(|| first(["prompt_cache_hit_tokens", "cached_tokens"]))
             .unwrap_or(0),

@@ -1,17 +1,21 @@
-//! A guard between the network and async-openai: it limits the size of an answer, passes whole lines, and notes how the answer ended, which
-//! async-openai does not keep.
+//! A guard between the network and async-openai: it limits the size of an answer, brings its frame into one form, and
+//! notes the end, which async-openai does not keep.
 
-use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
+use http::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::Response;
+use tokio::time::Instant;
 
 use super::answer::ANSWER_MAX;
+use frame::Frame;
+
+mod frame;
 
 /// Most bytes of one line of a streamed answer, and of a whole plain one.
 const LINE_MAX: usize = ANSWER_MAX;
@@ -27,93 +31,73 @@ const AFTER_MARK: Duration = Duration::from_millis(500);
 pub(super) struct Seen {
     /// Why no more came, if that was no orderly end, and whether another try may go better.
     pub broke: Option<(String, bool)>,
-    /// Whether it ended with `[DONE]`.
+    /// Whether it ended with `[DONE]`, or was a plain answer that is whole.
     pub done: bool,
+    /// True if it was a plain answer, not a streamed one.
+    pub plain: bool,
+    /// The time of its last bytes, whatever they were: a sign of life.
+    pub heard: Option<Instant>,
 }
 
 pub(super) fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The same response, whose body ends in an error where it becomes larger than it may.
-pub(super) fn guarded(response: Response, seen: Arc<Mutex<Seen>>, streamed: bool) -> Response {
+/// The same response as server-sent events, one JSON text each, whatever its header calls it. Its body ends in an error
+/// where it becomes larger than it may.
+pub(super) fn guarded(response: Response, seen: Arc<Mutex<Seen>>) -> Response {
     let mut envelope = http::Response::new(());
     *envelope.status_mut() = response.status();
-    *envelope.headers_mut() = response.headers().clone();
+    envelope
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     let body = Guard {
         bytes: Some(Box::pin(response.bytes_stream())),
         seen,
-        streamed,
         total: 0,
-        line: BytesMut::new(),
+        frame: Frame::default(),
     };
     Response::from(envelope.map(|()| reqwest::Body::wrap_stream(body)))
 }
 
 type ByteStream = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 
-/// A body on its way to async-openai. A streamed one goes there in whole lines of valid UTF-8: its parser reads a line from the
-/// start again with every part that comes, and stops at a bad letter without a word.
+/// A body on its way to async-openai. Its parser reads a line from the start again with every part that comes, and stops at
+/// a bad letter or an empty event without a word.
 struct Guard {
     /// None after the end.
     bytes: Option<ByteStream>,
     seen: Arc<Mutex<Seen>>,
-    streamed: bool,
     total: usize,
-    /// The beginning of a line.
-    line: BytesMut,
+    frame: Frame,
 }
 
 impl Guard {
-    /// What can be handed on now that this has come; possibly nothing.
-    fn take(&mut self, chunk: Bytes) -> Result<Bytes, String> {
+    /// The events that are whole now; possibly none.
+    fn take(&mut self, chunk: &[u8]) -> Result<Bytes, String> {
         self.total += chunk.len();
-        let max = if self.streamed { STREAM_MAX } else { LINE_MAX };
-        if self.total > max {
-            return Err(format!("gave an answer of more than {max} bytes"));
+        lock(&self.seen).heard = Some(Instant::now());
+        if self.total > STREAM_MAX {
+            return Err(format!("gave an answer of more than {STREAM_MAX} bytes"));
         }
-        if !self.streamed {
-            return Ok(chunk);
+        let events = self.frame.take(chunk);
+        if self.frame.held() > LINE_MAX {
+            let part = if self.frame.is_plain() {
+                "answer"
+            } else {
+                "event"
+            };
+            return Err(format!("gave an {part} of more than {LINE_MAX} bytes"));
         }
-        let (whole, rest) = chunk.split_at(
-            chunk
-                .iter()
-                .rposition(|byte| *byte == b'\n')
-                .map_or(0, |at| at + 1),
-        );
-        let whole = if self.line.is_empty() {
-            chunk.slice_ref(whole)
-        } else {
-            self.complete(whole)
-        };
-        self.line.extend_from_slice(rest);
-        if self.line.len() > LINE_MAX {
-            return Err(format!("gave an event of more than {LINE_MAX} bytes"));
-        }
-        Ok(self.look_at(whole))
+        Ok(self.note(events))
     }
 
-    fn complete(&mut self, whole: &[u8]) -> Bytes {
-        if whole.is_empty() {
-            return Bytes::new();
-        }
-        self.line.extend_from_slice(whole);
-        self.line.split().freeze()
-    }
-
-    /// Notes the mark of the end among whole lines, and makes them readable.
-    fn look_at(&mut self, lines: Bytes) -> Bytes {
-        let is_mark = |line: &[u8]| {
-            line.strip_prefix(b"data:")
-                .is_some_and(|data| data.trim_ascii() == b"[DONE]")
-        };
-        if lines.split(|byte| *byte == b'\n').any(is_mark) {
-            lock(&self.seen).done = true;
-        }
-        match String::from_utf8_lossy(&lines) {
-            Cow::Borrowed(_) => lines,
-            Cow::Owned(mended) => mended.into(),
-        }
+    /// Notes the end and the form of the answer, for the reader at the other end.
+    fn note(&mut self, events: Vec<u8>) -> Bytes {
+        let mut seen = lock(&self.seen);
+        seen.done |= self.frame.is_done();
+        seen.plain |= self.frame.is_plain();
+        events.into()
     }
 
     fn broke(&mut self, why: String, passing: bool) -> std::io::Error {
@@ -127,15 +111,16 @@ impl Guard {
         next: Option<reqwest::Result<Bytes>>,
     ) -> Option<Result<Bytes, std::io::Error>> {
         match next {
-            Some(Ok(chunk)) => Some(self.take(chunk).map_err(|why| self.broke(why, false))),
+            Some(Ok(chunk)) => Some(self.take(&chunk).map_err(|why| self.broke(why, false))),
             Some(Err(error)) => Some(Err(self.broke(
                 format!("broke the connection: {}", root_cause(&error)),
                 true,
             ))),
             None => {
                 self.bytes = None;
-                let last = self.line.split().freeze();
-                (!last.is_empty()).then(|| Ok(self.look_at(last)))
+                let last = self.frame.finish();
+                let last = self.note(last);
+                (!last.is_empty()).then_some(Ok(last))
             }
         }
     }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use futures_util::{Stream, StreamExt as _};
 use metrics::{counter, histogram};
 
-use super::provider::{Answer, Model, Piece, Pieces, Prepared, Request, Tier};
+use super::provider::{Answer, Known, Model, Piece, Pieces, Prepared, Request, Tier};
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::Name;
 
@@ -77,6 +77,10 @@ impl Model for Metered {
 
     fn asked(&self, module: &Who, tier: Tier) -> String {
         self.0.asked(module, tier)
+    }
+
+    fn known(&self) -> Vec<Known> {
+        self.0.known()
     }
 }
 

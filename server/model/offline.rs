@@ -75,6 +75,7 @@ impl Model for Offline {
                 calls,
                 usage,
                 finish: finish.to_owned(),
+                ..Answer::default()
             })
             .into_iter()
             .map(Ok),

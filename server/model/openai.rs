@@ -14,11 +14,13 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::answer::Draft;
+use super::answer::{Draft, Ending, Manner, Whole};
 use super::at_once::AtOnce;
 use super::endpoint::{Calling, Options};
+use super::habits::{self, Habit, Habits};
 use super::provider::{
-    Content, Message, Model, Piece, Pieces, Prepared, Request, Role, Schemas, ToolChoice, ToolSpec,
+    Answer, Content, Known, Message, Model, Piece, Pieces, Prepared, Request, Role, Schemas,
+    ToolChoice, ToolSpec,
 };
 use super::refused_tools;
 use super::schema_form;
@@ -33,9 +35,6 @@ pub const QUIET: &str = "async_openai=off";
 
 /// How long an answer that has said why it ends is waited for, for its usage.
 const AFTER_FINISH: Duration = Duration::from_secs(1);
-
-/// The longest pause that a provider may ask for.
-const PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// The longest pause we choose ourselves.
 const BACKOFF_MAX: Duration = Duration::from_secs(8);
@@ -75,6 +74,7 @@ pub struct OpenAi {
     options: Arc<Options>,
     wire: Arc<Wire>,
     queue: Arc<AtOnce>,
+    habits: Arc<Habits>,
 }
 
 impl OpenAi {
@@ -85,6 +85,7 @@ impl OpenAi {
             queue: AtOnce::of(&options),
             options: Arc::new(options),
             wire: Arc::new(wire),
+            habits: Arc::default(),
         })
     }
 }
@@ -95,9 +96,13 @@ impl Model for OpenAi {
     }
 
     fn ask(&self, prepared: Prepared) -> Pieces {
+        let learned = self.habits.now().into_iter().map(|learned| learned.habit);
         let call = Call {
             options: self.options.clone(),
             wire: self.wire.clone(),
+            habits: self.habits.clone(),
+            known: learned.collect(),
+            found: Vec::new(),
             queue: self.queue.clone(),
             prepared,
             place: None,
@@ -109,6 +114,15 @@ impl Model for OpenAi {
 
     fn name(&self) -> String {
         self.wire.name().to_owned()
+    }
+
+    fn known(&self) -> Vec<Known> {
+        let (name, learned) = (self.name(), self.habits.now());
+        vec![Known {
+            of: Vec::new(),
+            name,
+            learned,
+        }]
     }
 }
 
@@ -142,6 +156,7 @@ pub(super) fn prepare(options: &Options, request: &Request) -> Prepared {
         parameters: parameters.into(),
         body,
         waited: Waited::default(),
+        until: None,
     }
 }
 
@@ -254,6 +269,11 @@ struct Call {
     options: Arc<Options>,
     wire: Arc<Wire>,
     queue: Arc<AtOnce>,
+    habits: Arc<Habits>,
+    /// The model's habits that were known when the call began.
+    known: Vec<Habit>,
+    /// Habits that refusals of this call showed, with the provider's words. An answer confirms them.
+    found: Vec<(Habit, String)>,
     prepared: Prepared,
     /// Its place among the calls at a time, from when it is sent until it is over.
     place: Option<Place>,
@@ -291,17 +311,24 @@ impl Call {
         let mut tries = 1;
         loop {
             let trouble = match self.first().await {
-                Ok((events, draft, pieces)) => return self.coming(events, draft, pieces),
+                Ok((events, draft, pieces)) => {
+                    self.confirm(&events);
+                    return self.coming(events, draft, pieces);
+                }
                 Err(trouble) => trouble,
             };
+            if self.adjust(&trouble) {
+                continue;
+            }
             let Some(trouble) = self.unless_busy(trouble).await else {
                 continue;
             };
-            let pause = trouble.pause.map_or_else(
-                || backoff(self.options.backoff_ms, tries),
-                |p| p.min(PAUSE_MAX),
-            );
-            let has_time = Instant::now() + pause < self.deadline;
+            let pause = match trouble.pause {
+                Some(asked) => asked,
+                None => backoff(self.options.backoff_ms, tries),
+            };
+            let begins = Instant::now().checked_add(pause);
+            let has_time = begins.is_some_and(|begins| begins < self.asker_leaves());
             if !trouble.failure.retryable || tries > self.options.retries || !has_time {
                 let trouble = refused_tools::marked(trouble, &self.prepared.body);
                 return fail(trouble.failure, tries);
@@ -336,71 +363,232 @@ impl Call {
         }
     }
 
+    /// The time when the asker goes on without an answer: the wait in the queue does not count.
+    fn asker_leaves(&self) -> Instant {
+        let waited = self.prepared.waited.so_far().0;
+        let until = self
+            .prepared
+            .until
+            .map_or(self.deadline, |until| until + waited);
+        until.min(self.deadline)
+    }
+
+    /// Changes the request by what a refusal says of one of its members. False: it is about something else.
+    fn adjust(&mut self, trouble: &Trouble) -> bool {
+        let Some(words) = &trouble.refused else {
+            return false;
+        };
+        let found = Habit::of_refusal(words, &habits::members(&self.body()));
+        let Some(habit) = found.filter(|habit| !self.habits().contains(habit)) else {
+            return false;
+        };
+        self.found.push((habit, trouble.failure.text.clone()));
+        true
+    }
+
+    /// The habits by which the request is sent.
+    fn habits(&self) -> Vec<Habit> {
+        let found = self.found.iter().map(|(habit, _)| habit);
+        self.known.iter().chain(found).cloned().collect()
+    }
+
+    fn body(&self) -> Json {
+        habits::adjusted(&self.prepared.body, &self.habits())
+    }
+
+    /// Learns, now that an answer comes, the habits that made it come.
+    fn confirm(&self, events: &Events) {
+        let plain = (Habit::AnswersPlainly, String::new());
+        let is_plain = self.options.stream && events.is_plain();
+        for (habit, words) in self.found.iter().chain(is_plain.then_some(&plain)) {
+            if self.habits.learn(habit, words) {
+                tracing::info!(
+                    model = self.wire.name(),
+                    habit = habit.sentence(),
+                    "learned of the model"
+                );
+            }
+        }
+    }
+
+    fn manner(&self) -> Manner {
+        // The thinking language is written where no tools are offered to the decision.
+        let offers_tools = self.prepared.body.as_str().contains("\"tools\":");
+        Manner {
+            keeps_thought: self.prepared.module == Who::Decision && !offers_tools,
+            holds_words: self.known.contains(&Habit::ClosesThinking),
+        }
+    }
+
     /// One try, up to the first piece.
     async fn first(&self) -> Result<(Events, Draft, Vec<Piece>), Trouble> {
-        let limit = Duration::from_millis(self.options.first_piece_timeout_ms);
-        let limit = if self.options.stream {
-            self.until(limit)
-        } else {
-            self.deadline
+        let body = self.body();
+        let wait = match self.streams(&body) {
+            true => Duration::from_millis(self.options.first_piece_timeout_ms),
+            false => Duration::from_millis(self.options.timeout_ms),
         };
-        let first = async {
-            let mut events = self.wire.send(&self.prepared, self.options.stream).await?;
-            let mut draft = Draft::default();
-            loop {
-                match events.next().await? {
-                    Some(chunk) => {
-                        let pieces = draft
-                            .take(&chunk)
-                            .map_err(|error| self.wire.unreadable(error))?;
-                        if !pieces.is_empty() || draft.is_finished() {
-                            return Ok((events, draft, pieces));
-                        }
+        let late = || {
+            self.late(
+                "gave no first piece of its answer",
+                self.options.first_piece_timeout_ms,
+            )
+        };
+        let sending = self.wire.send(&self.prepared, &body);
+        let sent = tokio::time::timeout_at(self.until(wait), sending).await;
+        let mut events = sent.map_err(|_| late())??;
+        let mut draft = Draft::new(self.manner());
+        loop {
+            match self.next(&mut events, wait).await.ok_or_else(late)?? {
+                Some(chunk) => {
+                    let pieces = draft
+                        .take(&chunk)
+                        .map_err(|error| self.wire.unreadable(error))?;
+                    if draft.ending() == Ending::Failed && !draft.has_words_or_calls() {
+                        return Err(self.failed_answer(draft.word()).into());
                     }
-                    None if draft.begun && events.was_ended() => {
-                        return Ok((events, draft, Vec::new()));
+                    if !pieces.is_empty() || draft.is_over() {
+                        return Ok((events, draft, pieces));
                     }
-                    None => return Err(self.wire.broken_off("its first piece")),
                 }
+                None if draft.begun && (draft.is_ended() || events.was_ended()) => {
+                    return Ok((events, draft, Vec::new()));
+                }
+                None => return Err(self.wire.broken_off("its first piece")),
             }
-        };
-        match tokio::time::timeout_at(limit, first).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(self
-                .late(
-                    "gave no first piece of its answer",
-                    self.options.first_piece_timeout_ms,
-                )
-                .into()),
+        }
+    }
+
+    /// True if an answer in pieces is expected.
+    fn streams(&self, body: &Json) -> bool {
+        body.as_str().contains("\"stream\":true") && !self.known.contains(&Habit::AnswersPlainly)
+    }
+
+    /// The next event. None: nothing came for so long, not even a ping or a thought.
+    async fn next(
+        &self,
+        events: &mut Events,
+        wait: Duration,
+    ) -> Option<Result<Option<Value>, Trouble>> {
+        let mut limit = self.until(wait);
+        loop {
+            if let Ok(event) = tokio::time::timeout_at(limit, events.next()).await {
+                return Some(event);
+            }
+            let again = events
+                .heard()
+                .map(|heard| (heard + wait).min(self.deadline));
+            limit = again.filter(|again| *again > Instant::now())?;
         }
     }
 
     /// One more event of the answer.
     async fn go_on(self, mut events: Events, mut draft: Draft) -> Step {
-        let finished = draft.is_finished();
-        let limit = if finished {
+        let limit = if draft.is_over() {
             AFTER_FINISH
         } else {
             Duration::from_millis(self.options.between_pieces_timeout_ms)
         };
-        match tokio::time::timeout_at(self.until(limit), events.next()).await {
-            Ok(Ok(Some(chunk))) => match draft.take(&chunk) {
+        match self.next(&mut events, limit).await {
+            Some(Ok(Some(chunk))) => match draft.take(&chunk) {
                 Ok(pieces) => self.coming(events, draft, pieces),
                 Err(error) => fail(self.wire.unreadable(error).failure, 1),
             },
-            Ok(Ok(None)) if finished || events.was_ended() => end(draft),
-            Ok(Ok(None)) => fail(self.wire.broken_off("its end").failure, 1),
-            // It was whole already: what went wrong behind it is of no concern.
-            Ok(Err(_)) | Err(_) if finished => end(draft),
-            Ok(Err(trouble)) => fail(trouble.failure, 1),
-            Err(_) => fail(
-                self.late(
-                    "gave no more of its answer",
-                    self.options.between_pieces_timeout_ms,
-                ),
-                1,
-            ),
+            Some(Ok(None)) if draft.is_ended() || events.was_ended() || draft.has_whole_calls() => {
+                self.end(draft)
+            }
+            Some(Ok(None)) => fail(self.wire.broken_off("its end").failure, 1),
+            // It was whole already: trouble behind it is of no concern.
+            Some(Err(_)) | None if draft.is_ended() => self.end(draft),
+            Some(Err(trouble)) => fail(trouble.failure, 1),
+            None => {
+                let limit = self.options.between_pieces_timeout_ms;
+                fail(self.late("gave no more of its answer", limit), 1)
+            }
         }
+    }
+
+    /// The end of an answer: whole, or a failure that says why it is none.
+    fn end(&self, draft: Draft) -> Step {
+        let whole = draft.finish();
+        if whole.unopened {
+            self.habits.learn(&Habit::ClosesThinking, "");
+        }
+        let holds_words = self.known.contains(&Habit::ClosesThinking);
+        let rest = match whole.unopened {
+            true if holds_words => whole.answer.text.clone(),
+            true => String::new(),
+            false => whole.rest.clone(),
+        };
+        let rest = (!rest.is_empty()).then_some(Ok(Piece::Text(rest)));
+        let end = match self.judged(whole) {
+            Ok(answer) => Ok(Piece::End(answer)),
+            Err(failure) => Err(failure),
+        };
+        (rest.into_iter().chain([end]).collect(), State::Over)
+    }
+
+    /// The answer, unless it was withheld, failed, or was cut before anything of it was whole.
+    fn judged(&self, whole: Whole) -> Result<Answer, Failure> {
+        let Whole {
+            mut answer,
+            ending,
+            cut_calls,
+            ..
+        } = whole;
+        let has_words = !answer.text.trim().is_empty();
+        match ending {
+            Ending::Filtered => return Err(self.withheld(&answer.finish)),
+            Ending::Failed => return Err(self.failed_answer(&answer.finish)),
+            Ending::Cut if answer.calls.is_empty() && cut_calls > 0 => {
+                return Err(self.cut_off(
+                    "in the middle of a tool call, which was not run",
+                    &answer.finish,
+                ));
+            }
+            Ending::Cut if answer.calls.is_empty() && !has_words => {
+                return Err(self.cut_off("before its first word", &answer.finish));
+            }
+            _ => {}
+        }
+        answer.is_cut = ending == Ending::Cut;
+        answer.adjusted = self.habits();
+        answer.adjusted.retain(Habit::changes_requests);
+        Ok(answer)
+    }
+
+    fn withheld(&self, word: &str) -> Failure {
+        let failure = self.wire.failure(format_args!(
+            "withheld its answer: the provider's filter stopped it ({word})"
+        ));
+        failure.with(json!({ "reason": "filtered", "finish": word }))
+    }
+
+    fn failed_answer(&self, word: &str) -> Failure {
+        let failure = self
+            .wire
+            .failure(format_args!("failed while it answered ({word})"));
+        failure.retryable().with(json!({ "finish": word }))
+    }
+
+    /// An answer that a limit of tokens cut. The advice names the limit that is set, if one is.
+    fn cut_off(&self, place: &str, word: &str) -> Failure {
+        let keys = ["max_tokens", "max_completion_tokens"];
+        let set = keys
+            .iter()
+            .find_map(|key| Some((*key, self.prepared.parameters.get(key)?)))
+            .filter(|_| !word.contains("window"));
+        let advice = match set {
+            Some((key, most)) => format!("{key} is {most}: raise it or leave it out"),
+            None => {
+                "the provider's own limit of tokens was reached: set max_tokens for this model, \
+                or a smaller history.bytes where its window is full"
+                    .to_owned()
+            }
+        };
+        let failure = self
+            .wire
+            .failure(format_args!("was cut off {place}; {advice}"));
+        failure.with(json!({ "reason": "cut_off", "key": "max_tokens" }))
     }
 
     fn coming(self, events: Events, draft: Draft, pieces: Vec<Piece>) -> Step {
@@ -426,10 +614,6 @@ impl Call {
         };
         Failure::new(FailureKind::Timeout, text).retryable()
     }
-}
-
-fn end(draft: Draft) -> Step {
-    (vec![Ok(Piece::End(draft.finish()))], State::Over)
 }
 
 fn fail(mut failure: Failure, tries: u32) -> Step {

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio::time::Instant;
 
+use super::habits::{Habit, Learned};
 use super::waited::Waited;
-use crate::words::failure::{Failure, Who};
+use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{Space, ThreadId};
 use crate::words::text::{Json, Text};
 
@@ -158,6 +160,8 @@ pub struct Prepared {
     pub body: Json,
     /// The time that it has waited to be sent.
     pub waited: Waited,
+    /// The time when the asker goes on without an answer: no pause is begun that ends later.
+    pub until: Option<Instant>,
 }
 
 /// A tool call as the model wrote it. `arguments` may be anything.
@@ -187,6 +191,16 @@ impl Usage {
     pub fn tokens(&self) -> u64 {
         self.input_tokens + self.output_tokens
     }
+
+    /// The larger of each count: some providers send counts again, without those of before.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.max(other.input_tokens),
+            output_tokens: self.output_tokens.max(other.output_tokens),
+            cached_tokens: self.cached_tokens.max(other.cached_tokens),
+        }
+    }
 }
 
 /// A whole answer.
@@ -198,8 +212,24 @@ pub struct Answer {
     pub calls: Vec<ToolCall>,
     /// What it cost.
     pub usage: Usage,
-    /// Why it ended, in the provider's word.
+    /// The provider's word for why it ended.
     pub finish: String,
+    /// A limit of tokens cut it: its words end in the middle.
+    pub is_cut: bool,
+    /// Habits of the model by which the request was sent otherwise than prepared.
+    pub adjusted: Vec<Habit>,
+}
+
+impl Answer {
+    /// The words, if they are whole. Fails where a limit of tokens cut them: their end is unknown.
+    pub fn whole_words(&self) -> Result<&str, Failure> {
+        if self.is_cut {
+            let text = "the model's answer was cut off at its limit of tokens; raise max_tokens or leave it out";
+            let failure = Failure::new(FailureKind::Model, text);
+            return Err(failure.with(json!({ "reason": "cut_off", "key": "max_tokens" })));
+        }
+        Ok(&self.text)
+    }
 }
 
 /// A piece of an answer as it comes.
@@ -220,6 +250,17 @@ pub enum Piece {
     End(Answer),
 }
 
+/// A model that can be asked, and what was learned of it.
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// Its askers: `low`, `high`, or a module with a model of its own.
+    pub of: Vec<String>,
+    /// The model and its endpoint, without secrets.
+    pub name: String,
+    /// Its habits.
+    pub learned: Vec<Learned>,
+}
+
 /// The pieces of one answer. Dropping it closes the connection to the provider.
 pub type Pieces = BoxStream<'static, Result<Piece, Failure>>;
 
@@ -237,5 +278,10 @@ pub trait Model: Send + Sync + 'static {
     /// The same of the one model that answers a module at a tier.
     fn asked(&self, _module: &Who, _tier: Tier) -> String {
         self.name()
+    }
+
+    /// The models behind it, with what was learned of each.
+    fn known(&self) -> Vec<Known> {
+        Vec::new()
     }
 }

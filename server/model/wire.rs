@@ -18,6 +18,7 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Response, StatusCode, Url};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::answer::{ANSWER_MAX, Unreadable};
 use super::endpoint::{Options, address};
@@ -25,6 +26,7 @@ use super::guard::{Seen, guarded, lock, root_cause};
 use super::provider::Prepared;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::secret::{self, Veil};
+use crate::words::text::Json;
 
 pub(super) use trouble::Trouble;
 use trouble::refused;
@@ -83,29 +85,19 @@ impl Wire {
         &self.endpoint.name
     }
 
-    /// Sends a request: exactly the prepared bytes. Returns when the answer begins (streamed) or is there (plain).
-    pub async fn send(&self, prepared: &Prepared, streamed: bool) -> Result<Events, Trouble> {
+    /// Sends a request: exactly the bytes of `body`. Returns when the answer begins.
+    pub async fn send(&self, prepared: &Prepared, body: &Json) -> Result<Events, Trouble> {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let exchange = Exchange {
             http: self.http.clone(),
             endpoint: self.endpoint.clone(),
             seen: seen.clone(),
-            streamed,
         };
         let config: Arc<dyn Config> = self.endpoint.clone();
         let client = Client::build(self.http.clone(), config).with_http_service(exchange);
         let chat = client.chat().headers(headers(prepared)?);
         let endpoint = self.endpoint.clone();
-        let events = if streamed {
-            chat.create_stream_byot(&prepared.body)
-                .await
-                .map(Source::Stream)
-        } else {
-            chat.create_byot(&prepared.body)
-                .await
-                .map(|whole| Source::Whole(Some(whole)))
-        };
-        match events {
+        match chat.create_stream_byot(body).await {
             Ok(source) => Ok(Events {
                 source,
                 endpoint,
@@ -189,32 +181,31 @@ fn headers(prepared: &Prepared) -> Result<HeaderMap, Failure> {
 
 /// The events of one answer. Dropping it closes the connection.
 pub(super) struct Events {
-    source: Source,
+    source: StreamResponse<Value>,
     endpoint: Arc<Endpoint>,
     seen: Arc<Mutex<Seen>>,
-}
-
-enum Source {
-    Stream(StreamResponse<Value>),
-    Whole(Option<Value>),
 }
 
 impl Events {
     /// The next event; none at the end.
     pub async fn next(&mut self) -> Result<Option<Value>, Trouble> {
-        match &mut self.source {
-            Source::Whole(whole) => Ok(whole.take()),
-            Source::Stream(events) => events
-                .next()
-                .await
-                .transpose()
-                .map_err(|error| self.endpoint.trouble(error, &self.seen)),
-        }
+        let next = self.source.next().await.transpose();
+        next.map_err(|error| self.endpoint.trouble(error, &self.seen))
     }
 
     /// Whether the provider marked the end: a plain answer, or a streamed one with `[DONE]`.
     pub fn was_ended(&self) -> bool {
-        matches!(self.source, Source::Whole(_)) || lock(&self.seen).done
+        lock(&self.seen).done
+    }
+
+    /// The time of the last bytes.
+    pub fn heard(&self) -> Option<Instant> {
+        lock(&self.seen).heard
+    }
+
+    /// True if the answer is plain, not streamed.
+    pub fn is_plain(&self) -> bool {
+        lock(&self.seen).plain
     }
 }
 
@@ -297,7 +288,6 @@ struct Exchange {
     http: reqwest::Client,
     endpoint: Arc<Endpoint>,
     seen: Arc<Mutex<Seen>>,
-    streamed: bool,
 }
 
 impl tower::Service<HttpRequestFactory> for Exchange {
@@ -318,39 +308,11 @@ impl tower::Service<HttpRequestFactory> for Exchange {
                 .execute(request)
                 .await
                 .map_err(|error| exchange.endpoint.unreachable(&error))?;
-            match (
-                response.status().is_success(),
-                exchange.streamed && is_json(response.headers()),
-            ) {
-                (true, false) => Ok(guarded(response, exchange.seen, exchange.streamed)),
-                (true, true) => Ok(framed(response, exchange.seen).await?),
-                (false, _) => Err(refused(&exchange.endpoint, response).await.into()),
+            if response.status().is_success() {
+                Ok(guarded(response, exchange.seen))
+            } else {
+                Err(refused(&exchange.endpoint, response).await.into())
             }
         })
     }
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    headers
-        .get(CONTENT_TYPE)
-        .is_some_and(|mime| mime.as_bytes().starts_with(b"application/json"))
-}
-
-/// A plain answer to a request for a streamed one, as a stream of one event: some servers cannot stream, some do not stream errors.
-async fn framed(response: Response, seen: Arc<Mutex<Seen>>) -> reqwest::Result<Response> {
-    let body = guarded(response, seen.clone(), false).bytes().await?;
-    let line: Vec<u8> = body
-        .iter()
-        .map(|byte| {
-            if matches!(byte, b'\r' | b'\n') {
-                b' '
-            } else {
-                *byte
-            }
-        })
-        .collect();
-    lock(&seen).done = true;
-    Ok(Response::from(http::Response::new(
-        [b"data: ", line.as_slice(), b"\n\n"].concat(),
-    )))
 }

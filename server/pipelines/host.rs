@@ -98,10 +98,11 @@ impl Host {
         let answer = self
             .answer(self.ready(tier, instructions, text).await?)
             .await?;
-        if answer.text.trim().is_empty() {
+        let words = answer.whole_words()?;
+        if words.trim().is_empty() {
             return Err(Failure::new(FailureKind::Model, "the model answered nothing").retryable());
         }
-        Ok(answer.text)
+        Ok(words.to_owned())
     }
 
     /// Asks once more what the call of this record asked, with another prompt in the place of its asker's. Nobody acts on the answer.

@@ -9,6 +9,7 @@ use crate::event::fact::calls::{Came, Outcome};
 use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::query::{Order, Query, Show};
+use crate::model::provider::Known;
 use crate::thread::settings::Settings;
 use crate::tools::toolbox::{Approved, Provider, Shown, State, Unapproved};
 use crate::words::id::{Seq, Space, ThreadId};
@@ -39,6 +40,11 @@ pub struct ThreadTool {
 }
 
 impl Runtime {
+    /// The models that are asked, with the habits learned of each.
+    pub fn models(&self) -> Vec<Known> {
+        self.0.ground.mind.client.models()
+    }
+
     /// What a thread may use; without a thread what `main` may.
     pub async fn tools(
         &self,

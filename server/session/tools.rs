@@ -2,6 +2,7 @@
 
 use super::handle::{Error, Session};
 use super::right::Right;
+use crate::model::provider::Known;
 use crate::runtime::tools::ThreadTools;
 use crate::words::id::ThreadId;
 
@@ -12,6 +13,11 @@ impl Session {
             .runtime(Right::Read)?
             .tools(self.space(), thread)
             .await?)
+    }
+
+    /// The models that are asked, with the habits learned of each.
+    pub fn models(&self) -> Result<Vec<Known>, Error> {
+        Ok(self.runtime(Right::Read)?.models())
     }
 
     /// Lets models be told of what another server says of a tool now, if that has this hash.

@@ -65,6 +65,7 @@ mod processes;
 mod prompt_cache;
 mod properties;
 mod proposals;
+mod providers;
 mod questions;
 mod real_model;
 mod requests;

@@ -1,5 +1,6 @@
 //! The language models by themselves: what is sent, how answers are read, what becomes of faults. No server, no log.
 
+mod any_bytes;
 mod at_once;
 mod builtin;
 mod embedding;

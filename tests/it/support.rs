@@ -36,7 +36,7 @@ pub mod tool_server;
 pub mod watchdog;
 pub mod worlds;
 
-pub use answer::{Answer, Gate, call, call_raw, raw, reply, status, text};
+pub use answer::{Answer, Gate, call, call_raw, raw, raw_parts, reply, status, text};
 pub use app::{App, Setup};
 pub use db::Medium;
 pub use followers::Followers;

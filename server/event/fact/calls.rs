@@ -154,6 +154,16 @@ pub(super) const RECORD: Spec = Spec {
         ("parameters?", "object", "how it was asked"),
         ("request_sha256?", "string", "SHA-256 of the request"),
         (
+            "adjusted?",
+            "unknown",
+            "habits of the model by which the request was sent otherwise than this hash says, such as a member that it refuses",
+        ),
+        (
+            "mended?",
+            "string[]",
+            "of a submodule: names of what was mended in the arguments of its tool calls; of a decision, each of its `calls` has its own",
+        ),
+        (
             "view?",
             "object",
             "which events and texts the request was made of; as, thread: where a call of before was made again, whose it was and which thread that saw",

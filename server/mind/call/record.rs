@@ -97,6 +97,9 @@ impl Ready {
                         "cached_tokens": usage.cached_tokens,
                     }),
                 );
+                if !answer.adjusted.is_empty() {
+                    record.insert("adjusted".into(), json!(answer.adjusted));
+                }
             }
             Ended::Failed(failure) => {
                 // What a budget refuses was not asked.

@@ -1,6 +1,8 @@
 //! The part of the driver that acts on an answer of the decision: its words and calls become events, the calls run in order, and their intents
 //! are kept. The machine makes every choice.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -64,11 +66,13 @@ impl Driver {
         let who = action::decision(self.turn.number());
         let left = self.turn.calls_max().saturating_sub(self.turn.calls_made());
         let taken = action::taken(written.len(), left);
+        let tools = self.toolbox().await?;
         let calls: Vec<Asked> = written[..taken]
             .iter()
             .enumerate()
             .map(|(index, call)| {
-                let call = Asked::new(call, &who, round, index);
+                let call_id = action::call_id(&who, round, index);
+                let call = Asked::read(call, call_id, &tools);
                 mended(Asked {
                     is_cut: meant.is_cut,
                     ..call.from_text(meant.is_from_text)
@@ -240,6 +244,7 @@ impl Driver {
                 arguments,
                 is_from_text: call.is_from_text,
                 is_cut: false,
+                mends: BTreeSet::new(),
             };
             let mut intents = self.turn.intents().to_vec();
             let site = self.site(&call, &intents);
@@ -398,6 +403,9 @@ fn recorded(calls: &[Asked], tools: &Toolbox) -> Vec<Value> {
         }
         if call.is_from_text {
             entry["from"] = FROM_TEXT.into();
+        }
+        if !call.mends.is_empty() {
+            entry["mended"] = json!(call.mends);
         }
         if index > alone || (index == alone && !is_outside) {
             entry["arguments"] = call.shown_arguments();

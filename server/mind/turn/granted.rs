@@ -1,6 +1,8 @@
 //! Calls that a person granted: what the machine knows of them, and how the driver runs one. The start of a call with an effect outside
 //! is stored before the call runs, so that after a crash nobody takes it for one that did not happen.
 
+use std::collections::BTreeSet;
+
 use tokio::pin;
 
 use super::driver::Driver;
@@ -114,6 +116,7 @@ impl Driver {
             arguments: Ok(granted.arguments.clone()),
             is_from_text: false,
             is_cut: false,
+            mends: BTreeSet::new(),
         };
         let tools = self.toolbox().await?;
         let is_outside = call.effect_granted(&tools) == Effect::Outside;

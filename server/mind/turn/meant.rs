@@ -81,7 +81,7 @@ impl Driver {
             calls: vec![reply(words)],
             is_from_text: true,
             reply: Some(words.to_owned()),
-            is_cut: is_cut(answer),
+            is_cut: answer.is_cut,
             ..Meant::thinking(thought)
         }
     }
@@ -121,12 +121,8 @@ impl Driver {
             return Ok(Vec::new());
         }
         let (thread, number) = (self.place.thread.clone(), self.turn.number());
-        let call = Asked::new(
-            &reply(text),
-            &action::decision(number),
-            self.turn.rounds_made(),
-            0,
-        );
+        let call_id = action::call_id(&action::decision(number), self.turn.rounds_made(), 0);
+        let call = Asked::read(&reply(text), call_id, &tools);
         let call = call.from_text(true);
         let site = self.site(&call, &[]);
         let mut drafts = Vec::from_iter(call.action(&tools, &site));
@@ -165,7 +161,7 @@ fn elements(reading: Reading, answer: &Answer, all: Meant) -> Meant {
         return Meant { unreadable, ..all }.calls(answer.calls.clone());
     }
     let mut calls = Vec::from_iter(reading.calls.iter().map(written_call));
-    if !is_cut(answer) || reading.unreadable.is_empty() {
+    if !answer.is_cut || reading.unreadable.is_empty() {
         let unreadable = reading.unreadable;
         return Meant { unreadable, ..all }.calls(calls);
     }
@@ -175,11 +171,6 @@ fn elements(reading: Reading, answer: &Answer, all: Meant) -> Meant {
         ..all
     }
     .calls(calls)
-}
-
-/// True if a limit of tokens ended the answer.
-fn is_cut(answer: &Answer) -> bool {
-    matches!(answer.finish.as_str(), "length" | "max_tokens")
 }
 
 /// The failure beside a reply that a limit of tokens cut off.

@@ -22,16 +22,18 @@ const REFUSAL_WAIT: Duration = Duration::from_secs(5);
 const QUOTE_MAX: usize = 300;
 const QUOTE_FROM: usize = 4096;
 
-/// A failed exchange, and how long the provider asks to be left alone.
+/// A failed exchange.
 #[derive(Debug, thiserror::Error)]
 #[error("{failure}")]
 pub struct Trouble {
-    /// What is told if it stays at that.
+    /// The failure that is told if it stays at that.
     pub failure: Failure,
-    /// The provider's `Retry-After`.
+    /// The pause that the provider asks for.
     pub pause: Option<Duration>,
     /// All that the provider said, as it came: to be looked through, never to be shown.
     pub said: String,
+    /// The provider's words and code, where it refused the request itself and not the moment.
+    pub refused: Option<String>,
 }
 
 impl From<Failure> for Trouble {
@@ -40,6 +42,7 @@ impl From<Failure> for Trouble {
             failure,
             pause: None,
             said: String::new(),
+            refused: None,
         }
     }
 }
@@ -119,15 +122,19 @@ impl Endpoint {
         let failure = failure.with(refusal::detail(status, meaning));
         // The same request is never taken where it is too long, or where a part of it is not taken.
         let is_final = !matches!(meaning, Meaning::Unsaid | Meaning::Other);
-        let failure = if !is_final && is_passing(status, &reported.message) {
+        let failure = if !is_final && is_passing(status, reported) {
             failure.retryable()
         } else {
             failure
         };
+        let is_about_request = matches!(status.as_u16(), 400 | 404 | 405 | 415 | 422 | 500 | 501)
+            || status.is_success();
+        let words = format!("{} {}", reported.code, reported.message);
         Trouble {
             failure,
-            pause,
-            said: format!("{} {}", reported.code, reported.message),
+            pause: pause.or_else(|| pause_asked(&reported.message)),
+            refused: (is_about_request && !is_final).then(|| words.clone()),
+            said: words,
         }
     }
 
@@ -146,9 +153,82 @@ impl Endpoint {
 }
 
 /// Whether the same request may succeed later.
-fn is_passing(status: StatusCode, message: &str) -> bool {
+fn is_passing(status: StatusCode, reported: &Reported) -> bool {
     let passing = matches!(status.as_u16(), 408 | 409 | 425 | 429) || status.is_server_error();
-    passing && !message.contains("insufficient_quota")
+    let said = format!("{} {}", reported.code, reported.message).to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
+    let passes = passing || says(&ABOUT_THE_ANSWER) || (status.is_success() && says(&BUSY));
+    passes && !says(&SPENT)
+}
+
+/// Refusals of the moment that come with a status of success.
+const BUSY: [&str; 8] = [
+    "overloaded",
+    "try again later",
+    "rate limit",
+    "rate_limit",
+    "too many requests",
+    "temporarily",
+    "unavailable",
+    "internal server error",
+];
+
+/// Refusals of the answer that the model made: another try makes another one.
+const ABOUT_THE_ANSWER: [&str; 8] = [
+    "tool_use_failed",
+    "failed to call a function",
+    "tool call validation failed",
+    "output_parse_failed",
+    "model generated output that could not be parsed",
+    "json_validate_failed",
+    "error parsing tool call",
+    "failed to parse tool call",
+];
+
+/// Refusals until somebody pays.
+const SPENT: [&str; 15] = [
+    "insufficient_quota",
+    "exceeded_current_quota",
+    "billing_hard_limit",
+    "billing_not_active",
+    "insufficient balance",
+    "insufficient_balance",
+    "insufficient account balance",
+    "insufficient credit",
+    "credit balance",
+    "out of credits",
+    "all available credits",
+    "spending limit",
+    "account is suspended",
+    "accountoverdue",
+    "余额不足",
+];
+
+/// The pause that a provider asks for in its words: `retry in 12.5s`, `try again in 20ms`, `"retryDelay": "7s"`.
+fn pause_asked(message: &str) -> Option<Duration> {
+    let said = message.to_lowercase();
+    let after = [
+        "try again in ",
+        "retry in ",
+        "retry after ",
+        "\"retrydelay\": \"",
+        "\"retrydelay\":\"",
+    ];
+    let rest = after
+        .iter()
+        .find_map(|words| said.split_once(words).map(|(_, rest)| rest))?;
+    let end = rest
+        .find(|letter: char| !letter.is_ascii_digit() && letter != '.')
+        .unwrap_or(rest.len());
+    let number: f64 = rest[..end].trim_end_matches('.').parse().ok()?;
+    let unit = rest[end..].trim_start();
+    let seconds = match unit {
+        unit if unit.starts_with("ms") => number / 1000.0,
+        unit if unit.starts_with('m') => number * 60.0,
+        unit if unit.starts_with('h') => number * 3600.0,
+        _ => number,
+    };
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// What the operator can do about it, where that is known.

@@ -223,7 +223,7 @@ async fn words(record: &Event, name: &Name, host: &Host) -> Result<Option<String
 #[node]
 async fn ask(call: Uuid, wanted: Wanted, host: Host) -> Result<Said, Failure> {
     let answer = host.ask_again(call, &wanted.prompt).await?;
-    let words = answer.text.trim();
+    let words = answer.whole_words()?.trim();
     let text = (!words.is_empty() && words != submodule::PASS).then(|| words.to_owned());
     Ok(Said {
         text,

@@ -306,7 +306,7 @@ impl Summaries {
 
 /// The summary that an answer is, if it is one.
 fn said(answer: &Answer, chars: usize) -> Result<&str, Failure> {
-    let text = answer.text.trim();
+    let text = answer.whole_words()?.trim();
     let count = text.chars().count();
     let wrong = |what: String| Err(Failure::new(FailureKind::Model, what).retryable());
     match count {

@@ -71,11 +71,28 @@ async fn tool_calls_are_read_in_every_form() {
         calls(&read(json!({ "tool_calls": [broken] })).await),
         [called("reply", "{not json")]
     );
-    let twice = json!({ "id": "a", "function": { "name": "think", "arguments": "{}" } });
-    let both = [called("think", "{}"), called("think", "{}")];
+    let think = |id: &str, arguments: &str| json!({ "id": id, "function": { "name": "think", "arguments": arguments } });
+    let (one, two) = (
+        think("a", r#"{"thought":1}"#),
+        think("a", r#"{"thought":2}"#),
+    );
+    let both = [
+        called("think", r#"{"thought":1}"#),
+        called("think", r#"{"thought":2}"#),
+    ];
     assert_eq!(
-        calls(&read(json!({ "tool_calls": [twice, twice] })).await),
+        calls(&read(json!({ "tool_calls": [one, two] })).await),
         both
+    );
+    // A call that is listed twice is one call.
+    assert_eq!(
+        calls(&read(json!({ "tool_calls": [one, two, one, two] })).await),
+        both
+    );
+    let blank = think("", "{}");
+    assert_eq!(
+        calls(&read(json!({ "tool_calls": [blank, blank] })).await).len(),
+        2
     );
     assert_eq!(
         calls(&read(json!({ "tool_calls": null, "function_call": null, "content": "" })).await),

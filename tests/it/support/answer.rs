@@ -43,7 +43,7 @@ pub struct Answer {
     pub(super) gate: Option<Gate>,
     pub(super) pause: Option<(usize, Gate)>,
     pub(super) cut: Option<usize>,
-    pub(super) raw: Option<Vec<u8>>,
+    pub(super) raw: Option<Vec<Bytes>>,
 }
 
 /// Words, possibly none.
@@ -88,8 +88,13 @@ pub fn status(status: u16) -> Answer {
 
 /// These bytes as the body.
 pub fn raw(bytes: impl Into<Vec<u8>>) -> Answer {
+    raw_parts(vec![bytes.into()])
+}
+
+/// These parts as the body, with the gap between them.
+pub fn raw_parts(parts: Vec<Vec<u8>>) -> Answer {
     Answer {
-        raw: Some(bytes.into()),
+        raw: Some(parts.into_iter().map(Bytes::from).collect()),
         ..text("")
     }
 }

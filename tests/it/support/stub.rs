@@ -503,7 +503,7 @@ fn record(shared: &Shared, headers: HeaderMap, bytes: Bytes) -> Arc<Request> {
 fn respond(request: &Request, answer: Answer, ending: Ending) -> Response {
     let streamed = answer.raw.is_none() && request.streams();
     let chunks = match &answer.raw {
-        Some(bytes) => VecDeque::from([Bytes::from(bytes.clone())]),
+        Some(parts) => parts.iter().cloned().collect(),
         None if streamed => answer.chunks(request),
         None => halves(answer.plain(request)),
     };

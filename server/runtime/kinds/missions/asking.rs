@@ -15,6 +15,7 @@ use crate::event::mission::TaskId;
 use crate::mind::call::{Ended, PromptView, Question, TurnPlace, Until};
 use crate::model::prompt::Template;
 use crate::model::provider::{Tier, ToolChoice, ToolSpec, ToolSpecs};
+use crate::tools::arguments;
 use crate::tools::schema;
 use crate::tools::tool::decoded;
 use crate::words::failure::{Failure, FailureKind, Who};
@@ -131,7 +132,9 @@ impl Desk {
                     let Some(call) = call else {
                         return Ok(Err(format!("the model did not call the tool {}", ask.tool)));
                     };
-                    let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
+                    let told = question.tools.list.first();
+                    let read = arguments::read(&call.arguments, told);
+                    let arguments = read.map(|read| read.value).unwrap_or_default();
                     return Ok(decoded(ask.tool, arguments).map_err(|wrong| wrong.text));
                 }
                 Ended::Failed(failure) => failure,

@@ -14,6 +14,7 @@ use crate::mind::turn::stop::Stop;
 use crate::mind::turn_writer::Lost;
 use crate::model::prompt::Template;
 use crate::model::provider::{Tier, ToolChoice, ToolSpec, ToolSpecs};
+use crate::tools::arguments;
 use crate::tools::knowledge::Passage;
 use crate::tools::schema;
 use crate::tools::tool::decoded;
@@ -95,7 +96,8 @@ impl Asker<'_> {
                 .find(|call| call.name == tool)
                 .ok_or_else(|| Silent::says(format!("the model did not call {tool}")))
                 .and_then(|call| {
-                    let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
+                    let read = arguments::read(&call.arguments, question.tools.list.first());
+                    let arguments = read.map(|read| read.value).unwrap_or_default();
                     // As the log will have it.
                     decoded(tool, without_nul(arguments)).map_err(|wrong| Silent::says(wrong.text))
                 }),

@@ -1,0 +1,273 @@
+//! Tool calls put together from the parts of an answer. Servers number parts, or do not; they repeat ids, names and
+//! whole calls. A part belongs to a call by its index, its id or its place, unless that call is whole already. Pure.
+
+use crate::model::provider::{Piece, ToolCall};
+
+/// Weight of a tool call besides its letters, so that a flood of empty ones ends too.
+const CALL_WEIGHT: usize = 64;
+
+/// One part of a tool call as a provider sent it; members that it left out are empty.
+#[derive(Debug)]
+pub(super) struct Part<'a> {
+    pub index: Option<u64>,
+    pub id: &'a str,
+    pub name: &'a str,
+    pub arguments: String,
+}
+
+/// The tool calls of one answer as far as they have come.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    list: Vec<Coming>,
+}
+
+#[derive(Debug, Default)]
+struct Coming {
+    call: ToolCall,
+    index: Option<u64>,
+    scan: Scan,
+    /// Its name was said once more when it was whole.
+    is_renamed: bool,
+    /// The arguments are `{}` so far and were not passed on: some servers send that before the real ones.
+    is_held: bool,
+}
+
+/// The place of a part among the calls.
+enum Place {
+    /// Goes on with this call.
+    In(usize),
+    /// Begins a call.
+    New,
+    /// Repeats a call that is whole.
+    Again,
+    /// Repeats the name of a call that is whole: arguments that follow are of another call.
+    Named(usize),
+}
+
+impl Calls {
+    /// Takes up a part. Returns its piece, if readers gain by it, and its weight in bytes.
+    pub fn take(&mut self, part: Part<'_>) -> (Option<Piece>, usize) {
+        let at = match self.place(&part) {
+            Place::Again => return (None, 0),
+            Place::Named(at) => {
+                self.list[at].is_renamed = true;
+                return (None, 0);
+            }
+            Place::In(at) => at,
+            Place::New => {
+                // Arguments without a name, behind a whole call whose name was said again.
+                let renamed = self
+                    .list
+                    .last()
+                    .filter(|it| it.is_renamed && part.name.is_empty());
+                let name = renamed.map(|it| it.call.name.clone());
+                let weight = CALL_WEIGHT + part.name.len() + part.arguments.len();
+                let mut coming = Coming {
+                    index: part.index,
+                    ..Coming::default()
+                };
+                let more = coming.add(Part {
+                    name: name.as_deref().unwrap_or(part.name),
+                    ..part
+                });
+                self.list.push(coming);
+                return (more.map(piece(self.list.len() - 1)), weight);
+            }
+        };
+        let weight = part.name.len() + part.arguments.len();
+        (self.list[at].add(part).map(piece(at)), weight)
+    }
+
+    /// True if no call has begun.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The number of calls, and of those the number whose arguments are whole.
+    pub fn counts(&self) -> (usize, usize) {
+        let whole = self.list.iter().filter(|it| it.is_whole() || it.is_blank());
+        (self.list.len(), whole.count())
+    }
+
+    /// The calls in order; without the last ones that are not whole where the answer was cut.
+    pub fn finish(self, is_cut: bool) -> Vec<ToolCall> {
+        let mut list = self.list;
+        while is_cut && list.last().is_some_and(|it| !it.is_whole()) {
+            list.pop();
+        }
+        let call = |coming: Coming| {
+            let blank = coming.is_blank() || coming.is_held;
+            let arguments = if blank {
+                "{}".to_owned()
+            } else {
+                coming.call.arguments
+            };
+            ToolCall {
+                arguments,
+                ..coming.call
+            }
+        };
+        list.into_iter().map(call).collect()
+    }
+
+    fn place(&self, part: &Part<'_>) -> Place {
+        let Some(at) = self.candidate(part) else {
+            return Place::New;
+        };
+        let coming = &self.list[at];
+        let known = coming.call.id.as_str();
+        let same_id = !part.id.is_empty() && part.id == known;
+        let other_id = !part.id.is_empty() && !known.is_empty() && part.id != known;
+        let is_blank = part.arguments.trim().is_empty();
+        let is_again = is_blank || part.arguments == coming.call.arguments;
+        if part.name.is_empty() {
+            return match coming.is_whole() {
+                true if is_again => Place::Again,
+                true if coming.is_renamed => Place::New,
+                _ => Place::In(at),
+            };
+        }
+        let other_name = !coming.call.name.is_empty() && part.name != coming.call.name;
+        if other_name && same_id && coming.is_blank() && is_blank {
+            return Place::In(at);
+        }
+        if other_id || other_name {
+            return Place::New;
+        }
+        if coming.is_held {
+            return if same_id && !is_blank {
+                Place::In(at)
+            } else {
+                Place::New
+            };
+        }
+        if coming.is_whole() {
+            return match is_again {
+                true if same_id => Place::Again,
+                true if is_blank => Place::Named(at),
+                _ => Place::New,
+            };
+        }
+        let begins = part.arguments.trim_start().starts_with('{') && !coming.is_blank();
+        if begins && !coming.is_snapshot(&part.arguments) {
+            Place::New
+        } else {
+            Place::In(at)
+        }
+    }
+
+    /// The call that a part may belong to: of its index, of its id, or, where it has no name, the last one.
+    fn candidate(&self, part: &Part<'_>) -> Option<usize> {
+        let by_index = || {
+            self.list
+                .iter()
+                .rposition(|it| part.index.is_some() && it.index == part.index)
+        };
+        let by_id = || {
+            self.list
+                .iter()
+                .rposition(|it| !part.id.is_empty() && it.call.id == part.id)
+        };
+        // A name beside a number that is new begins a call, whatever its id: some servers repeat one id.
+        if part.index.is_some() && !part.name.is_empty() {
+            return by_index();
+        }
+        let last = || {
+            if part.name.is_empty() {
+                self.list.len().checked_sub(1)
+            } else {
+                None
+            }
+        };
+        by_index().or_else(by_id).or_else(last)
+    }
+}
+
+fn piece(index: usize) -> impl Fn((Option<String>, String)) -> Piece {
+    move |(name, arguments)| Piece::Call {
+        index,
+        name,
+        arguments,
+    }
+}
+
+impl Coming {
+    fn is_blank(&self) -> bool {
+        self.call.arguments.trim().is_empty()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.scan.is_whole() && !self.is_held
+    }
+
+    /// True if arguments repeat all that came before: no JSON object can go on with its own beginning.
+    fn is_snapshot(&self, arguments: &str) -> bool {
+        let so_far = self.call.arguments.as_str();
+        so_far.starts_with('{') && arguments.starts_with(so_far)
+    }
+
+    /// Adds a part; returns the name, where it is new, and the arguments that readers have not seen.
+    fn add(&mut self, part: Part<'_>) -> Option<(Option<String>, String)> {
+        if self.call.id.is_empty() {
+            part.id.clone_into(&mut self.call.id);
+        }
+        let is_named = self.call.name.is_empty() && !part.name.is_empty();
+        if is_named || part.name.starts_with(&self.call.name) {
+            part.name.clone_into(&mut self.call.name);
+        } else if self.is_blank() {
+            // A name in pieces; one that is repeated is the same.
+            self.call.name.push_str(part.name);
+        }
+        let mut more = part.arguments;
+        if self.is_held && !more.trim().is_empty() {
+            self.is_held = false;
+            self.call.arguments.clear();
+            self.scan = Scan::default();
+        }
+        if !self.is_blank() && self.is_snapshot(&more) {
+            more.drain(..self.call.arguments.len());
+        }
+        if self.is_blank() && more.trim() == "{}" {
+            self.is_held = true;
+            self.call.arguments = more;
+            more = String::new();
+        } else {
+            self.scan.read(&more);
+            self.call.arguments.push_str(&more);
+        }
+        let name = is_named.then(|| self.call.name.clone());
+        (is_named || !more.is_empty()).then_some((name, more))
+    }
+}
+
+/// A scanner that tells where a JSON object, array or string ends. It is lenient about everything else.
+#[derive(Debug, Default)]
+struct Scan {
+    depth: usize,
+    in_string: bool,
+    is_escaped: bool,
+    has_begun: bool,
+}
+
+impl Scan {
+    fn read(&mut self, text: &str) {
+        for letter in text.chars() {
+            if self.is_escaped {
+                self.is_escaped = false;
+                continue;
+            }
+            match letter {
+                '\\' if self.in_string => self.is_escaped = true,
+                '"' => self.in_string = !self.in_string,
+                '{' | '[' if !self.in_string => self.depth += 1,
+                '}' | ']' if !self.in_string => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+            self.has_begun |= matches!(letter, '{' | '[' | '"');
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.has_begun && self.depth == 0 && !self.in_string
+    }
+}

@@ -1,0 +1,115 @@
+//! The reason why an answer ended, read from the provider's word for it. Pure.
+
+/// The reason why an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::model) enum Ending {
+    /// Not ended, as far as the provider says: there is no word, or one that means none.
+    #[default]
+    Open,
+    /// The model came to its end.
+    Done,
+    /// A limit of tokens cut the answer.
+    Cut,
+    /// The provider withheld the answer, or the rest of it.
+    Filtered,
+    /// Something failed while the answer was made.
+    Failed,
+    /// A word that is not known. The answer has ended, but more may follow.
+    Unknown,
+}
+
+const NONE: [&str; 6] = [
+    "",
+    "null",
+    "none",
+    "undefined",
+    "unspecified",
+    "finish_reason_unspecified",
+];
+
+const DONE: [&str; 19] = [
+    "stop",
+    "stopped",
+    "stop_sequence",
+    "stop_token",
+    "tool_calls",
+    "tool_call",
+    "tool_use",
+    "function_call",
+    "eos",
+    "eos_token",
+    "end",
+    "end_turn",
+    "endoftext",
+    "complete",
+    "completed",
+    "done",
+    "finished",
+    "success",
+    "refusal",
+];
+
+const CUT: [&str; 9] = [
+    "length",
+    "max_tokens",
+    "max_token",
+    "max_output_tokens",
+    "max_completion_tokens",
+    "model_length",
+    "model_context_window_exceeded",
+    "token_limit",
+    "truncated",
+];
+
+const FILTERED: [&str; 11] = [
+    "content_filter",
+    "content_filtered",
+    "content-filter",
+    "safety",
+    "image_safety",
+    "recitation",
+    "blocklist",
+    "prohibited_content",
+    "spii",
+    "sensitive",
+    "guardrail_intervened",
+];
+
+const FAILED: [&str; 15] = [
+    "error",
+    "failed",
+    "failure",
+    "abort",
+    "aborted",
+    "cancelled",
+    "canceled",
+    "timeout",
+    "network_error",
+    "insufficient_system_resource",
+    "engine_overloaded",
+    "server_error",
+    "malformed_function_call",
+    "unexpected_tool_call",
+    "too_many_tool_calls",
+];
+
+impl Ending {
+    /// Reads a provider's word, in any case.
+    pub fn of(word: &str) -> Self {
+        let word = word.trim().to_lowercase();
+        let is_among = |words: &[&str]| words.contains(&word.as_str());
+        match () {
+            () if is_among(&NONE) => Self::Open,
+            () if is_among(&DONE) => Self::Done,
+            () if is_among(&CUT) => Self::Cut,
+            () if is_among(&FILTERED) => Self::Filtered,
+            () if is_among(&FAILED) => Self::Failed,
+            () => Self::Unknown,
+        }
+    }
+
+    /// True if nothing but the usage can follow.
+    pub fn is_known_end(self) -> bool {
+        !matches!(self, Self::Open | Self::Unknown)
+    }
+}
