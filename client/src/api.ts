@@ -1,7 +1,7 @@
 // Generated from openapi/openapi.json by `npm run generate`. Not to be edited.
 import type { AnyEvent } from "./events.js";
 import type { Options, Request } from "./http.js";
-import type { Ack, Approval, Audit, Cancelled, ChatMessage, CreateThread, Decided, EditTask, Entity, Entry, Framework, FrameworkChange, FrameworkOutcome, GraphPart, Kind, Metadata, Modality, NewFramework, NewMerge, NewSchedule, NewStatement, NewSubmodule, NewUnmerge, Page, Pipeline, PostMessage, Posted, PromptView, Question, QuestionAnswer, Recollection, Remembered, Retraction, Run, Schedule, ScheduleChange, SelfView, Servers, SettingsChange, Source, SpaceSettings, StartRun, Statement, StatementTrial, StoredBlob, Submodule, SubmoduleChange, SubmoduleFigures, SubmoduleVersions, Task, TaskThought, Thread, ToolApproval, ToolApproved, Tools, Turn, Unmerged, Usage, Verdict, WorkingMemory } from "./schemas.js";
+import type { Ack, Approval, Audit, Cancelled, ChatMessage, CreateThread, Decided, EditTask, Entity, Entry, Framework, FrameworkChange, FrameworkOutcome, GraphPart, Kind, Metadata, Modality, ModelList, NewFramework, NewMerge, NewSchedule, NewStatement, NewSubmodule, NewUnmerge, Page, Pipeline, PostMessage, Posted, PromptView, Question, QuestionAnswer, Recollection, Remembered, Retraction, Run, Schedule, ScheduleChange, SelfView, Servers, SettingsChange, Source, SpaceSettings, StartRun, Statement, StatementTrial, StoredBlob, Submodule, SubmoduleChange, SubmoduleFigures, SubmoduleVersions, Task, TaskThought, Thread, ToolApproval, ToolApproved, Tools, Turn, Unmerged, Usage, Verdict, WorkingMemory } from "./schemas.js";
 
 /** Every documented operation of the server's HTTP API, under its documented name. */
 export class Api {
@@ -180,6 +180,11 @@ export class Api {
   /** The metrics of all spaces, in Prometheus' text format. For a key with `role = "admin"`. */
   metrics(options: Options = {}): Promise<Response> {
     return this.#request("GET", `/metrics`, "response", { ...options }) as Promise<Response>;
+  }
+
+  /** Lists the models and what was learned of them */
+  listModels(options: Options = {}): Promise<ModelList> {
+    return this.#request("GET", `/models`, "json", { ...options }) as Promise<ModelList>;
   }
 
   /** The pipelines by name. */
@@ -370,7 +375,7 @@ export class Api {
     return this.#request("DELETE", `/submodules/${encodeURIComponent(name)}`, "nothing", { ...options }) as Promise<void>;
   }
 
-  /** Gives a voice another prompt. */
+  /** Gives a voice another prompt, or has it follow up or not. */
   changeSubmodule(name: string, body: SubmoduleChange, options: Options = {}): Promise<Submodule> {
     return this.#request("PATCH", `/submodules/${encodeURIComponent(name)}`, "json", { body, ...options }) as Promise<Submodule>;
   }
@@ -433,7 +438,7 @@ export class Api {
     return this.#request("POST", `/threads/${encodeURIComponent(thread)}/end`, "json", { query, ...options }) as Promise<Thread>;
   }
 
-  /** Takes back an input that waits for its turn. Of an input and a turn that begins, one is first: a turn that has the input keeps it, and this is refused (`input-taken`); an input that was taken back is in no turn, and models are not shown it any more. Members take back what was said in their own name, operators what anybody said. */
+  /** Takes back an input. Of one that waits for its turn and a turn that begins, one is first: a turn that has the input keeps it, and this is refused (`input-taken`); an input that was taken back is in no turn, and models are not shown it any more. Members take back what was said in their own name, operators what anybody said. An input whose turn is over is taken back with it, until a later turn of the thread begins: models are shown neither any more, and the log keeps both. A turn that ran a tool with an effect outside, proposed a call to people, sent messages to other threads or made one stays (`input-taken`). */
   withdrawInput(thread: string, event_id: string, options: Options = {}): Promise<void> {
     return this.#request("DELETE", `/threads/${encodeURIComponent(thread)}/inputs/${encodeURIComponent(event_id)}`, "nothing", { ...options }) as Promise<void>;
   }

@@ -52,7 +52,7 @@ export type Trigger = Of<["input", "type:trigger", `trigger:${string}`, ...(`sch
   [member: string]: unknown;
 }>;
 
-/** An input that waited was taken back before a turn had it: no turn is about it, and models are not shown it any more. */
+/** An input was taken back: models are not shown it any more, nor the turn that was about it. The log keeps both. */
 export type Withdrawn = Of<["withdrawn"], {
   /** the same for people and models */
   text: string;
@@ -62,6 +62,8 @@ export type Withdrawn = Of<["withdrawn"], {
   from?: number;
   /** who took it back, when known */
   user?: string;
+  /** the first and the last turn that was about it: their events are hidden with it; absent: it waited for its turn */
+  turns?: number[];
 }>;
 
 /** Due times of a schedule passed longer ago than it catches up with: they come to no run. */
@@ -204,6 +206,10 @@ export type ModelCall = Of<["debug", `call:${string}`], {
   parameters?: Record<string, unknown>;
   /** SHA-256 of the request */
   request_sha256?: string;
+  /** habits of the model by which the request was sent otherwise than this hash says, such as a member that it refuses */
+  adjusted?: unknown;
+  /** of a submodule: names of what was mended in the arguments of its tool calls; of a decision, each of its `calls` has its own */
+  mended?: string[];
   /** which events and texts the request was made of; as, thread: where a call of before was made again, whose it was and which thread that saw */
   view?: Record<string, unknown>;
   /** of a decision: the tool calls of its answer; of a submodule: how many */
@@ -231,6 +237,8 @@ export type Action = Of<["decision" | `submodule:${string}`, "action", `tool:${s
   arguments: unknown;
   /** what stood where the tool's name should be */
   written?: string;
+  /** the call was read from the words of an answer */
+  from?: "text";
 }>;
 
 /** What a tool call came back with. */
@@ -309,7 +317,7 @@ export type Failure = Of<["failure", string, "decision" | `submodule:${string}` 
   kind: string;
   /** the same thing may succeed later */
   retryable: boolean;
-  /** further facts, such as `key`: the setting that limits it */
+  /** further facts, such as `key`: the setting that limits it; or `left_out`: the stretches of the thread that a provider refused, by seq, and `kinds`: the kinds of media that `model` takes none of */
   detail: unknown;
   /** the turn, if a turn produced it */
   turn?: number;
@@ -325,7 +333,7 @@ export type NodeFailed = Of<["failure", string, `pipeline:${string}`, "node", "f
   kind: string;
   /** the same thing may succeed later */
   retryable: boolean;
-  /** further facts, such as `key`: the setting that limits it */
+  /** further facts, such as `key`: the setting that limits it; or `left_out`: the stretches of the thread that a provider refused, by seq, and `kinds`: the kinds of media that `model` takes none of */
   detail: unknown;
   /** the run */
   run: string;
@@ -343,7 +351,7 @@ export type ClientFailure = Of<["debug", "failure", "client"], {
   kind: string;
   /** the same thing may succeed later */
   retryable: boolean;
-  /** further facts, such as `key`: the setting that limits it */
+  /** further facts, such as `key`: the setting that limits it; or `left_out`: the stretches of the thread that a provider refused, by seq, and `kinds`: the kinds of media that `model` takes none of */
   detail: unknown;
 }>;
 
@@ -1381,7 +1389,7 @@ export type SetSubmodule = Of<["state", "set:submodule"], {
   kind: string;
   /** which of its kind */
   key: string;
-  /** prompt; null: removed */
+  /** prompt; follow_up: false where it is not asked again after the decision; null: removed */
   change: Record<string, unknown> | null;
   /** the turn, if a turn produced it */
   turn?: number;

@@ -434,6 +434,32 @@ export type MissionOf = {
 /** What an event carries. */
 export type Modality = "text" | "image" | "audio" | "state";
 
+/** A habit of a model at its endpoint. */
+export type ModelHabit = {
+  /** The habit, as the predicate of a sentence about the model. */
+  habit: string;
+  /** The time when it was learned. It is forgotten a day later. */
+  since: string;
+  /** The failure that showed it, with the provider's words; null: an answer showed it. */
+  words?: string | null;
+};
+
+/** A model. */
+export type ModelItem = {
+  /** Its askers: tiers, and modules with a model of their own. */
+  askers: string[];
+  /** The habits that its answers and refusals showed in the last day. */
+  learned: ModelHabit[];
+  /** The model and its endpoint, without secrets. */
+  name: string;
+};
+
+/** The models that this server asks. */
+export type ModelList = {
+  /** The models, the one of the tier `low` first. Empty: the built-in offline model answers. */
+  items: ModelItem[];
+};
+
 /** A merge of names. */
 export type NameMerge = {
   /** When. */
@@ -522,6 +548,8 @@ export type NewStatement = {
 
 /** A voice to be. */
 export type NewSubmodule = {
+  /** Asked once more after the decision; absent: yes. Its next view has the decision either way. */
+  follow_up?: boolean | null;
   /** Its name: 1 to 32 of a-z, 0-9, _ and -. */
   name: string;
   /** Its prompt. */
@@ -965,6 +993,8 @@ export type SettingsChange = {
     mission?: string;
     /** how many seconds lie between two reflections (the schedule `reflection`); null: the mind does not reflect by itself */
     reflection_s?: number | null;
+    /** the zone in which models are shown the times of what happens from then on, by its name in the IANA database; each entry of a prompt names it */
+    time_zone?: string;
     /** nobody is there to be asked: open questions are withdrawn and new ones answered "away" at once; never grants an approval */
     user_away?: boolean;
   };
@@ -985,6 +1015,8 @@ export type SpaceSettings = {
     mission?: string;
     /** how many seconds lie between two reflections (the schedule `reflection`); null: the mind does not reflect by itself */
     reflection_s?: number | null;
+    /** the zone in which models are shown the times of what happens from then on, by its name in the IANA database; each entry of a prompt names it */
+    time_zone?: string;
     /** nobody is there to be asked: open questions are withdrawn and new ones answered "away" at once; never grants an approval */
     user_away?: boolean;
   };
@@ -1071,6 +1103,8 @@ export type StoredBlob = {
 
 /** A voice. */
 export type Submodule = {
+  /** Asked once more after the decision, where `turn.follow_up` is on. */
+  follow_up: boolean;
   /** What became of the times that it was asked, by this server since it started. */
   heard: Heard;
   /** Its name. */
@@ -1081,10 +1115,12 @@ export type Submodule = {
   updated_at: string;
 };
 
-/** Another prompt for a voice. */
+/** Another prompt for a voice, or another `follow_up`; an absent one stays as it is. */
 export type SubmoduleChange = {
+  /** Asked once more after the decision. */
+  follow_up?: boolean | null;
   /** Its prompt. */
-  prompt: string;
+  prompt?: string | null;
 };
 
 /** What became of a voice over a span; each turn in which it was asked counts once. */

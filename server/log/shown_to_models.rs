@@ -10,7 +10,7 @@ use crate::event::unshown::Unshown;
 use crate::words::id::{Space, ThreadId};
 
 /// Returns those of these events that models may see, in their order. It reads the row of each
-/// thread once.
+/// thread once. Fails if a row cannot be read.
 pub async fn shown_to_models(
     store: &dyn Store,
     space: &Space,

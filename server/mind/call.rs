@@ -17,7 +17,7 @@ use crate::log::query::Show;
 use crate::mind::habits::Habits;
 use crate::model::prompt::{Prompts, Template};
 use crate::model::provider::{
-    Answer, Content, Known, Message, Model, Piece, Prepared, Request, Role, Schemas, Tier,
+    Answer, AskedModel, Content, Message, Model, Piece, Prepared, Request, Role, Schemas, Tier,
     ToolChoice, ToolSpecs,
 };
 use crate::model::refused_tools::RefusedTools;
@@ -175,7 +175,7 @@ impl ModelClient {
     }
 
     /// The models that it asks, with the habits learned of each.
-    pub fn models(&self) -> Vec<Known> {
+    pub fn models(&self) -> Vec<AskedModel> {
         self.model.known()
     }
 

@@ -93,8 +93,8 @@ impl Draft {
         }
         let mut pieces = Vec::new();
         if let Some(choice) = choice {
-            if let Some(reported) = reported(choice) {
-                return Err(Unreadable::Reported(reported));
+            if let Some(error) = choice.get("error").filter(|error| is_something(error)) {
+                return Err(Unreadable::Reported(of_error(error, choice)));
             }
             self.begun = true;
             self.take_choice(choice, &mut pieces);
@@ -235,20 +235,27 @@ pub(super) fn reported(answer: &Value) -> Option<Reported> {
     let is_marked = ["object", "type"]
         .iter()
         .any(|key| text_at(answer, key) == Some("error"));
-    let has_choices = answer.get("choices").is_some();
-    let listed = answer.get("errors").and_then(|errors| errors.get(0));
-    let error = match answer.get("error").or(listed) {
-        Some(error) if is_something(error) => error,
-        _ if is_marked => answer,
-        _ if !has_choices
-            && ["detail", "message", "msg"]
-                .iter()
-                .any(|key| answer.get(key).is_some_and(is_something)) =>
-        {
-            answer
-        }
-        _ => return None,
+    let says = |key: &str| {
+        answer
+            .get(key)
+            .is_some_and(|it| it.is_array() || text_at(answer, key).is_some())
     };
+    let is_bare =
+        answer.get("choices").is_none() && ["detail", "message", "msg"].into_iter().any(says);
+    let listed = answer.get("errors").and_then(|errors| errors.get(0));
+    let error = answer
+        .get("error")
+        .or(listed)
+        .filter(|error| is_something(error));
+    match error {
+        Some(error) => Some(of_error(error, answer)),
+        None if is_marked || is_bare => Some(of_error(answer, answer)),
+        None => None,
+    }
+}
+
+/// Reads an error, which stands in an answer.
+fn of_error(error: &Value, answer: &Value) -> Reported {
     let message = ["message", "detail", "error", "msg"]
         .into_iter()
         .find_map(|key| text_at(error, key));
@@ -261,11 +268,11 @@ pub(super) fn reported(answer: &Value) -> Option<Reported> {
         .into_iter()
         .flat_map(|it| ["code", "type", "status", "param"].map(|key| text_at(it, key)))
         .flatten();
-    Some(Reported {
+    Reported {
         message,
         code: words.collect::<Vec<_>>().join(" "),
         status: code.and_then(|code| u16::try_from(code).ok()),
-    })
+    }
 }
 
 fn is_something(value: &Value) -> bool {

@@ -9,7 +9,7 @@ use std::time::Instant;
 use futures_util::{Stream, StreamExt as _};
 use metrics::{counter, histogram};
 
-use super::provider::{Answer, Known, Model, Piece, Pieces, Prepared, Request, Tier};
+use super::provider::{Answer, AskedModel, Model, Piece, Pieces, Prepared, Request, Tier};
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::Name;
 
@@ -79,7 +79,7 @@ impl Model for Metered {
         self.0.asked(module, tier)
     }
 
-    fn known(&self) -> Vec<Known> {
+    fn known(&self) -> Vec<AskedModel> {
         self.0.known()
     }
 }

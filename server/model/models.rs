@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::provider::{Known, Model, Pieces, Prepared, Request, Tier};
+use super::provider::{AskedModel, Model, Pieces, Prepared, Request, Tier};
 use crate::words::failure::Who;
 
 /// The models of a mind; itself a model.
@@ -77,18 +77,18 @@ impl Model for Models {
         names.join("; ")
     }
 
-    fn known(&self) -> Vec<Known> {
+    fn known(&self) -> Vec<AskedModel> {
         let tiers = [("low", &self.low), ("high", &self.high)];
         let own = self
             .by_module
             .iter()
             .map(|(module, model)| (module.as_str(), model));
-        let mut list: Vec<(Arc<dyn Model>, Known)> = Vec::new();
+        let mut list: Vec<(Arc<dyn Model>, AskedModel)> = Vec::new();
         for (asker, model) in tiers.into_iter().chain(own) {
             match list.iter_mut().find(|(known, _)| Arc::ptr_eq(known, model)) {
                 Some((_, known)) => known.of.push(asker.to_owned()),
                 None => {
-                    let found = model.known().into_iter().map(|it| Known {
+                    let found = model.known().into_iter().map(|it| AskedModel {
                         of: vec![asker.to_owned()],
                         ..it
                     });

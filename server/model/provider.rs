@@ -252,7 +252,7 @@ pub enum Piece {
 
 /// A model that can be asked, and what was learned of it.
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct AskedModel {
     /// Its askers: `low`, `high`, or a module with a model of its own.
     pub of: Vec<String>,
     /// The model and its endpoint, without secrets.
@@ -281,7 +281,7 @@ pub trait Model: Send + Sync + 'static {
     }
 
     /// The models behind it, with what was learned of each.
-    fn known(&self) -> Vec<Known> {
+    fn known(&self) -> Vec<AskedModel> {
         Vec::new()
     }
 }

@@ -9,7 +9,7 @@ use crate::event::fact::calls::{Came, Outcome};
 use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
 use crate::log::query::{Order, Query, Show};
-use crate::model::provider::Known;
+use crate::model::provider::AskedModel;
 use crate::thread::settings::Settings;
 use crate::tools::toolbox::{Approved, Provider, Shown, State, Unapproved};
 use crate::words::id::{Seq, Space, ThreadId};
@@ -41,7 +41,7 @@ pub struct ThreadTool {
 
 impl Runtime {
     /// The models that are asked, with the habits learned of each.
-    pub fn models(&self) -> Vec<Known> {
+    pub fn models(&self) -> Vec<AskedModel> {
         self.0.ground.mind.client.models()
     }
 

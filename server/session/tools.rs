@@ -2,7 +2,7 @@
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use crate::model::provider::Known;
+use crate::model::provider::AskedModel;
 use crate::runtime::tools::ThreadTools;
 use crate::words::id::ThreadId;
 
@@ -16,7 +16,7 @@ impl Session {
     }
 
     /// The models that are asked, with the habits learned of each.
-    pub fn models(&self) -> Result<Vec<Known>, Error> {
+    pub fn models(&self) -> Result<Vec<AskedModel>, Error> {
         Ok(self.runtime(Right::Read)?.models())
     }
 

@@ -233,7 +233,7 @@ on_both!(words_that_look_like_a_query_language_are_words, |medium| {
     let app = App::start(medium, &stub).await;
     app.tell("hello").await;
     for nothing in ["\"", "*", "'", "\\", "(", "…", "\u{301}", "🏽"] {
-        for path in ["/events", "/state", "/recall", "/events/stream"] {
+        for path in ["/events", "/state", "/events/stream"] {
             let answer = http::send(app.request("GET", path).query(&[("q", nothing)])).await;
             let problem = answer.expect_problem(400, "invalid-parameter");
             let why = problem["detail"].as_str().unwrap_or_default();

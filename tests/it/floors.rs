@@ -271,7 +271,14 @@ fn offences(floors: &Floors, file: &str, text: &str) -> Vec<String> {
         }
     }
     // What a tool is, and which there are; nothing of any of them.
-    let known = ["tool::", "tool;", "toolbox::", "toolbox;"];
+    let known = [
+        "tool::",
+        "tool;",
+        "toolbox::",
+        "toolbox;",
+        "arguments::",
+        "arguments;",
+    ];
     let tools = code
         .split("crate::tools::")
         .skip(1)

@@ -44,6 +44,7 @@ mod inside;
 mod isolation;
 mod jwt;
 mod language;
+mod learned;
 mod left_out;
 mod limits;
 mod live;

@@ -120,7 +120,7 @@ on_both!(
             json!({ "content": [{ "type": "text", "text": "no voice today" }], "isError": true });
         server.does("say", Does::Answers(error));
         let stub = Stub::start().await;
-        let wrong = call("mcp__it__say", json!({ "text": 7 }));
+        let wrong = call("mcp__it__say", json!({ "text": { "a": 7 } }));
         stub.script(
             decision,
             [

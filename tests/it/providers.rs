@@ -227,8 +227,7 @@ impl Habit {
     }
 
     fn setup(&self, stub: &Stub, stream: bool) -> Setup {
-        let mut setup = Setup::new(Medium::memory(), stub)
-            .env("THINKD_MODELS__LOW__MODEL", "stub")
+        let mut setup = Setup::new(Medium::sqlite(), stub)
             .env("THINKD_MODELS__LOW__STREAM", stream)
             .env("THINKD_MODELS__LOW__BACKOFF_MS", 1);
         for (name, value) in &self.settings {
@@ -313,7 +312,12 @@ impl Habit {
         let said = |list: &Value| -> Vec<String> {
             let texts = list.as_array().into_iter().flatten();
             texts
-                .map(|it| it["text"].as_str().unwrap_or_default().to_owned())
+                .map(|it| {
+                    it["payload"]["text"]
+                        .as_str()
+                        .unwrap_or_default()
+                        .to_owned()
+                })
                 .collect()
         };
         let replies = said(&told["responses"]);
@@ -323,7 +327,8 @@ impl Habit {
         let log = app.log().await;
         if let Some(remark) = &self.remark {
             let found = log.iter().any(|event| {
-                event["tags"].to_string().contains("owl") && event["text"] == remark.as_str()
+                event["meta"]["tags"].to_string().contains("owl")
+                    && event["payload"]["text"] == remark.as_str()
             });
             if !found {
                 wrong.push(format!("no remark {remark:?}"));
@@ -332,7 +337,7 @@ impl Habit {
         let failures: Vec<&str> = log
             .iter()
             .filter(|event| has(event, "failure"))
-            .filter_map(|event| event["text"].as_str())
+            .filter_map(|event| event["payload"]["text"].as_str())
             .collect();
         let lacking = self
             .failure

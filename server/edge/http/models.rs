@@ -6,6 +6,7 @@ use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
 use super::Resource;
+use super::params::Params;
 use crate::edge::problem::Problem;
 use crate::model::habits::Learned;
 use crate::session::handle::Session;
@@ -68,7 +69,8 @@ impl From<Learned> for ModelHabit {
 
 /// Lists the models and what was learned of them
 #[utoipa::path(get, path = "/models", operation_id = "list_models", tag = "models", responses((status = 200, body = ModelList)))]
-async fn list(session: Session) -> Result<axum::Json<ModelList>, Problem> {
+async fn list(session: Session, params: Params) -> Result<axum::Json<ModelList>, Problem> {
+    params.end()?;
     let items = session.models()?.into_iter().map(|known| ModelItem {
         name: known.name,
         askers: known.of,

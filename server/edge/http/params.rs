@@ -176,15 +176,23 @@ impl Params {
         Ok(text.map(|text| ThreadId::parse(&text)).transpose()?)
     }
 
-    /// `q`: words to look for.
-    pub fn words(&mut self) -> Result<Option<String>, Problem> {
-        let words = self.one("q")?;
-        match &words {
+    /// `q`: a question. One without a word is a question, too: nothing is found.
+    pub fn question(&mut self) -> Result<Option<String>, Problem> {
+        let text = self.one("q")?;
+        match &text {
             Some(text) if text.trim().is_empty() => Err(Problem::parameter("q", "has no words")),
             Some(text) if text.chars().count() > WORDS_MAX => Err(Problem::parameter(
                 "q",
                 format!("has at most {WORDS_MAX} characters"),
             )),
+            _ => Ok(text),
+        }
+    }
+
+    /// `q`: words to look for.
+    pub fn words(&mut self) -> Result<Option<String>, Problem> {
+        let words = self.question()?;
+        match &words {
             Some(text) if asked(text).is_empty() => Err(Problem::parameter(
                 "q",
                 "has nothing that can be looked for: no letter, no digit, no emoji (punctuation and \

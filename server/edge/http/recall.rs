@@ -129,7 +129,7 @@ pub async fn recall(
     mut query: Params,
 ) -> Result<axum::Json<Recollection>, Problem> {
     let text = query
-        .words()?
+        .question()?
         .ok_or_else(|| Problem::parameter("q", "is missing: what is to be recalled?"))?;
     let limit = query.integer("limit", 1..=HITS_MAX.into())?.unwrap_or(HITS);
     let tokens = query.integer("tokens", 1..=TOKENS_MAX.into())?;

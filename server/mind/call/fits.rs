@@ -31,10 +31,10 @@ pub(super) struct Key {
 }
 
 #[derive(Default)]
-pub(super) struct Fits(Mutex<Known>);
+pub(super) struct Fits(Mutex<FoundSizes>);
 
 #[derive(Default)]
-struct Known {
+struct FoundSizes {
     /// Bytes of a view, and when they were asked for last.
     threads: HashMap<Key, (usize, u64)>,
     uses: u64,
@@ -114,7 +114,7 @@ impl Fits {
         of_thread.map(|(_, (bytes, _))| *bytes).min()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, FoundSizes> {
         // A panic while this short lock was held left nothing half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -284,18 +284,18 @@ impl Turn {
         } = self.limits;
         let is_last =
             made.saturating_sub(self.repairs) + 1 >= rounds || self.model_calls + 1 >= model_calls;
-        made > 0 && is_last && self.awaits_reply()
+        made > 0 && is_last && self.owes_reply()
     }
 
     /// True for a conversation that takes words for an answer, and has said nothing yet.
-    fn awaits_reply(&self) -> bool {
+    fn owes_reply(&self) -> bool {
         !self.process && self.limits.plain_text == PlainText::Reply && self.reply.is_none()
     }
 
     /// The last words for the user that were lost, and true if they were cut off: the words of an answer without calls, unless calls
     /// came after it, or a reply as far as its arguments can be read.
     pub(super) fn unheard(&self) -> Option<(String, bool)> {
-        if !self.awaits_reply() {
+        if !self.owes_reply() {
             return None;
         }
         let mut has_acted = false;

@@ -78,7 +78,10 @@ impl Frame {
             Form::Unknown => {}
             Form::Events => {
                 self.line(held.trim_ascii(), &mut events);
-                self.flush(&mut events);
+                // An event that the end cuts off is none.
+                if is_json(&self.event) {
+                    self.flush(&mut events);
+                }
             }
             Form::Plain => {
                 self.is_done = true;

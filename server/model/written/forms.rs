@@ -1,6 +1,6 @@
 //! The forms of written calls, one after the other as they stand in a text.
 
-use super::json::{calls_of, object};
+use super::json::calls_of;
 use super::rest::Rest;
 use super::{CALLS_MAX, Written, marked, pythonic};
 
@@ -99,14 +99,4 @@ fn bare(rest: &mut Rest<'_>, is_marked: bool) -> Option<Vec<Written>> {
 
 fn object_or_list(rest: &mut Rest<'_>) -> Option<Vec<Written>> {
     calls_of(rest.json()?, true)
-}
-
-/// The arguments of a call as a JSON object, which some models fence.
-pub(super) fn arguments(rest: &mut Rest<'_>) -> Option<super::Arguments> {
-    let is_fenced = rest.eat("```json") || rest.eat("```");
-    let arguments = object(rest.json()?)?;
-    if is_fenced && !rest.eat("```") {
-        return None;
-    }
-    Some(super::Arguments::Values(arguments))
 }

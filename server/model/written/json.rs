@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::rest::Rest;
 use super::{Arguments, Written};
 
 /// Members that an object has which is a call.
@@ -81,4 +82,14 @@ fn arguments_of(value: Value) -> Option<Map<String, Value>> {
         Value::String(text) => object(serde_json::from_str(&text).ok()?),
         value => object(value),
     }
+}
+
+/// The arguments of a call as a JSON object, which some models fence.
+pub(super) fn arguments(rest: &mut Rest<'_>) -> Option<Arguments> {
+    let is_fenced = rest.eat("```json") || rest.eat("```");
+    let arguments = object(rest.json()?)?;
+    if is_fenced && !rest.eat("```") {
+        return None;
+    }
+    Some(Arguments::Values(arguments))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Map;
 
-use super::forms::arguments;
+use super::json::arguments;
 use super::rest::Rest;
 use super::{Arguments, Written};
 

@@ -122,10 +122,13 @@ on_both!(
             let count = match *name {
                 "endless" => 32,
                 "odd" => 2,
-                "many" => 256,
                 _ => 1,
             };
-            assert_eq!(of(name), count, "{name}: {offered:?}");
+            // A request has at most 128 tools: a server of many has the places that are left.
+            match *name {
+                "many" => assert!((1..128).contains(&of(name)), "{offered:?}"),
+                _ => assert_eq!(of(name), count, "{name}: {offered:?}"),
+            }
             let lists = if *name == "endless" {
                 32
             } else {

@@ -74,7 +74,7 @@ async fn tool_calls_are_read_in_every_form() {
     let think = |id: &str, arguments: &str| json!({ "id": id, "function": { "name": "think", "arguments": arguments } });
     let (one, two) = (
         think("a", r#"{"thought":1}"#),
-        think("a", r#"{"thought":2}"#),
+        think("b", r#"{"thought":2}"#),
     );
     let both = [
         called("think", r#"{"thought":1}"#),

@@ -153,7 +153,7 @@ impl Request {
         let last = self.last();
         let asked = [
             "To be decided now: ",
-            "asked about now: ",
+            "asked about: ",
             "New for you: ",
             "This step is about ",
         ]

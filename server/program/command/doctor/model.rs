@@ -116,6 +116,16 @@ fn who(module: &str) -> Who {
     }
 }
 
+/// The habits that a model showed while it was asked, for the end of a sentence.
+fn learned(model: &dyn Model) -> String {
+    let known = model.known().into_iter().flat_map(|known| known.learned);
+    let habits: Vec<String> = known.map(|learned| learned.habit.sentence()).collect();
+    match habits.as_slice() {
+        [] => String::new(),
+        habits => format!("; it {}", habits.join(", ")),
+    }
+}
+
 /// A model and what is wanted of it.
 struct Asked<'a> {
     options: &'a Options,
@@ -127,17 +137,22 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Whether it does what a turn needs of it.
+    /// Asks it for what a turn needs of it; names the habits that showed.
     async fn acts(&self) -> anyhow::Result<(String, Option<Called>)> {
-        let begin = Instant::now();
         let model = openai(self.options)?;
+        let (text, called) = self.tried(&model).await?;
+        Ok((text + &learned(model.as_ref()), called))
+    }
+
+    async fn tried(&self, model: &Arc<dyn Model>) -> anyhow::Result<(String, Option<Called>)> {
+        let begin = Instant::now();
         let (name, ms) = (model.name(), || begin.elapsed().as_millis());
         if self.who != Who::Decision {
-            self.ask(&model, false).await?;
+            self.ask(model, false).await?;
             return Ok((format!("{name} answers ({} ms)", ms()), None));
         }
         let (first, called) = self
-            .ask(&model, self.language == Some(Language::Xml))
+            .ask(model, self.language == Some(Language::Xml))
             .await?;
         if !first.calls.is_empty() {
             as_offered(&first).map_err(|why| anyhow!("{name} {why}"))?;
@@ -159,7 +174,7 @@ impl Asked<'_> {
         }
         let (last, called) = match self.language {
             Some(Language::Xml) => (first, called),
-            Some(Language::Auto) => self.ask(&model, true).await?,
+            Some(Language::Auto) => self.ask(model, true).await?,
             Some(Language::Tools) | None => bail!("{name} calls no tools: {}", self.remedy(&first)),
         };
         if thinking_language::read(&last.text, ThreadId::default().label())
