@@ -26,7 +26,9 @@ const LONGER: Duration = Duration::from_mins(1);
 const PAUSE_MAX: Duration = Duration::from_mins(1);
 
 /// Queues of the process by base URL and model: two tiers may share a model.
-static QUEUES: Mutex<Option<HashMap<(String, String), Weak<AtOnce>>>> = Mutex::new(None);
+static QUEUES: Mutex<Option<Queues>> = Mutex::new(None);
+
+type Queues = HashMap<(String, String), Weak<AtOnce>>;
 
 /// The queue of one model.
 pub struct AtOnce {

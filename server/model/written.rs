@@ -75,7 +75,7 @@ pub fn read(text: &str, offered: &[ToolSpec], own: &str) -> Option<Vec<ToolCall>
     let spec = |name: &str| offered.iter().find(|tool| tool.name == name);
     let calls = match forms::read(&mut Rest::new(text)) {
         Some(written) => {
-            let call = |call: Written| Some(typed::call(call, spec)?);
+            let call = |call: Written| typed::call(call, spec);
             written.into_iter().map(call).collect::<Option<Vec<_>>>()?
         }
         None => elements(text, own)?,

@@ -47,11 +47,14 @@ fn unlayered(mut value: Value, mends: &mut BTreeSet<&'static str>) -> Option<Val
     for _ in 0..LAYERS_MAX {
         match value {
             Value::String(text) => {
-                mends.insert("JSON in a string");
-                let Read {
+                let Some(Read {
                     value: inner,
                     mends: more,
-                } = lenient_json::read(text.trim())?;
+                }) = lenient_json::read(text.trim())
+                else {
+                    return Some(Value::String(text));
+                };
+                mends.insert("JSON in a string");
                 mends.extend(more);
                 value = inner;
             }

@@ -330,7 +330,8 @@ on_both!(tool_calls_that_are_written_as_text_are_made, |medium| {
         one(&log, &["result", "tool:state_get"])["payload"]["turn"],
         1
     );
-    assert_eq!(thinking(&log), ["I look first."]);
+    // Thinking in tags is for nobody.
+    assert_eq!(thinking(&log), Vec::<&str>::new());
     envelope::check_log(&app.log().await);
     envelope::check_turns(&log, "main");
 });
@@ -354,7 +355,9 @@ async fn a_call_that_a_user_asked_to_see_is_text() {
     stub.script(decision, answers.iter().map(|answer| text(answer)));
     let app = App::start(Medium::sqlite(), &stub).await;
     for answer in &answers {
-        assert_eq!(texts(&app.tell("Please repeat it.").await), [answer]);
+        // Marks of a chat template at the end are no words.
+        let told = answer.trim_end_matches("<|im_end|>");
+        assert_eq!(texts(&app.tell("Please repeat it.").await), [told]);
     }
 }
 

@@ -267,7 +267,7 @@ on_both!(
             !told.is_empty()
                 && told
                     .iter()
-                    .all(|event| said(event).contains("history.bytes")),
+                    .all(|event| said(event).contains("more than its model takes")),
             "{}",
             story(&log)
         );

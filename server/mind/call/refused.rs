@@ -178,17 +178,19 @@ impl ModelClient {
             return Ok(None);
         }
         let mut bytes = view.bytes.min(view.written());
-        while view.bytes > BYTES_LEAST {
+        if view.bytes <= BYTES_LEAST {
+            return Ok(None);
+        }
+        loop {
             bytes = (bytes / 2).max(BYTES_LEAST);
             let smaller = self.smaller_view(place, view, bytes).await?;
             if smaller.written() < view.written() {
                 return Ok(Some(smaller));
             }
             if bytes == BYTES_LEAST {
-                break;
+                return Ok(None);
             }
         }
-        Ok(None)
     }
 
     /// The end of a call that came to one after refusals: they are told with it, and what the model

@@ -19,12 +19,13 @@ const TAGS: [(&str, &str); 10] = [
 const THOUGHT: (&str, &str) = ("<thought>", "</thought>");
 
 /// Marks that may stand before the words.
-const BEFORE: [&str; 5] = [
+const BEFORE: [&str; 6] = [
     "<|start|>assistant<|channel|>final<|message|>",
     "<|channel|>final<|message|>",
     "<|begin_of_solution|>",
     "<|START_RESPONSE|>",
     "<|im_start|>assistant",
+    "<|start|>assistant",
 ];
 
 /// Marks that may stand behind the words.
