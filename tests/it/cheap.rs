@@ -49,10 +49,10 @@ async fn a_hello_takes_at_most_five_calls_and_4000_tokens() {
     assert!(tokens(&first) <= HELLO_TOKENS_MAX, "{first:?}");
     assert!(tokens(&last) <= SIXTEENTH_TOKENS_MAX, "{last:?}");
     // It is not paid for by what is shown: all that was said is there.
-    let decisions = log
+    let mut decisions = log
         .iter()
         .filter(|event| event["payload"]["purpose"] == "decide");
-    let id = decisions.last().unwrap()["event_id"].as_str().unwrap();
+    let id = decisions.next_back().unwrap()["event_id"].as_str().unwrap();
     let view = app.get(&format!("/prompt-views/{id}")).await.expect(200);
     assert_eq!(view["exact"], true, "{view}");
     let shown = view["request"]["messages"].to_string();

@@ -51,7 +51,7 @@ on_both!(
             Some(json!({ "data": PNG, "mimeType": "image/png" })),
         )
         .await;
-        let third = wait_with(&app, "three", None).await;
+        wait_with(&app, "three", None).await;
         assert_eq!(queued(&app).await, 2);
         for _ in 0..2 {
             back(&app, &second).await.expect(204);
