@@ -23,7 +23,7 @@ pub struct Ready {
     pub(super) begin: Instant,
     /// When the first piece of the answer came.
     pub(super) first_piece: OnceLock<Instant>,
-    /// What is told of the calls in its place that were refused.
+    /// Records and failures of the calls in its place that were refused.
     pub(super) before: Vec<Draft>,
     /// The tools that the model may call.
     pub(super) offered: Arc<[ToolSpec]>,

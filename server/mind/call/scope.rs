@@ -5,14 +5,14 @@ use crate::log::query::Show;
 use crate::thread::history::Entry;
 use crate::words::id::Seq;
 
-/// What of the log a call is to see.
+/// Part of the log that a call is to see.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope {
-    /// What its reader may see.
+    /// Events that its reader may see.
     pub show: Show,
     /// Nothing that came to the thread after this.
     pub until: Option<Seq>,
-    /// What the turn is about, from the first event to the last: of that nothing is left out, only
+    /// Events that the turn is about, from the first to the last: of these nothing is left out, only
     /// shortened, however old it is.
     pub about: Option<(Seq, Seq)>,
 }
@@ -23,7 +23,7 @@ impl Scope {
         Some((*batch.first()?, *batch.last()?))
     }
 
-    /// Whether an entry came too late for the call.
+    /// True if an entry came too late for the call.
     fn hides(&self, entry: &Entry) -> bool {
         entry.arrives && self.until.is_some_and(|until| entry.seq > until)
     }
