@@ -455,7 +455,7 @@ sql::renew_epoch!(PgConnection);
 sql::reword!(
     PgConnection,
     "lock table spaces in exclusive mode; lock table indexed in exclusive mode",
-    "truncate event_words; update indexed set seq = 0"
+    "truncate event_words, marks; update indexed set seq = 0"
 );
 super::rebuild::rebuild!(Postgres, PgConnection);
 
