@@ -446,7 +446,7 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
             format!("/submodules/{submodule}/versions"),
         ),
         act("GET /usage", Read, "/usage".into()).only(Whose::Own),
-        act("GET /models", Read, "/models".into()),
+        act("GET /models", Read, "/models".into()).only(Whose::Own),
         act(
             "PATCH /submodules/{name}",
             Shape,

@@ -513,6 +513,8 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date() {
         execute(&medium, "drop index threads_awaiting").await;
         execute(&medium, "alter table threads drop column awaits").await;
         execute(&medium, "alter table log drop column probe").await;
+        execute(&medium, "alter table log drop column words").await;
+        execute(&medium, "alter table submodules drop column follow_up").await;
         execute(&medium, "drop table roots").await;
         execute(&medium, "drop table schedules").await;
         execute(&medium, "drop table requests").await;
