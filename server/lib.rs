@@ -80,6 +80,7 @@ pub mod log {
     pub mod appended;
     pub mod backup;
     mod batch;
+    pub mod begun;
     pub mod blob;
     mod catch_up;
     pub mod change;
@@ -88,6 +89,7 @@ pub mod log {
     pub mod feed;
     pub mod fence;
     pub mod head;
+    pub mod hint;
     mod index;
     mod indexed;
     pub mod kernel;
@@ -264,6 +266,7 @@ pub mod session {
     mod log;
     mod missions;
     pub mod outcome;
+    pub mod pieces;
     mod recall;
     pub mod requests;
     pub mod right;

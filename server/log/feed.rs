@@ -8,84 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, broadcast, watch};
 use uuid::Uuid;
 
+use super::begun::{Begun, BegunReply};
+use super::hint::{Hint, Hinted};
 use super::shown::Shown;
-use super::work::Work;
 use crate::words::id::{Seq, Space, ThreadId};
-
-/// What is worth showing but not storing.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Hint {
-    /// A piece of a reply to come: `at` counts Unicode scalars from its beginning.
-    Delta {
-        /// The thread that replies.
-        thread: ThreadId,
-        /// The id the reply's event will have.
-        event_id: Uuid,
-        /// Where the piece begins.
-        at: usize,
-        /// The piece.
-        text: String,
-    },
-    /// No more pieces: what became of them (`stored`, `partial`, `discarded`).
-    DeltaEnd {
-        /// The thread.
-        thread: ThreadId,
-        /// The reply's id.
-        event_id: Uuid,
-        /// What became of it.
-        outcome: DeltaOutcome,
-    },
-    /// A thread's status changed.
-    Status {
-        /// The thread.
-        thread: ThreadId,
-        /// What it does now.
-        status: crate::log::status::Status,
-        /// How many inputs wait.
-        queued: u32,
-    },
-    /// A turn or a model call begins or ends.
-    Work(Work),
-    /// A thread cannot go on now, and will when it can.
-    Trouble {
-        /// The thread.
-        thread: ThreadId,
-        /// What is wrong, for people.
-        text: String,
-    },
-}
-
-impl Hint {
-    /// An event that this build cannot read.
-    pub fn unreadable(thread: ThreadId, seq: Seq) -> Self {
-        let text = format!(
-            "event {seq} cannot be read by this server, and is left out; a newer one may have written it"
-        );
-        Self::Trouble { thread, text }
-    }
-
-    /// The thread it is about.
-    pub fn thread(&self) -> &ThreadId {
-        match self {
-            Self::Delta { thread, .. }
-            | Self::DeltaEnd { thread, .. }
-            | Self::Status { thread, .. }
-            | Self::Trouble { thread, .. }
-            | Self::Work(Work { thread, .. }) => thread,
-        }
-    }
-}
-
-/// What became of streamed pieces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DeltaOutcome {
-    /// The whole reply is an event.
-    Stored,
-    /// What was sent is an event, tagged `partial`.
-    Partial,
-    /// They never happened: forget them.
-    Discarded,
-}
 
 /// What a tail has for a reader.
 #[derive(Debug)]
@@ -110,6 +36,7 @@ pub struct Feed {
     spaces: Mutex<HashMap<Space, Arc<Channel>>>,
     /// There may be more in a log than was told.
     doubted: Notify,
+    begun: Arc<Begun>,
 }
 
 #[derive(Default)]
@@ -137,15 +64,6 @@ struct Listener {
     seqs: VecDeque<Seq>,
     head: watch::Sender<Seq>,
     hints: broadcast::Sender<Hinted>,
-}
-
-/// A hint and the last event that was stored when it was made: it stands behind that one, and before the next.
-#[derive(Debug, Clone)]
-pub struct Hinted {
-    /// The hint.
-    pub hint: Arc<Hint>,
-    /// The last event before it; 0: nothing is known of any.
-    pub after: Seq,
 }
 
 impl Listener {
@@ -342,6 +260,8 @@ impl Feed {
     /// Passes a hint to those who follow its thread, or the space, now; `known` is the last event that its maker has read,
     /// which another server may have stored, so that the followers here are yet to be told of it.
     pub fn hint(&self, space: &Space, known: Seq, hint: Hint) {
+        // Before it is sent: a piece that a reader has got is in the beginning that it asks for.
+        self.begun.grow(space, known, &hint);
         let Some(channel) = lock(&self.spaces).get(space).cloned() else {
             return;
         };
@@ -356,6 +276,21 @@ impl Feed {
                 let _ = listener.hints.send(hinted.clone());
             }
         }
+    }
+
+    /// Keeps the beginning of a reply for those who come while it is streamed, until what is returned is dropped.
+    pub fn begin(&self, space: &Space, event_id: Uuid) -> BegunReply {
+        self.begun.begin(space, event_id)
+    }
+
+    /// The replies that are streamed in a space, each as one piece from its beginning as far as it came.
+    pub fn begun(&self, space: &Space) -> Vec<Hinted> {
+        self.begun.all(space)
+    }
+
+    /// A reply from its beginning as far as it came; `None` where it is not streamed here, or not any more.
+    pub fn begun_reply(&self, space: &Space, event_id: &Uuid) -> Option<Hinted> {
+        self.begun.one(space, event_id)
     }
 
     /// Follows a space from now on, or of it only a thread and all below. Follow first, then read the store, then ask `after`:

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::log::feed::Hint;
+use crate::log::hint::Hint;
 use crate::log::kernel::Store;
 use crate::log::work::Work;
 use crate::words::id::{Space, ThreadId};

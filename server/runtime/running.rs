@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::log::error::StoreError;
-use crate::log::feed::Hint;
+use crate::log::hint::Hint;
 use crate::log::kernel::Store;
 use crate::log::status::Status;
 use crate::log::thread_row::ThreadRow;

@@ -13,8 +13,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::event::envelope::Event;
 use crate::log::error::StoreError;
-use crate::log::feed::{Follower, Hint, Hinted, Tail};
+use crate::log::feed::{Follower, Tail};
 use crate::log::head::Head;
+use crate::log::hint::{Hint, Hinted};
 use crate::log::kernel::{EventLog, Store};
 use crate::log::query::{Order, Query, Show};
 use crate::log::shown::{Shown, Written};
@@ -99,6 +100,8 @@ pub struct Follow {
     page: Option<AbortOnDropHandle<Result<Page, StoreError>>>,
     /// How many events are asked for next: about as many as can be handed on.
     ask: u32,
+    /// Beginnings of replies that are streamed, to be shown before any other hint.
+    begun: VecDeque<Hinted>,
     /// A hint that came before the events that it stands behind.
     early: Option<Hinted>,
     /// What is left out of the last page, to be said.
@@ -137,10 +140,16 @@ impl Follow {
             replay_to: after.map(|_| head.seq),
             page: None,
             ask: FIRST_PAGE,
+            begun: VecDeque::new(),
             early: None,
             unreadable: VecDeque::new(),
         };
         Ok((follow, head))
+    }
+
+    /// Shows the replies that are streamed from their beginnings, once what is replayed was handed on.
+    pub fn show_begun(&mut self) {
+        self.begun = self.store.feed().begun(&self.space).into();
     }
 
     /// Everything up to here was handed on, or is not asked for.
@@ -198,7 +207,8 @@ impl Follow {
     /// A look at the hints and the tail, or a wait for either to grow. Nothing: look again.
     async fn live(&mut self) -> Option<Seen> {
         if self.early.is_none() {
-            self.early = self.follower.hint().now_or_never();
+            let begun = self.begun_reply();
+            self.early = begun.or_else(|| self.follower.hint().now_or_never());
         }
         // A hint stands among the events where it was made: a piece of a reply behind the thoughts that led to it, before the reply.
         let due = self.early.as_ref().map(|early| early.after);
@@ -228,6 +238,16 @@ impl Follow {
                 })
             }
         }
+    }
+
+    /// The beginning that is shown next; one whose reply has ended meanwhile is an event.
+    fn begun_reply(&mut self) -> Option<Hinted> {
+        let feed = self.store.feed();
+        let is_streamed = |begun: &Hinted| match &*begun.hint {
+            Hint::Delta { event_id, .. } => feed.begun_reply(&self.space, event_id).is_some(),
+            _ => false,
+        };
+        std::iter::from_fn(|| self.begun.pop_front()).find(is_streamed)
     }
 
     /// Waits for the tail to grow, and for a hint, if none is there. Cancel safe.

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::follow::Follow;
 use super::handle::{Error, Session};
+use super::pieces::Pieces;
 use super::right::Right;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
@@ -53,6 +54,12 @@ impl Session {
     pub async fn follow(&self, filter: Query, after: Option<Seq>) -> Result<(Follow, Head), Error> {
         let store = self.store(Right::Read)?;
         Ok(Follow::start(store, self.pages(), self.space(), filter, after).await?)
+    }
+
+    /// The pieces of replies that a new connection is sent.
+    pub fn pieces(&self) -> Result<Pieces, Error> {
+        let feed = self.store(Right::Read)?.feed().clone();
+        Ok(Pieces::new(feed, self.space().clone()))
     }
 
     /// Notes in the log, as the server and so without a right, that something of this client came to nothing.

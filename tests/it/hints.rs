@@ -2,11 +2,14 @@
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
-use thinkd::log::feed::Hint;
+use thinkd::log::feed::Feed;
+use thinkd::log::hint::Hint;
 use thinkd::log::query::Query;
 use thinkd::session::follow::{Follow, Seen};
+use thinkd::session::pieces::Pieces;
 use thinkd::tasks::share::Places;
 use thinkd::words::id::{Space, ThreadId};
 use uuid::Uuid;
@@ -164,3 +167,138 @@ on_both!(no_piece_is_shown_of_a_reply_that_is_left_out, |medium| {
         .collect();
     assert_eq!(said, ["reply 0", "reply 1", "reply 2"]);
 });
+
+/// Asserts that the pieces a socket was sent make up the reply, each once, also for readers that join them without `at`.
+fn has_all_pieces_once(socket: &Socket, response: &Value) {
+    let mut joined = String::new();
+    for piece in socket.seen.iter().filter(|frame| frame["type"] == "delta") {
+        assert_eq!(piece["event_id"], response["event_id"]);
+        assert_eq!(piece["at"], json!(joined.chars().count()), "{piece}");
+        joined.push_str(piece["text"].as_str().unwrap());
+    }
+    assert_eq!(joined, said(response));
+}
+
+// A page that is reloaded in the middle of a reply shows all of it, and no page shows a piece twice.
+on_both!(
+    a_page_reloaded_in_the_middle_of_a_reply_gets_its_beginning,
+    |medium| {
+        let words = "Grüße! A reply that is long enough for many pieces — 🌍 — and goes on.";
+        let stub = Stub::start().await;
+        let half = Gate::new();
+        stub.on(decision, reply(words).paused(9, &half));
+        let app = Setup::new(medium, &stub)
+            .env("THINKD_MODELS__LOW__STREAM", true)
+            .start()
+            .await;
+        let mut first = app.socket().await;
+        first
+            .subscribe(json!({ "type": "subscribe", "thread": "main" }))
+            .await;
+        first.say("speak").await;
+        first.of_type("delta").await;
+        let head = first.events().last().unwrap()["seq"].clone();
+        let mut others = Vec::new();
+        for frame in [
+            json!({ "type": "subscribe", "thread": "main", "after": 0 }),
+            json!({ "type": "subscribe", "thread": "main", "after": head }),
+            json!({ "type": "subscribe", "thread": "main", "tags": ["response"] }),
+            json!({ "type": "subscribe", "after": 0 }),
+        ] {
+            let mut reloaded = app.socket().await;
+            reloaded.subscribe(frame.clone()).await;
+            let beginning = reloaded.of_type("delta").await;
+            assert_eq!(beginning["at"], 0, "{frame}");
+            assert!(words.starts_with(beginning["text"].as_str().unwrap()));
+            others.push(reloaded);
+        }
+        let mut elsewhere = app.socket().await;
+        elsewhere
+            .subscribe(json!({ "type": "subscribe", "thread": "main", "after": 0 }))
+            .await;
+        elsewhere.of_type("delta").await;
+        elsewhere
+            .subscribe(json!({ "type": "subscribe", "thread": "other", "after": 0 }))
+            .await;
+        elsewhere
+            .subscribe(json!({ "type": "subscribe", "thread": "main", "after": 0 }))
+            .await;
+        first
+            .subscribe(json!({ "type": "subscribe", "thread": "main", "after": 0 }))
+            .await;
+        others.extend([first, elsewhere]);
+        half.open();
+        let mut last = Value::Null;
+        for socket in &mut others {
+            last = socket.response().await;
+            socket.of_type("delta_end").await;
+            has_all_pieces_once(socket, &last);
+        }
+        let mut late = app.socket().await;
+        let replayed = late.follow(0, json!({ "thread": "main" })).await;
+        assert!(
+            replayed
+                .iter()
+                .any(|event| event["event_id"] == last["event_id"])
+        );
+        assert!(
+            late.seen.iter().all(|frame| frame["type"] != "delta"),
+            "it is an event now"
+        );
+    }
+);
+
+/// The piece of a hint: its place, and its text.
+fn piece(hint: Option<Arc<Hint>>) -> Option<(usize, String)> {
+    match &*hint? {
+        Hint::Delta { at, text, .. } => Some((*at, text.clone())),
+        other => panic!("{other:?}"),
+    }
+}
+
+// Whoever reads too slowly loses hints: the next piece brings what is missing.
+#[test]
+fn a_lost_piece_comes_with_the_next_one_and_none_comes_twice() {
+    let (feed, space) = (Arc::new(Feed::default()), Space::default());
+    let at = |at: usize, text: &str| Hint::Delta {
+        thread: ThreadId::default(),
+        event_id: Uuid::nil(),
+        at,
+        text: text.to_owned(),
+    };
+    let begun = feed.begin(&space, Uuid::nil());
+    let mut sent = Pieces::new(feed.clone(), space.clone());
+    let mut early = Pieces::new(feed.clone(), space.clone());
+    let texts = ["Grü", "ße, ", "🌍", "!"];
+    let mut pieces = Vec::new();
+    let mut end = 0;
+    for text in texts {
+        let hint = at(end, text);
+        end += text.chars().count();
+        feed.hint(&space, 7, hint.clone());
+        pieces.push(Arc::new(hint));
+    }
+    let [one, two, three, four] = &pieces[..] else {
+        panic!("four pieces")
+    };
+    assert_eq!(piece(sent.unsent(one.clone())), Some((0, "Grü".into())));
+    // The second was lost; all that is known comes with the third.
+    assert_eq!(
+        piece(sent.unsent(three.clone())),
+        Some((3, "ße, 🌍!".into()))
+    );
+    assert_eq!(piece(sent.unsent(two.clone())), None);
+    // Begun before the connection: shown when it subscribes, and not from its middle.
+    assert_eq!(piece(early.unsent(three.clone())), None);
+    early.subscribe();
+    assert_eq!(piece(early.unsent(four.clone())), Some((0, texts.concat())));
+    assert_eq!(piece(sent.unsent(four.clone())), None);
+    let all = feed.begun(&space).remove(0);
+    assert_eq!(
+        (all.after, piece(Some(all.hint))),
+        (7, Some((0, texts.concat())))
+    );
+    // Cut short, lost or finished: what is not streamed any more leaves nothing.
+    drop(begun);
+    assert!(feed.begun(&space).is_empty());
+}

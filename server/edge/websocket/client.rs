@@ -26,6 +26,7 @@ use crate::event::request::Said;
 use crate::log::query::{Query, Show};
 use crate::session::follow::{Follow, Seen};
 use crate::session::handle::Session;
+use crate::session::pieces::Pieces;
 use crate::words::id::{Seq, ThreadId};
 use crate::words::principal::Credential;
 
@@ -70,6 +71,8 @@ pub struct Client {
     older: bool,
     acknowledge: Option<String>,
     follow: Option<Box<Follow>>,
+    /// The pieces of replies that it was sent; from its greeting on.
+    pieces: Option<Pieces>,
     /// The cursor of the last subscription, when there is none now.
     cursor: Seq,
     /// The `id` of the subscribe that is being replayed.
@@ -102,6 +105,7 @@ impl Client {
             older: entrance.older,
             acknowledge: entrance.acknowledge,
             follow: None,
+            pieces: None,
             cursor: 0,
             replaying: None,
             work: None,
@@ -377,8 +381,12 @@ impl Client {
                 }
                 self.refuse(id, problem)
             }
-            Done::Subscribed(id, follow, begins) => {
+            Done::Subscribed(id, mut follow, begins) => {
                 self.older = false;
+                follow.show_begun();
+                if let Some(pieces) = &mut self.pieces {
+                    pieces.subscribe();
+                }
                 self.follow = Some(follow);
                 self.replaying = id.clone();
                 self.acknowledge(id)?;

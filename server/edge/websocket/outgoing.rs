@@ -8,7 +8,7 @@ use crate::edge::ack::Ack;
 use crate::edge::problem::{Problem, Slug};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::log::feed::{DeltaOutcome, Hint};
+use crate::log::hint::{DeltaOutcome, Hint};
 use crate::log::status::Status;
 use crate::log::work::Work;
 use crate::words::id::{Seq, ThreadId};
@@ -94,7 +94,8 @@ pub struct CaughtUp {
     pub after: Seq,
 }
 
-/// A piece of a reply to come: after what was stored before it was made.
+/// A piece of a reply to come: after what was stored before it was made. A connection is sent each reply
+/// from its beginning (`at` 0), also one that subscribes in its middle, as long as this server streams it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Delta {
     /// The thread that replies.

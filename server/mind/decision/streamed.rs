@@ -6,7 +6,8 @@ use uuid::Uuid;
 
 use super::REPLY;
 use super::arriving::Arriving;
-use crate::log::feed::{DeltaOutcome, Hint};
+use crate::log::begun::BegunReply;
+use crate::log::hint::{DeltaOutcome, Hint};
 use crate::log::kernel::EventLog;
 use crate::mind::call::TurnPlace;
 use crate::model::provider::Piece;
@@ -32,6 +33,8 @@ struct Streaming {
     event_id: Uuid,
     sent: String,
     scalars: usize,
+    /// Its beginning, for readers who come while it is streamed.
+    begun: Option<BegunReply>,
 }
 
 /// Words that are shown while they arrive.
@@ -152,6 +155,7 @@ impl Streaming {
             event_id: id::announced(),
             sent: String::new(),
             scalars: 0,
+            begun: None,
         }
     }
 
@@ -159,11 +163,14 @@ impl Streaming {
         if text.is_empty() {
             return;
         }
+        let feed = store.feed();
+        self.begun
+            .get_or_insert_with(|| feed.begin(&place.space, self.event_id));
         let at = self.scalars;
         self.scalars += text.chars().count();
         self.sent.push_str(&text);
         let (thread, event_id) = (place.thread.clone(), self.event_id);
-        store.feed().hint(
+        feed.hint(
             &place.space,
             read,
             Hint::Delta {

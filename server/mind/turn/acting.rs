@@ -17,7 +17,7 @@ use crate::event::fact::set::{Change, Set};
 use crate::event::fact::{Fact, Kind};
 use crate::event::intent::Intent;
 use crate::log::error::StoreError;
-use crate::log::feed::DeltaOutcome;
+use crate::log::hint::DeltaOutcome;
 use crate::mind::action::{self, Asked};
 use crate::mind::call::{Ended, Ready, TurnPlace};
 use crate::mind::decision::{REPLY, Streamed};

@@ -20,7 +20,7 @@ use crate::event::fact::turn;
 use crate::event::mood::{self, Mood};
 use crate::event::process::{Ending, Waiting, described};
 use crate::log::error::StoreError;
-use crate::log::feed::DeltaOutcome;
+use crate::log::hint::DeltaOutcome;
 use crate::log::projections::submodules::SubmoduleRow;
 use crate::log::shown::Shown;
 use crate::log::status::Status;

@@ -27,6 +27,7 @@ impl Client {
             .await
             .map_err(lost_log)?;
         self.follow = Some(Box::new(follow));
+        self.pieces = Some(self.session.pieces().map_err(lost_log)?);
         if let Some(id) = self.acknowledge.take() {
             self.say(&ServerFrame::Ack(Ack::ok(Some(id))))?;
         }
@@ -77,6 +78,11 @@ impl Client {
                 self.say(&ServerFrame::CaughtUp(caught_up))
             }
             Seen::Hint(hint) => {
+                let hint = match &mut self.pieces {
+                    Some(pieces) => pieces.unsent(hint),
+                    None => Some(hint),
+                };
+                let Some(hint) = hint else { return Ok(()) };
                 let frame = ServerFrame::hint(&hint);
                 if self.older
                     && let ServerFrame::Problem(trouble) = &frame

@@ -1,0 +1,101 @@
+//! The pieces of replies that a client was sent on its connection: it is sent every reply from its
+//! beginning, and no piece twice, after lost hints and over subscriptions. A reply that was begun before
+//! it came is shown to it when it subscribes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::log::feed::Feed;
+use crate::log::hint::Hint;
+use crate::words::id::Space;
+
+/// Most replies that are remembered; beyond it the oldest is forgotten.
+const REPLIES_MAX: usize = 256;
+
+/// See the module.
+pub struct Pieces {
+    feed: Arc<Feed>,
+    space: Space,
+    /// It has subscribed: replies in their middle are shown, too.
+    has_subscribed: bool,
+    /// How far each reply was sent, in Unicode scalars from its beginning.
+    sent: BTreeMap<Uuid, usize>,
+}
+
+impl Pieces {
+    /// Those of a new connection to a space.
+    pub fn new(feed: Arc<Feed>, space: Space) -> Self {
+        Self {
+            feed,
+            space,
+            has_subscribed: false,
+            sent: BTreeMap::new(),
+        }
+    }
+
+    /// Shows replies that were begun before the connection from now on.
+    pub fn subscribe(&mut self) {
+        self.has_subscribed = true;
+    }
+
+    /// Returns the part of a hint that is yet to be sent, and takes it as sent. A piece behind a hole
+    /// comes with all that is missing before it, as long as its reply is streamed on this server.
+    pub fn unsent(&mut self, hint: Arc<Hint>) -> Option<Arc<Hint>> {
+        let (event_id, at, text) = match &*hint {
+            Hint::Delta {
+                event_id, at, text, ..
+            } => (*event_id, *at, text),
+            Hint::DeltaEnd { event_id, .. } => {
+                self.sent.remove(event_id);
+                return Some(hint);
+            }
+            _ => return Some(hint),
+        };
+        let sent = self.sent.get(&event_id).copied().unwrap_or(0);
+        if at > sent && sent == 0 && !self.has_subscribed {
+            return None;
+        }
+        if at > sent
+            && let Some(whole) = self.feed.begun_reply(&self.space, &event_id)
+        {
+            return self.rest(whole.hint, sent);
+        }
+        if at < sent {
+            return self.rest(hint, sent);
+        }
+        let end = at + text.chars().count();
+        self.note(event_id, end);
+        Some(hint)
+    }
+
+    /// Returns what a piece has beyond `sent`.
+    fn rest(&mut self, hint: Arc<Hint>, sent: usize) -> Option<Arc<Hint>> {
+        let Hint::Delta {
+            thread,
+            event_id,
+            at,
+            text,
+        } = &*hint
+        else {
+            return Some(hint);
+        };
+        let (known, _) = text.char_indices().nth(sent.saturating_sub(*at))?;
+        let (thread, event_id, text) = (thread.clone(), *event_id, text[known..].to_owned());
+        self.note(event_id, sent + text.chars().count());
+        Some(Arc::new(Hint::Delta {
+            thread,
+            event_id,
+            at: sent,
+            text,
+        }))
+    }
+
+    fn note(&mut self, event_id: Uuid, end: usize) {
+        self.sent.insert(event_id, end);
+        if self.sent.len() > REPLIES_MAX {
+            self.sent.pop_first();
+        }
+    }
+}
