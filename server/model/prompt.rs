@@ -67,6 +67,12 @@ enum Segment {
     Variable(String),
 }
 
+impl Default for Template {
+    fn default() -> Self {
+        Self::parse("")
+    }
+}
+
 impl Template {
     /// Reads `{{name}}` markers; anything else is text.
     pub fn parse(text: &str) -> Self {
@@ -192,15 +198,26 @@ macro_rules! prompts {
             /// The embedded prompts, with those files of `folder` in their place that it has.
             pub fn load(folder: Option<&Path>) -> Result<Self, Error> {
                 let folder = Folder::open(folder)?;
-                Ok(Self {
-                    $($template: folder.template($file, &$variables)?,)*
-                    $($slot: folder.slot($slot_file)?,)*
+                // One way out: leaving at each of them would be most of the program's code here.
+                let wrong = &mut None;
+                let prompts = Self {
+                    $($template: first_error(folder.template($file, &$variables), wrong),)*
+                    $($slot: first_error(folder.slot($slot_file), wrong),)*
                     tools: folder.tools(),
-                    submodules: folder.submodules()?,
-                })
+                    submodules: first_error(folder.submodules(), wrong),
+                };
+                wrong.take().map_or(Ok(prompts), Err)
             }
         }
     };
+}
+
+/// Returns what was loaded, or nothing where it was not, and keeps the first error.
+fn first_error<T: Default>(loaded: Result<T, Error>, first: &mut Option<Error>) -> T {
+    loaded.unwrap_or_else(|error| {
+        first.get_or_insert(error);
+        T::default()
+    })
 }
 
 prompts! {

@@ -10,14 +10,19 @@ use crate::words::decode::WRONGS_MAX;
 /// no formats that providers refuse. Nor has it descriptions: comments are for who reads the code, sentences for a model are
 /// prompts.
 pub fn strict<T: JsonSchema>() -> Value {
+    made_strict(generator().into_root_schema_for::<T>())
+}
+
+fn generator() -> schemars::SchemaGenerator {
     let settings = schemars::generate::SchemaSettings::draft2020_12().with(|s| {
         s.inline_subschemas = true;
         s.meta_schema = None;
     });
-    let mut schema = settings
-        .into_generator()
-        .into_root_schema_for::<T>()
-        .to_value();
+    settings.into_generator()
+}
+
+fn made_strict(schema: schemars::Schema) -> Value {
+    let mut schema = schema.to_value();
     make_strict(&mut schema);
     schema
 }

@@ -14,7 +14,7 @@ use super::approval::Grant;
 use super::schema;
 use crate::event::draft::Draft;
 use crate::event::intent::Intent;
-use crate::model::prompt::{Error, Prompts};
+use crate::model::prompt::{Error, Prompts, ToolWords};
 use crate::model::provider::ToolSpec;
 use crate::thread::quota::Purse;
 use crate::words::decode;
@@ -231,23 +231,24 @@ pub trait Typed: Send + Sync + 'static {
 /// What a typed tool is like, in the words of its prompt.
 pub fn spec_of<T: Typed>(prompts: &Prompts) -> Result<Spec, Error> {
     let words = prompts.tool(T::NAME, T::PROMPT)?;
-    let parameters = Json::of(&schema::explained(
-        schema::strict::<T::Input>(),
-        T::NAME,
-        &words,
-    )?);
-    let told = ToolSpec {
-        name: T::NAME.to_owned(),
-        description: words.about,
-        parameters,
-        is_strict: true,
-    };
+    let told = described(T::NAME, words, schema::strict::<T::Input>())?;
     Ok(Spec {
         asks_again: T::ASKS_AGAIN,
         leaves_action: T::LEAVES_ACTION,
         reads_rows: T::READS_ROWS,
         always_gated: T::ALWAYS_GATED,
         ..Spec::new(told, T::EFFECT)
+    })
+}
+
+/// A tool in the words of its prompt; its schema is that of its arguments.
+fn described(name: &str, words: ToolWords, schema: Value) -> Result<ToolSpec, Error> {
+    let parameters = Json::of(&schema::explained(schema, name, &words)?);
+    Ok(ToolSpec {
+        name: name.to_owned(),
+        description: words.about,
+        parameters,
+        is_strict: true,
     })
 }
 

@@ -251,6 +251,21 @@ fn found(unexpected: &Unexpected<'_>) -> String {
     }
 }
 
+fn unexpected(value: &Value) -> Unexpected<'_> {
+    match value {
+        Value::Null => Unexpected::Unit,
+        Value::Bool(value) => Unexpected::Bool(*value),
+        Value::String(text) => Unexpected::Str(text),
+        Value::Array(_) => Unexpected::Seq,
+        Value::Object(_) => Unexpected::Map,
+        Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
+            (Some(number), _, _) => Unexpected::Unsigned(number),
+            (_, Some(number), _) => Unexpected::Signed(number),
+            (_, _, number) => Unexpected::Float(number.unwrap_or_default()),
+        },
+    }
+}
+
 /// A value on its way into a type.
 struct Node<'v> {
     value: &'v Value,
@@ -288,11 +303,7 @@ impl<'de> Deserializer<'de> for Node<'_> {
                 items: items.iter().enumerate(),
                 repairing,
             }),
-            Value::Object(members) => visitor.visit_map(Members {
-                members: members.iter(),
-                value: None,
-                repairing,
-            }),
+            Value::Object(members) => visitor.visit_map(Members::of(members, repairing)),
             Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
                 (Some(number), _, _) => visitor.visit_u64(number),
                 (_, Some(number), _) => visitor.visit_i64(number),
@@ -331,6 +342,21 @@ impl<'de> Deserializer<'de> for Node<'_> {
         visitor.visit_enum(word)
     }
 
+    /// An object only, and read by one piece of code whether it is a hole: there are very many types.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Wrong> {
+        let members = match self.value {
+            Value::Object(members) => Members::of(members, self.repairing),
+            _ if self.is_hole() => Members::holes(fields),
+            other => return Err(de::Error::invalid_type(unexpected(other), &visitor)),
+        };
+        visitor.visit_map(members)
+    }
+
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -354,8 +380,7 @@ impl<'de> Deserializer<'de> for Node<'_> {
         deserialize_str() visitor => visitor.visit_str("");
         deserialize_string() visitor => visitor.visit_str("");
         deserialize_seq() visitor => visitor.visit_seq(Items { items: [].iter().enumerate(), repairing: true });
-        deserialize_map() visitor => visitor.visit_map(Filled(&[]));
-        deserialize_struct(_name: &'static str, fields: &'static [&'static str]) visitor => visitor.visit_map(Filled(fields));
+        deserialize_map() visitor => visitor.visit_map(Members::holes(&[]));
     }
 
     serde::forward_to_deserialize_any! {
@@ -387,10 +412,33 @@ impl<'de> SeqAccess<'de> for Items<'_> {
     }
 }
 
+/// The members of an object, or these names, all of them holes.
 struct Members<'v> {
-    members: serde_json::map::Iter<'v>,
-    value: Option<(&'v String, &'v Value)>,
+    given: Option<serde_json::map::Iter<'v>>,
+    holes: std::slice::Iter<'static, &'static str>,
+    /// The member whose name was read.
+    last: Option<(&'v str, Option<&'v Value>)>,
     repairing: bool,
+}
+
+impl<'v> Members<'v> {
+    fn of(members: &'v serde_json::Map<String, Value>, repairing: bool) -> Self {
+        Self {
+            given: Some(members.iter()),
+            holes: [].iter(),
+            last: None,
+            repairing,
+        }
+    }
+
+    fn holes(names: &'static [&'static str]) -> Self {
+        Self {
+            given: None,
+            holes: names.iter(),
+            last: None,
+            repairing: true,
+        }
+    }
 }
 
 impl<'de> MapAccess<'de> for Members<'_> {
@@ -400,50 +448,27 @@ impl<'de> MapAccess<'de> for Members<'_> {
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, Wrong> {
-        let Some((key, value)) = self.members.next() else {
+        let given = self.given.as_mut().and_then(Iterator::next);
+        let given = given.map(|(name, value)| (name.as_str(), Some(value)));
+        self.last = given.or_else(|| self.holes.next().map(|name| (*name, None)));
+        let Some((name, _)) = self.last else {
             return Ok(None);
         };
-        let name: StringDeserializer<Wrong> = key.clone().into_deserializer();
-        self.value = Some((key, value));
+        let name: StringDeserializer<Wrong> = name.to_owned().into_deserializer();
         seed.deserialize(name).map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
         // serde asks for a value only after its key.
-        let Some((key, value)) = self.value.take() else {
+        let Some((name, value)) = self.last.take() else {
             return Err(Wrong::unfit("a member has no value".into()));
         };
+        let hole = Value::from(HOLE);
         let node = Node {
-            value,
+            value: value.unwrap_or(&hole),
             repairing: self.repairing,
         };
         seed.deserialize(node)
-            .map_err(|wrong| wrong.below(key.clone()))
-    }
-}
-
-/// An object of these members, all of them holes.
-struct Filled(&'static [&'static str]);
-
-impl<'de> MapAccess<'de> for Filled {
-    type Error = Wrong;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, Wrong> {
-        let Some((first, rest)) = self.0.split_first() else {
-            return Ok(None);
-        };
-        self.0 = rest;
-        let name: StringDeserializer<Wrong> = (*first).to_owned().into_deserializer();
-        seed.deserialize(name).map(Some)
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
-        seed.deserialize(Node {
-            value: &Value::from(HOLE),
-            repairing: true,
-        })
+            .map_err(|wrong| wrong.below(name.to_owned()))
     }
 }

@@ -115,7 +115,7 @@ impl Driver {
     async fn go(&mut self) -> Result<Option<TurnOutcome>, Lost> {
         loop {
             let next = self.turn.next();
-            tracing::trace!(thread = %self.place.thread, turn = self.turn.number(), phase = %self.turn.phase(), "turn");
+            tracing::debug!(thread = %self.place.thread, turn = self.turn.number(), phase = %self.turn.phase(), "turn");
             match self.stop.why() {
                 Some(Why::Leave) => return Ok(None),
                 Some(why) if next != Next::Over => {
