@@ -211,7 +211,7 @@ pub mod mind {
     pub mod action;
     pub mod call;
     pub mod decision;
-    mod habits;
+    mod plain_words;
     pub mod submodule;
     pub mod turn;
     pub mod turn_writer;

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::work::Work;
 use crate::words::id::{Seq, ThreadId};
 
-/// What is worth showing but not storing.
+/// News for those who follow, never stored.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Hint {
     /// A piece of a reply to come: `at` counts Unicode scalars from its beginning.
@@ -16,27 +16,27 @@ pub enum Hint {
         thread: ThreadId,
         /// The id the reply's event will have.
         event_id: Uuid,
-        /// Where the piece begins.
+        /// The position of the piece.
         at: usize,
         /// The piece.
         text: String,
     },
-    /// No more pieces: what became of them (`stored`, `partial`, `discarded`).
+    /// The end of the pieces, and their outcome (`stored`, `partial`, `discarded`).
     DeltaEnd {
         /// The thread.
         thread: ThreadId,
         /// The reply's id.
         event_id: Uuid,
-        /// What became of it.
+        /// The outcome.
         outcome: DeltaOutcome,
     },
     /// A thread's status changed.
     Status {
         /// The thread.
         thread: ThreadId,
-        /// What it does now.
+        /// Its status now.
         status: crate::log::status::Status,
-        /// How many inputs wait.
+        /// The number of inputs that wait.
         queued: u32,
     },
     /// A turn or a model call begins or ends.
@@ -45,7 +45,7 @@ pub enum Hint {
     Trouble {
         /// The thread.
         thread: ThreadId,
-        /// What is wrong, for people.
+        /// The error, in words for people.
         text: String,
     },
 }
@@ -71,14 +71,14 @@ impl Hint {
     }
 }
 
-/// What became of streamed pieces.
+/// The outcome of streamed pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeltaOutcome {
     /// The whole reply is an event.
     Stored,
-    /// What was sent is an event, tagged `partial`.
+    /// The pieces that were sent are an event, tagged `partial`.
     Partial,
-    /// They never happened: forget them.
+    /// The pieces count no more: a client removes them.
     Discarded,
 }
 

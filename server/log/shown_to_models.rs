@@ -5,9 +5,11 @@ use std::collections::HashMap;
 
 use super::error::StoreError;
 use super::kernel::Store;
-use crate::event::envelope::Event;
+use super::query::{Order, Query, Show};
+use crate::event::envelope::{Event, tag};
+use crate::event::fact::Fact;
 use crate::event::unshown::Unshown;
-use crate::words::id::{Space, ThreadId};
+use crate::words::id::{Seq, Space, ThreadId};
 
 /// Returns those of these events that models may see, in their order. It reads the row of each
 /// thread once. Fails if a row cannot be read.
@@ -32,4 +34,37 @@ pub async fn shown_to_models(
         }
     }
     Ok(shown)
+}
+
+/// Returns whether the event at `seq` was written by a turn that was taken back: a note or a claim,
+/// which does not name its turn. Fails if the log cannot be read.
+pub async fn is_taken_back(store: &dyn Store, space: &Space, seq: Seq) -> Result<bool, StoreError> {
+    let at = Query {
+        after: Some(seq - 1),
+        before: Some(seq + 1),
+        show: Show::All,
+        limit: 1,
+        ..Query::default()
+    };
+    let Some(event) = store.events(space, &at).await?.pop() else {
+        return Ok(false);
+    };
+    let row = store.thread_lately(space, &event.thread).await?;
+    let back = row.map(|row| row.state.unshown).unwrap_or_default();
+    if back.back.is_empty() {
+        return Ok(false);
+    }
+    let before = Query {
+        thread: Some(event.thread),
+        tags: vec![tag::TURN.to_owned()],
+        order: Order::Descending,
+        after: None,
+        ..at
+    };
+    let last = store.events(space, &before).await?.pop();
+    let turn = last.and_then(|event| match event.fact() {
+        Fact::TurnStarted(_) => event.turn(),
+        _ => None,
+    });
+    Ok(back.hides(seq, turn))
 }

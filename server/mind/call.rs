@@ -14,7 +14,7 @@ use crate::event::envelope::Event;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::query::Show;
-use crate::mind::habits::Habits;
+use crate::mind::plain_words::PlainWords;
 use crate::model::prompt::{Prompts, Template};
 use crate::model::provider::{
     Answer, AskedModel, Content, Message, Model, Piece, Prepared, Request, Role, Schemas, Tier,
@@ -139,7 +139,7 @@ pub struct ModelClient {
     summed: summing::Kept,
     refused_tools: RefusedTools,
     clocks: clock::Clocks,
-    habits: Habits,
+    plain_words: PlainWords,
 }
 
 impl ModelClient {
@@ -151,7 +151,7 @@ impl ModelClient {
         options: history::Options,
     ) -> Self {
         let (known, recent, fits, summed, refused_tools) = Default::default();
-        let (clocks, habits) = Default::default();
+        let (clocks, plain_words) = Default::default();
         Self {
             store,
             model,
@@ -164,7 +164,7 @@ impl ModelClient {
             summed,
             refused_tools,
             clocks,
-            habits,
+            plain_words,
         }
     }
 

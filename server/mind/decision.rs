@@ -118,7 +118,7 @@ pub async fn decide(
     let shown = if can_reply { deciding.calls } else { 0 };
     let read = view.entries.last().map_or(0, |entry| entry.seq);
     let model = client.model_of(place, Who::Decision, deciding.tier);
-    let words = deciding.words_answer && client.habits().answers_in_words(&model);
+    let words = deciding.words_answer && client.plain_words().answers_in_words(&model);
     streamed.begin(read, usize::try_from(shown).unwrap_or(usize::MAX), words);
     let store = client.store().clone();
     let asks = |view: &PromptView| question(deciding, view);

@@ -65,7 +65,7 @@ pub struct Options {
     /// How long a streamed answer may pause between two pieces.
     #[serde(default = "default::between_pieces_timeout_ms")]
     pub between_pieces_timeout_ms: u64,
-    /// How long a whole call may take from when it is sent, retries and pauses included.
+    /// The time that a whole call may take after it is sent, retries and pauses included.
     #[serde(default = "default::timeout_ms")]
     pub timeout_ms: u64,
 }

@@ -20,6 +20,7 @@ use super::vectors::BUILT_IN;
 use super::view::View;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
+use crate::log::shown_to_models::is_taken_back;
 use crate::model::embedding::Embedder;
 use crate::tasks::share::Places;
 use crate::words::id::{Seq, Space};
@@ -251,6 +252,20 @@ impl Recall {
             }
         }
         Err(Error::CutOff)
+    }
+
+    /// The same as models may see it: without statements of turns that were taken back.
+    pub async fn recall_for_models(
+        &self,
+        space: &Space,
+        question: &Question,
+    ) -> Result<Found, Error> {
+        let mut found = self.recall(space, question).await?;
+        let back = |hit: &Hit| is_taken_back(&*self.store, space, hit.held.number);
+        let is_back = try_join_all(found.hits.iter().map(back)).await?;
+        let mut is_back = is_back.into_iter();
+        found.hits.retain(|_| is_back.next() == Some(false));
+        Ok(found)
     }
 
     /// What is around a name in the graph, or between two.

@@ -14,7 +14,7 @@ use super::hit::Hit;
 use super::view::View;
 use crate::event::envelope::{Event, tag};
 use crate::log::query::{Query, Show};
-use crate::log::shown_to_models::shown_to_models;
+use crate::log::shown_to_models::{is_taken_back, shown_to_models};
 use crate::log::words::asked;
 use crate::words::id::{Seq, Space};
 
@@ -104,7 +104,12 @@ impl Recall {
         words.truncate(WORDS);
         let mut hits = Vec::new();
         if among.contains(&Memory::Notes) {
-            hits.extend(ranked(Memory::Notes, self.notes(space, &words).await?, question).await?);
+            let notes = self.notes(space, &words).await?;
+            for hit in ranked(Memory::Notes, notes, question).await? {
+                if !is_taken_back(&*self.store, space, hit.seq).await? {
+                    hits.push(hit);
+                }
+            }
         }
         if among.contains(&Memory::Thoughts) {
             hits.extend(

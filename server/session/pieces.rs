@@ -18,14 +18,14 @@ const REPLIES_MAX: usize = 256;
 pub struct Pieces {
     feed: Arc<Feed>,
     space: Space,
-    /// It has subscribed: replies in their middle are shown, too.
+    /// True after `subscribe`: replies that were begun before are shown, too.
     has_subscribed: bool,
-    /// How far each reply was sent, in Unicode scalars from its beginning.
+    /// The number of Unicode scalars that were sent of each reply, from its beginning.
     sent: BTreeMap<Uuid, usize>,
 }
 
 impl Pieces {
-    /// Those of a new connection to a space.
+    /// The pieces of a new connection to a space: none were sent.
     pub fn new(feed: Arc<Feed>, space: Space) -> Self {
         Self {
             feed,

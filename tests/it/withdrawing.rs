@@ -498,3 +498,63 @@ async fn inputs_that_were_taken_back_either_way_are_in_no_prompt() {
         "{shown:?}"
     );
 }
+
+// What a turn wrote down, for later turns of any thread, goes with it. People read it as before.
+on_both!(
+    notes_of_a_turn_that_was_taken_back_are_in_no_prompt,
+    |medium| {
+        let stub = Stub::start().await;
+        let note = |key: &str, content: &str| {
+            call(
+                "state_put",
+                json!({ "key": key, "content": content, "related_keys": [] }),
+            )
+        };
+        stub.script(
+            decision,
+            [
+                note("lamp", "the lamp is in the attic"),
+                reply("Noted."),
+                note("password", "the password is swordfish"),
+                reply("Noted, too."),
+            ],
+        );
+        let app = Setup::new(medium, &stub).start().await;
+        told(&app, "the lamp is in the attic").await;
+        let secret = told(&app, "my password is swordfish").await;
+        back(&app, &secret).await.expect(204);
+        stub.clear();
+        let recalled = json!({ "query": "the password and the lamp", "limit": 5, "in": ["notes"] });
+        stub.script(
+            decision,
+            [
+                call(
+                    "state_search",
+                    json!({ "query": "password lamp", "limit": 5 }),
+                ),
+                call("state_get", json!({ "key": "password" })),
+                call("state_get", json!({ "key": "lamp" })),
+                call("recall", recalled),
+                reply("Nothing."),
+            ],
+        );
+        told(&app, "what have you noted?").await;
+        let log = app.public_log().await;
+        let results: Vec<String> = with(&log, &["result"])
+            .into_iter()
+            .filter(|result| result["payload"]["turn"] == 3)
+            .map(|result| result["payload"]["output"].to_string())
+            .collect();
+        assert_eq!(results.len(), 5, "{}", story(&log));
+        assert!(
+            results.iter().all(|it| !it.contains("swordfish")),
+            "{results:?}"
+        );
+        for found in [&results[0], &results[2], &results[3]] {
+            assert!(found.contains("in the attic"), "{results:?}");
+        }
+        assert!(results[1].contains("false"), "{results:?}");
+        let note = app.get("/state/password").await.expect(200);
+        assert_eq!(note["content"], "the password is swordfish");
+    }
+);

@@ -14,7 +14,7 @@ use crate::words::failure::{Failure, FailureKind, Who};
 /// The tool without which there is no answer.
 const REPLY: &str = "reply";
 
-/// So often is a call made again without a tool.
+/// Most times that a call is made again without a tool.
 const AGAIN_MAX: usize = 32;
 
 /// A tool that the provider refused, and its words.

@@ -19,10 +19,10 @@ use crate::words::id::Seq;
 
 /// The smallest view that is asked about: an entry is as short there as it is ever made.
 const BYTES_LEAST: usize = 1024;
-/// So often is less tried where a refusal says no reason.
+/// Most times that less is tried after a refusal without a reason.
 const GUESSES_MAX: u32 = 3;
 
-/// So often is a call made again without what its model does not take.
+/// Most times that a call is made again without what its model does not take.
 const WITHOUT_MAX: usize = 4;
 
 /// The refusals in the place of a call.

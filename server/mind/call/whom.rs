@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{ModelClient, Question, TurnPlace};
-use crate::mind::habits::Habits;
+use crate::mind::plain_words::PlainWords;
 use crate::model::provider::{Request, Schemas, Tier, ToolChoice, ToolSpec};
 use crate::words::failure::Who;
 
@@ -22,8 +22,8 @@ impl Question {
 
 impl ModelClient {
     /// The meaning of the words of its models, as it was learned.
-    pub fn habits(&self) -> &Habits {
-        &self.habits
+    pub fn plain_words(&self) -> &PlainWords {
+        &self.plain_words
     }
 
     /// The name of the model that would be asked.

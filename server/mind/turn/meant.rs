@@ -135,11 +135,11 @@ impl Driver {
         if self.settings.is_process() {
             return;
         }
-        let habits = self.mind.client.habits();
+        let words = self.mind.client.plain_words();
         if meant.reply.is_some() {
-            habits.words_were_answer(model);
+            words.record_answer(model);
         } else if !answer.calls.is_empty() && !meant.thinking.is_empty() {
-            habits.words_were_thinking(model);
+            words.record_thinking(model);
         }
     }
 

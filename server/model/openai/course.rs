@@ -19,7 +19,7 @@ use crate::tasks::share::Place;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::text::Json;
 
-/// How long an answer that has said why it ends is waited for, for its usage.
+/// The wait for the usage of an answer, behind its finish reason.
 const AFTER_FINISH: Duration = Duration::from_secs(1);
 
 /// The longest pause we choose ourselves.
@@ -44,7 +44,7 @@ pub(super) struct Call {
     deadline: Instant,
 }
 
-/// Where a call stands. Boxed, since it moves with every piece.
+/// The state of a call. Boxed, since it moves with every piece.
 enum State {
     Start(Box<Call>),
     Coming(Box<(Call, Events, Draft)>),

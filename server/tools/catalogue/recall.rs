@@ -50,7 +50,7 @@ impl Recall {
         among: &[Memory],
     ) -> Result<(Found, Option<Vec<OtherHit>>), Error> {
         let found = match among.contains(&Memory::Statements) {
-            true => self.recall.recall(space, question).await?,
+            true => self.recall.recall_for_models(space, question).await?,
             false => Found::default(),
         };
         let others = among.iter().any(|memory| *memory != Memory::Statements);

@@ -11,6 +11,7 @@ use crate::event::fact::set::{Change, Note};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::entries::EntryRow;
+use crate::log::shown_to_models::is_taken_back;
 use crate::log::words::asked;
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
@@ -57,7 +58,12 @@ impl Typed for Get {
             .entry(&site.space, valid_key(&input.key)?)
             .await
             .map_err(store_failed)?;
+        let is_back = match &entry {
+            Some(entry) => is_taken_back(&*self.store, &site.space, entry.seq).await,
+            None => Ok(false),
+        };
         let output = match entry {
+            Some(_) if is_back.map_err(store_failed)? => json!({ "found": false }),
             Some(entry) => json!({ "found": true, "entry": shown(&entry) }),
             None => json!({ "found": false }),
         };
@@ -156,7 +162,14 @@ impl Typed for Search {
             .search_entries(&site.space, &input.query, limit)
             .await
             .map_err(store_failed)?;
-        Ok(Output::value(hits.iter().map(shown).collect()))
+        let mut found = Vec::with_capacity(hits.len());
+        for hit in &hits {
+            let is_back = is_taken_back(&*self.store, &site.space, hit.seq).await;
+            if !is_back.map_err(store_failed)? {
+                found.push(shown(hit));
+            }
+        }
+        Ok(Output::value(found.into()))
     }
 }
 

@@ -420,3 +420,37 @@ fn the_lines_of_a_view_are_bounded_the_newest_first_and_the_rest_is_counted() {
         1
     );
 }
+
+// An input that is taken back takes with it what its turn claimed: models recall it no more, people do.
+on_both!(
+    a_statement_of_a_turn_that_was_taken_back_is_recalled_by_no_model,
+    |medium| {
+        let (app, stub) = remembering(medium).await;
+        let kept = "The lamp of the harbour is green.";
+        said_and_held(&app, &stub, kept, &[]).await;
+        let secret = "The password of the harbour is swordfish.";
+        let (_, at) = said_and_held(&app, &stub, secret, &[]).await;
+        let log = app.public_log().await;
+        let said = log.iter().find(|event| seq(event) == at).unwrap();
+        let path = format!(
+            "/threads/main/inputs/{}",
+            said["event_id"].as_str().unwrap()
+        );
+        app.delete(&path).await.expect(204);
+        let question =
+            json!({ "query": "the lamp and the password of the harbour", "limit": 5, "in": null });
+        stub.script(
+            |request| decision(request) && request.says("tell me"),
+            [call("recall", question), reply("ok")],
+        );
+        app.tell("tell me").await;
+        let log = app.public_log().await;
+        let found = with(&log, &["result", "tool:recall"])[0]["payload"]["output"].to_string();
+        assert!(
+            found.contains("green") && !found.contains("swordfish"),
+            "{found}"
+        );
+        let people = app.get("/recall?q=password+of+the+harbour").await;
+        assert!(people.expect(200).to_string().contains("swordfish"));
+    }
+);

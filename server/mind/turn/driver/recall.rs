@@ -47,7 +47,7 @@ impl Driver {
                     ..Question::default()
                 };
                 let found = tokio::select! {
-                    found = timeout(limit, finder.recall(&self.place.space, &question)) => found,
+                    found = timeout(limit, finder.recall_for_models(&self.place.space, &question)) => found,
                     () = self.stop.token().cancelled() => return Ok(None),
                 };
                 match found {

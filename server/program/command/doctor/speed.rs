@@ -130,12 +130,12 @@ impl Turn {
         self.voices + 1 + self.follow_ups
     }
 
-    /// Until the reply, where calls are answered at the same time.
+    /// The time to the reply where calls are answered at the same time.
     fn side_by_side(&self) -> Duration {
         self.call * if self.voices > 0 { 2 } else { 1 }
     }
 
-    /// Until the reply, where one is answered after the other.
+    /// The time to the reply where calls are answered one after the other.
     fn one_by_one(&self) -> Duration {
         self.call * u32::try_from(self.voices + 1).unwrap_or(u32::MAX)
     }

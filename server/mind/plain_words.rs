@@ -11,22 +11,22 @@ const NEEDED: u32 = 2;
 /// Most answers that are needed of a model that was mistaken for one that answers in words.
 const NEEDED_MAX: u32 = 64;
 
-/// The habits of models, by name.
+/// The roles of the words of models, by the model's name.
 #[derive(Debug, Default)]
-pub struct Habits(
+pub struct PlainWords(
     // A plain mutex: held for a look-up, never across an await.
-    Mutex<HashMap<String, Habit>>,
+    Mutex<HashMap<String, Record>>,
 );
 
 #[derive(Debug, Clone, Copy)]
-struct Habit {
+struct Record {
     /// Answers in words since words last stood beside a call.
     run: u32,
-    /// So many make its words an answer.
+    /// The number of such answers after which its words are an answer.
     needed: u32,
 }
 
-impl Default for Habit {
+impl Default for Record {
     fn default() -> Self {
         Self {
             run: 0,
@@ -35,29 +35,29 @@ impl Default for Habit {
     }
 }
 
-impl Habits {
+impl PlainWords {
     /// True if the words of this model are its answer, as far as is known.
     pub fn answers_in_words(&self, model: &str) -> bool {
-        let habit = self.all().get(model).copied();
-        habit.is_some_and(|habit| habit.run >= habit.needed)
+        let record = self.all().get(model).copied();
+        record.is_some_and(|record| record.run >= record.needed)
     }
 
     /// Its words were its answer.
-    pub fn words_were_answer(&self, model: &str) {
-        self.change(model, |habit| habit.run = habit.run.saturating_add(1));
+    pub fn record_answer(&self, model: &str) {
+        self.change(model, |record| record.run = record.run.saturating_add(1));
     }
 
     /// Its words stood beside a tool call. A model that was believed to answer in words is believed less soon the next time.
-    pub fn words_were_thinking(&self, model: &str) {
-        self.change(model, |habit| {
-            if habit.run >= habit.needed {
-                habit.needed = (habit.needed * 2).min(NEEDED_MAX);
+    pub fn record_thinking(&self, model: &str) {
+        self.change(model, |record| {
+            if record.run >= record.needed {
+                record.needed = (record.needed * 2).min(NEEDED_MAX);
             }
-            habit.run = 0;
+            record.run = 0;
         });
     }
 
-    fn change(&self, model: &str, change: impl FnOnce(&mut Habit)) {
+    fn change(&self, model: &str, change: impl FnOnce(&mut Record)) {
         let mut all = self.all();
         if all.len() >= MODELS_MAX && !all.contains_key(model) {
             all.clear();
@@ -65,7 +65,7 @@ impl Habits {
         change(all.entry(model.to_owned()).or_default());
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Habit>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Record>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -76,24 +76,24 @@ mod tests {
 
     #[test]
     fn a_model_is_believed_later_each_time_that_it_was_mistaken() {
-        let habits = Habits::default();
+        let words = PlainWords::default();
         for needed in [2, 4, 8, 16, 32, 64, 64, 64] {
             for _ in 0..needed {
-                assert!(!habits.answers_in_words("m"), "before {needed} answers");
-                habits.words_were_answer("m");
+                assert!(!words.answers_in_words("m"), "before {needed} answers");
+                words.record_answer("m");
             }
-            assert!(habits.answers_in_words("m"), "after {needed} answers");
-            assert!(!habits.answers_in_words("other"));
-            habits.words_were_thinking("m");
+            assert!(words.answers_in_words("m"), "after {needed} answers");
+            assert!(!words.answers_in_words("other"));
+            words.record_thinking("m");
         }
     }
 
     #[test]
     fn the_memory_is_bounded() {
-        let habits = Habits::default();
+        let words = PlainWords::default();
         for model in 0..10_000 {
-            habits.words_were_answer(&model.to_string());
-            assert!(habits.all().len() <= MODELS_MAX);
+            words.record_answer(&model.to_string());
+            assert!(words.all().len() <= MODELS_MAX);
         }
     }
 }
