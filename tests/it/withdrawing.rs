@@ -499,6 +499,45 @@ async fn inputs_that_were_taken_back_either_way_are_in_no_prompt() {
     );
 }
 
+// A timer would wake the thread, and a plan stand in its prompts, as if nothing had been taken back.
+on_both!(
+    an_input_whose_turn_left_something_that_goes_on_stays,
+    |medium| {
+        let stub = Stub::start().await;
+        let app = Setup::new(medium, &stub).start().await;
+        let kept = [
+            (
+                call(
+                    "set_timer",
+                    json!({ "after_s": 3600.0, "note": "swordfish" }),
+                ),
+                "set a timer",
+            ),
+            (
+                call(
+                    "plan",
+                    json!({ "condition": "always", "steps": [{ "text": "swordfish", "done": false }] }),
+                ),
+                "made a plan",
+            ),
+        ];
+        for (act, words) in kept {
+            stub.clear();
+            stub.script(decision, [act, reply("Done.")]);
+            let id = told(&app, "later").await;
+            let log = app.public_log().await;
+            assert!(
+                with(&log, &["result", "failure"]).is_empty(),
+                "{}",
+                story(&log)
+            );
+            let problem = back(&app, &id).await;
+            assert!(problem.text.contains(words), "{}", problem.text);
+            problem.expect_problem(409, "input-taken");
+        }
+    }
+);
+
 // What a turn wrote down, for later turns of any thread, goes with it. People read it as before.
 on_both!(
     notes_of_a_turn_that_was_taken_back_are_in_no_prompt,

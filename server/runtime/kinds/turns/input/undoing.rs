@@ -4,6 +4,7 @@
 use super::Inbox;
 use crate::event::envelope::{Event, TurnOutcome};
 use crate::event::fact::Fact;
+use crate::event::fact::set::{Change, Set};
 use crate::event::fact::told::News;
 use crate::event::unshown::BACK_MAX;
 use crate::log::error::StoreError;
@@ -62,6 +63,7 @@ impl Turns {
             Fact::Result(result) if is_own(result.turn) && result.sent > 0 => {
                 Some("it has sent messages to other threads".to_owned())
             }
+            Fact::Set(set) if !self.is_over => goes_on(set).map(str::to_owned),
             Fact::Told(told) if told.turn.is_some_and(is_own) => match &told.news {
                 News::Spawned { child, .. } => Some(format!("it has made the thread {child}")),
                 _ => None,
@@ -69,6 +71,18 @@ impl Turns {
             _ => None,
         };
         self.done = self.done.take().or(done);
+    }
+}
+
+/// A change of a thread that goes on behind the turn which made it, in words.
+fn goes_on(set: &Set<'_>) -> Option<&'static str> {
+    match &set.change {
+        // The server's own timers have a mark in their key.
+        Change::Timer(Some(_)) if !set.key.contains('!') => Some("it has set a timer"),
+        Change::Schedule(Some(_)) => Some("it has made a schedule"),
+        Change::Watch(Some(_)) => Some("it has raised a watch"),
+        Change::Plan(_) => Some("it has made a plan"),
+        _ => None,
     }
 }
 
