@@ -115,8 +115,24 @@ enum Command {
     },
 }
 
+/// Hides the environment, memory and descriptors of this process from other processes of its user.
+#[cfg(target_os = "linux")]
+fn hide() -> std::io::Result<()> {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn hide() -> std::io::Result<()> {
+    Ok(())
+}
+
 /// Reads the command line and does what it says; a server it starts has these pipelines and these tools.
 pub fn run(pipelines: Pipelines, tools: Catalogue) -> ExitCode {
+    // Before a secret is read.
+    if let Err(error) = hide() {
+        complain(&format!("other programs can read this one: {error}"));
+    }
     let line = Line::parse();
     // Before anything else: it has one thread, and wants no settings.
     if let Some(Command::CodeWorker) = line.command {

@@ -10,6 +10,7 @@ mod asks;
 mod hostile;
 mod lists;
 mod lost;
+mod neighbours;
 mod program;
 mod reads;
 mod real;
