@@ -381,13 +381,8 @@ impl Client {
                 }
                 self.refuse(id, problem)
             }
-            Done::Subscribed(id, mut follow, begins) => {
-                self.older = false;
-                follow.show_begun();
-                if let Some(pieces) = &mut self.pieces {
-                    pieces.subscribe();
-                }
-                self.follow = Some(follow);
+            Done::Subscribed(id, follow, begins) => {
+                self.subscribed(follow);
                 self.replaying = id.clone();
                 self.acknowledge(id)?;
                 if begins {

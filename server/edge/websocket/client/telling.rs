@@ -12,7 +12,7 @@ use crate::edge::ack::Ack;
 use crate::edge::frame::PROTOCOL;
 use crate::edge::problem::{Problem, Slug};
 use crate::log::query::Query;
-use crate::session::follow::Seen;
+use crate::session::follow::{Follow, Seen};
 
 /// Between two events about one socket's refused frames.
 const FAILURE_EVERY: Duration = Duration::from_secs(1);
@@ -42,6 +42,16 @@ impl Client {
                 frame_bytes: self.edge.limits.frame_bytes,
             },
         }))
+    }
+
+    /// Follows a subscription from now on, and the replies in progress from their beginnings.
+    pub fn subscribed(&mut self, mut follow: Box<Follow>) {
+        follow.show_begun();
+        if let Some(pieces) = &mut self.pieces {
+            pieces.subscribe();
+        }
+        self.older = false;
+        self.follow = Some(follow);
     }
 
     pub fn say(&mut self, frame: &ServerFrame) -> Result<(), End> {
