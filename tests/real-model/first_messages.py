@@ -81,7 +81,7 @@ def answered(address, number, text):
         outcome = json.load(response)
     took = time.monotonic() - begun
     words = [event["payload"]["text"] for event in outcome["responses"]]
-    failures = [event["payload"]["text"] for event in outcome["failures"]]
+    failures = [event["payload"]["text"] for event in outcome.get("failures", [])]
     print(f"{took:5.1f} s  {text!r}: {' | '.join(words)[:90]!r}" + "".join(f"\n         FAILED: {it[:160]}" for it in failures))
     return took if words else None
 
