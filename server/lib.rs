@@ -27,6 +27,7 @@ pub mod words {
     pub mod failure;
     pub mod id;
     pub mod lenient_json;
+    pub mod marks;
     pub mod principal;
     pub mod recurrence;
     pub mod secret;

@@ -428,13 +428,16 @@ impl Turn {
             }
             fact => {
                 call.done = true;
-                call.back |= matches!(
-                    fact,
-                    Fact::Result(Outcome {
-                        came: Came::Failed(_),
-                        ..
-                    })
-                );
+                let Fact::Result(Outcome {
+                    came: Came::Failed(problem),
+                    ..
+                }) = fact
+                else {
+                    return;
+                };
+                call.back = true;
+                call.unread = call.pending.arguments.is_string()
+                    || problem.detail["reason"] == "unknown_tool";
             }
         }
     }

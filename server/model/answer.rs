@@ -52,7 +52,20 @@ pub(super) struct Draft {
     calls: Calls,
     usage: Usage,
     finish: String,
+    /// The finish reason came alone, and nothing came behind it: one beside content is no end, for some say it in each
+    /// chunk.
+    is_closed: bool,
+    /// The number of the choice that is read.
+    choice: u64,
+    /// The calls of other choices: some put the words in one, and their calls in the next.
+    beside: Calls,
+    /// All that whole messages in the place of deltas have said.
+    told: String,
+    /// Words came in deltas.
+    has_deltas: bool,
     weight: usize,
+    /// The number of chunks that had something in them.
+    pub content_chunks: usize,
     /// Whether anything of an answer was seen at all.
     pub begun: bool,
 }
@@ -87,18 +100,19 @@ impl Draft {
         if let Some(reported) = reported(chunk) {
             return Err(Unreadable::Reported(reported));
         }
-        let choice = first_choice(chunk);
+        let choice = self.own_choice(chunk);
         for usage in usages(chunk, choice) {
             self.usage = read_usage(usage).max(self.usage);
         }
         let mut pieces = Vec::new();
         if let Some(choice) = choice {
-            if let Some(error) = choice.get("error").filter(|error| is_something(error)) {
+            if let Some(error) = choice.get("error").filter(|error| is_error(error)) {
                 return Err(Unreadable::Reported(of_error(error, choice)));
             }
             self.begun = true;
             self.take_choice(choice, &mut pieces);
         }
+        self.take_beside(chunk, choice);
         if self.weight > ANSWER_MAX {
             Err(Unreadable::TooLarge)
         } else {
@@ -121,9 +135,9 @@ impl Draft {
         self.ending() != Ending::Open
     }
 
-    /// True if nothing but the usage can follow. Some say `stop` in an empty chunk, long before their words.
+    /// True if nothing but the usage can follow. Some say `stop` in an empty chunk, long before their words, or in each.
     pub fn is_over(&self) -> bool {
-        self.ending().is_known_end() && self.has_words_or_calls()
+        self.is_closed && self.ending().is_known_end() && self.has_words_or_calls()
     }
 
     /// True if there are calls, all of them whole.
@@ -139,6 +153,9 @@ impl Draft {
         let rest = self.thinking.finish();
         self.text.push_str(&rest);
         let behind = thinking::behind_unopened(&self.text).map(str::to_owned);
+        if self.calls.is_empty() && ending::announces_calls(&self.finish) {
+            self.calls = self.beside;
+        }
         let (made, _) = self.calls.counts();
         let calls = self.calls.finish(is_cut);
         let answer = Answer {
@@ -159,30 +176,77 @@ impl Draft {
         }
     }
 
-    fn take_choice(&mut self, choice: &Value, pieces: &mut Vec<Piece>) {
-        if let Some(word) = text_at(choice, "finish_reason") {
-            // A word that means none takes nothing back.
-            if self.finish.is_empty() || Ending::of(word) != Ending::Open {
-                word.clone_into(&mut self.finish);
+    /// The choice that is read: the first one that came, unless nothing was in it.
+    fn own_choice<'c>(&mut self, chunk: &'c Value) -> Option<&'c Value> {
+        let own = |number: u64| choices(chunk).find(|(it, _)| *it == number);
+        if self.weight > 0 {
+            return own(self.choice).map(|(_, choice)| choice);
+        }
+        let first = choices(chunk).min_by_key(|(number, _)| *number);
+        let (number, choice) = first?;
+        self.choice = number;
+        Some(choice)
+    }
+
+    fn take_beside(&mut self, chunk: &Value, own: Option<&Value>) {
+        for (_, choice) in choices(chunk) {
+            if own.is_some_and(|own| std::ptr::eq(own, choice)) {
+                continue;
+            }
+            for call in said_in(choice).into_iter().flat_map(calls_of) {
+                self.weight += self.beside.take(part_of(call)).1;
             }
         }
-        let object = |key: &str| choice.get(key).filter(|value| value.is_object());
-        let delta = object("delta").filter(|delta| !delta.as_object().is_some_and(Map::is_empty));
-        let message = delta
-            .or_else(|| object("message"))
-            .or_else(|| object("delta"));
-        // A whole message behind deltas says the same once more.
-        let is_again = delta.is_none() && object("message").is_some() && self.has_words_or_calls();
-        if is_again {
-            return;
+    }
+
+    fn take_choice(&mut self, choice: &Value, pieces: &mut Vec<Piece>) {
+        let (delta, message) = (object_in(choice, "delta"), object_in(choice, "message"));
+        if let Some(message) = message.filter(|_| delta.is_none()) {
+            self.take_message(message, pieces);
+        } else {
+            let words = match delta {
+                Some(delta) => spoken(delta),
+                None => text_at(choice, "text").unwrap_or_default().to_owned(),
+            };
+            self.has_deltas |= !words.is_empty();
+            self.take_words(&words, pieces);
+            for call in delta.into_iter().flat_map(calls_of) {
+                self.take_call(part_of(call), pieces);
+            }
         }
-        let words = match message {
-            Some(message) => spoken(message),
-            None => text_at(choice, "text").unwrap_or_default().to_owned(),
-        };
-        self.take_words(&words, pieces);
-        for call in message.into_iter().flat_map(calls_of) {
-            self.take_call(call, pieces);
+        let has_content =
+            delta.or(message).is_some_and(says_something) || text_at(choice, "text").is_some();
+        self.is_closed &= !has_content;
+        self.content_chunks += usize::from(has_content);
+        if let Some(word) = text_at(choice, "finish_reason") {
+            // A word that means none takes nothing back.
+            let is_end = Ending::of(word) != Ending::Open;
+            if self.finish.is_empty() || is_end {
+                word.clone_into(&mut self.finish);
+            }
+            self.is_closed |= is_end && !has_content;
+        }
+    }
+
+    /// Takes up a whole message: a plain answer, the pieces of one in the place of deltas, or what deltas have said, once more.
+    fn take_message(&mut self, message: &Value, pieces: &mut Vec<Piece>) {
+        let words = spoken(message);
+        if !self.has_deltas {
+            // A message that begins with all that was said is the message so far.
+            let more = match words.strip_prefix(self.told.as_str()) {
+                Some(more) => more.to_owned(),
+                None => words,
+            };
+            self.told.push_str(&more);
+            self.take_words(&more, pieces);
+        }
+        let calls = calls_of(message);
+        if self.calls.is_empty() {
+            for call in calls {
+                self.take_call(part_of(call), pieces);
+            }
+        } else if !calls.is_empty() && self.calls.are_open() {
+            self.calls.replace(calls.into_iter().map(part_of));
         }
     }
 
@@ -200,21 +264,47 @@ impl Draft {
         }
     }
 
-    fn take_call(&mut self, part: &Value, pieces: &mut Vec<Piece>) {
-        let function = part
-            .get("function")
-            .filter(|f| f.is_object())
-            .unwrap_or(part);
-        let part = Part {
-            index: number_at(part, "index"),
-            id: text_at(part, "id").unwrap_or_default(),
-            name: name_of(function),
-            arguments: as_text(function.get("arguments").or_else(|| function.get("input"))),
-        };
+    fn take_call(&mut self, part: Part<'_>, pieces: &mut Vec<Piece>) {
         let (piece, weight) = self.calls.take(part);
         self.weight += weight;
         pieces.extend(piece);
     }
+}
+
+/// A part of a call as it stands in a message or a delta.
+fn part_of(call: &Value) -> Part<'_> {
+    let function = call
+        .get("function")
+        .filter(|f| f.is_object())
+        .unwrap_or(call);
+    Part {
+        index: number_at(call, "index"),
+        id: text_at(call, "id").unwrap_or_default(),
+        name: name_of(function),
+        arguments: as_text(function.get("arguments").or_else(|| function.get("input"))),
+    }
+}
+
+/// The member of a choice that is an object and has something in it.
+fn object_in<'c>(choice: &'c Value, key: &str) -> Option<&'c Value> {
+    let is_full = |value: &&Value| value.as_object().is_some_and(|it| !it.is_empty());
+    choice.get(key).filter(is_full)
+}
+
+fn said_in(choice: &Value) -> Option<&Value> {
+    object_in(choice, "delta").or_else(|| object_in(choice, "message"))
+}
+
+/// True if a delta has anything of an answer, be it a thought.
+fn says_something(delta: &Value) -> bool {
+    let is_full = |part: Part<'_>| !part.name.is_empty() || !part.arguments.is_empty();
+    let is_thought = |(name, value): (&String, &Value)| {
+        (name.contains("reason") || name.contains("think")) && is_something(value)
+    };
+    let mut members = delta.as_object().into_iter().flatten();
+    !spoken(delta).is_empty()
+        || calls_of(delta).into_iter().map(part_of).any(is_full)
+        || members.any(is_thought)
 }
 
 /// The tool's name, without the marks of a template that some servers leave behind it.
@@ -223,7 +313,8 @@ fn name_of(function: &Value) -> &str {
     name.split("<|").next().unwrap_or_default().trim()
 }
 
-/// The error in an answer, whatever its shape: `{"error": {…}}`, `{"error": "…"}`, `{"object": "error", …}`, `{"detail": "…"}`.
+/// The error in an answer, whatever its shape: `{"error": {…}}`, `{"error": "…"}`, `{"object": "error", …}`,
+/// `{"detail": "…"}`, `{"base_resp": {"status_code": 1008, …}}`, `{"error_code": 18, …}`, `{"success": false, …}`.
 pub(super) fn reported(answer: &Value) -> Option<Reported> {
     if let Some(reported) = answer
         .as_array()
@@ -235,34 +326,66 @@ pub(super) fn reported(answer: &Value) -> Option<Reported> {
     let is_marked = ["object", "type"]
         .iter()
         .any(|key| text_at(answer, key) == Some("error"));
-    let says = |key: &str| {
+    let says = |key: &&str| {
         answer
             .get(key)
             .is_some_and(|it| it.is_array() || text_at(answer, key).is_some())
     };
-    let is_bare =
-        answer.get("choices").is_none() && ["detail", "message", "msg"].into_iter().any(says);
+    let has_choices = |is_empty: bool| match answer.get("choices") {
+        None | Some(Value::Null) => false,
+        Some(choices) => is_empty || is_something(choices),
+    };
+    let is_bare = !has_choices(true) && MESSAGES.iter().any(says);
+    let has_failed = answer.get("success") == Some(&Value::Bool(false))
+        || answer.get("error_code").is_some_and(is_something);
     let listed = answer.get("errors").and_then(|errors| errors.get(0));
+    let has_code = |told: &&Value| told.get("status_code").is_some_and(is_something);
     let error = answer
         .get("error")
-        .or(listed)
-        .filter(|error| is_something(error));
+        .filter(|error| is_error(error))
+        .or(listed.filter(|error| is_error(error)))
+        .or(answer.get("base_resp").filter(has_code));
     match error {
         Some(error) => Some(of_error(error, answer)),
-        None if is_marked || is_bare => Some(of_error(answer, answer)),
+        None if is_marked || is_bare || (has_failed && !has_choices(false)) => {
+            Some(of_error(answer, answer))
+        }
         None => None,
     }
 }
 
+/// Members that hold the words of an error.
+const MESSAGES: [&str; 6] = [
+    "message",
+    "detail",
+    "error",
+    "msg",
+    "error_msg",
+    "status_msg",
+];
+
+/// Members that hold the number or the word for an error.
+const CODES: [&str; 4] = ["code", "status", "status_code", "error_code"];
+
+/// False where an error is empty, or says that all is well.
+fn is_error(error: &Value) -> bool {
+    let is_well = |text: &str| matches!(text.to_lowercase().as_str(), "ok" | "success");
+    let has_code = |key: &&str| {
+        matches!(number_at(error, key), Some(0 | 200)) || text_at(error, key).is_some_and(is_well)
+    };
+    let message = MESSAGES.iter().find_map(|key| text_at(error, key));
+    let has_failed = !CODES.iter().any(has_code) || !message.is_none_or(is_well);
+    is_something(error) && has_failed
+}
+
 /// Reads an error, which stands in an answer.
 fn of_error(error: &Value, answer: &Value) -> Reported {
-    let message = ["message", "detail", "error", "msg"]
-        .into_iter()
-        .find_map(|key| text_at(error, key));
+    let message = MESSAGES.iter().find_map(|key| text_at(error, key));
     let message = message.map_or_else(|| as_text(Some(error)), str::to_owned);
-    let code = ["code", "status", "status_code"]
-        .into_iter()
-        .find_map(|key| number_at(error, key));
+    let code = CODES.iter().find_map(|key| number_at(error, key));
+    // A provider's own numbers are no status.
+    let status = code.and_then(|code| u16::try_from(code).ok());
+    let status = status.filter(|status| (400..600).contains(status));
     // Words for it stand beside the message, or beside the error.
     let words = [error, answer]
         .into_iter()
@@ -271,23 +394,27 @@ fn of_error(error: &Value, answer: &Value) -> Reported {
     Reported {
         message,
         code: words.collect::<Vec<_>>().join(" "),
-        status: code.and_then(|code| u16::try_from(code).ok()),
+        status,
     }
 }
 
 fn is_something(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => false,
+        Value::Bool(true) => true,
+        Value::Number(number) => number.as_f64() != Some(0.0),
         Value::String(text) => !text.is_empty(),
-        _ => true,
+        Value::Array(list) => list.iter().any(is_something),
+        Value::Object(members) => members.values().any(is_something),
     }
 }
 
-fn first_choice(chunk: &Value) -> Option<&Value> {
-    let choices = chunk.get("choices")?.as_array()?;
-    choices
-        .iter()
-        .find(|choice| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0)
+/// The choices of a chunk with their numbers; one without a number has that of its place.
+fn choices(chunk: &Value) -> impl Iterator<Item = (u64, &Value)> {
+    let list = chunk.get("choices").and_then(Value::as_array);
+    (0..)
+        .zip(list.into_iter().flatten())
+        .map(|(place, choice)| (number_at(choice, "index").unwrap_or(place), choice))
 }
 
 /// The words of a message: its content, or what it says when it refuses.

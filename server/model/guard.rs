@@ -119,6 +119,10 @@ impl Guard {
             None => {
                 self.bytes = None;
                 let last = self.frame.finish();
+                if self.frame.is_binary() {
+                    let why = "gave an answer that is no text: it may be compressed, which was not asked for";
+                    return Some(Err(self.broke(why.to_owned(), false)));
+                }
                 let last = self.note(last);
                 (!last.is_empty()).then_some(Ok(last))
             }

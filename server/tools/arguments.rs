@@ -9,6 +9,8 @@ use serde_json::{Map, Value};
 use crate::model::provider::ToolSpec;
 use crate::words::lenient_json::{self, Read};
 
+mod digits;
+
 /// Most layers of JSON text inside a JSON string.
 const LAYERS_MAX: usize = 3;
 
@@ -17,7 +19,7 @@ const WRAPPERS: [&str; 5] = ["arguments", "parameters", "args", "kwargs", "input
 
 /// Reads the arguments of a call; `told` is the tool, where it is there. None: they cannot be read.
 pub fn read(text: &str, told: Option<&ToolSpec>) -> Option<Read> {
-    let text = text.trim();
+    let text = lenient_json::visible(text);
     if text.is_empty() {
         let value = Value::Object(Map::new());
         return Some(Read {
@@ -25,12 +27,23 @@ pub fn read(text: &str, told: Option<&ToolSpec>) -> Option<Read> {
             mends: BTreeSet::new(),
         });
     }
-    let Read { value, mut mends } = lenient_json::read(text)?;
-    let value = unlayered(value, &mut mends)?;
     let Some(told) = told else {
+        let Read { value, mut mends } = lenient_json::read(text)?;
+        let value = unlayered(value, &mut mends)?;
         return Some(Read { value, mends });
     };
     let schema = serde_json::from_str(told.parameters.as_str()).unwrap_or_default();
+    let wants_text = |path: &[&str]| {
+        let (name, wrappers) = path.split_last().unwrap_or((&"", &[]));
+        let is_wrapper =
+            |it: &&str| (WRAPPERS.contains(it) || *it == told.name) && own(&schema, it).is_none();
+        let types = own(&schema, name).map(Types::of);
+        wrappers.iter().all(is_wrapper) && types.is_some_and(|types| types.has_text_alone())
+    };
+    let Read { value, mut mends } = lenient_json::read(&digits::kept(text, wants_text))
+        .or_else(|| lenient_json::read_keywords(text, &told.name).filter(|it| fits(it, &schema)))
+        .or_else(|| within_words(text).filter(|it| fits(it, &schema)))?;
+    let value = unlayered(value, &mut mends)?;
     let layers = (0..LAYERS_MAX).try_fold(value, |value, _| {
         match unwrapped(&value, &told.name, &schema, &mut mends) {
             Some(inner) => ControlFlow::Continue(inner),
@@ -39,6 +52,32 @@ pub fn read(text: &str, told: Option<&ToolSpec>) -> Option<Read> {
     });
     let (ControlFlow::Continue(value) | ControlFlow::Break(value)) = layers;
     let value = decoded(value, &schema, &mut mends);
+    Some(Read { value, mends })
+}
+
+/// The schema of a member that a tool has.
+fn own<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
+    schema.get("properties")?.get(name)
+}
+
+/// True for an object that has members, all of them the tool's.
+fn fits(read: &Read, schema: &Value) -> bool {
+    let members = read.value.as_object();
+    members.is_some_and(|members| {
+        !members.is_empty() && members.keys().all(|name| own(schema, name).is_some())
+    })
+}
+
+/// The one object in a text whose words around it have no brackets and no quotation marks.
+fn within_words(text: &str) -> Option<Read> {
+    let (begin, end) = (text.find('{')?, text.rfind('}')? + 1);
+    let around = [&text[..begin], text.get(end..)?];
+    let is_word = |c: char| !"{}[]<>\"`".contains(c);
+    if !around.iter().all(|words| words.chars().all(is_word)) {
+        return None;
+    }
+    let Read { value, mut mends } = lenient_json::read(text.get(begin..end)?)?;
+    mends.insert("words around");
     Some(Read { value, mends })
 }
 
@@ -165,6 +204,10 @@ impl<'s> Types<'s> {
         Self(types)
     }
 
+    fn has_text_alone(&self) -> bool {
+        self.has("string") && !self.has("number") && !self.has("integer")
+    }
+
     fn is_any(&self) -> bool {
         self.0.is_empty()
     }
@@ -178,11 +221,7 @@ fn typed(value: Value, types: &Types<'_>, mends: &mut BTreeSet<&'static str>) ->
     let found = match &value {
         _ if types.is_any() => None,
         Value::String(text) if !types.has("string") => of_text(text, types),
-        Value::Number(number)
-            if types.has("string") && !types.has("number") && !types.has("integer") =>
-        {
-            Some(Value::String(number.to_string()))
-        }
+        Value::Number(number) if types.has_text_alone() => Some(Value::String(number.to_string())),
         Value::Bool(flag) if types.has("string") && !types.has("boolean") => {
             Some(Value::String(flag.to_string()))
         }

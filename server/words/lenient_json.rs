@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Number, Value};
 
+use super::marks;
+
 /// Deepest nesting that is read.
 const DEPTH_MAX: usize = 128;
 
@@ -17,8 +19,65 @@ pub struct Read {
     pub mends: BTreeSet<&'static str>,
 }
 
+/// Letters that nobody sees.
+const INVISIBLE: [char; 6] = [
+    '\u{feff}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}', '\u{ad}',
+];
+
 /// Reads a text. None: it is cut off, has more than one meaning, or is no JSON at all.
 pub fn read(text: &str) -> Option<Read> {
+    read_plain(text).or_else(|| read_escaped(text))
+}
+
+/// The values of `name(text="hi", number=3)`, or of what stands in its brackets, by their names.
+pub fn read_keywords(text: &str, name: &str) -> Option<Read> {
+    let text = visible(text);
+    let inner = text.strip_prefix(name).map(str::trim_start);
+    let inner = inner.and_then(|text| text.strip_prefix('(')?.trim_end().strip_suffix(')'));
+    let mends = BTreeSet::from(["keywords"]);
+    // A bracket ends the last value.
+    let text = &format!("{})", inner.unwrap_or(text));
+    let mut reader = Reader { text, at: 0, mends };
+    let mut members = Map::new();
+    loop {
+        let name = reader.bare_name()?;
+        reader.blanks()?;
+        if !reader.takes("=") {
+            return None;
+        }
+        let value = reader.value(0)?;
+        if members.insert(name, value).is_some() {
+            return None;
+        }
+        reader.comma(")")?;
+        if reader.rest_of() == ")" {
+            return Some(Read {
+                value: Value::Object(members),
+                mends: reader.mends,
+            });
+        }
+    }
+}
+
+/// JSON of which each quotation mark is escaped, as in a JSON string: `{\"text\": \"hi\"}`.
+fn read_escaped(text: &str) -> Option<Read> {
+    let text = visible(text);
+    let begin = text.strip_prefix(['{', '['])?.trim_start();
+    if !begin.starts_with("\\\"") {
+        return None;
+    }
+    let inner: String = serde_json::from_str(&format!("\"{text}\"")).ok()?;
+    let Read { value, mut mends } = read_plain(&inner)?;
+    mends.insert("escapes");
+    Some(Read { value, mends })
+}
+
+/// The text without blanks and letters that nobody sees around it.
+pub fn visible(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || INVISIBLE.contains(&c))
+}
+
+fn read_plain(text: &str) -> Option<Read> {
     if let Ok(value) = serde_json::from_str(text) {
         return Some(Read {
             value,
@@ -26,7 +85,7 @@ pub fn read(text: &str) -> Option<Read> {
         });
     }
     let mut mends = BTreeSet::new();
-    let text = text.trim_start_matches('\u{feff}').trim();
+    let text = visible(text);
     let text = match unfenced(text) {
         Some(inner) => {
             mends.insert("code fence");
@@ -68,19 +127,6 @@ struct Reader<'t> {
     mends: BTreeSet<&'static str>,
 }
 
-/// Marks of chat templates that may stand behind arguments.
-const BEHIND: [&str; 9] = [
-    "```",
-    "<|im_end|>",
-    "<|eot_id|>",
-    "<|eom_id|>",
-    "<|call|>",
-    "</tool_call>",
-    "</function>",
-    "<｜tool▁call▁end｜>",
-    "</s>",
-];
-
 impl Reader<'_> {
     fn rest_of(&self) -> &str {
         &self.text[self.at..]
@@ -106,7 +152,8 @@ impl Reader<'_> {
     fn blanks(&mut self) -> Option<()> {
         loop {
             let rest = self.rest_of();
-            self.at += rest.len() - rest.trim_start().len();
+            let is_blank = |c: char| c.is_whitespace() || INVISIBLE.contains(&c);
+            self.at += rest.len() - rest.trim_start_matches(is_blank).len();
             let comment = match () {
                 () if self.takes("//") => self.rest_of().find('\n').unwrap_or(self.rest_of().len()),
                 () if self.takes("/*") => self.rest_of().find("*/")? + 2,
@@ -134,10 +181,11 @@ impl Reader<'_> {
             let is_extra = ["}", "]", ";", ","]
                 .into_iter()
                 .any(|mark| self.takes(mark));
-            let is_mark = !is_extra && BEHIND.into_iter().any(|mark| self.takes(mark));
-            if !is_extra && !is_mark {
+            let mark = marks::at_begin(self.rest_of()).filter(|_| !is_extra);
+            if !is_extra && mark.is_none() {
                 return self.value(0).map(Some);
             }
+            self.at += mark.unwrap_or(0);
             self.mends.insert("marks behind the end");
         }
     }
@@ -230,6 +278,14 @@ impl Reader<'_> {
     }
 
     fn escape(&mut self, text: &mut String) -> Option<()> {
+        let path = path_at(text, self.rest_of());
+        if path > 0 {
+            self.mends.insert("escapes");
+            text.push('\\');
+            text.push_str(&self.rest_of()[..path].replace("\\\\", "\\"));
+            self.at += path;
+            return Some(());
+        }
         let known = match self.next()? {
             letter @ ('"' | '\\' | '/') => letter,
             'n' => '\n',
@@ -254,27 +310,30 @@ impl Reader<'_> {
     }
 
     fn unicode(&mut self, text: &mut String) -> Option<()> {
-        let high = self.unit()?;
-        let is_high = (0xd800..0xdc00).contains(&high);
-        let letter = if is_high && self.takes("\\u") {
-            let low = self.unit()?;
-            let is_low = (0xdc00..0xe000).contains(&low);
-            is_low.then(|| char::from_u32(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00)))?
-        } else {
-            char::from_u32(high)
+        // Digits that the end cuts off may have been four.
+        if self.rest_of().len() < 4 {
+            return None;
+        }
+        let Some(first) = unit(self.rest_of()) else {
+            self.mends.insert("escapes");
+            text.push_str("\\u");
+            return Some(());
         };
-        text.push(letter?);
-        Some(())
-    }
-
-    fn unit(&mut self) -> Option<u32> {
-        let digits = self
-            .rest_of()
-            .get(..4)
-            .filter(|it| it.chars().all(|c| c.is_ascii_hexdigit()))?;
-        let unit = u32::from_str_radix(digits, 16).ok()?;
         self.at += 4;
-        Some(unit)
+        let second = self.rest_of().strip_prefix("\\u").and_then(unit);
+        let second = second.filter(|unit| (0xdc00..0xe000).contains(unit));
+        let letter = match second {
+            Some(low) if (0xd800..0xdc00).contains(&first) => {
+                self.at += 6;
+                char::from_u32(0x10000 + ((first - 0xd800) << 10) + (low - 0xdc00))
+            }
+            _ => char::from_u32(first),
+        };
+        if letter.is_none() {
+            self.mends.insert("half letters");
+        }
+        text.push(letter.unwrap_or(char::REPLACEMENT_CHARACTER));
+        Some(())
     }
 
     fn number(&mut self) -> Option<Value> {
@@ -321,6 +380,42 @@ impl Reader<'_> {
         self.at += end;
         self.mends.insert("names without quotation marks");
         Some(name)
+    }
+}
+
+/// The number of four hexadecimal digits.
+pub fn unit(text: &str) -> Option<u32> {
+    let digits = text.get(..4)?;
+    let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hex
+        .then(|| u32::from_str_radix(digits, 16).ok())
+        .flatten()
+}
+
+/// The length of the rest of a Windows path whose backslashes were not doubled, behind its first one; 0: it is none. Such a
+/// path begins with a drive, and has a backslash that begins no escape of JSON.
+fn path_at(before: &str, rest: &str) -> usize {
+    let mut letters = before.chars().rev();
+    let is_drive = letters.next() == Some(':')
+        && letters
+            .next()
+            .is_some_and(|drive| drive.is_ascii_alphabetic())
+        && !letters.next().is_some_and(char::is_alphanumeric);
+    let end = rest.find(|c: char| c.is_whitespace() || c == '"' || c == '\'');
+    let word = &rest[..end.unwrap_or(rest.len())];
+    // The backslash before a quotation mark is the mark's.
+    let word = word.strip_suffix('\\').unwrap_or(word);
+    let is_escape = |after: &str| match after.chars().next() {
+        Some('u') => unit(&after[1..]).is_some(),
+        Some(letter) => "\\/bfnrt".contains(letter),
+        None => true,
+    };
+    let first = std::iter::once(word);
+    let mut all = first.chain(word.match_indices('\\').map(|(at, _)| &word[at + 1..]));
+    if is_drive && !word.starts_with('\\') && all.any(|after| !is_escape(after)) {
+        word.len()
+    } else {
+        0
     }
 }
 

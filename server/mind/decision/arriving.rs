@@ -1,5 +1,7 @@
 //! An incremental reader of a reply: it reads the text out of the arguments of the tool call while they arrive. Pure.
 
+use crate::words::lenient_json;
+
 /// Reads the text out of a reply's arguments while they still arrive: `{"text":"Hel` gives `Hel`.
 /// Gives up silently on anything else; the whole arguments are parsed properly when they are there.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +42,7 @@ impl Arriving {
 /// The text of a reply whose arguments are no JSON, where it is beyond doubt: the arguments are the words themselves, or they begin as
 /// they should, the text is closed, and nothing follows it but brackets, commas and white space.
 pub fn whole(arguments: &str) -> Option<String> {
-    let arguments = arguments.trim();
+    let arguments = lenient_json::visible(arguments);
     if !arguments.starts_with(['{', '[', '"', '\'', '`', '<', '(']) {
         return (!arguments.is_empty()).then(|| arguments.to_owned());
     }
@@ -81,8 +83,9 @@ fn has_known_escapes(raw: &str) -> bool {
 
 /// Where the text's first character is, once `{ "text" : "` has arrived.
 fn text_begin(raw: &str) -> Option<usize> {
-    let rest = raw
-        .trim_start()
+    let begun = raw.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    let rest = begun
+        .trim_start_matches('\u{200b}')
         .strip_prefix('{')?
         .trim_start()
         .strip_prefix("\"text\"")?;
@@ -126,25 +129,32 @@ fn escape(raw: &str) -> Option<(char, usize)> {
         'b' => Some(('\u{8}', 2)),
         'f' => Some(('\u{c}', 2)),
         'u' => unicode_escape(raw),
-        other => Some((other, 1 + other.len_utf8())),
+        other @ ('"' | '\\' | '/' | '\'') => Some((other, 2)),
+        // A backslash that was not doubled.
+        _ => Some(('\\', 1)),
     }
 }
 
 fn unicode_escape(raw: &str) -> Option<(char, usize)> {
     const UNKNOWN: char = char::REPLACEMENT_CHARACTER;
-    let unit = |from: usize| {
-        raw.get(from..from + 4)
-            .map(|hex| u32::from_str_radix(hex, 16).unwrap_or(0xfffd))
+    let unit = |from: usize| lenient_json::unit(raw.get(from..).unwrap_or_default());
+    let Some(high) = unit(2) else {
+        // A backslash that was not doubled, unless its digits are still to come.
+        let digits = raw[2..].bytes().take(4);
+        let may_be = digits.clone().all(|byte| byte.is_ascii_hexdigit()) && digits.count() < 4;
+        return (!may_be).then_some(('\\', 1));
     };
-    let high = unit(2)?;
     if !(0xd800..0xdc00).contains(&high) {
         return Some((char::from_u32(high).unwrap_or(UNKNOWN), 6));
     }
     // Half of a pair: wait for the other half.
-    let (marker, low) = (raw.get(6..8)?, unit(8)?);
-    if marker != "\\u" || !(0xdc00..0xe000).contains(&low) {
-        return Some((UNKNOWN, 6));
+    if raw.len() < 12 && "\\u".starts_with(raw.get(6..8.min(raw.len()))?) {
+        return None;
     }
+    let low = unit(8).filter(|low| (0xdc00..0xe000).contains(low));
+    let Some(low) = low.filter(|_| raw.get(6..8) == Some("\\u")) else {
+        return Some((UNKNOWN, 6));
+    };
     let joined = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
     Some((char::from_u32(joined).unwrap_or(UNKNOWN), 12))
 }

@@ -11,6 +11,7 @@ use crate::log::hint::{DeltaOutcome, Hint};
 use crate::log::kernel::EventLog;
 use crate::mind::call::TurnPlace;
 use crate::model::provider::Piece;
+use crate::model::written;
 use crate::words::id::{self, Seq};
 
 /// Beginnings of words that may come to be tool calls, thinking or elements: words that begin so are not shown before they are whole.
@@ -22,6 +23,9 @@ pub struct Streamed {
     replies: BTreeMap<usize, (Arriving, Streaming)>,
     /// The answer's words, where they are shown at once.
     words: Option<Words>,
+    /// All its words, shown or not, as long as no call came.
+    said: String,
+    is_calling: bool,
     /// The last event that the decision has read: no piece of its replies is shown before that.
     read: Seq,
     /// The first call of the answer that will not run.
@@ -53,6 +57,13 @@ impl Streamed {
         self.read = read;
         self.end = end;
         self.words = (words && end > 0).then(Words::new);
+    }
+
+    /// The words of an answer that broke off, where they are no beginning of anything else and no reader was shown a part.
+    pub fn unshown(&self) -> Option<&str> {
+        let words = written::apart(&self.said).1;
+        let is_certain = !words.is_empty() && !words.starts_with(UNCERTAIN);
+        (is_certain && !self.is_calling && self.begun().next().is_none()).then_some(words)
     }
 
     /// The id that the reply made by the answer's call `index` was promised under.
@@ -103,6 +114,7 @@ impl Streamed {
     pub(super) fn take(&mut self, piece: &Piece, place: &TurnPlace, store: &dyn EventLog) {
         match piece {
             Piece::Text(text) => {
+                self.said.push_str(text);
                 if let Some(words) = &mut self.words {
                     let more = words.take(text);
                     words.shown.show(more, store, place, self.read);
@@ -114,6 +126,8 @@ impl Streamed {
                 arguments,
             } => {
                 // Words beside a call are thinking.
+                self.said.clear();
+                self.is_calling = true;
                 self.discard_words(store, place);
                 self.take_call((*index, name.as_deref()), arguments, place, store);
             }

@@ -207,6 +207,7 @@ impl Driver {
             Ended::Failed(failure) => {
                 let mut drafts = ready.records(&self.place, &ended, json!({}));
                 drafts.extend(self.cut_off(&streamed, round));
+                drafts.extend(self.unshown(&streamed, failure).await?);
                 drafts.push(self.failure(&Who::Decision, failure));
                 let outcome = self.end(drafts, TurnOutcome::Failed).await;
                 self.end_stream(&mut streamed, partial(&outcome));

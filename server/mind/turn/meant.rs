@@ -8,7 +8,7 @@ use super::options::PlainText;
 use crate::event::draft::Draft;
 use crate::mind::action::{self, Asked};
 use crate::mind::call::Ready;
-use crate::mind::decision::{REPLY, arriving};
+use crate::mind::decision::{REPLY, Streamed, arriving};
 use crate::mind::turn_writer::Lost;
 use crate::model::provider::{Answer, ToolCall};
 use crate::model::written;
@@ -109,6 +109,24 @@ impl Driver {
             true => text.as_str(),
             false => written::apart(&text).1,
         };
+        self.partial_reply(text, is_cut).await
+    }
+
+    /// A reply from the words of an answer that broke off, which nobody was shown a part of. What the provider withheld,
+    /// or called failed, stays so.
+    pub(super) async fn unshown(
+        &mut self,
+        streamed: &Streamed,
+        failure: &Failure,
+    ) -> Result<Vec<Draft>, Lost> {
+        let is_ended = failure.detail.get("finish").is_some();
+        match streamed.unshown() {
+            Some(words) if self.shows_words() && !is_ended => self.partial_reply(words, true).await,
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    async fn partial_reply(&mut self, text: &str, is_cut: bool) -> Result<Vec<Draft>, Lost> {
         if text.is_empty() {
             return Ok(Vec::new());
         }

@@ -233,7 +233,7 @@ impl Turn {
             .intents
             .iter()
             .any(|intent| matches!(intent, Intent::Terminate { .. }));
-        if last.unreadable && !has_ended {
+        if (last.unreadable || last.is_unread()) && !has_ended {
             let limit = self.limits.unreadable;
             let is_over = self.unreadable_in_a_row() >= limit;
             return if is_over {
@@ -313,8 +313,8 @@ impl Turn {
     }
 
     fn unreadable_in_a_row(&self) -> u64 {
-        let is_unread = |round: &&Round| round.unreadable && round.calls.is_empty();
-        self.rounds.iter().rev().take_while(is_unread).count() as u64
+        let all = self.rounds.iter().rev();
+        all.take_while(|round| round.is_unread()).count() as u64
     }
 
     /// The decision is asked once more, unless a limit is reached.

@@ -34,6 +34,8 @@ pub(super) struct Call {
     pub done: bool,
     /// The decision should read what it brings back.
     pub back: bool,
+    /// It failed since its arguments could not be read, or since no tool has its name.
+    pub unread: bool,
 }
 
 /// One answer of the decision.
@@ -61,11 +63,18 @@ impl Round {
             },
             done: false,
             back: call.brings_back,
+            unread: false,
         };
         Self {
             calls: (0..).zip(record.calls()).map(call).collect(),
             ..Self::default()
         }
+    }
+
+    /// True if nothing of it could be read: no call is one that a tool could run.
+    pub fn is_unread(&self) -> bool {
+        let all_unread = self.calls.iter().all(|call| call.unread);
+        all_unread && (self.unreadable || !self.calls.is_empty())
     }
 
     /// The calls that have no result yet.

@@ -78,6 +78,12 @@ impl Calls {
         (self.list[at].add(part).map(piece(at)), weight)
     }
 
+    /// Puts whole calls in the place of these.
+    pub fn replace<'p>(&mut self, parts: impl Iterator<Item = Part<'p>>) {
+        self.list.clear();
+        parts.for_each(|part| drop(self.take(part)));
+    }
+
     /// True if no call has begun.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
@@ -87,6 +93,13 @@ impl Calls {
     pub fn counts(&self) -> (usize, usize) {
         let whole = self.list.iter().filter(|it| it.is_whole() || it.is_blank());
         (self.list.len(), whole.count())
+    }
+
+    /// True if a call has no arguments yet, or is in the middle of them.
+    pub fn are_open(&self) -> bool {
+        self.list
+            .iter()
+            .any(|it| it.is_blank() || it.is_held || !it.is_whole())
     }
 
     /// The calls in order; without the last ones that are not whole where the answer was cut.
@@ -128,11 +141,17 @@ impl Calls {
             };
         }
         let other_name = !coming.call.name.is_empty() && part.name != coming.call.name;
-        if other_name && same_id && coming.is_blank() && is_blank {
+        // A name in pieces, of which the first has the id.
+        let goes_on = part.id.is_empty() && !known.is_empty() && part.index.is_some();
+        if other_name && (same_id || goes_on) && coming.is_blank() && is_blank {
             return Place::In(at);
         }
         if other_id || other_name {
             return Place::New;
+        }
+        // It waits for its name, or for the end of its arguments.
+        if coming.call.name.is_empty() && is_again || coming.scan.is_open() {
+            return Place::In(at);
         }
         if coming.is_held {
             return if same_id && !is_blank {
@@ -172,12 +191,12 @@ impl Calls {
         if part.index.is_some() && !part.name.is_empty() {
             return by_index();
         }
+        // A name alone, said once more in the middle of its call, begins none.
         let last = || {
-            if part.name.is_empty() {
-                self.list.len().checked_sub(1)
-            } else {
-                None
-            }
+            let at = self.list.len().checked_sub(1)?;
+            let Coming { call, scan, .. } = &self.list[at];
+            let is_bare = part.id.is_empty() && part.index.is_none() && part.name == call.name;
+            (part.name.is_empty() || (is_bare && scan.is_open())).then_some(at)
         };
         by_index().or_else(by_id).or_else(last)
     }
@@ -269,5 +288,10 @@ impl Scan {
 
     fn is_whole(&self) -> bool {
         self.has_begun && self.depth == 0 && !self.in_string
+    }
+
+    /// True in the middle of a string, an object or an array.
+    fn is_open(&self) -> bool {
+        self.depth > 0 || self.in_string
     }
 }

@@ -61,10 +61,9 @@ const CUT: [&str; 9] = [
     "truncated",
 ];
 
-const FILTERED: [&str; 11] = [
+const FILTERED: [&str; 10] = [
     "content_filter",
     "content_filtered",
-    "content-filter",
     "safety",
     "image_safety",
     "recitation",
@@ -94,9 +93,20 @@ const FAILED: [&str; 15] = [
 ];
 
 impl Ending {
-    /// Reads a provider's word, in any case.
+    /// Reads a provider's word, in any case. One of several parts, such as `content_filter: RECITATION`, means what
+    /// its last part does, or the one before, where that is not known.
     pub fn of(word: &str) -> Self {
-        let word = word.trim().to_lowercase();
+        let is_told = |ending: &Self| *ending != Self::Unknown;
+        let parts = || {
+            word.rsplit([':', '.', '/'])
+                .filter(|part| !part.trim().is_empty())
+        };
+        let mut told = std::iter::once(word).chain(parts()).map(Self::of_part);
+        told.find(is_told).unwrap_or(Self::Unknown)
+    }
+
+    fn of_part(word: &str) -> Self {
+        let word = word.trim().to_lowercase().replace(['-', ' '], "_");
         let is_among = |words: &[&str]| words.contains(&word.as_str());
         match () {
             () if is_among(&NONE) => Self::Open,
@@ -112,4 +122,12 @@ impl Ending {
     pub fn is_known_end(self) -> bool {
         !matches!(self, Self::Open | Self::Unknown)
     }
+}
+
+/// True if a provider's word says that the answer ended with calls.
+pub(super) fn announces_calls(word: &str) -> bool {
+    let word = word.to_lowercase();
+    ["tool_call", "tool_use", "function_call"]
+        .iter()
+        .any(|calls| word.contains(calls))
 }

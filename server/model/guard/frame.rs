@@ -3,6 +3,13 @@
 
 use serde_json::value::RawValue;
 
+use mend::Half;
+
+mod mend;
+mod packed;
+#[cfg(test)]
+mod tests;
+
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Words that servers send to keep a connection open.
@@ -17,6 +24,14 @@ pub(super) struct Frame {
     /// The data of the event that is being read.
     event: Vec<u8>,
     is_done: bool,
+    is_binary: bool,
+    /// The last byte was a CR: an LF behind it ends no other line.
+    is_behind_cr: bool,
+    /// An event that could be read has come.
+    is_read: bool,
+    /// The first data that is no JSON, and the number of such.
+    unread: Option<(Vec<u8>, usize)>,
+    half: Half,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +41,7 @@ enum Form {
     Unknown,
     Events,
     Plain,
+    Packed,
 }
 
 impl Frame {
@@ -38,24 +54,25 @@ impl Frame {
                 .strip_prefix(BYTE_ORDER_MARK)
                 .unwrap_or(text)
                 .trim_ascii_start();
-            let is_open = text.is_empty() || BYTE_ORDER_MARK.starts_with(text);
-            if is_open {
+            let begins = |mark: &[u8]| mark.starts_with(text);
+            if text.is_empty() || begins(BYTE_ORDER_MARK) || text == &packed::GZIP[..1] {
                 return Vec::new();
             }
-            self.form = if is_line_of_event(text) {
-                Form::Events
-            } else {
-                Form::Plain
+            self.form = match () {
+                () if text.starts_with(&packed::GZIP) => Form::Packed,
+                () if is_line_of_event(text) => Form::Events,
+                () => Form::Plain,
             };
             let begun = text.to_vec();
             self.held.clear();
             return self.take(&begun);
         }
-        if self.form == Form::Plain {
+        if self.form != Form::Events {
             self.held.extend_from_slice(bytes);
             return Vec::new();
         }
         let mut events = Vec::new();
+        let bytes = &self.lines(bytes)[..];
         let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') else {
             self.held.extend_from_slice(bytes);
             return events;
@@ -70,6 +87,20 @@ impl Frame {
         events
     }
 
+    /// The bytes with LF as the one end of a line.
+    fn lines(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut lines = Vec::with_capacity(bytes.len());
+        for byte in bytes {
+            let is_behind_cr = std::mem::replace(&mut self.is_behind_cr, *byte == b'\r');
+            match byte {
+                b'\n' if is_behind_cr => {}
+                b'\r' => lines.push(b'\n'),
+                byte => lines.push(*byte),
+            }
+        }
+        lines
+    }
+
     /// The events that the end of the body completes.
     pub fn finish(&mut self) -> Vec<u8> {
         let mut events = Vec::new();
@@ -82,10 +113,27 @@ impl Frame {
                 if is_json(&self.event) {
                     self.flush(&mut events);
                 }
+                self.tell_unread(&mut events);
             }
+            Form::Packed => match packed::unpacked(&held) {
+                Some(body) => {
+                    *self = Self::default();
+                    events = self.take(&body);
+                    events.extend(self.finish());
+                }
+                None => self.is_binary = true,
+            },
+            Form::Plain if packed::is_binary(&held) => self.is_binary = true,
             Form::Plain => {
                 self.is_done = true;
-                plain(&held, &mut events);
+                let text = String::from_utf8_lossy(&held);
+                let is_sound = is_json(text.as_bytes()) && !mend::may_have_halves(text.as_bytes());
+                let mended = if is_sound {
+                    None
+                } else {
+                    self.half.mended(&text)
+                };
+                plain(mended.as_deref().unwrap_or(&text), &mut events);
             }
         }
         events
@@ -101,6 +149,11 @@ impl Frame {
         self.is_done
     }
 
+    /// True if it was no text: packed in a form that is not read here.
+    pub fn is_binary(&self) -> bool {
+        self.is_binary
+    }
+
     /// True if it is a plain answer.
     pub fn is_plain(&self) -> bool {
         self.form == Form::Plain
@@ -108,7 +161,7 @@ impl Frame {
 
     fn line(&mut self, line: &[u8], events: &mut Vec<u8>) {
         let data = match line.strip_prefix(b"data:") {
-            Some(data) => data.trim_ascii(),
+            Some(data) => unlabelled(data),
             None if line.is_empty() => return self.flush(events),
             // An error that a proxy wrote into a stream.
             None if line.starts_with(b"{") => line,
@@ -122,13 +175,15 @@ impl Frame {
         }
         if data == b"[DONE]" || data == b"DONE" {
             self.flush(events);
+            self.tell_unread(events);
             self.is_done = true;
             events.extend_from_slice(b"data: [DONE]\n\n");
             return;
         }
         if !self.event.is_empty() {
             // Servers leave the blank line out; one JSON text may have lines of its own, too.
-            if is_json(&self.event) {
+            let is_other = !self.event.starts_with(b"{") && data.starts_with(b"{");
+            if is_json(&self.event) || (is_other && is_json(data)) {
                 self.flush(events);
             } else {
                 self.event.push(b' ');
@@ -139,10 +194,48 @@ impl Frame {
 
     fn flush(&mut self, events: &mut Vec<u8>) {
         let event = std::mem::take(&mut self.event);
-        if !event.is_empty() {
-            write(&event, events);
+        if event.is_empty() {
+            return;
         }
+        let mut text = String::from_utf8_lossy(&event);
+        if !is_json(&event) || mend::may_have_halves(&event) {
+            match self.half.mended(&text) {
+                Some(mended) => text = mended.into(),
+                None if !may_have_words(&text) => {
+                    let (_, count) = self.unread.get_or_insert_with(|| (event, 0));
+                    *count += 1;
+                    return;
+                }
+                None => {}
+            }
+        }
+        self.is_read = true;
+        write(text.as_bytes(), events);
     }
+
+    /// Passes data on that is no JSON, where nothing else came: the failure quotes it.
+    fn tell_unread(&mut self, events: &mut Vec<u8>) {
+        let Some((unread, count)) = self.unread.take().filter(|_| !self.is_read) else {
+            return;
+        };
+        let more = match count {
+            1 => String::new(),
+            _ => format!(" (and {} more such)", count - 1),
+        };
+        write(&[&unread[..], more.as_bytes()].concat(), events);
+    }
+}
+
+/// The data behind its label, which some say twice.
+fn unlabelled(data: &[u8]) -> &[u8] {
+    let data = data.trim_ascii();
+    data.strip_prefix(b"data:").map_or(data, unlabelled)
+}
+
+/// True if a piece of an answer may be lost with data that cannot be read.
+fn may_have_words(data: &str) -> bool {
+    let members = ["\"content\"", "\"text\"", "\"arguments\"", "\"delta\""];
+    data.starts_with(['{', '[']) && members.iter().any(|member| data.contains(member))
 }
 
 /// True if server-sent events begin so.
@@ -158,9 +251,8 @@ fn is_json(text: &[u8]) -> bool {
 }
 
 /// A plain answer: one JSON text, several, or a list of them. What follows these is of no concern.
-fn plain(text: &[u8], events: &mut Vec<u8>) {
-    let text = String::from_utf8_lossy(text);
-    let mut texts = serde_json::Deserializer::from_str(&text).into_iter::<Box<RawValue>>();
+fn plain(text: &str, events: &mut Vec<u8>) {
+    let mut texts = serde_json::Deserializer::from_str(text).into_iter::<Box<RawValue>>();
     let mut is_read = false;
     while let Some(Ok(found)) = texts.next() {
         is_read = true;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::OpenAi;
-use crate::model::answer::{Draft, Ending, Manner, Whole};
+use crate::model::answer::{Draft, Ending, Manner, Unreadable, Whole};
 use crate::model::at_once::AtOnce;
 use crate::model::endpoint::Options;
 use crate::model::habits::{self, Habit, Habits};
@@ -42,6 +42,8 @@ pub(super) struct Call {
     /// Its place among the calls at a time, from when it is sent until it is over.
     place: Option<Place>,
     deadline: Instant,
+    /// The time at which an answer that has ended is taken as it is, and the amount of content that had come then.
+    settles: Option<(usize, Instant)>,
 }
 
 /// The state of a call. Boxed, since it moves with every piece.
@@ -81,6 +83,7 @@ impl Call {
             prepared,
             place: None,
             deadline: Instant::now(),
+            settles: None,
         }
     }
 
@@ -268,30 +271,59 @@ impl Call {
         }
     }
 
-    /// One more event of the answer.
-    async fn go_on(self, mut events: Events, mut draft: Draft) -> Step {
-        let limit = if draft.is_over() {
-            AFTER_FINISH
-        } else {
-            Duration::from_millis(self.options.between_pieces_timeout_ms)
-        };
-        match self.next(&mut events, limit).await {
+    /// One more event of the answer. None: nothing came that it waits for.
+    async fn more(
+        &mut self,
+        events: &mut Events,
+        draft: &Draft,
+    ) -> Option<Result<Option<Value>, Trouble>> {
+        let pause = Duration::from_millis(self.options.between_pieces_timeout_ms);
+        if !draft.is_ended() {
+            self.settles = None;
+            return self.next(events, pause).await;
+        }
+        // Pings, empty chunks and the usage do not put the end off.
+        let wait = if draft.is_over() { AFTER_FINISH } else { pause };
+        let (until, come) = (self.until(wait), draft.content_chunks);
+        let known = self.settles.filter(|(before, _)| *before == come);
+        let settles = known.map_or(until, |(_, settles)| settles.min(until));
+        self.settles = Some((come, settles));
+        let next = tokio::time::timeout_at(settles, events.next()).await;
+        next.ok()
+    }
+
+    /// Goes on with the answer by one event.
+    async fn go_on(mut self, mut events: Events, mut draft: Draft) -> Step {
+        match self.more(&mut events, &draft).await {
             Some(Ok(Some(chunk))) => match draft.take(&chunk) {
                 Ok(pieces) => self.coming(events, draft, pieces),
-                Err(error) => fail(self.wire.unreadable(error).failure, 1),
+                Err(Unreadable::Reported(_)) if draft.is_ended() => self.end(draft),
+                Err(error) => self.broken(draft, self.wire.unreadable(error).failure),
             },
             Some(Ok(None)) if draft.is_ended() || events.was_ended() || draft.has_whole_calls() => {
                 self.end(draft)
             }
-            Some(Ok(None)) => fail(self.wire.broken_off("its end").failure, 1),
+            Some(Ok(None)) => self.broken(draft, self.wire.broken_off("its end").failure),
             // It was whole already: trouble behind it is of no concern.
             Some(Err(_)) | None if draft.is_ended() => self.end(draft),
-            Some(Err(trouble)) => fail(trouble.failure, 1),
+            Some(Err(trouble)) => self.broken(draft, trouble.failure),
             None => {
                 let limit = self.options.between_pieces_timeout_ms;
-                fail(self.late("gave no more of its answer", limit), 1)
+                self.broken(draft, self.late("gave no more of its answer", limit))
             }
         }
+    }
+
+    /// The failure of an answer in its middle, behind the words that were held back.
+    fn broken(&self, draft: Draft, failure: Failure) -> Step {
+        // Of a model that never opens its thinking, they may be that.
+        let is_certain = !self.known.contains(&Habit::ClosesThinking);
+        let rest = draft.finish().rest;
+        let rest = (is_certain && !rest.is_empty()).then_some(Ok(Piece::Text(rest)));
+        (
+            rest.into_iter().chain([Err(failure)]).collect(),
+            State::Over,
+        )
     }
 
     /// The end of an answer: whole, or a failure that says why it is none.
