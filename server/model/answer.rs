@@ -242,10 +242,17 @@ pub(super) fn reported(answer: &Value) -> Option<Reported> {
     };
     let is_bare =
         answer.get("choices").is_none() && ["detail", "message", "msg"].into_iter().any(says);
+    // Gemini answers a prompt that it blocks with its reason, and no choice.
+    let blocked = ["prompt_feedback", "promptFeedback"]
+        .into_iter()
+        .find_map(|key| answer.get(key))
+        .filter(|it| text_at(it, "block_reason").or(text_at(it, "blockReason")).is_some())
+        .filter(|_| first_choice(answer).is_none());
     let listed = answer.get("errors").and_then(|errors| errors.get(0));
     let error = answer
         .get("error")
         .or(listed)
+        .or(blocked)
         .filter(|error| is_something(error));
     match error {
         Some(error) => Some(of_error(error, answer)),

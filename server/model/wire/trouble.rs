@@ -119,9 +119,12 @@ impl Endpoint {
             false => self.failure(format_args!("answered {status}: {quote}{hint}")),
         };
         let meaning = refusal::meaning(status, &reported.code, &reported.message);
-        let failure = failure.with(refusal::detail(status, meaning));
+        let failure = failure.with(refusal::detail(status, meaning, &reported.message));
         // The same request is never taken where it is too long, or where a part of it is not taken.
-        let is_final = !matches!(meaning, Meaning::Unsaid | Meaning::Other);
+        let is_final = !matches!(
+            meaning,
+            Meaning::Unsaid | Meaning::Unclear | Meaning::Other
+        );
         let failure = if !is_final && is_passing(status, reported) {
             failure.retryable()
         } else {
