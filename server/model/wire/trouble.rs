@@ -207,31 +207,57 @@ const SPENT: [&str; 15] = [
     "余额不足",
 ];
 
-/// The pause that a provider asks for in its words: `retry in 12.5s`, `try again in 20ms`, `"retryDelay": "7s"`.
-fn pause_asked(message: &str) -> Option<Duration> {
-    let said = message.to_lowercase();
+/// The pause that a provider asks for in its words: `retry in 12.5s`, `try again in 1h2m`,
+/// `Please wait 60 seconds`, `"retryDelay": "7s"`.
+fn pause_asked(words: &str) -> Option<Duration> {
+    let said = words.to_lowercase();
     let after = [
-        "try again in ",
-        "retry in ",
-        "retry after ",
-        "\"retrydelay\": \"",
-        "\"retrydelay\":\"",
+        "again in",
+        "again after",
+        "retry in",
+        "retry after",
+        "retry_after",
+        "retry-after",
+        "retryafter",
+        "retrydelay",
+        "wait",
     ];
-    let rest = after
-        .iter()
-        .find_map(|words| said.split_once(words).map(|(_, rest)| rest))?;
-    let end = rest
-        .find(|letter: char| !letter.is_ascii_digit() && letter != '.')
-        .unwrap_or(rest.len());
-    let number: f64 = rest[..end].trim_end_matches('.').parse().ok()?;
-    let unit = rest[end..].trim_start();
-    let seconds = match unit {
-        unit if unit.starts_with("ms") => number / 1000.0,
-        unit if unit.starts_with('m') => number * 60.0,
-        unit if unit.starts_with('h') => number * 3600.0,
-        _ => number,
-    };
-    Duration::try_from_secs_f64(seconds).ok()
+    let asked = after.iter().flat_map(|words| said.match_indices(words));
+    asked
+        .filter_map(|(at, words)| length(&said[at + words.len()..]))
+        .max()
+}
+
+/// The length of time that a text begins with, in one unit or several: `43m12.5s`, ` for 3 hours`.
+fn length(text: &str) -> Option<Duration> {
+    let is_between = |c: char| c.is_whitespace() || "\"'\\:=".contains(c);
+    let mut rest = text.trim_start_matches(is_between);
+    for word in ["for ", "about ", "at least ", "another "] {
+        rest = rest.strip_prefix(word).unwrap_or(rest);
+    }
+    let mut seconds = None;
+    loop {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.');
+        let (digits, behind) = rest.split_at(end.unwrap_or(rest.len()));
+        let Ok(number) = digits.trim_end_matches('.').parse::<f64>() else {
+            return Duration::try_from_secs_f64(seconds?).ok();
+        };
+        let unit = behind.trim_start();
+        let end = unit.find(|c: char| !c.is_alphabetic()).unwrap_or(unit.len());
+        let (unit, behind) = unit.split_at(end);
+        let one = match unit {
+            unit if unit.starts_with("ms") || unit.starts_with("milli") => 0.001,
+            unit if unit.starts_with('m') => 60.0,
+            unit if unit.starts_with('h') => 3600.0,
+            unit if unit.starts_with('d') => 86400.0,
+            _ => 1.0,
+        };
+        seconds = Some(seconds.unwrap_or(0.0) + number * one);
+        rest = behind.trim_start_matches([' ', ',']);
+        if !unit.starts_with(['h', 'm', 'd']) {
+            return Duration::try_from_secs_f64(seconds?).ok();
+        }
+    }
 }
 
 /// What the operator can do about it, where that is known.
@@ -272,8 +298,10 @@ pub async fn refused(endpoint: &Endpoint, response: Response) -> Trouble {
         },
         pause,
     );
+    let said = String::from_utf8_lossy(&body).into_owned();
     Trouble {
-        said: String::from_utf8_lossy(&body).into_owned(),
+        pause: trouble.pause.or_else(|| pause_asked(&said)),
+        said,
         ..trouble
     }
 }
