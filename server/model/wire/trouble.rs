@@ -32,7 +32,7 @@ pub struct Trouble {
     pub pause: Option<Duration>,
     /// All that the provider said, as it came: to be looked through, never to be shown.
     pub said: String,
-    /// The provider's words and code, where it refused the request itself and not the moment.
+    /// The provider's words and code, where it refused a member of the request, or its length.
     pub refused: Option<String>,
 }
 
@@ -130,13 +130,16 @@ impl Endpoint {
         } else {
             failure
         };
-        let is_about_request = matches!(status.as_u16(), 400 | 404 | 405 | 415 | 422 | 500 | 501)
-            || status.is_success();
+        let is_about_request = matches!(
+            status.as_u16(),
+            400 | 404 | 405 | 413 | 415 | 422 | 500 | 501
+        ) || status.is_success();
+        let is_too_long = meaning == Meaning::TooLong;
         let words = format!("{} {}", reported.code, reported.message);
         Trouble {
             failure,
             pause: pause.or_else(|| pause_asked(&reported.message)),
-            refused: (is_about_request && !is_final).then(|| words.clone()),
+            refused: (is_about_request && (!is_final || is_too_long)).then(|| words.clone()),
             said: words,
         }
     }
