@@ -7,6 +7,7 @@ use super::provider::{Answer, Piece, Usage};
 use calls::{Calls, Part};
 pub(super) use ending::Ending;
 use thinking::Thinking;
+pub(crate) use thinking::{Said, said};
 
 mod calls;
 mod ending;
@@ -246,7 +247,11 @@ pub(super) fn reported(answer: &Value) -> Option<Reported> {
     let blocked = ["prompt_feedback", "promptFeedback"]
         .into_iter()
         .find_map(|key| answer.get(key))
-        .filter(|it| text_at(it, "block_reason").or(text_at(it, "blockReason")).is_some())
+        .filter(|it| {
+            text_at(it, "block_reason")
+                .or(text_at(it, "blockReason"))
+                .is_some()
+        })
         .filter(|_| first_choice(answer).is_none());
     let listed = answer.get("errors").and_then(|errors| errors.get(0));
     let error = answer
