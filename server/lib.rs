@@ -127,12 +127,13 @@ pub mod log {
 }
 /// Language models: which there are, asking them, the prompts.
 pub mod model {
-    mod answer;
+    pub(crate) mod answer;
     pub mod at_once;
     pub mod embedding;
     pub mod endpoint;
     mod guard;
     pub mod habits;
+    mod marks;
     pub mod metered;
     pub mod models;
     pub mod offline;

@@ -7,6 +7,7 @@ use super::provider::{Answer, Piece, Usage};
 use calls::{Calls, Part};
 pub(super) use ending::Ending;
 use thinking::Thinking;
+pub(crate) use thinking::{Said, said};
 
 mod calls;
 mod ending;
@@ -338,13 +339,24 @@ pub(super) fn reported(answer: &Value) -> Option<Reported> {
     let is_bare = !has_choices(true) && MESSAGES.iter().any(says);
     let has_failed = answer.get("success") == Some(&Value::Bool(false))
         || answer.get("error_code").is_some_and(is_something);
+    // Gemini answers a prompt that it blocks with its reason, and no choice.
+    let blocked = ["prompt_feedback", "promptFeedback"]
+        .into_iter()
+        .find_map(|key| answer.get(key))
+        .filter(|it| {
+            text_at(it, "block_reason")
+                .or(text_at(it, "blockReason"))
+                .is_some()
+        })
+        .filter(|_| choices(answer).next().is_none());
     let listed = answer.get("errors").and_then(|errors| errors.get(0));
     let has_code = |told: &&Value| told.get("status_code").is_some_and(is_something);
     let error = answer
         .get("error")
         .filter(|error| is_error(error))
         .or(listed.filter(|error| is_error(error)))
-        .or(answer.get("base_resp").filter(has_code));
+        .or(answer.get("base_resp").filter(has_code))
+        .or(blocked);
     match error {
         Some(error) => Some(of_error(error, answer)),
         None if is_marked || is_bare || (has_failed && !has_choices(false)) => {

@@ -8,6 +8,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use super::refused_tools::is_placed;
+use super::wire::spelled_out;
 use crate::words::text::Json;
 use crate::words::time::{self, Timestamp};
 
@@ -90,100 +92,112 @@ impl Habits {
 }
 
 /// Members that a refusal may name and that can be left out. Every parameter that is configured is one, too.
-const LEFT_OUT: [&str; 9] = [
+const LEFT_OUT: [&str; 8] = [
     "tool_choice",
     "stream_options",
     "strict",
     "temperature",
-    "max_tokens",
     "tools",
     "parallel_tool_calls",
     "top_p",
     "reasoning_effort",
 ];
 
-/// Words with which a refusal says that it is about a parameter.
-const REFUSING: [&str; 21] = [
-    "cannot",
-    "mixed",
-    "must set",
-    "verified",
-    "enable the",
-    "support",
-    "unknown",
-    "unrecognized",
-    "unexpected",
-    "not allowed",
-    "not permitted",
-    "extra",
-    "deprecated",
-    "unsupported",
-    "invalid",
-    "must be",
-    "only the default",
-    "not enabled",
-    "requires",
-    "not available",
-    "no endpoints",
+/// Members that limit the length of an answer.
+const OUTPUT: [&str; 4] = [
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_new_tokens",
 ];
 
+/// Words with which a refusal says that it is about a parameter.
+const REFUSING: &str = "cannot|mixed|must set|verified|enable the|support|unknown|unrecogni|unexpected|\
+    not allowed|not permitted|extra|deprecated|invalid|must be|should be|only the default|enabled|\
+    requires|not available|no endpoints|range|exceed|less than|at most|maximum|参数|不支持|非法|无效";
+
+/// Words with which a refusal says that something is not taken at all.
+const TAKES_NONE: &str = "not support|unsupported|no support|not been enabled|not enabled|disabled|\
+    not available|unavailable|not allowed|not permitted|forbidden|unrecogni|unknown|unexpected|\
+    cannot|unable|requires --|no endpoints|not a valid|extra|requires|不支持";
+
 impl Habit {
-    /// The habit that a refusal of a request with these members shows; none where it is about something else.
-    pub fn of_refusal(words: &str, body: &Map<String, Value>) -> Option<Self> {
-        let said = words.to_lowercase();
-        if !REFUSING.iter().any(|word| said.contains(word)) {
+    /// The habit that a refusal of a request with these members shows; none where it is about
+    /// something else. Of a request that is too long it can only be the limit of the answer.
+    pub fn of_refusal(words: &str, body: &Map<String, Value>, is_too_long: bool) -> Option<Self> {
+        let words = words.to_lowercase();
+        let said = spelled_out(&words);
+        let output = Self::of_output(&said, body);
+        if output.is_some() || is_too_long {
+            return output;
+        }
+        if !has_any(&said, REFUSING) {
             return None;
-        }
-        let is_about_system = (said.contains("system")
-            && (said.contains("role") || said.contains("message")))
-            || said.contains("developer instruction");
-        if is_about_system && has_system(body) {
-            return Some(Self::RefusesSystem);
-        }
-        if let Some(habit) = Self::of_streams(&said, body) {
-            return Some(habit);
-        }
-        if names(&said, "max_completion_tokens") && body.contains_key("max_tokens") {
-            return Some(Self::WantsCompletionTokens);
-        }
-        if is_about_tools(&said) && body.contains_key("tools") {
-            return Some(Self::Refuses("tools".to_owned()));
         }
         let is_sent = |name: &str| match name {
             "strict" => is_strict(body),
             name => body.contains_key(name),
         };
-        let known = LEFT_OUT
-            .iter()
-            .map(|name| (*name).to_owned())
-            .filter(|name| name != "tools");
+        let is_named = |name: &str| is_sent(name) && names(&said, &name.to_lowercase());
+        let refuses = |name: &str| Self::Refuses(name.chars().take(NAME_MAX).collect());
+        if is_named("stream_options") {
+            return Some(refuses("stream_options"));
+        }
+        if let Some(habit) = Self::of_streams(&said, body) {
+            return Some(habit);
+        }
+        // A member that is named goes before all that words of many meanings may be about.
         let own = body
             .keys()
-            .filter(|name| !BASIC.contains(&name.as_str()))
-            .cloned();
-        let mut named = known
-            .chain(own)
-            .filter(|name| is_sent(name) && names(&said, &name.to_lowercase()));
-        named
-            .next()
-            .map(|name| Self::Refuses(name.chars().take(NAME_MAX).collect()))
+            .map(String::as_str)
+            .filter(|name| !BASIC.contains(name));
+        let known = LEFT_OUT.into_iter().filter(|name| *name != "tools");
+        if let Some(name) = known.chain(own).find(|name| is_named(name)) {
+            return Some(refuses(name));
+        }
+        if body.contains_key("tools") && is_about_tools(&said) && !is_placed(&words) {
+            return Some(refuses("tools"));
+        }
+        let is_about_system = (said.contains("system")
+            && (said.contains("role") || said.contains("message")))
+            || said.contains("developer instruction");
+        (is_about_system && has_system(body)).then_some(Self::RefusesSystem)
+    }
+
+    /// The habit of a model that refuses the limit of its answer: the words name it, or its number.
+    fn of_output(said: &str, body: &Map<String, Value>) -> Option<Self> {
+        const MEANT: &str = "in the completion|for the completion|in the output|output tokens|\
+            completion tokens|tokens you requested|generation length|max tokens|maximum tokens";
+        let name = OUTPUT.into_iter().find(|name| body.contains_key(*name))?;
+        let most = body.get(name).and_then(Value::as_u64).unwrap_or_default();
+        let is_number = |part: &str| part.replace([',', '_'], "").parse() == Ok(most);
+        let has_number = most >= 16
+            && said
+                .split(|c: char| !(c.is_ascii_digit() || matches!(c, ',' | '_')))
+                .any(|part| is_number(part.trim_matches([',', '_'])));
+        let is_named = OUTPUT.iter().any(|name| names(said, name));
+        let wants_other = name == "max_tokens" && names(said, "max_completion_tokens");
+        // `Use 'max_completion_tokens' instead` says nothing of a size.
+        let sizes = "too large|exceed|greater|less than|at most|range|maximum| > |<=";
+        if wants_other && !has_number && !has_any(said, sizes) {
+            return Some(Self::WantsCompletionTokens);
+        }
+        (is_named || has_number || has_any(said, MEANT)).then(|| Self::Refuses(name.to_owned()))
     }
 
     /// The habit of a model that refuses to stream, or to answer plainly.
     fn of_streams(said: &str, body: &Map<String, Value>) -> Option<Self> {
-        let wants = [
-            "only support stream",
-            "only supports stream",
-            "enable the stream",
-            "streaming is required",
-            "stream must be true",
-        ];
         let is_streamed = body.get("stream") == Some(&Value::Bool(true));
+        let needs =
+            "only|must|require|enable the|non-stream|non stream|streaming mode|=true|= true|仅支持";
+        let no_stream = "verified|must be false|=false|= false|only";
+        if !begins_word(said, "stream") && !said.contains("流式") {
+            return None;
+        }
+        let is_refused = has_any(said, TAKES_NONE) || has_any(said, no_stream);
         match is_streamed {
-            false if wants.iter().any(|words| said.contains(words)) => Some(Self::Streams(true)),
-            true if names(said, "stream") || said.contains("streaming is not") => {
-                Some(Self::Streams(false))
-            }
+            false if has_any(said, needs) => Some(Self::Streams(true)),
+            true if is_refused || names(said, "stream") => Some(Self::Streams(false)),
             _ => None,
         }
     }
@@ -221,7 +235,7 @@ fn names(said: &str, name: &str) -> bool {
 
 /// True if a text has a word of its own.
 fn has_word(said: &str, name: &str) -> bool {
-    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     said.match_indices(name).any(|(at, _)| {
         let before = said[..at].chars().next_back();
         let after = said[at + name.len()..].chars().next();
@@ -229,27 +243,31 @@ fn has_word(said: &str, name: &str) -> bool {
     })
 }
 
-/// True if a refusal says that the model, or its server, takes no tools at all.
+/// True if a word of a text begins so.
+fn begins_word(said: &str, begin: &str) -> bool {
+    said.match_indices(begin)
+        .any(|(at, _)| !said[..at].ends_with(|c: char| c.is_alphanumeric()))
+}
+
+/// True if a text has one of these words, between which stand bars.
+fn has_any(said: &str, words: &str) -> bool {
+    words.split('|').any(|word| said.contains(word))
+}
+
+/// True if a refusal says that the model, or its server, takes no tools at all: not one of them, a
+/// part of one, the choice among them, or their number.
 fn is_about_tools(said: &str) -> bool {
-    let words = [
-        "does not support tool",
-        "not support tools",
-        "tools are not supported",
-        "tool use is not supported",
-        "tool calling is not supported",
-        "tool use not supported",
-        "support tool use",
-        "support function calling",
-        "function calling is not enabled",
-        "function calling is not supported",
-        "requires --enable-auto-tool-choice",
-        "tools is not supported",
-        "tool calls are not supported",
-        "not support function call",
-        "requires --jinja",
-        "tools param requires",
-    ];
-    !said.contains("tool_choice") && words.iter().any(|words| said.contains(words))
+    const ONE: &str = "schema|propert|declaration|grammar|strict|parallel|too many|too long|at most|\
+        tool_choice|tool_use_failed|failed_generation|field|role|tool_call_id";
+    let is_subject = begins_word(said, "tool")
+        || has_any(
+            said,
+            "function call|functions|function-call|function_call|工具|函数调用",
+        );
+    // Its parser is switched off: the choice that it names is its own.
+    let is_off = said.contains("requires --");
+    let is_part = has_any(said, ONE);
+    is_subject && has_any(said, TAKES_NONE) && (is_off || !is_part)
 }
 
 fn has_system(body: &Map<String, Value>) -> bool {
@@ -296,6 +314,9 @@ pub(super) fn adjusted(body: &Json, habits: &[Habit]) -> Json {
                         "tools" | "tool_choice" | "parallel_tool_calls"
                     )
                 });
+            }
+            Habit::Refuses(name) if OUTPUT.contains(&name.as_str()) => {
+                members.retain(|member, _| !OUTPUT.contains(&member.as_str()));
             }
             Habit::Refuses(name) => drop(members.remove(name)),
             Habit::WantsCompletionTokens => {

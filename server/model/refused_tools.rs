@@ -122,6 +122,11 @@ fn places(said: &str) -> Vec<usize> {
     found
 }
 
+/// True if a refusal names the place of a tool.
+pub(super) fn is_placed(said: &str) -> bool {
+    !places(said).is_empty()
+}
+
 /// The number behind the name of a list, where only signs stand between them. A number of tools stands behind a space (`at most
 /// 128 tools, 163 were given`).
 fn place(rest: &str) -> Option<usize> {

@@ -218,6 +218,10 @@ impl Failure {
 pub const TOO_LONG: &str = "too_long";
 /// The reason where its words say nothing: it may be the length.
 pub const UNSAID: &str = "unsaid";
+/// The reason where its words name no cause that is known: it may be what is new.
+pub const UNCLEAR: &str = "unclear";
+/// The reason where a filter stopped the answer.
+pub const WITHHELD: &str = "withheld";
 /// The reason where it takes no such picture or sound; `media` beside it names the kind, `all` says that it takes none.
 pub const MEDIA: &str = "media";
 /// The reason where a filter does not let the words pass.

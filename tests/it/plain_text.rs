@@ -343,28 +343,53 @@ async fn a_call_that_a_user_asked_to_see_is_text() {
     let answers: Vec<String> = FORMS
         .iter()
         .flat_map(|(_, call)| {
-            let other = call.replace("reply", "get_weather");
-            [
+            // Behind no mark of calls it is JSON, or an element, of which nobody knows more.
+            let is_bare = call.starts_with(['{', '[']) && !call.starts_with("[TOOL_CALLS]")
+                || call.starts_with("<reply>");
+            let other = is_bare.then(|| call.replace("reply", "get_weather"));
+            let spoken = [
                 format!("You would write: {call}"),
                 format!("```\n{call}\n```"),
                 format!("“{call}”"),
-                other,
-            ]
+            ];
+            spoken.into_iter().chain(other)
         })
         .collect();
     stub.script(decision, answers.iter().map(|answer| text(answer)));
     let app = App::start(Medium::sqlite(), &stub).await;
     for answer in &answers {
-        // Thinking before it, and marks of a chat template, are no words.
-        let (_, answer) = match answer.split_once("<|start|>assistant") {
-            Some(parts) if answer.starts_with("<|channel|>analysis") => parts,
-            _ => ("", answer.as_str()),
-        };
-        let told = ["<|im_end|>", "<|eom_id|>", "<|eot_id|>", "</s>"]
+        // Marks of a chat template are no words.
+        let ends = [
+            "<|im_end|>",
+            "<|eom_id|>",
+            "<|eot_id|>",
+            "<｜end▁of▁sentence｜>",
+            "</s>",
+        ];
+        let told = ends
             .iter()
-            .fold(answer, |text, mark| text.trim_end_matches(mark));
+            .fold(answer.as_str(), |text, mark| text.trim_end_matches(mark));
         assert_eq!(texts(&app.tell("Please repeat it.").await), [told]);
     }
+}
+
+// A mark of calls is no word for a user: the model is told which tools there are.
+#[tokio::test]
+async fn a_call_of_an_invented_tool_behind_a_mark_is_not_shown() {
+    let stub = Stub::start().await;
+    let is_marked = |call: &&str| !call.starts_with(['{', '[']) && !call.starts_with("<reply>");
+    let calls = FORMS.iter().map(|(_, call)| *call).filter(is_marked);
+    let answers: Vec<String> = calls
+        .map(|call| call.replace("reply", "get_weather"))
+        .collect();
+    let script = answers.iter().flat_map(|answer| [text(answer), text("hi")]);
+    stub.script(decision, script);
+    let app = App::start(Medium::sqlite(), &stub).await;
+    for answer in &answers {
+        assert_eq!(texts(&app.tell("hello").await), ["hi"], "{answer}");
+    }
+    let told = stub.all(decision).pop().unwrap();
+    assert!(told.says("there is no tool"), "{}", told.text());
 }
 
 // Budgets are those of any call.

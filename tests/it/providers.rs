@@ -8,6 +8,7 @@ use futures_util::{StreamExt as _, stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::boundary::PNG;
 use crate::support::generated::is_fresh;
 use crate::support::*;
 
@@ -38,6 +39,11 @@ struct Habit {
     /// Only with this value of `stream`; absent: with both that the answers allow.
     stream: Option<bool>,
     answers: Vec<Reply>,
+    /// The first message, where it is not the usual one.
+    says: Option<String>,
+    /// The first message has a picture.
+    #[serde(default)]
+    picture: bool,
     /// The replies that the user gets.
     #[serde(default)]
     replies: Vec<String>,
@@ -273,9 +279,16 @@ impl Habit {
         self.script(&stub);
         let app = self.setup(&stub, stream).start().await;
         let mut wrong = Vec::new();
-        let first = self.turn(&app, &stub, self.requests, &mut wrong).await;
+        let mut message = json!({ "text": self.says.as_deref().unwrap_or("hello") });
+        if self.picture {
+            message["images"] = json!([{ "data": PNG, "mimeType": "image/png" }]);
+        }
+        let turn = (&app, &stub);
+        let first = self.turn(turn, message, self.requests, &mut wrong).await;
         if let Some(most) = self.later_requests {
-            self.turn(&app, &stub, Some(first + most), &mut wrong).await;
+            let message = json!({ "text": "hello" });
+            let most = Some(first + most);
+            self.turn(turn, message, most, &mut wrong).await;
         }
         let last = stub.all(|request| self.is_asked(request)).pop();
         let body = last.map_or_else(String::new, |it| {
@@ -299,12 +312,11 @@ impl Habit {
     /// One turn; returns the number of requests so far.
     async fn turn(
         &self,
-        app: &App,
-        stub: &Stub,
+        (app, stub): (&App, &Stub),
+        message: Value,
         most: Option<usize>,
         wrong: &mut Vec<String>,
     ) -> usize {
-        let message = json!({ "text": "hello" });
         let told = app
             .post("/threads/t/messages?wait=20", message)
             .await

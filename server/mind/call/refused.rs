@@ -1,6 +1,7 @@
 //! A call about a view that its model refuses as too long: it is made again about half of what was
 //! refused, as often as needed, and never twice with the same bytes. Where the refusal says no
-//! reason, its length is tried as one. What is refused for its kind or its words is left out.
+//! reason, its length is tried as one. What is refused for its kind or its words is left out, and
+//! so is what is new, once, where the words of a refusal name no cause that is known.
 
 use std::sync::Arc;
 
@@ -14,7 +15,9 @@ use crate::event::unshown::LeftOut;
 use crate::log::error::StoreError;
 use crate::model::provider::Piece;
 use crate::thread::history::{self, Entry};
-use crate::words::failure::{FILTERED, Failure, FailureKind, TOO_LONG, UNSAID, Who};
+use crate::words::failure::{
+    FILTERED, Failure, FailureKind, MEDIA, TOO_LONG, UNCLEAR, UNSAID, WITHHELD, Who,
+};
 use crate::words::id::Seq;
 
 /// The smallest view that is asked about: an entry is as short there as it is ever made.
@@ -73,7 +76,10 @@ impl ModelClient {
                 Ended::Failed(failure) if ready.first_piece.get().is_none() => failure,
                 _ => return Ok(self.settled((ready, ended), view, refused, &key)),
             };
+            // A new picture is a nearer cause of a refusal that says none than the length.
+            let has_new_media = || is_any(&stretches(view, round, Part::NewMedia, None));
             let next = match failure.reason() {
+                Some(UNSAID) if has_new_media() => None,
                 Some(TOO_LONG | UNSAID) => {
                     self.halved(place, view, (&ready, failure, &refused, &key))
                         .await?
@@ -83,7 +89,8 @@ impl ModelClient {
             // Media may be what is too long, or what no words are found for.
             let next = match failure.reason() {
                 Some(_) if next.is_none() => {
-                    self.without(place, view, round, (failure, &key)).await?
+                    self.without(place, view, round, (&ready, failure, &key))
+                        .await?
                 }
                 _ => next,
             };
@@ -149,9 +156,14 @@ impl ModelClient {
         place: &TurnPlace,
         view: &PromptView,
         round: u64,
-        (failure, key): (&Failure, &Key),
+        (ready, failure, key): (&Ready, &Failure, &Key),
     ) -> Result<Option<PromptView>, StoreError> {
-        let left_out = left_out(view, round, failure, &key.model)
+        let left_out = left_out(view, round, failure, ready)
+            .map(|(refused, kinds)| LeftOut {
+                model: key.model.clone(),
+                refused,
+                kinds,
+            })
             .filter(|_| view.untaken.left_out.len() < WITHOUT_MAX);
         let Some(left_out) = left_out else {
             return Ok(None);
@@ -240,44 +252,87 @@ impl ModelClient {
     }
 }
 
+/// Parts of a view that may be what is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    NewMedia,
+    Media,
+    New,
+    All,
+}
+
+/// Stretches of a thread, and kinds of media.
+type Chosen = (Vec<(Seq, Seq)>, Vec<String>);
+
 /// Chooses the parts that a refusal is about: media of the kind that it names, or words. New parts
-/// are left out first, then all that the view holds.
-fn left_out(view: &PromptView, round: u64, failure: &Failure, model: &str) -> Option<LeftOut> {
-    let is_filter = failure.reason() == Some(FILTERED);
+/// are left out first, then all that the view holds. None: it is about neither.
+fn left_out(view: &PromptView, round: u64, failure: &Failure, ready: &Ready) -> Option<Chosen> {
     let named = failure.detail.get("media").and_then(Value::as_str);
-    let is_meant = |entry: &Entry| match (is_filter, entry.media_kind()) {
-        _ if entry.is_refused() => false,
-        (true, _) => true,
-        (false, Some(kind)) => named.is_none_or(|named| named == kind),
-        (false, None) => false,
-    };
     let is_all = failure.detail.get("all").and_then(Value::as_bool) == Some(true);
-    let (mut kinds, mut refused) = (Vec::new(), Vec::new());
     if is_all {
-        let meant = view.entries.iter().filter(|entry| is_meant(entry));
-        for kind in meant.filter_map(|entry| entry.media_kind()) {
-            if !kinds.iter().any(|it| it == kind) {
+        let is_kind = |kind: &str| named.is_none_or(|named| named == kind);
+        let mut kinds: Vec<String> = Vec::new();
+        let shown = view.entries.iter().filter(|entry| !entry.is_refused());
+        for kind in shown.filter_map(|entry| entry.media_kind()) {
+            if is_kind(kind) && !kinds.iter().any(|it| it == kind) {
                 kinds.push(kind.to_owned());
             }
         }
-    } else {
-        // A later round was asked with the batch before, and answered.
-        let new = match view.scope.about {
-            Some((_, last)) if round > 0 => last + 1,
-            Some((first, _)) => first,
-            None => 0,
-        };
-        let is_new = |entry: &Entry| is_meant(entry) && entry.seq >= new;
-        refused = history::stretches(&view.entries, &view.left_out, is_new);
-        if refused.is_empty() || !view.untaken.left_out.is_empty() {
-            refused = history::stretches(&view.entries, &view.left_out, is_meant);
+        if !kinds.is_empty() {
+            return Some((Vec::new(), kinds));
         }
     }
-    (!kinds.is_empty() || !refused.is_empty()).then(|| LeftOut {
-        model: model.to_owned(),
-        refused,
-        kinds,
+    let parts: &[Part] = match failure.reason()? {
+        FILTERED | WITHHELD => &[Part::New, Part::All],
+        MEDIA => &[Part::NewMedia, Part::Media, Part::New],
+        UNSAID | UNCLEAR => &[Part::NewMedia, Part::New, Part::Media],
+        TOO_LONG => &[Part::NewMedia, Part::Media],
+        _ => return None,
+    };
+    let is_filter = parts.contains(&Part::All);
+    let may_be =
+        |part: &Part| *part != Part::New || is_filter || may_be_words(view, failure, ready);
+    let chosen = parts.iter().filter(|part| may_be(part));
+    let mut chosen = chosen.map(|part| stretches(view, round, *part, named));
+    chosen.find(is_any).map(|refused| (refused, Vec::new()))
+}
+
+/// Returns whether new words may be what is refused in words that name no cause: the request is
+/// refused, not the moment, and no voice's model judges what others are shown.
+fn may_be_words(view: &PromptView, failure: &Failure, ready: &Ready) -> bool {
+    let fact = |key: &str| failure.detail.get(key);
+    let is_refused = fact("status")
+        .and_then(Value::as_u64)
+        .is_some_and(|status| (400..500).contains(&status));
+    let is_worded = fact("worded").is_none_or(|it| *it == Value::Bool(true));
+    is_refused && is_worded && ready.who == Who::Decision && view.scope.about.is_some()
+}
+
+/// The stretches of a part that are not left out yet; of media those of the kind that is named.
+fn stretches(view: &PromptView, round: u64, part: Part, named: Option<&str>) -> Vec<(Seq, Seq)> {
+    let is_kind = |entry: &Entry| match entry.media_kind() {
+        Some(kind) => named.is_none_or(|named| named == kind),
+        None => false,
+    };
+    // A later round was asked with the batch before, and answered.
+    let new = match view.scope.about {
+        Some((_, last)) if round > 0 => last + 1,
+        Some((first, _)) => first,
+        None => 0,
+    };
+    history::stretches(&view.entries, &view.left_out, |entry: &Entry| {
+        let is_meant = match part {
+            Part::NewMedia => entry.seq >= new && is_kind(entry),
+            Part::Media => is_kind(entry),
+            Part::New => entry.seq >= new,
+            Part::All => true,
+        };
+        is_meant && !entry.is_refused()
     })
+}
+
+fn is_any(stretches: &Vec<(Seq, Seq)>) -> bool {
+    !stretches.is_empty()
 }
 
 /// Says what was left out.

@@ -1,5 +1,6 @@
 //! An incremental reader of a reply: it reads the text out of the arguments of the tool call while they arrive. Pure.
 
+use crate::model::answer::Said;
 use crate::words::lenient_json;
 
 /// Reads the text out of a reply's arguments while they still arrive: `{"text":"Hel` gives `Hel`.
@@ -8,6 +9,7 @@ use crate::words::lenient_json;
 pub struct Arriving {
     raw: String,
     at: Place,
+    said: Said,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,8 +22,18 @@ enum Place {
 }
 
 impl Arriving {
-    /// More of the arguments; returns the text that came with it.
+    /// More of the arguments; returns the text that came with it, without thinking and marks.
     pub fn push(&mut self, piece: &str) -> String {
+        let was = self.at;
+        let text = self.read(piece);
+        let mut said = self.said.push(&text);
+        if self.at == Place::After && was != Place::After {
+            said.push_str(&self.said.finish());
+        }
+        said
+    }
+
+    fn read(&mut self, piece: &str) -> String {
         self.raw.push_str(piece);
         if self.at == Place::Before {
             self.at = text_begin(&self.raw).map_or(Place::Before, Place::Inside);
@@ -56,7 +68,7 @@ pub fn whole(arguments: &str) -> Option<String> {
 /// The text of a reply whose arguments cannot be read, for a reader who has nothing else: as far as it came, or all that stands behind
 /// the member's name, without the quotation marks and brackets around it.
 pub fn salvaged(arguments: &str) -> Option<String> {
-    let begun = Arriving::default().push(arguments);
+    let begun = Arriving::default().read(arguments);
     let text = if begun.trim().is_empty() {
         let named =
             arguments.trim_start_matches(|c: char| c.is_whitespace() || "{[\"'".contains(c));

@@ -2,16 +2,16 @@
 
 use crate::mind::call::{Ended, Ready, TurnPlace};
 use crate::model::provider::Answer;
-use crate::model::written;
+use crate::model::written::{self, Found};
 
 /// The same with the calls that its words are, where all of them are calls; and whether they are.
 pub(super) fn read(ended: Ended, ready: &Ready, place: &TurnPlace) -> (Ended, bool) {
     match ended {
         Ended::Answered(answer) if answer.calls.is_empty() => {
             let (thought, words) = written::apart(&answer.text);
-            match written::read(words, ready.offered(), place.thread.label()) {
-                Some(calls) => {
-                    let text = thought.to_owned();
+            match written::find(words, ready.offered(), place.thread.label()) {
+                Found::Calls(before, calls) => {
+                    let text = format!("{thought}\n\n{before}").trim().to_owned();
                     let answer = Answer {
                         text,
                         calls,
@@ -19,7 +19,7 @@ pub(super) fn read(ended: Ended, ready: &Ready, place: &TurnPlace) -> (Ended, bo
                     };
                     (Ended::Answered(answer), true)
                 }
-                None => (Ended::Answered(answer), false),
+                Found::Broken | Found::Words => (Ended::Answered(answer), false),
             }
         }
         ended => (ended, false),

@@ -11,7 +11,7 @@ use crate::mind::call::Ready;
 use crate::mind::decision::{REPLY, Streamed, arriving};
 use crate::mind::turn_writer::Lost;
 use crate::model::provider::{Answer, ToolCall};
-use crate::model::written;
+use crate::model::written::{self, Found};
 use crate::thread::settings::Language;
 use crate::words::failure::{Failure, FailureKind, Who};
 
@@ -65,13 +65,20 @@ impl Driver {
             }
         }
         let (thought, words) = written::apart(&answer.text);
-        if let Some(calls) = written::read(words, ready.offered(), self.place.thread.label()) {
-            let is_from_text = true;
-            return Meant {
-                is_from_text,
-                ..Meant::thinking(thought)
+        match written::find(words, ready.offered(), self.place.thread.label()) {
+            Found::Calls(before, calls) => {
+                let is_from_text = true;
+                return Meant {
+                    is_from_text,
+                    ..Meant::thinking(&format!("{thought}\n\n{before}"))
+                }
+                .calls(calls);
             }
-            .calls(calls);
+            Found::Broken => {
+                let unreadable = vec![not_whole(answer.is_cut)];
+                return Meant { unreadable, ..all };
+            }
+            Found::Words => {}
         }
         if !(can_reply && self.is_answered_by_words(ready.offered().is_empty())) || words.is_empty()
         {
@@ -196,6 +203,15 @@ pub(super) fn cut_off() -> Failure {
     let text = "the model's answer was cut off at its limit of tokens, and the reply ends there: raise max_tokens where it is set, \
                 or the limit of the model's server";
     Failure::new(FailureKind::Model, text).with(json!({ "reason": "cut_off", "key": "max_tokens" }))
+}
+
+/// The sentence about a call in the words of an answer that does not come to its end.
+fn not_whole(is_cut: bool) -> String {
+    let text = "the call in the text of this answer is not whole, and was not run: make it again through the tools";
+    match is_cut {
+        true => format!("{text}; a limit of tokens cut it: raise max_tokens where it is set"),
+        false => text.to_owned(),
+    }
 }
 
 /// A reply whose arguments are no JSON object, or are one in a text, where the text that it says is beyond doubt.

@@ -1,61 +1,27 @@
 //! A filter that takes thinking in tags, and the marks of a chat template, off the words of an answer while they
 //! arrive. Only blocks at the beginning are thinking: a tag further on is part of the words. Pure.
 
-/// Opening and closing tags of thinking, as chat templates write them.
-const TAGS: [(&str, &str); 10] = [
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("<reasoning>", "</reasoning>"),
-    ("<seed:think>", "</seed:think>"),
-    ("<mm:think>", "</mm:think>"),
-    ("◁think▷", "◁/think▷"),
-    ("[THINK]", "[/THINK]"),
-    ("<|begin_of_thought|>", "<|end_of_thought|>"),
-    ("<|START_THINKING|>", "<|END_THINKING|>"),
-    ("<|channel|>analysis<|message|>", "<|end|>"),
-];
-
-/// Gemini's tag. The thinking language has an element of this name, so that it counts only where no one speaks that.
-const THOUGHT: (&str, &str) = ("<thought>", "</thought>");
-
-/// Marks that may stand before the words.
-const BEFORE: [&str; 6] = [
-    "<|start|>assistant<|channel|>final<|message|>",
-    "<|channel|>final<|message|>",
-    "<|begin_of_solution|>",
-    "<|START_RESPONSE|>",
-    "<|im_start|>assistant",
-    "<|start|>assistant",
-];
-
-/// Marks that may stand behind the words.
-const BEHIND: [&str; 12] = [
-    "<|return|>",
-    "<|end|>",
-    "<|im_end|>",
-    "<|eot_id|>",
-    "<|eom_id|>",
-    "<|end_of_text|>",
-    "<|endoftext|>",
-    "<|end_of_solution|>",
-    "<|END_RESPONSE|>",
-    "<end_of_turn>",
-    "<|end_of_turn|>",
-    "</s>",
-];
+use crate::model::marks::{
+    BEFORE, BEHIND, CALLS_ON, CLOSING, MARK_MAX, THINKING, THOUGHT, UNOPENED, WRAPPERS, mark,
+    mark_behind, may_be_token,
+};
 
 /// Most marks that are held back at once, and most blanks before the words.
 const MARKS_MAX: usize = 8;
 const BLANKS_MAX: usize = 1024;
 
 /// The filter of one answer.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Thinking {
     at: At,
     /// Text that is not told apart yet.
     held: String,
     /// `<thought>` is an element of the thinking language here.
     keeps_thought: bool,
+    /// The closing tag of what is around the whole answer.
+    wrapper: Option<&'static str>,
+    /// Closing tags of calls are held back, too: the words are an argument.
+    is_argument: bool,
     /// Nothing is passed on before the end: this model closes thinking that it never opened.
     holds_all: bool,
 }
@@ -89,7 +55,10 @@ impl Thinking {
         if self.at != At::Words || self.holds_all {
             return String::new();
         }
-        let keep = self.held.len() - held_back(&self.held);
+        let mut keep = self.held.len() - held_back(&self.held, self.is_argument);
+        if let Some(close) = self.wrapper {
+            keep = keep.min(begins(&self.held, close));
+        }
         self.held.drain(..keep).collect()
     }
 
@@ -98,9 +67,10 @@ impl Thinking {
         if let At::Inside(_) = self.at {
             return String::new();
         }
-        let mut rest = std::mem::take(&mut self.held);
-        while let Some(mark) = BEHIND.iter().find(|mark| rest.trim_end().ends_with(**mark)) {
-            rest.truncate(rest.trim_end().len() - mark.len());
+        let mut rest = without_marks(std::mem::take(&mut self.held));
+        if let Some(at) = self.wrapper.and_then(|close| find(&rest, close)) {
+            let close = self.wrapper.unwrap_or_default();
+            rest.replace_range(at..at + close.len(), "");
         }
         rest
     }
@@ -136,20 +106,53 @@ impl Thinking {
         let text = self.held.trim_start();
         let skipped = self.held.len() - text.len();
         let thought = (!self.keeps_thought).then_some(&THOUGHT);
-        let mut tags = TAGS.iter().chain(thought);
+        let mut tags = THINKING.iter().chain(thought);
+        let may_begin =
+            |mark: &str| skipped < BLANKS_MAX && text.len() < mark.len() && starts_with(mark, text);
         if let Some((open, close)) = tags.clone().find(|(open, _)| starts_with(text, open)) {
             self.held.drain(..skipped + open.len());
             self.at = At::Inside(close);
             return true;
         }
-        if let Some(mark) = BEFORE.iter().find(|mark| starts_with(text, mark)) {
-            self.held.drain(..skipped + mark.len());
+        if starts_with(text, CALLS_ON) || BEFORE.contains(&text) && may_begin(CALLS_ON) {
+            if starts_with(text, CALLS_ON) {
+                self.at = At::Words;
+            }
+            return false;
+        }
+        if self.at == At::Behind && self.wrapper.is_none() {
+            let wrapper = WRAPPERS.iter().find(|(open, _)| starts_with(text, open));
+            if let Some((open, close)) = wrapper {
+                self.held.drain(..skipped + open.len());
+                self.wrapper = Some(close);
+                return true;
+            }
+            if WRAPPERS.iter().any(|(open, _)| may_begin(open)) {
+                return false;
+            }
+        }
+        // A closing tag with nothing before it closes what the template opened.
+        let closes = || THINKING[..UNOPENED].iter().map(|(_, close)| close);
+        let before = BEFORE
+            .iter()
+            .chain(closes())
+            .find(|mark| starts_with(text, mark));
+        if let Some(length) = before.map(|mark| mark.len()) {
+            self.held.drain(..skipped + length);
             self.at = At::Behind;
             return true;
         }
-        let may_begin =
-            |mark: &str| skipped < BLANKS_MAX && text.len() < mark.len() && starts_with(mark, text);
-        if tags.any(|(open, _)| may_begin(open)) || BEFORE.iter().any(|mark| may_begin(mark)) {
+        if tags.any(|(open, _)| may_begin(open))
+            || BEFORE.iter().chain(closes()).any(|mark| may_begin(mark))
+        {
+            return false;
+        }
+        if let Some(length) = mark(text) {
+            self.held.drain(..skipped + length);
+            self.at = At::Behind;
+            return true;
+        }
+        if skipped < BLANKS_MAX && !text.is_empty() && may_be_token(text) {
             return false;
         }
         if self.at == At::Behind {
@@ -160,51 +163,158 @@ impl Thinking {
     }
 }
 
-/// The words behind thinking that was closed and never opened; none where the text has no such tag on a line of its
-/// own outside of code.
-pub(super) fn behind_unopened(text: &str) -> Option<&str> {
-    let mut is_code = false;
-    let mut at = 0;
-    let mut behind = None;
-    for line in text.split_inclusive('\n') {
-        at += line.len();
-        let said = line.trim();
-        if said.starts_with("```") || said.starts_with("~~~") {
-            is_code = !is_code;
-        }
-        let ends = |close: &str| {
-            said.len() >= close.len() && find(said, close) == Some(said.len() - close.len())
-        };
-        let opens = |open: &str| find(text, open).is_some();
-        let is_end = TAGS[..8]
-            .iter()
-            .any(|(open, close)| ends(close) && !opens(open));
-        if is_end && !is_code && behind.is_none() {
-            behind = Some(at);
-        }
-    }
-    behind.map(|at| text[at..].trim_start())
+/// A filter for the text of a reply, in which models leave thinking and marks as in their words.
+#[derive(Debug, Clone)]
+pub struct Said {
+    filter: Thinking,
 }
 
-/// The number of bytes at the end that may be the beginning of a mark, or marks with blanks around them.
-fn held_back(text: &str) -> usize {
-    let mut end = text.len();
-    for _ in 0..MARKS_MAX {
-        let trimmed = text[..end].trim_end();
-        match BEHIND.iter().find(|mark| trimmed.ends_with(**mark)) {
-            Some(mark) => end = trimmed.len() - mark.len(),
+impl Default for Said {
+    fn default() -> Self {
+        let filter = Thinking {
+            is_argument: true,
+            ..Thinking::default()
+        };
+        Self { filter }
+    }
+}
+
+impl Said {
+    /// Takes up more of the text; returns what is certain.
+    pub fn push(&mut self, more: &str) -> String {
+        self.filter.push(more)
+    }
+
+    /// The rest, at the end of the text: without what may be closing tags of a template.
+    pub fn finish(&mut self) -> String {
+        let rest = self.filter.finish();
+        match CLOSING.iter().filter_map(|close| rest.find(close)).min() {
+            Some(at) => rest[..at].trim_end().to_owned(),
+            None => rest,
+        }
+    }
+}
+
+/// The text of a reply without thinking, and without marks and closing tags of a template.
+pub fn said(text: &str) -> String {
+    let mut filter = Said::default().filter;
+    let mut said = filter.push(text);
+    said.push_str(&filter.finish());
+    if let Some(behind) = behind_unopened(&said) {
+        said = behind.to_owned();
+    }
+    let length = said.len();
+    loop {
+        said = without_marks(said);
+        // One that was opened belongs to what is said.
+        let is_open = |close: &str| {
+            let name = close.trim_start_matches("</").trim_end_matches('>');
+            said.contains(&format!("<{name}"))
+        };
+        let closing = CLOSING
+            .iter()
+            .find(|close| said.trim_end().ends_with(**close));
+        match closing.filter(|close| !is_open(close)) {
+            Some(close) => said.truncate(said.trim_end().len() - close.len()),
             None => break,
         }
     }
-    let longest = BEHIND
-        .iter()
-        .map(|mark| mark.len())
-        .max()
-        .unwrap_or_default();
-    let from = text.ceil_char_boundary(end.saturating_sub(longest));
-    let is_beginning = |at: usize| BEHIND.iter().any(|mark| mark.starts_with(&text[at..end]));
-    let begin = (from..end).find(|at| text.is_char_boundary(*at) && is_beginning(*at));
-    text.len() - begin.unwrap_or(end)
+    if said.len() < length {
+        said.truncate(said.trim_end().len());
+    }
+    said
+}
+
+fn without_marks(mut text: String) -> String {
+    while let Some(length) = mark_behind(text.trim_end()) {
+        text.truncate(text.trim_end().len() - length);
+    }
+    text
+}
+
+/// The words behind thinking that was closed and never opened. Its closing tag is the first tag of
+/// the answer, and stands at the beginning of a line, or close behind a word, or behind the end of
+/// a sentence. In code, in quotation marks, or in the middle of a sentence it is part of the words.
+pub(super) fn behind_unopened(text: &str) -> Option<&str> {
+    let mut is_fenced = false;
+    let mut begin = 0;
+    for line in text.split_inclusive('\n') {
+        let said = line.trim_start();
+        if said.starts_with("```") || said.starts_with("~~~") {
+            is_fenced = !is_fenced;
+        }
+        let is_code = is_fenced || line.starts_with("    ") || line.starts_with('\t');
+        for (at, _) in line.match_indices(['<', '◁', '[']).filter(|_| !is_code) {
+            let (before, tag) = line.split_at(at);
+            let tags = &THINKING[..UNOPENED];
+            if is_quoted(before) {
+                continue;
+            }
+            if tags.iter().any(|(open, _)| starts_with(tag, open)) {
+                return None;
+            }
+            let close = tags.iter().find(|(_, close)| starts_with(tag, close));
+            let Some((_, close)) = close else {
+                continue;
+            };
+            let behind = &tag[close.len()..];
+            if !is_quoted_behind(behind) && ends_thinking(before) {
+                return Some(text[begin + at + close.len()..].trim_start());
+            }
+        }
+        begin += line.len();
+    }
+    None
+}
+
+/// Returns whether a tag behind this part of its line may end thinking.
+fn ends_thinking(before: &str) -> bool {
+    let words = before.trim_end();
+    words.len() == before.len()
+        || words.is_empty()
+        || words.ends_with(['.', '!', '?', '…', '。', '！', '？'])
+}
+
+fn is_quoted(before: &str) -> bool {
+    let is_code = before.matches('`').count() % 2 == 1;
+    is_code || before.ends_with(['"', '\'', '“', '‘', '«', '(', '[', '「', '`'])
+}
+
+fn is_quoted_behind(behind: &str) -> bool {
+    behind.starts_with(['`', '"', '\'', '”', '’', '»', ')', ']', '」'])
+}
+
+/// The number of bytes at the end that may be marks with blanks around them, or the beginning of
+/// one.
+fn held_back(text: &str, is_argument: bool) -> usize {
+    let closing = CLOSING.iter().filter(|_| is_argument);
+    let marks = BEHIND.iter().chain(closing);
+    let from = text.ceil_char_boundary(text.len().saturating_sub(MARK_MAX));
+    let is_beginning = |at: usize| {
+        let rest = &text[at..];
+        may_be_token(rest) || marks.clone().any(|mark| mark.starts_with(rest))
+    };
+    let mut places = (from..text.len()).filter(|at| text.is_char_boundary(*at));
+    let mut end = places.find(|at| is_beginning(*at)).unwrap_or(text.len());
+    for _ in 0..MARKS_MAX {
+        let trimmed = text[..end].trim_end();
+        let listed = || marks.clone().find(|mark| trimmed.ends_with(**mark));
+        match mark_behind(trimmed).or_else(|| listed().map(|mark| mark.len())) {
+            Some(length) => end = trimmed.len() - length,
+            None => break,
+        }
+    }
+    text.len() - end
+}
+
+/// The place where a mark, or its beginning at the end of the text, begins.
+fn begins(text: &str, mark: &str) -> usize {
+    let is_beginning = |at: usize| {
+        let rest = &text[at..];
+        starts_with(rest, mark) || starts_with(mark, rest)
+    };
+    let mut places = (0..text.len()).filter(|at| text.is_char_boundary(*at));
+    places.find(|at| is_beginning(*at)).unwrap_or(text.len())
 }
 
 fn starts_with(text: &str, mark: &str) -> bool {

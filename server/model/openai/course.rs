@@ -168,7 +168,8 @@ impl Call {
         let Some(words) = &trouble.refused else {
             return false;
         };
-        let found = Habit::of_refusal(words, &habits::members(&self.body()));
+        let is_too_long = trouble.failure.is_too_long();
+        let found = Habit::of_refusal(words, &habits::members(&self.body()), is_too_long);
         let Some(habit) = found.filter(|habit| !self.habits().contains(habit)) else {
             return false;
         };

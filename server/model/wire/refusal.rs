@@ -5,7 +5,7 @@
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::words::failure::{FILTERED, MEDIA, TOO_LONG, UNSAID};
+use crate::words::failure::{FILTERED, MEDIA, TOO_LONG, UNCLEAR, UNSAID};
 
 /// The meaning of a refusal, as far as its words go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,9 @@ pub enum Meaning {
     Filtered,
     /// Nothing that could be read: it may be the length.
     Unsaid,
-    /// Something else.
+    /// Words without a cause that is known: something new in the request may be it.
+    Unclear,
+    /// Something else: the key, the quota, the model, a parameter, a tool, the moment.
     Other,
 }
 
@@ -41,19 +43,37 @@ pub fn meaning(status: StatusCode, code: &str, message: &str) -> Meaning {
         Meaning::Media(medium)
     } else if is_filtered(status, &said) {
         Meaning::Filtered
+    } else if has_clear_cause(status, &said) {
+        Meaning::Other
     } else if matches!(status, 400 | 413 | 422 | 500) && !said.has(OTHER_CAUSES) {
         Meaning::Unsaid
     } else {
-        Meaning::Other
+        Meaning::Unclear
     }
 }
 
+/// Returns whether a refusal says more than that it is one.
+pub fn is_worded(message: &str) -> bool {
+    let is_word = |word: &&str| word.chars().any(char::is_alphabetic);
+    let letters = message
+        .chars()
+        .filter(|c| !c.is_ascii() && c.is_alphabetic());
+    let words = message.split_whitespace().filter(is_word);
+    !message.trim_start().starts_with('<') && (words.count() >= 4 || letters.count() >= 4)
+}
+
 /// The facts of a failure with this meaning.
-pub fn detail(status: StatusCode, meaning: Meaning) -> Value {
+pub fn detail(status: StatusCode, meaning: Meaning, message: &str) -> Value {
     let mut detail = json!({ "status": status.as_u16() });
     let reason = match meaning {
         Meaning::TooLong => TOO_LONG,
-        Meaning::Unsaid => UNSAID,
+        Meaning::Unsaid | Meaning::Unclear => {
+            detail["worded"] = json!(is_worded(message));
+            match meaning {
+                Meaning::Unsaid => UNSAID,
+                _ => UNCLEAR,
+            }
+        }
         Meaning::Filtered => FILTERED,
         Meaning::Media(Medium { kind, is_all }) => {
             (detail["media"], detail["all"]) = (json!(kind), json!(is_all));
@@ -73,7 +93,7 @@ struct Said {
 
 impl Said {
     fn new(code: &str, message: &str) -> Self {
-        let plain = |text: &str| text.to_lowercase().replace(['`', '\'', '"', '’'], "");
+        let plain = |text: &str| spelled_out(&text.to_lowercase());
         Self {
             code: plain(code),
             all: format!("{}. {}", plain(code), plain(message)),
@@ -102,6 +122,22 @@ impl Said {
             Some(sentence)
         })
     }
+}
+
+/// Small letters without marks that divide a word, and with `does not` in the place of `doesn't`.
+pub fn spelled_out(text: &str) -> String {
+    let plain = text.replace(['`', '\'', '"', '’'], "");
+    let short = [
+        ("doesnt ", "does not "),
+        ("dont ", "do not "),
+        ("isnt ", "is not "),
+        ("arent ", "are not "),
+        ("cant ", "cannot "),
+        ("wont ", "will not "),
+    ];
+    short
+        .iter()
+        .fold(plain, |text, (short, long)| text.replace(short, long))
 }
 
 /// Limits over time, and money: the same request passes later, or never, whatever its length.
@@ -149,6 +185,30 @@ const OTHER_CAUSES: &str = "parameter|unsupported|not supported|not support|unkn
     loading|busy|timeout|timed out|deadline|region|failed_generation|role|template|jinja|\
     temperature|top_p|max_tokens|completion_tokens|stream|version|deprecated|image|audio|\
     grammar|connection|upstream|memory";
+
+/// Causes that are neither the words of the request nor its media.
+const CAUSES: &str = "api key|api_key|apikey|unauthor|authenticat|credential|permission|access denied|\
+    forbidden|signature|invalid token|country|region|territory|api version|api-version|\
+    arrear|overdue|payment|good standing|suspended|subscri|free tier|model_not|model not|\
+    no such model|unknown model|not found|not exist|deployment|decommission|deprecated|\
+    overload|capacity|loading|busy|unavailable|timeout|timed out|try again|connection|\
+    upstream|memory|cuda";
+
+/// Causes that stand in other members than the messages.
+const MEMBERS: &str = "tool|function|schema|grammar|failed_generation|strict|temperature|top_p|top_k|\
+    max_tokens|max_completion_tokens|stream|logprob|logit|penalty|effort|response_format|\
+    unsupported parameter|unknown parameter|unrecognized request|unsupported value|parameter";
+
+fn has_clear_cause(status: u16, said: &Said) -> bool {
+    let may_be = status == 500 || (400..500).contains(&status);
+    let is_clear = matches!(status, 401 | 402 | 404 | 405 | 407..=409 | 425 | 429);
+    let is_of_messages = said.has("messages[|messages.|messages,|content");
+    !may_be
+        || is_clear
+        || said.has(RATES)
+        || said.has(CAUSES)
+        || !is_of_messages && said.has(MEMBERS)
+}
 
 fn is_too_long(status: u16, said: &Said) -> bool {
     if matches!(status, 401..=405 | 407..=408) {
@@ -234,40 +294,42 @@ fn numbers(text: &str) -> impl Iterator<Item = u64> + '_ {
     })
 }
 
-/// The media that are refused, if it is them.
+/// The media that are refused, if it is them. A refusal that names their kind is about them,
+/// unless it says another cause.
 fn medium(status: u16, said: &Said) -> Option<Medium> {
     const IMAGE: &str = "image|vision|picture|photo";
     const AUDIO: &str = "audio|sound|speech";
     const ANY: &str = "multimodal|multi-modal|multi modal|mmproj|media type|mime|media_type";
-    const NONE: &str = "unknown variant|not support|unsupported content|only supported by|\
-        only supports text|text only|text-only|not a multimodal|not multimodal|\
+    const NONE: &str = "unknown variant|not support|unsupported content|only support|\
+        supported only|text only|text-only|not a multimodal|not multimodal|\
         no endpoints found|not enabled|at most 0|missing data required|does not have|\
-        cannot process|can only|does not accept|not accept|not allowed|unknown content|\
-        invalid content type|unexpected content|not available|no vision|not capable|mmproj|\
-        expected text|must be a string";
+        cannot process|can only|does not accept|not accept|not allowed|not permitted|\
+        unknown content|invalid content type|unexpected content|not available|no vision|\
+        not capable|mmproj|expected text|must be a string|no attribute|extra inputs|不支持";
     const THIS: &str = "invalid|could not|couldnt|cannot|unable|exceed|too large|too small|too big|too many|\
         failed|format|decode|corrupt|represent|unsupported|not valid|maximum|at most|\
         refused|unsafe|inappropriate|flagged|download";
     if matches!(status, 401 | 402 | 407 | 408 | 429) || said.has(RATES) {
         return None;
     }
-    // A server that reads text alone says so of the list that text and media stand in.
-    let is_list = said.has("content")
-        && said.has("sequence|list|array")
+    // A server that reads text alone says so of the content that text and media stand in.
+    let is_text_alone = said.has("content")
         && said.has("expected a string|expected string|valid string|be a string|not a string");
     let kind = match (said.has(IMAGE), said.has(AUDIO)) {
         (true, false) => Some("image"),
         (false, true) => Some("audio"),
         _ => None,
     };
-    if kind.is_none() && !said.has(IMAGE) && !said.has(ANY) && !is_list {
+    let is_named = kind.is_some() || said.has(IMAGE) || said.has(ANY);
+    if !is_named && !is_text_alone {
         return None;
     }
     // The kinds of pictures that are taken say of one that it is of another.
     let is_format =
         said.has("format|mime|media type|media_type") && !said.has("unknown variant|multimodal");
-    let is_all = is_list || said.has(NONE) && !is_format;
-    (is_all || said.has(THIS)).then_some(Medium { kind, is_all })
+    let is_all = is_text_alone || said.has(NONE) && !is_format;
+    let is_it = is_all || said.has(THIS) || !has_clear_cause(status, said);
+    is_it.then_some(Medium { kind, is_all })
 }
 
 fn is_filtered(status: u16, said: &Said) -> bool {
@@ -276,13 +338,16 @@ fn is_filtered(status: u16, said: &Said) -> bool {
         data_inspection|datainspection|inappropriate content|content exists risk|sensitive|\
         moderation|flagged|safety|prohibited_content|prohibited content|blocklist|\
         blockreason|block_reason|prompt was blocked|prompt is blocked|high risk|\
-        high_risk|harmful|unsafe|guardrail|violates|violating|敏感|违规|不安全|风险";
+        high_risk|harmful|unsafe|guardrail|violates|violating|policy violation|illegal|censor|\
+        blocked by|is blocked|was blocked|content blocked|敏感|违规|违法|不合规|不安全|风险";
     const NOT: &str = "api key|api_key|safety_identifier|safety_settings|safety settings|case-sensitive|\
         case sensitive|insensitive";
     if matches!(status, 401 | 402 | 404 | 407 | 408 | 429) {
         return false;
     }
-    matches!(said.code.as_str(), "1301" | "invalid_prompt") || said.has(FILTERED) && !said.has(NOT)
+    status == 451
+        || matches!(said.code.as_str(), "1301" | "invalid_prompt")
+        || said.has(FILTERED) && !said.has(NOT)
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub struct Trouble {
     pub pause: Option<Duration>,
     /// All that the provider said, as it came: to be looked through, never to be shown.
     pub said: String,
-    /// The provider's words and code, where it refused the request itself and not the moment.
+    /// The provider's words and code, where it refused a member of the request, or its length.
     pub refused: Option<String>,
 }
 
@@ -119,21 +119,24 @@ impl Endpoint {
             false => self.failure(format_args!("answered {status}: {quote}{hint}")),
         };
         let meaning = refusal::meaning(status, &reported.code, &reported.message);
-        let failure = failure.with(refusal::detail(status, meaning));
+        let failure = failure.with(refusal::detail(status, meaning, &reported.message));
         // The same request is never taken where it is too long, or where a part of it is not taken.
-        let is_final = !matches!(meaning, Meaning::Unsaid | Meaning::Other);
+        let is_final = !matches!(meaning, Meaning::Unsaid | Meaning::Unclear | Meaning::Other);
         let failure = if !is_final && is_passing(status, reported) {
             failure.retryable()
         } else {
             failure
         };
-        let is_about_request = matches!(status.as_u16(), 400 | 404 | 405 | 415 | 422 | 500 | 501)
-            || status.is_success();
+        let is_about_request = matches!(
+            status.as_u16(),
+            400 | 404 | 405 | 413 | 415 | 422 | 500 | 501
+        ) || status.is_success();
+        let is_too_long = meaning == Meaning::TooLong;
         let words = format!("{} {}", reported.code, reported.message);
         Trouble {
             failure,
             pause: pause.or_else(|| pause_asked(&reported.message)),
-            refused: (is_about_request && !is_final).then(|| words.clone()),
+            refused: (is_about_request && (!is_final || is_too_long)).then(|| words.clone()),
             said: words,
         }
     }
@@ -204,31 +207,59 @@ const SPENT: [&str; 15] = [
     "余额不足",
 ];
 
-/// The pause that a provider asks for in its words: `retry in 12.5s`, `try again in 20ms`, `"retryDelay": "7s"`.
-fn pause_asked(message: &str) -> Option<Duration> {
-    let said = message.to_lowercase();
+/// The pause that a provider asks for in its words: `retry in 12.5s`, `try again in 1h2m`,
+/// `Please wait 60 seconds`, `"retryDelay": "7s"`.
+fn pause_asked(words: &str) -> Option<Duration> {
+    let said = words.to_lowercase();
     let after = [
-        "try again in ",
-        "retry in ",
-        "retry after ",
-        "\"retrydelay\": \"",
-        "\"retrydelay\":\"",
+        "again in",
+        "again after",
+        "retry in",
+        "retry after",
+        "retry_after",
+        "retry-after",
+        "retryafter",
+        "retrydelay",
+        "wait",
     ];
-    let rest = after
-        .iter()
-        .find_map(|words| said.split_once(words).map(|(_, rest)| rest))?;
-    let end = rest
-        .find(|letter: char| !letter.is_ascii_digit() && letter != '.')
-        .unwrap_or(rest.len());
-    let number: f64 = rest[..end].trim_end_matches('.').parse().ok()?;
-    let unit = rest[end..].trim_start();
-    let seconds = match unit {
-        unit if unit.starts_with("ms") => number / 1000.0,
-        unit if unit.starts_with('m') => number * 60.0,
-        unit if unit.starts_with('h') => number * 3600.0,
-        _ => number,
-    };
-    Duration::try_from_secs_f64(seconds).ok()
+    let asked = after.iter().flat_map(|words| said.match_indices(words));
+    asked
+        .filter_map(|(at, words)| length(&said[at + words.len()..]))
+        .max()
+}
+
+/// The length of time that a text begins with, in one unit or several: `43m12.5s`, ` for 3 hours`.
+fn length(text: &str) -> Option<Duration> {
+    let is_between = |c: char| c.is_whitespace() || "\"'\\:=".contains(c);
+    let mut rest = text.trim_start_matches(is_between);
+    for word in ["for ", "about ", "at least ", "another "] {
+        rest = rest.strip_prefix(word).unwrap_or(rest);
+    }
+    let mut seconds = None;
+    loop {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.');
+        let (digits, behind) = rest.split_at(end.unwrap_or(rest.len()));
+        let Ok(number) = digits.trim_end_matches('.').parse::<f64>() else {
+            return Duration::try_from_secs_f64(seconds?).ok();
+        };
+        let unit = behind.trim_start();
+        let end = unit
+            .find(|c: char| !c.is_alphabetic())
+            .unwrap_or(unit.len());
+        let (unit, behind) = unit.split_at(end);
+        let one = match unit {
+            unit if unit.starts_with("ms") || unit.starts_with("milli") => 0.001,
+            unit if unit.starts_with('m') => 60.0,
+            unit if unit.starts_with('h') => 3600.0,
+            unit if unit.starts_with('d') => 86400.0,
+            _ => 1.0,
+        };
+        seconds = Some(seconds.unwrap_or(0.0) + number * one);
+        rest = behind.trim_start_matches([' ', ',']);
+        if !unit.starts_with(['h', 'm', 'd']) {
+            return Duration::try_from_secs_f64(seconds?).ok();
+        }
+    }
 }
 
 /// What the operator can do about it, where that is known.
@@ -269,8 +300,10 @@ pub async fn refused(endpoint: &Endpoint, response: Response) -> Trouble {
         },
         pause,
     );
+    let said = String::from_utf8_lossy(&body).into_owned();
     Trouble {
-        said: String::from_utf8_lossy(&body).into_owned(),
+        pause: trouble.pause.or_else(|| pause_asked(&said)),
+        said,
         ..trouble
     }
 }

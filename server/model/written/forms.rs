@@ -2,50 +2,23 @@
 
 use super::json::calls_of;
 use super::rest::Rest;
-use super::{CALLS_MAX, Written, marked, pythonic};
-
-/// Marks around calls: they say that calls stand here, and nothing of them.
-const AROUND: [&str; 27] = [
-    "<tool_calls>",
-    "</tool_calls>",
-    "<function_calls>",
-    "</function_calls>",
-    "</function_call>",
-    "</tool_call>",
-    "<minimax:tool_call>",
-    "</minimax:tool_call>",
-    "<|tool_calls|>",
-    "<|/tool_calls|>",
-    "<|tool_call|>",
-    "<|/tool_call|>",
-    "<|python_tag|>",
-    "<|tool_calls_section_begin|>",
-    "<|tool_calls_section_end|>",
-    "<｜tool▁calls▁begin｜>",
-    "<｜tool▁calls▁end｜>",
-    "<|tool▁calls▁begin|>",
-    "<|tool▁calls▁end|>",
-    "<|tool_list_start|>",
-    "<|tool_list_end|>",
-    "<|tool_call_start|>",
-    "<|tool_call_end|>",
-    "<function_call>",
-    "[/TOOL_CALLS]",
-    "✿RESULT✿:",
-    "✿RETURN✿:",
-];
+use super::{CALLS_MAX, Written, gemma, marked, pythonic};
+use crate::model::marks::AROUND;
 
 /// Reads a text that is calls and nothing else.
 pub(super) fn read(rest: &mut Rest<'_>) -> Option<Vec<Written>> {
     let mut calls = Vec::new();
     let mut is_marked = false;
     while !rest.is_empty() {
-        if rest.eat_any(&AROUND) {
-            is_marked = true;
-            continue;
-        }
-        let more = marked(rest).unwrap_or_else(|| bare(rest, is_marked))?;
-        calls.extend(more);
+        let more = match marked(rest) {
+            Some(more) => more,
+            None if rest.eat_any(&AROUND) || rest.eat_token() => {
+                is_marked = true;
+                continue;
+            }
+            None => bare(rest, is_marked),
+        };
+        calls.extend(more?);
         if calls.len() > CALLS_MAX {
             return None;
         }
@@ -78,21 +51,34 @@ fn marked(rest: &mut Rest<'_>) -> Option<Option<Vec<Written>>> {
         one(marked::deepseek(rest))
     } else if rest.eat("<|tool_call_begin|>") {
         one(marked::kimi(rest))
-    } else if rest.eat("<|channel|>") {
+    } else if rest.eat_any(&["<|tool_call>", "<start_function_call>"]) {
+        one(gemma::call(rest))
+    } else if rest.eat("<|start|>assistant") || rest.stands("<|channel|>") {
+        rest.eat("<|channel|>");
         marked::harmony(rest)
     } else {
         return None;
     })
 }
 
-/// JSON, or a list of Python calls.
+/// JSON, or calls of Python: a list of them, or, behind a mark, one.
 fn bare(rest: &mut Rest<'_>, is_marked: bool) -> Option<Vec<Written>> {
     match rest.next()? {
         '{' => calls_of(rest.json()?, is_marked),
-        '[' => match rest.json() {
-            Some(list) => calls_of(list, is_marked),
-            None => pythonic::list(rest),
-        },
+        '[' => {
+            if let Some(list) = rest.strict_json() {
+                return calls_of(list, is_marked);
+            }
+            let mut ahead = rest.clone();
+            match pythonic::list(&mut ahead) {
+                Some(calls) => {
+                    *rest = ahead;
+                    Some(calls)
+                }
+                None => calls_of(rest.json()?, is_marked),
+            }
+        }
+        _ if is_marked => pythonic::call(rest).map(|call| vec![call]),
         _ => None,
     }
 }

@@ -4,10 +4,13 @@ use serde_json::{Map, Value};
 
 use super::rest::Rest;
 use super::{Arguments, Written};
+use crate::words::lenient_json;
 
 /// Members that an object has which is a call.
-const MEMBERS: [&str; 8] = [
+const MEMBERS: [&str; 10] = [
     "name",
+    "tool_name",
+    "tool_call_id",
     "arguments",
     "parameters",
     "type",
@@ -51,6 +54,17 @@ pub(super) fn object(value: Value) -> Option<Map<String, Value>> {
 }
 
 fn one(mut call: Map<String, Value>, is_marked: bool) -> Option<Written> {
+    // Apertus writes the name as the only member.
+    if let Some((name, Value::Object(arguments))) = call.iter().next()
+        && is_marked
+        && call.len() == 1
+        && !MEMBERS.contains(&name.as_str())
+    {
+        return Some(Written {
+            name: name.clone(),
+            arguments: Arguments::Values(arguments.clone()),
+        });
+    }
     let has_other = call.keys().any(|key| !MEMBERS.contains(&key.as_str()));
     if has_other || call.get("type").is_some_and(|it| it != "function") {
         return None;
@@ -62,7 +76,8 @@ fn one(mut call: Map<String, Value>, is_marked: bool) -> Option<Written> {
             one(function, is_marked)
         };
     }
-    let Some(Value::String(name)) = call.remove("name") else {
+    let name = call.remove("name");
+    let Some(Value::String(name)) = name.or_else(|| call.remove("tool_name")) else {
         return None;
     };
     let arguments = match (call.remove("arguments"), call.remove("parameters")) {
@@ -79,7 +94,7 @@ fn one(mut call: Map<String, Value>, is_marked: bool) -> Option<Written> {
 /// The arguments, which may be a text that holds them.
 fn arguments_of(value: Value) -> Option<Map<String, Value>> {
     match value {
-        Value::String(text) => object(serde_json::from_str(&text).ok()?),
+        Value::String(text) => object(lenient_json::read(&text)?.value),
         value => object(value),
     }
 }

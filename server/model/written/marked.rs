@@ -95,17 +95,16 @@ pub(super) fn kimi(rest: &mut Rest<'_>) -> Option<Written> {
         .then_some(Written { name, arguments })
 }
 
-/// `commentary to=functions.name <|constrain|>json<|message|>{…}<|call|>`, or thinking (`analysis<|message|>…<|end|>`) (gpt-oss).
+/// `commentary to=functions.name <|constrain|>json<|message|>{…}<|call|>`, the same with the name
+/// behind the role, or words before a call (`analysis<|message|>…<|end|>`) (gpt-oss).
 pub(super) fn harmony(rest: &mut Rest<'_>) -> Option<Vec<Written>> {
     let head = rest.until(&["<|message|>"])?;
-    let Some((_, to)) = head.split_once("to=functions.") else {
-        let is_thinking = head.trim() == "analysis";
+    let Some((_, to)) = head.split_once("to=") else {
+        let is_thinking = matches!(head.trim(), "analysis" | "commentary");
         is_thinking.then(|| rest.until(&["<|end|>"]))??;
-        rest.eat("<|start|>assistant");
         return Some(Vec::new());
     };
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    let name = Rest::new(to).run(is_part).to_owned();
+    let name = name(&mut Rest::new(to)).to_owned();
     let arguments = arguments(rest)?;
     rest.eat("<|call|>");
     Some(vec![Written { name, arguments }])
@@ -127,13 +126,15 @@ fn name<'t>(rest: &mut Rest<'t>) -> &'t str {
     rest.run(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
-/// ` name="…">`.
+/// ` name="…">`, with or without other attributes.
 fn attribute<'t>(rest: &mut Rest<'t>) -> Option<&'t str> {
     if !rest.eat("name=\"") {
         return None;
     }
     let value = rest.until(&["\""])?;
-    rest.eat(">").then_some(value)
+    // DeepSeek says the type in one more: the schema has it.
+    let others = rest.until(&[">"])?;
+    (!others.contains(['<', '\n'])).then_some(value)
 }
 
 /// The text of a parameter, which ends where another begins or the call does: it may speak of such elements itself.

@@ -25,7 +25,8 @@ pub(super) fn list(rest: &mut Rest<'_>) -> Option<Vec<Written>> {
     }
 }
 
-fn call(rest: &mut Rest<'_>) -> Option<Written> {
+/// A call with arguments by name.
+pub(super) fn call(rest: &mut Rest<'_>) -> Option<Written> {
     let name = name(rest)?.to_owned();
     if !rest.eat("(") {
         return None;

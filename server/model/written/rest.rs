@@ -2,7 +2,15 @@
 
 use serde_json::{Deserializer, Value};
 
+use crate::model::marks;
+use crate::words::lenient_json;
+
+/// Beginnings of marks behind JSON, and most of them that are tried as its end.
+const ENDS: [&str; 6] = ["</", "<|", "<｜", "```", "[/TOOL_CALLS]", "✿"];
+const ENDS_MAX: usize = 8;
+
 /// The rest of a text. Each method moves it forward, or leaves it where it is.
+#[derive(Clone)]
 pub(super) struct Rest<'t>(&'t str);
 
 impl<'t> Rest<'t> {
@@ -57,8 +65,39 @@ impl<'t> Rest<'t> {
         Some(before)
     }
 
-    /// A whole JSON object or array.
+    /// Moves past white space and a token of a template.
+    pub fn eat_token(&mut self) -> bool {
+        let text = self.0.trim_start();
+        let length = marks::token(text);
+        self.0 = length.map_or(self.0, |length| &text[length..]);
+        length.is_some()
+    }
+
+    /// A whole object or array, as JSON or as models write it: also with braces too many.
     pub fn json(&mut self) -> Option<Value> {
+        let value = self.strict_json().or_else(|| self.lenient_json())?;
+        while value.is_object() && self.eat("}") {}
+        Some(value)
+    }
+
+    fn lenient_json(&mut self) -> Option<Value> {
+        let text = self.0.trim_start();
+        if !text.starts_with(['{', '[']) {
+            return None;
+        }
+        let ends = ENDS.iter().flat_map(|end| text.match_indices(end));
+        let mut ends: Vec<usize> = ends.map(|(at, _)| at).take(ENDS_MAX * ENDS.len()).collect();
+        ends.sort_unstable();
+        ends.truncate(ENDS_MAX);
+        ends.push(text.len());
+        let read = |at: &usize| Some((*at, lenient_json::read(&text[..*at])?.value));
+        let (at, value) = ends.iter().find_map(read)?;
+        self.0 = &text[at..];
+        Some(value)
+    }
+
+    /// A whole JSON object or array.
+    pub fn strict_json(&mut self) -> Option<Value> {
         let text = self.0.trim_start();
         if !text.starts_with(['{', '[']) {
             return None;

@@ -13,7 +13,7 @@ pub(super) fn call<'s>(
     call: Written,
     spec: impl Fn(&str) -> Option<&'s ToolSpec>,
 ) -> Option<ToolCall> {
-    let spec = spec(&call.name)?;
+    let (name, spec) = named(&call.name, spec)?;
     let arguments = match call.arguments {
         Arguments::Values(values) => values,
         Arguments::Texts(texts) => {
@@ -28,9 +28,41 @@ pub(super) fn call<'s>(
     };
     Some(ToolCall {
         id: String::new(),
-        name: call.name,
+        name,
         arguments: Value::Object(arguments).to_string(),
     })
+}
+
+/// A written call, also of a tool that was not offered.
+pub(super) fn call_of_any<'s>(
+    written: Written,
+    spec: impl Fn(&str) -> Option<&'s ToolSpec>,
+) -> ToolCall {
+    let values = match &written.arguments {
+        Arguments::Values(values) => values.clone(),
+        Arguments::Texts(texts) => {
+            let value = |(key, text): &(String, String)| (key.clone(), Value::from(text.as_str()));
+            texts.iter().map(value).collect()
+        }
+    };
+    let name = written.name.clone();
+    call(written, spec).unwrap_or(ToolCall {
+        id: String::new(),
+        name,
+        arguments: Value::Object(values).to_string(),
+    })
+}
+
+/// The tool that a name means, without the decoration of templates where no tool has all of it.
+fn named<'s>(
+    written: &str,
+    spec: impl Fn(&str) -> Option<&'s ToolSpec>,
+) -> Option<(String, &'s ToolSpec)> {
+    let inner = ["functions.", "function.", "tools.", "default_api."]
+        .iter()
+        .find_map(|prefix| written.strip_prefix(prefix));
+    let mut names = [Some(written), inner].into_iter().flatten();
+    names.find_map(|name| Some((name.to_owned(), spec(name)?)))
 }
 
 /// A text as a value of a type that the schema has. A text stays one where the schema takes texts, or the text is none of its types.

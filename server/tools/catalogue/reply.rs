@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::event::draft::Draft;
+use crate::model::answer::said;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::{Failure, FailureKind};
 
@@ -25,11 +26,12 @@ impl Typed for Reply {
     const ASKS_AGAIN: bool = false;
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
-        if input.text.trim().is_empty() {
+        let said = said(&input.text);
+        if said.trim().is_empty() {
             let text = "reply needs a text that is not empty; to stay silent call do_nothing";
             return Err(Failure::new(FailureKind::Tool, text));
         }
-        let reply = Draft::reply(&site.thread, site.turn, &site.call_id, &input.text, false);
+        let reply = Draft::reply(&site.thread, site.turn, &site.call_id, &said, false);
         Ok(Output::events(vec![reply]))
     }
 }
