@@ -290,7 +290,8 @@ fn left_out(view: &PromptView, round: u64, failure: &Failure, ready: &Ready) -> 
         _ => return None,
     };
     let is_filter = parts.contains(&Part::All);
-    let may_be = |part: &Part| *part != Part::New || is_filter || may_be_words(view, failure, ready);
+    let may_be =
+        |part: &Part| *part != Part::New || is_filter || may_be_words(view, failure, ready);
     let chosen = parts.iter().filter(|part| may_be(part));
     let mut chosen = chosen.map(|part| stretches(view, round, *part, named));
     chosen.find(is_any).map(|refused| (refused, Vec::new()))

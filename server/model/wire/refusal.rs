@@ -55,7 +55,9 @@ pub fn meaning(status: StatusCode, code: &str, message: &str) -> Meaning {
 /// Returns whether a refusal says more than that it is one.
 pub fn is_worded(message: &str) -> bool {
     let is_word = |word: &&str| word.chars().any(char::is_alphabetic);
-    let letters = message.chars().filter(|c| !c.is_ascii() && c.is_alphabetic());
+    let letters = message
+        .chars()
+        .filter(|c| !c.is_ascii() && c.is_alphabetic());
     let words = message.split_whitespace().filter(is_word);
     !message.trim_start().starts_with('<') && (words.count() >= 4 || letters.count() >= 4)
 }

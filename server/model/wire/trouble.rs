@@ -121,10 +121,7 @@ impl Endpoint {
         let meaning = refusal::meaning(status, &reported.code, &reported.message);
         let failure = failure.with(refusal::detail(status, meaning, &reported.message));
         // The same request is never taken where it is too long, or where a part of it is not taken.
-        let is_final = !matches!(
-            meaning,
-            Meaning::Unsaid | Meaning::Unclear | Meaning::Other
-        );
+        let is_final = !matches!(meaning, Meaning::Unsaid | Meaning::Unclear | Meaning::Other);
         let failure = if !is_final && is_passing(status, reported) {
             failure.retryable()
         } else {
@@ -246,7 +243,9 @@ fn length(text: &str) -> Option<Duration> {
             return Duration::try_from_secs_f64(seconds?).ok();
         };
         let unit = behind.trim_start();
-        let end = unit.find(|c: char| !c.is_alphabetic()).unwrap_or(unit.len());
+        let end = unit
+            .find(|c: char| !c.is_alphabetic())
+            .unwrap_or(unit.len());
         let (unit, behind) = unit.split_at(end);
         let one = match unit {
             unit if unit.starts_with("ms") || unit.starts_with("milli") => 0.001,
