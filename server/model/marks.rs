@@ -34,7 +34,7 @@ pub(super) const WRAPPERS: [(&str, &str); 2] =
     [("<answer>", "</answer>"), ("<response>", "</response>")];
 
 /// Marks that may stand before the words, besides those that `mark` finds.
-pub(super) const BEFORE: [&str; 13] = [
+pub(super) const BEFORE: [&str; 14] = [
     "<|start|>assistant<|channel|>final<|message|>",
     "<|channel|>final<|message|>",
     "<|start_header_id|>assistant<|end_header_id|>",
@@ -48,6 +48,7 @@ pub(super) const BEFORE: [&str; 13] = [
     "<start_of_turn>model",
     "<|turn>model",
     "<|message|>",
+    "[/INST]",
 ];
 
 /// The beginning of a call of gpt-oss, whose role is no mark before words.
@@ -88,7 +89,7 @@ pub(super) const CLOSING: [&str; 9] = [
 ];
 
 /// Marks with which calls begin.
-pub(super) const CALLS: [&str; 33] = [
+pub(super) const CALLS: [&str; 34] = [
     "<tool_call>",
     "<tool_calls>",
     "<function=",
@@ -118,6 +119,7 @@ pub(super) const CALLS: [&str; 33] = [
     "<|tool▁calls▁begin|>",
     "<|tool▁call▁begin|>",
     "<｜DSML｜",
+    "<｜tool_calls_begin｜>",
     "<|channel|>commentary to=",
     "<|start|>assistant to=",
     "[TOOL_CALLS]",
@@ -125,7 +127,7 @@ pub(super) const CALLS: [&str; 33] = [
 ];
 
 /// Marks around calls that say nothing of them.
-pub(super) const AROUND: [&str; 35] = [
+pub(super) const AROUND: [&str; 36] = [
     "<tool_calls>",
     "</tool_calls>",
     "<function_calls>",
@@ -159,6 +161,7 @@ pub(super) const AROUND: [&str; 35] = [
     "<function_call>",
     "[/TOOL_CALLS]",
     "functools",
+    "function<｜tool_sep｜>",
     "✿RESULT✿:",
     "✿RETURN✿:",
 ];

@@ -1,7 +1,7 @@
 //! The calls that a submodule wrote as text.
 
 use crate::mind::call::{Ended, Ready, TurnPlace};
-use crate::model::provider::Answer;
+use crate::model::provider::{Answer, ToolCall};
 use crate::model::written::{self, Found};
 
 /// The same with the calls that its words are, where all of them are calls; and whether they are.
@@ -10,7 +10,8 @@ pub(super) fn read(ended: Ended, ready: &Ready, place: &TurnPlace) -> (Ended, bo
         Ended::Answered(answer) if answer.calls.is_empty() => {
             let (thought, words) = written::apart(&answer.text);
             match written::find(words, ready.offered(), place.thread.label()) {
-                Found::Calls(before, calls) => {
+                // A voice has few tools, and is not told of more: its other calls are words.
+                Found::Calls(before, calls) if are_offered(&calls, ready) => {
                     let text = format!("{thought}\n\n{before}").trim().to_owned();
                     let answer = Answer {
                         text,
@@ -19,9 +20,14 @@ pub(super) fn read(ended: Ended, ready: &Ready, place: &TurnPlace) -> (Ended, bo
                     };
                     (Ended::Answered(answer), true)
                 }
-                Found::Broken | Found::Words => (Ended::Answered(answer), false),
+                _ => (Ended::Answered(answer), false),
             }
         }
         ended => (ended, false),
     }
+}
+
+fn are_offered(calls: &[ToolCall], ready: &Ready) -> bool {
+    let has = |call: &ToolCall| ready.offered().iter().any(|tool| tool.name == call.name);
+    calls.iter().all(has)
 }

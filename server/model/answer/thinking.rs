@@ -6,6 +6,10 @@ use crate::model::marks::{
     mark_behind, may_be_token,
 };
 
+/// Signs before and behind a tag that is spoken of.
+const QUOTES: [char; 9] = ['"', '\'', '“', '‘', '«', '(', '[', '「', '`'];
+const QUOTES_BEHIND: [char; 9] = ['"', '\'', '”', '’', '»', ')', ']', '」', '`'];
+
 /// Most marks that are held back at once, and most blanks before the words.
 const MARKS_MAX: usize = 8;
 const BLANKS_MAX: usize = 1024;
@@ -244,21 +248,22 @@ pub(super) fn behind_unopened(text: &str) -> Option<&str> {
             is_fenced = !is_fenced;
         }
         let is_code = is_fenced || line.starts_with("    ") || line.starts_with('\t');
+        let (mut ticks, mut counted) = (0, 0);
         for (at, _) in line.match_indices(['<', '◁', '[']).filter(|_| !is_code) {
             let (before, tag) = line.split_at(at);
             let tags = &THINKING[..UNOPENED];
-            if is_quoted(before) {
-                continue;
-            }
-            if tags.iter().any(|(open, _)| starts_with(tag, open)) {
+            ticks += before[counted..].matches('`').count();
+            counted = at;
+            let is_quoted = ticks % 2 == 1 || before.ends_with(QUOTES);
+            if !is_quoted && tags.iter().any(|(open, _)| starts_with(tag, open)) {
                 return None;
             }
             let close = tags.iter().find(|(_, close)| starts_with(tag, close));
-            let Some((_, close)) = close else {
+            let Some((_, close)) = close.filter(|_| !is_quoted) else {
                 continue;
             };
             let behind = &tag[close.len()..];
-            if !is_quoted_behind(behind) && ends_thinking(before) {
+            if !behind.starts_with(QUOTES_BEHIND) && ends_thinking(before) {
                 return Some(text[begin + at + close.len()..].trim_start());
             }
         }
@@ -273,15 +278,6 @@ fn ends_thinking(before: &str) -> bool {
     words.len() == before.len()
         || words.is_empty()
         || words.ends_with(['.', '!', '?', '…', '。', '！', '？'])
-}
-
-fn is_quoted(before: &str) -> bool {
-    let is_code = before.matches('`').count() % 2 == 1;
-    is_code || before.ends_with(['"', '\'', '“', '‘', '«', '(', '[', '「', '`'])
-}
-
-fn is_quoted_behind(behind: &str) -> bool {
-    behind.starts_with(['`', '"', '\'', '”', '’', '»', ')', ']', '」'])
 }
 
 /// The number of bytes at the end that may be marks with blanks around them, or the beginning of

@@ -505,3 +505,88 @@ fn filtered_words_are_known_by_those_of_each_provider() {
         |meaning| meaning != Meaning::Filtered,
     );
 }
+
+#[test]
+fn a_refusal_that_names_no_known_cause_may_be_about_what_is_new() {
+    all(
+        &[
+            (
+                400,
+                "",
+                "We would rather not talk about this, please choose another topic",
+            ),
+            (400, "", "can only concatenate str (not \"list\") to str"),
+            (
+                400,
+                "invalid_parameter_error",
+                "The content field is a required field.",
+            ),
+            (
+                500,
+                "",
+                "Jinja Exception: Cannot perform operation + on undefined values",
+            ),
+            (
+                403,
+                "",
+                "Requests of this kind are against what we agreed on",
+            ),
+        ],
+        |meaning| matches!(meaning, Meaning::Unclear | Meaning::Unsaid),
+    );
+    all(
+        &[
+            (
+                403,
+                "",
+                "The caller does not have permission to execute the operation",
+            ),
+            (
+                400,
+                "Arrearage",
+                "Access denied, please make sure your account is in good standing.",
+            ),
+            (
+                400,
+                "",
+                "Unsupported parameter: 'logit_bias' is not supported with this model.",
+            ),
+            (404, "", "model 'stub' not found, try pulling it first"),
+            (412, "", "Account x is suspended"),
+        ],
+        |meaning| meaning == Meaning::Other,
+    );
+    all(
+        &[
+            (
+                400,
+                "",
+                "This model doesn't support the image content block",
+            ),
+            (400, "", "Image uploads are only supported on Sonar"),
+            (
+                500,
+                "",
+                "'NoneType' object has no attribute 'image_processor'",
+            ),
+            (
+                400,
+                "",
+                "Input should be a valid string: input.messages.1.content",
+            ),
+            (400, "", "No pictures, please"),
+        ],
+        |meaning| matches!(meaning, Meaning::Media(_)),
+    );
+    all(
+        &[
+            (451, "", "blocked"),
+            (400, "", "the content of the request is illegal"),
+            (400, "", "输入内容不合规"),
+            (400, "", "Sorry, your request was blocked by our policies"),
+        ],
+        |meaning| meaning == Meaning::Filtered,
+    );
+    assert!(is_worded("the content of the request is not for us"));
+    assert!(!is_worded("Bad Request") && !is_worded("No. 1") && !is_worded("<p>a b c d</p>"));
+}
