@@ -114,12 +114,14 @@ const OUTPUT: [&str; 4] = [
 /// Words with which a refusal says that it is about a parameter.
 const REFUSING: &str = "cannot|mixed|must set|verified|enable the|support|unknown|unrecogni|unexpected|\
     not allowed|not permitted|extra|deprecated|invalid|must be|should be|only the default|enabled|\
-    requires|not available|no endpoints|range|exceed|less than|at most|maximum|参数|不支持|非法|无效";
+    requires|not available|no endpoints|range|exceed|less than|at most|maximum|too many|too large|to true|to false|\
+    参数|不支持|非法|无效";
 
 /// Words with which a refusal says that something is not taken at all.
 const TAKES_NONE: &str = "not support|unsupported|no support|not been enabled|not enabled|disabled|\
     not available|unavailable|not allowed|not permitted|forbidden|unrecogni|unknown|unexpected|\
-    cannot|unable|requires --|no endpoints|not a valid|extra|requires|不支持";
+    cannot|unable|requires --|no endpoints|not a valid|extra|requires|no tool|without tool|lacks|\
+    不支持";
 
 impl Habit {
     /// The habit that a refusal of a request with these members shows; none where it is about
@@ -131,7 +133,7 @@ impl Habit {
         if output.is_some() || is_too_long {
             return output;
         }
-        if !has_any(&said, REFUSING) {
+        if !has_any(&said, REFUSING) && !has_any(&said, TAKES_NONE) {
             return None;
         }
         let is_sent = |name: &str| match name {
@@ -154,6 +156,10 @@ impl Habit {
         let known = LEFT_OUT.into_iter().filter(|name| *name != "tools");
         if let Some(name) = known.chain(own).find(|name| is_named(name)) {
             return Some(refuses(name));
+        }
+        // Strict schemas are compiled to a grammar, and no others are.
+        if is_sent("strict") && said.contains("grammar") {
+            return Some(refuses("strict"));
         }
         if body.contains_key("tools") && is_about_tools(&said) && !is_placed(&words) {
             return Some(refuses("tools"));
@@ -188,8 +194,8 @@ impl Habit {
     /// The habit of a model that refuses to stream, or to answer plainly.
     fn of_streams(said: &str, body: &Map<String, Value>) -> Option<Self> {
         let is_streamed = body.get("stream") == Some(&Value::Bool(true));
-        let needs =
-            "only|must|require|enable the|non-stream|non stream|streaming mode|=true|= true|仅支持";
+        let needs = "only|must|require|enable the|enable stream|non-stream|non stream|\
+            streaming mode|=true|= true|to true|use stream|set stream|仅支持";
         let no_stream = "verified|must be false|=false|= false|only";
         if !begins_word(said, "stream") && !said.contains("流式") {
             return None;
@@ -258,7 +264,7 @@ fn has_any(said: &str, words: &str) -> bool {
 /// part of one, the choice among them, or their number.
 fn is_about_tools(said: &str) -> bool {
     const ONE: &str = "schema|propert|declaration|grammar|strict|parallel|too many|too long|at most|\
-        tool_choice|tool_use_failed|failed_generation|field|role|tool_call_id";
+        tool_choice|tool_use_failed|failed_generation|cannot find field|role|tool_call_id";
     let is_subject = begins_word(said, "tool")
         || has_any(
             said,
@@ -380,3 +386,6 @@ fn join_system(members: &mut Map<String, Value>) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests;
