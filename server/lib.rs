@@ -140,6 +140,7 @@ pub mod model {
     pub mod openai;
     pub mod prompt;
     pub mod provider;
+    mod refusal_text;
     pub mod refused_tools;
     pub mod schema_form;
     pub mod scripted;

@@ -6,26 +6,22 @@ use serde_json::{Map, Value};
 use super::provider::{Answer, Piece, Usage};
 use calls::{Calls, Part};
 pub(super) use ending::Ending;
+use members::{as_text, choices, is_something, number_at, text_at};
+pub(super) use reported::{Reported, reported};
+use reported::{is_error, of_error};
 use thinking::Thinking;
 pub(crate) use thinking::{Said, said};
+use usage::{read_usage, usages};
 
 mod calls;
 mod ending;
+mod members;
+mod reported;
 mod thinking;
+mod usage;
 
 /// Most bytes of words and arguments one answer may have.
 pub(super) const ANSWER_MAX: usize = 2 << 20;
-
-/// An error that the provider wrote into an answer whose status promised a success.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Reported {
-    /// The provider's words.
-    pub message: String,
-    /// Its words for it, such as `context_length_exceeded`, and the parameter that it names; may be empty.
-    pub code: String,
-    /// The HTTP status it means, if it says.
-    pub status: Option<u16>,
-}
 
 /// Why an answer cannot be read on.
 #[derive(Debug, PartialEq, Eq)]
@@ -314,121 +310,6 @@ fn name_of(function: &Value) -> &str {
     name.split("<|").next().unwrap_or_default().trim()
 }
 
-/// The error in an answer, whatever its shape: `{"error": {…}}`, `{"error": "…"}`, `{"object": "error", …}`,
-/// `{"detail": "…"}`, `{"base_resp": {"status_code": 1008, …}}`, `{"error_code": 18, …}`, `{"success": false, …}`.
-pub(super) fn reported(answer: &Value) -> Option<Reported> {
-    if let Some(reported) = answer
-        .as_array()
-        .and_then(|list| list.first())
-        .and_then(reported)
-    {
-        return Some(reported);
-    }
-    let is_marked = ["object", "type"]
-        .iter()
-        .any(|key| text_at(answer, key) == Some("error"));
-    let says = |key: &&str| {
-        answer
-            .get(key)
-            .is_some_and(|it| it.is_array() || text_at(answer, key).is_some())
-    };
-    let has_choices = |is_empty: bool| match answer.get("choices") {
-        None | Some(Value::Null) => false,
-        Some(choices) => is_empty || is_something(choices),
-    };
-    let is_bare = !has_choices(true) && MESSAGES.iter().any(says);
-    let has_failed = answer.get("success") == Some(&Value::Bool(false))
-        || answer.get("error_code").is_some_and(is_something);
-    // Gemini answers a prompt that it blocks with its reason, and no choice.
-    let blocked = ["prompt_feedback", "promptFeedback"]
-        .into_iter()
-        .find_map(|key| answer.get(key))
-        .filter(|it| {
-            text_at(it, "block_reason")
-                .or(text_at(it, "blockReason"))
-                .is_some()
-        })
-        .filter(|_| choices(answer).next().is_none());
-    let listed = answer.get("errors").and_then(|errors| errors.get(0));
-    let has_code = |told: &&Value| told.get("status_code").is_some_and(is_something);
-    let error = answer
-        .get("error")
-        .filter(|error| is_error(error))
-        .or(listed.filter(|error| is_error(error)))
-        .or(answer.get("base_resp").filter(has_code))
-        .or(blocked);
-    match error {
-        Some(error) => Some(of_error(error, answer)),
-        None if is_marked || is_bare || (has_failed && !has_choices(false)) => {
-            Some(of_error(answer, answer))
-        }
-        None => None,
-    }
-}
-
-/// Members that hold the words of an error.
-const MESSAGES: [&str; 6] = [
-    "message",
-    "detail",
-    "error",
-    "msg",
-    "error_msg",
-    "status_msg",
-];
-
-/// Members that hold the number or the word for an error.
-const CODES: [&str; 4] = ["code", "status", "status_code", "error_code"];
-
-/// False where an error is empty, or says that all is well.
-fn is_error(error: &Value) -> bool {
-    let is_well = |text: &str| matches!(text.to_lowercase().as_str(), "ok" | "success");
-    let has_code = |key: &&str| {
-        matches!(number_at(error, key), Some(0 | 200)) || text_at(error, key).is_some_and(is_well)
-    };
-    let message = MESSAGES.iter().find_map(|key| text_at(error, key));
-    let has_failed = !CODES.iter().any(has_code) || !message.is_none_or(is_well);
-    is_something(error) && has_failed
-}
-
-/// Reads an error, which stands in an answer.
-fn of_error(error: &Value, answer: &Value) -> Reported {
-    let message = MESSAGES.iter().find_map(|key| text_at(error, key));
-    let message = message.map_or_else(|| as_text(Some(error)), str::to_owned);
-    let code = CODES.iter().find_map(|key| number_at(error, key));
-    // A provider's own numbers are no status.
-    let status = code.and_then(|code| u16::try_from(code).ok());
-    let status = status.filter(|status| (400..600).contains(status));
-    // Words for it stand beside the message, or beside the error.
-    let words = [error, answer]
-        .into_iter()
-        .flat_map(|it| ["code", "type", "status", "param"].map(|key| text_at(it, key)))
-        .flatten();
-    Reported {
-        message,
-        code: words.collect::<Vec<_>>().join(" "),
-        status,
-    }
-}
-
-fn is_something(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(false) => false,
-        Value::Bool(true) => true,
-        Value::Number(number) => number.as_f64() != Some(0.0),
-        Value::String(text) => !text.is_empty(),
-        Value::Array(list) => list.iter().any(is_something),
-        Value::Object(members) => members.values().any(is_something),
-    }
-}
-
-/// The choices of a chunk with their numbers; one without a number has that of its place.
-fn choices(chunk: &Value) -> impl Iterator<Item = (u64, &Value)> {
-    let list = chunk.get("choices").and_then(Value::as_array);
-    (0..)
-        .zip(list.into_iter().flatten())
-        .map(|(place, choice)| (number_at(choice, "index").unwrap_or(place), choice))
-}
-
 /// The words of a message: its content, or what it says when it refuses.
 fn spoken(message: &Value) -> String {
     let words = content_text(message.get("content").unwrap_or(&Value::Null));
@@ -470,71 +351,5 @@ fn calls_of(message: &Value) -> Vec<&Value> {
     match message.get("function_call").filter(|call| call.is_object()) {
         Some(call) if calls.is_empty() => vec![call],
         _ => calls,
-    }
-}
-
-/// The places where servers count tokens: the chunk, the choice, and Groq's own member.
-fn usages<'c>(chunk: &'c Value, choice: Option<&'c Value>) -> impl Iterator<Item = &'c Value> {
-    let own = chunk.get("x_groq").and_then(|own| own.get("usage"));
-    let usual = [
-        chunk.get("usage"),
-        choice.and_then(|choice| choice.get("usage")),
-        own,
-    ];
-    usual
-        .into_iter()
-        .flatten()
-        .filter(|usage| usage.is_object())
-}
-
-fn read_usage(usage: &Value) -> Usage {
-    let first = |keys: [&str; 2]| keys.into_iter().find_map(|key| number_at(usage, key));
-    let cached = ["prompt_tokens_details", "input_tokens_details"]
-        .into_iter()
-        .find_map(|key| {
-            usage
-                .get(key)
-                .and_then(|details| number_at(details, "cached_tokens"))
-        });
-    let input_tokens = first(["prompt_tokens", "input_tokens"]).unwrap_or(0);
-    let output_tokens = first(["completion_tokens", "output_tokens"]).unwrap_or(0);
-    // Some leave thinking out of the answer's tokens; the total has it.
-    let rest = number_at(usage, "total_tokens").map_or(0, |all| all.saturating_sub(input_tokens));
-    Usage {
-        input_tokens,
-        output_tokens: output_tokens.max(rest),
-        cached_tokens: cached
-            .or_else(|| first(["prompt_cache_hit_tokens", "cached_tokens"]))
-            .unwrap_or(0),
-    }
-}
-
-fn text_at<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
-    value
-        .get(key)
-        .and_then(Value::as_str)
-        .filter(|text| !text.is_empty())
-}
-
-/// A count, which may be written as `3`, `3.0` or `"3"`; a lie of any size stays summable.
-fn number_at(value: &Value, key: &str) -> Option<u64> {
-    let number = match value.get(key)? {
-        Value::Number(number) => number.as_f64()?,
-        Value::String(text) => text.trim().parse().ok()?,
-        _ => return None,
-    };
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "clamped first"
-    )]
-    Some(number.clamp(0.0, f64::from(u32::MAX)) as u64)
-}
-
-fn as_text(value: Option<&Value>) -> String {
-    match value {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
     }
 }

@@ -8,8 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::refused_tools::is_placed;
-use super::wire::spelled_out;
+use super::refusal_text::{is_placed, spelled_out};
 use crate::words::text::Json;
 use crate::words::time::{self, Timestamp};
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::provider::{ToolSpec, ToolSpecs};
+use super::refusal_text::places;
 use super::wire::Trouble;
 use crate::words::failure::Failure;
 use crate::words::text::{Json, sha256};
@@ -101,44 +102,6 @@ fn is_named(said: &str, name: &str) -> bool {
             || ['\'', '"', '`'].into_iter().any(is_quoted)
             || (lead.len() < before.len() && (lead.ends_with("function") || lead.ends_with("tool")))
     })
-}
-
-/// The places of tools that a text names: `tools[3]`, `tools.3.custom`, `"tools", 3`, and, inside of the first,
-/// `function_declarations[5]`.
-fn places(said: &str) -> Vec<usize> {
-    const DECLARED: &[&str] = &["functiondeclarations", "function_declarations"];
-    let is_declared = DECLARED.iter().any(|list| said.contains(list));
-    let lists = if is_declared {
-        DECLARED
-    } else {
-        &["tools", "functions"]
-    };
-    let mut found = Vec::new();
-    for list in lists {
-        for (at, _) in said.match_indices(list) {
-            found.extend(place(&said[at + list.len()..]));
-        }
-    }
-    found
-}
-
-/// True if a refusal names the place of a tool.
-pub(super) fn is_placed(said: &str) -> bool {
-    !places(said).is_empty()
-}
-
-/// The number behind the name of a list, where only signs stand between them. A number of tools stands behind a space (`at most
-/// 128 tools, 163 were given`).
-fn place(rest: &str) -> Option<usize> {
-    let is_near = rest.starts_with(['[', '.', '/', '"', '\'']) && !rest.starts_with(". ");
-    let digits = rest.trim_start_matches(['[', '.', '/', '"', '\'', ',', ' ', ']', '(']);
-    let end = digits
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(digits.len());
-    let has_few = rest.len() - digits.len() <= 4;
-    (is_near && has_few)
-        .then(|| digits[..end].parse().ok())
-        .flatten()
 }
 
 /// The tools that providers refused lately.

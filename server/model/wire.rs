@@ -28,7 +28,6 @@ use crate::words::failure::{Failure, FailureKind};
 use crate::words::secret::{self, Veil};
 use crate::words::text::Json;
 
-pub(super) use refusal::spelled_out;
 pub(super) use trouble::Trouble;
 use trouble::refused;
 

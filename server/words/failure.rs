@@ -218,7 +218,7 @@ impl Failure {
 pub const TOO_LONG: &str = "too_long";
 /// The reason where its words say nothing: it may be the length.
 pub const UNSAID: &str = "unsaid";
-/// The reason where its words name no cause that is known: it may be what is new.
+/// The reason of a refusal without a known cause: a new part of the request may be it.
 pub const UNCLEAR: &str = "unclear";
 /// The reason where a filter stopped the answer.
 pub const WITHHELD: &str = "withheld";

@@ -19,7 +19,7 @@ pub struct Read {
     pub mends: BTreeSet<&'static str>,
 }
 
-/// Letters that nobody sees.
+/// Invisible letters.
 const INVISIBLE: [char; 6] = [
     '\u{feff}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}', '\u{ad}',
 ];
@@ -29,7 +29,7 @@ pub fn read(text: &str) -> Option<Read> {
     read_plain(text).or_else(|| read_escaped(text))
 }
 
-/// The values of `name(text="hi", number=3)`, or of what stands in its brackets, by their names.
+/// The values of `name(text="hi", number=3)`, or of its brackets alone, by their names.
 pub fn read_keywords(text: &str, name: &str) -> Option<Read> {
     let text = visible(text);
     let inner = text.strip_prefix(name).map(str::trim_start);
@@ -72,7 +72,7 @@ fn read_escaped(text: &str) -> Option<Read> {
     Some(Read { value, mends })
 }
 
-/// The text without blanks and letters that nobody sees around it.
+/// The text without blanks and invisible letters around it.
 pub fn visible(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || INVISIBLE.contains(&c))
 }

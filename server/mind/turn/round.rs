@@ -34,7 +34,7 @@ pub(super) struct Call {
     pub done: bool,
     /// The decision should read what it brings back.
     pub back: bool,
-    /// It failed since its arguments could not be read, or since no tool has its name.
+    /// True if it failed by unreadable arguments, or by the name of no tool.
     pub unread: bool,
 }
 

@@ -2,6 +2,7 @@
 //! long, or one of its parts is not taken. Pure. Each provider has words of its own, so they are
 //! read as a sentence: a subject, a size, and that it is too much.
 
+use crate::model::refusal_text::spelled_out;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -122,22 +123,6 @@ impl Said {
             Some(sentence)
         })
     }
-}
-
-/// Small letters without marks that divide a word, and with `does not` in the place of `doesn't`.
-pub fn spelled_out(text: &str) -> String {
-    let plain = text.replace(['`', '\'', '"', '’'], "");
-    let short = [
-        ("doesnt ", "does not "),
-        ("dont ", "do not "),
-        ("isnt ", "is not "),
-        ("arent ", "are not "),
-        ("cant ", "cannot "),
-        ("wont ", "will not "),
-    ];
-    short
-        .iter()
-        .fold(plain, |text, (short, long)| text.replace(short, long))
 }
 
 /// Limits over time, and money: the same request passes later, or never, whatever its length.

@@ -52,7 +52,7 @@ pub(super) fn kept<'t>(text: &'t str, wants_text: impl Fn(&[&str]) -> bool) -> C
     kept
 }
 
-/// Where a string that begins here has ended.
+/// Returns the end of a string that begins here.
 fn string_end(text: &str, begin: usize) -> usize {
     let mark = text.as_bytes()[begin];
     let mut is_escaped = false;
