@@ -177,6 +177,12 @@ impl ModelClient {
         let whole = Settings::of(&row.settings).is_process();
         let mut window = Window::over(&row, whole, scope.show, &self.options, time::now());
         let mut lengths = Lengths::of(bytes, self.options.event_chars);
+        // One for all entries: which changes it knows is recorded.
+        let clock = self.clock(&place.space).await?;
+        let style = |lengths| Style {
+            lengths,
+            clock: &clock,
+        };
         let mut unshown = row.state.unshown.clone();
         let left_out = untaken.left_out.iter();
         left_out.for_each(|left_out| unshown.leave_out(left_out));
@@ -192,7 +198,9 @@ impl ModelClient {
             mut entries,
             mut hidden,
             is_parted,
-        } = self.find(place, &window, hides, lengths, bytes).await?;
+        } = self
+            .find(place, &window, hides, style(lengths), bytes)
+            .await?;
         leave_out(&mut entries);
         let all = window.omitted + window.take;
         let (first, last) = scope.about.unwrap_or((Seq::MAX, Seq::MAX));
@@ -209,7 +217,9 @@ impl ModelClient {
             entries.drain(..about);
             if fit.lengths != lengths {
                 lengths = fit.lengths;
-                entries = self.shorter(place, &window, &entries, gap, lengths).await?;
+                entries = self
+                    .shorter(place, &window, &entries, gap, style(lengths))
+                    .await?;
                 leave_out(&mut entries);
             }
         } else {
@@ -257,8 +267,6 @@ impl ModelClient {
             &self.prompts,
         );
         blocks.push(Block::Text(corrections.clone()));
-        // Last: what was read knows no later change.
-        let clock = self.clock(&place.space).await?;
         let (left_out, slice) = (hidden, Slice::default());
         Ok(PromptView {
             scope,
@@ -284,7 +292,7 @@ impl ModelClient {
         place: &TurnPlace,
         window: &Window,
         hides: Hides<'_>,
-        lengths: Lengths,
+        style: Style<'_>,
         bytes: usize,
     ) -> Result<Found, StoreError> {
         let scope = hides.scope;
@@ -294,7 +302,7 @@ impl ModelClient {
             hidden: Vec::new(),
             is_parted: false,
         };
-        let newest = self.entries(place, window, lengths, bytes).await?;
+        let newest = self.entries(place, window, style, bytes).await?;
         let mut oldest = newest.first().map_or(window.up_to + 1, |entry| entry.seq);
         found.put_before(newest, hides);
         let is_shown = |entry: &Entry| !hides.hides(entry);
@@ -314,14 +322,14 @@ impl ModelClient {
                 let room = bytes.saturating_sub(size(&found.entries));
                 let query = query(Some(last), oldest, found.count, VIEW_MAX);
                 let between = self
-                    .read_back(&place.space, &query, lengths, room, is_shown)
+                    .read_back(&place.space, &query, style, room, is_shown)
                     .await?;
                 let is_read = between.len() < VIEW_MAX as usize;
                 found.put_before(between, hides);
                 found.is_parted = !is_read || size(&found.entries) > bytes;
             }
             let query = query(Some(first - 1), oldest.min(last + 1), found.count, u64::MAX);
-            found.put_before(self.read(&place.space, &query, lengths).await?, hides);
+            found.put_before(self.read(&place.space, &query, style).await?, hides);
             oldest = first;
         }
         // What is not for this call has taken room that older entries have.
@@ -329,7 +337,7 @@ impl ModelClient {
         if !found.hidden.is_empty() && !found.is_parted && room > 0 {
             let query = query(None, oldest, found.count, VIEW_MAX);
             let before = self
-                .read_back(&place.space, &query, lengths, room, is_shown)
+                .read_back(&place.space, &query, style, room, is_shown)
                 .await?;
             found.put_before(before, hides);
         }
@@ -341,7 +349,7 @@ impl ModelClient {
         &self,
         place: &TurnPlace,
         window: &Window,
-        lengths: Lengths,
+        style: Style<'_>,
         bytes: usize,
     ) -> Result<Vec<Arc<Entry>>, StoreError> {
         let Some(query) = window.query(&place.thread) else {
@@ -349,11 +357,11 @@ impl ModelClient {
         };
         if window.since.is_some() {
             return self
-                .read_back(&place.space, &query, lengths, bytes, |_| true)
+                .read_back(&place.space, &query, style, bytes, |_| true)
                 .await;
         }
         let is_usual = bytes == self.options.bytes;
-        let zone = self.clock(&place.space).await?.seq();
+        let zone = style.clock.seq();
         let key = (place.space.clone(), place.thread.clone(), window.show, zone);
         let take = usize::try_from(window.take).unwrap_or(usize::MAX);
         let mut entries = match self.recent.before(&key, window.up_to).filter(|_| is_usual) {
@@ -365,7 +373,7 @@ impl ModelClient {
                             after: Some(up_to),
                             ..query.clone()
                         },
-                        lengths,
+                        style,
                     )
                     .await?,
                 );
@@ -375,7 +383,7 @@ impl ModelClient {
         };
         if entries.len() < take && size(&entries) <= bytes {
             entries = self
-                .read_back(&place.space, &query, lengths, bytes, |_| true)
+                .read_back(&place.space, &query, style, bytes, |_| true)
                 .await?;
         }
         entries.drain(..entries.len().saturating_sub(take));
@@ -399,7 +407,7 @@ impl ModelClient {
         &self,
         space: &Space,
         query: &Query,
-        lengths: Lengths,
+        style: Style<'_>,
         bytes: usize,
         counts: impl Fn(&Entry) -> bool + Send,
     ) -> Result<Vec<Arc<Entry>>, StoreError> {
@@ -408,7 +416,7 @@ impl ModelClient {
         let mut query = query.clone();
         while left > 0 && sum <= bytes {
             query.limit = left.min(PAGE);
-            let page = self.read(space, &query, lengths).await?;
+            let page = self.read(space, &query, style).await?;
             left = if page.len() < query.limit as usize {
                 0
             } else {
@@ -432,7 +440,7 @@ impl ModelClient {
         window: &Window,
         entries: &[Arc<Entry>],
         gap: Option<(Seq, Seq)>,
-        lengths: Lengths,
+        style: Style<'_>,
     ) -> Result<Vec<Arc<Entry>>, StoreError> {
         let parted = gap.map_or(entries.len(), |(begin, _)| {
             entries.partition_point(|entry| entry.seq <= begin)
@@ -452,7 +460,7 @@ impl ModelClient {
                 limit: u32::try_from(last.seq - first.seq + 1).unwrap_or(u32::MAX),
                 ..Query::default()
             };
-            shorter.extend(self.read(&place.space, &query, lengths).await?);
+            shorter.extend(self.read(&place.space, &query, style).await?);
         }
         shorter.retain(|entry| {
             entries
@@ -467,11 +475,9 @@ impl ModelClient {
         &self,
         space: &Space,
         query: &Query,
-        lengths: Lengths,
+        style: Style<'_>,
     ) -> Result<Vec<Arc<Entry>>, StoreError> {
-        let (events, clock) = tokio::try_join!(self.store.events(space, query), self.clock(space))?;
-        let clock = &*clock;
-        let style = Style { lengths, clock };
+        let events = self.store.events(space, query).await?;
         let entry = |event: &Event| Arc::new(Entry::of(event, style, &self.prompts));
         Ok(events.iter().rev().map(entry).collect())
     }

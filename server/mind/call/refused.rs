@@ -294,7 +294,9 @@ fn left_out(view: &PromptView, round: u64, failure: &Failure, ready: &Ready) -> 
         |part: &Part| *part != Part::New || is_filter || may_be_words(view, failure, ready);
     let chosen = parts.iter().filter(|part| may_be(part));
     let mut chosen = chosen.map(|part| stretches(view, round, *part, named));
-    chosen.find(is_any).map(|refused| (refused, Vec::new()))
+    chosen
+        .find(|it| is_any(it))
+        .map(|refused| (refused, Vec::new()))
 }
 
 /// Returns whether new words may be what is refused in words that name no cause: the request is
@@ -331,7 +333,7 @@ fn stretches(view: &PromptView, round: u64, part: Part, named: Option<&str>) -> 
     })
 }
 
-fn is_any(stretches: &Vec<(Seq, Seq)>) -> bool {
+fn is_any(stretches: &[(Seq, Seq)]) -> bool {
     !stretches.is_empty()
 }
 

@@ -202,7 +202,7 @@ impl Frame {
             match self.half.mended(&text) {
                 Some(mended) => text = mended.into(),
                 None if !may_have_words(&text) => {
-                    let (_, count) = self.unread.get_or_insert_with(|| (event, 0));
+                    let (_, count) = self.unread.get_or_insert((event, 0));
                     *count += 1;
                     return;
                 }
