@@ -33,7 +33,11 @@ async fn a_program_reads_neither_environment_nor_memory_nor_descriptors_of_the_s
     let open = std::fs::Permissions::from_mode(0o777);
     std::fs::set_permissions(folder, open.clone()).unwrap();
     let binary = folder.join("thinkd");
-    std::fs::copy(env!("CARGO_BIN_EXE_thinkd"), &binary).unwrap();
+    // By a process of its own: a file that this one has open for writing cannot be run while another test starts one.
+    let copied = Command::new("cp")
+        .args([Path::new(env!("CARGO_BIN_EXE_thinkd")), &binary])
+        .status();
+    assert!(copied.await.unwrap().success());
     std::fs::set_permissions(&binary, open).unwrap();
     let tries = format!("cd {}; {PROGRAM}", folder.display());
     let settings = format!(
