@@ -33,7 +33,7 @@ async fn a_program_reads_neither_environment_nor_memory_nor_descriptors_of_the_s
     let open = std::fs::Permissions::from_mode(0o777);
     std::fs::set_permissions(folder, open.clone()).unwrap();
     let binary = folder.join("thinkd");
-    // By a process of its own: a file that this one has open for writing cannot be run while another test starts one.
+    // By a process of its own: a file that another test's child has inherited for writing cannot be run.
     let copied = Command::new("cp")
         .args([Path::new(env!("CARGO_BIN_EXE_thinkd")), &binary])
         .status();
@@ -47,6 +47,9 @@ async fn a_program_reads_neither_environment_nor_memory_nor_descriptors_of_the_s
     std::fs::write(folder.join("thinkd.toml"), settings).unwrap();
     let mut server = as_somebody(&binary)
         .current_dir(folder)
+        // It refuses settings that it does not know, and tests have some of their own.
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
         .env("THINKD_MODELS__LOW__API_KEY", "a-key-of-a-test")
         .env("THINKD_MODELS__LOW__MODEL", "any")
         .env("THINKD_MODELS__LOW__BASE_URL", "http://127.0.0.1:9/v1")
