@@ -239,7 +239,7 @@ impl Default for Running {
 pub struct Log {
     /// Lines for people (`pretty`) or JSON objects (`json`).
     pub format: LogFormat,
-    /// Which lines are written: `info`, `debug`, `thinkd=debug,warn`, …
+    /// The lines that are written: `info`, `debug`, `thinkd=debug,warn`, … A release has none of level `trace`.
     pub level: String,
 }
 
