@@ -34,6 +34,8 @@ pub mod words {
     pub mod setting;
     pub mod text;
     pub mod time;
+    pub mod unseen;
+    pub mod veil;
 }
 /// Events: what happened, in one closed envelope.
 pub mod event {

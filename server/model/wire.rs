@@ -25,8 +25,9 @@ use super::endpoint::{Options, address};
 use super::guard::{Seen, guarded, lock, root_cause};
 use super::provider::Prepared;
 use crate::words::failure::{Failure, FailureKind};
-use crate::words::secret::{self, Veil};
+use crate::words::secret;
 use crate::words::text::Json;
+use crate::words::veil::Veil;
 
 pub(super) use trouble::Trouble;
 use trouble::refused;

@@ -16,7 +16,8 @@ use tokio::time::timeout;
 
 use super::mcp::names::names;
 use super::mcp::options::{redacted, with_file};
-use crate::words::secret::{self, Veil};
+use crate::words::secret;
+use crate::words::veil::{Veil, is_long};
 
 /// Most passages of an answer that are read.
 const PASSAGES_MAX: usize = 8;
@@ -24,8 +25,6 @@ const PASSAGES_MAX: usize = 8;
 const PASSAGE_MAX: usize = 2000;
 /// Most characters of a passage's title, and of its address.
 const NAME_MAX: usize = 500;
-/// From this many bytes on a value that is sent is kept out of what comes back.
-const SECRET_MIN: usize = 8;
 /// How long reaching the address may take.
 const CONNECT: Duration = Duration::from_secs(3);
 /// Longest time that a search may be given.
@@ -282,15 +281,11 @@ impl Search {
             self.options.headers_file.as_deref(),
             ':',
         )?;
-        // What is shorter, as the language of the address, would be taken out of the middle of words.
-        let is_long = |secret: &SecretString| secret.expose_secret().len() >= SECRET_MIN;
-        let veil = Veil::new(
-            headers
-                .values()
-                .cloned()
-                .chain(self.options.secrets())
-                .filter(is_long),
-        );
+        let of_headers = headers
+            .iter()
+            .flat_map(|(name, value)| secret::in_value(name, value.clone()));
+        let of_address = self.options.url.iter().flat_map(|url| secret::in_url(url));
+        let veil = Veil::new(of_headers.chain(of_address).filter(is_long));
         let broke = |error: reqwest::Error| {
             format!("the knowledge base cannot be reached: {}", cause(&error))
         };

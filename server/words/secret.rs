@@ -1,22 +1,13 @@
-//! Secrets: URLs are shown without credentials, and texts of others are masked, also where a secret stands shortened or
-//! encoded. Pure.
+//! Secrets: found in settings, URLs without their credentials, and lines of a log masked however they are escaped. Pure.
 
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use base64::{Engine as _, alphabet};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serializer;
 
-/// What stands in the place of a secret that somebody repeated.
-const MARK: &str = "[api_key]";
-/// What stands in the place of one that is configured.
+/// The mark in the place of a configured secret.
 const REDACTED: &str = "(redacted)";
 
-/// Secrets from this length on are recognised by their pieces.
-const LONG: usize = 8;
-/// A word that is so much of a secret's beginning or end is a shortened secret.
-const END: usize = 4;
-/// So much of a secret anywhere in a word, too.
-const PIECE: usize = 6;
+/// Shorter secrets are not masked where they are escaped.
+const MASKED: usize = 4;
 
 /// Parameters of databases and providers whose values hide nothing.
 const HARMLESS: [&str; 10] = [
@@ -167,116 +158,47 @@ pub fn redacted_url<S: Serializer>(url: &str, serializer: S) -> Result<S::Ok, S:
     serializer.serialize_str(&shown_url(url))
 }
 
-/// A veil removes known secrets from texts that somebody else wrote.
-pub struct Veil(Vec<SecretString>);
+/// Names of variables and headers, or parts of them, that have a secret.
+const SECRET_NAMES: [&str; 10] = [
+    "key", "token", "secret", "pass", "pwd", "auth", "cred", "cookie", "private", "session",
+];
+/// Of those that have none.
+const PLAIN_NAMES: [&str; 20] = [
+    "accept", "agent", "content", "dir", "env", "home", "host", "lang", "level", "locale", "mode",
+    "name", "path", "port", "region", "root", "type", "tz", "version", "zone",
+];
 
-impl Veil {
-    /// A veil over these secrets.
-    pub fn new(secrets: impl IntoIterator<Item = SecretString>) -> Self {
-        Self(
-            secrets
-                .into_iter()
-                .filter(|secret| !secret.expose_secret().is_empty())
-                .collect(),
-        )
+/// Returns the secrets in the value of a variable or a header: all of it, unless its name or its form is that of a plain setting.
+///
+/// `API_KEY = "opensesame"` is one, `MODE = "production"`, `ROOT = "/srv/files"` and `X = "2025-06-18"` are none; of an address,
+/// its password and parameters are.
+pub fn in_value(name: &str, value: SecretString) -> Vec<SecretString> {
+    let name = name.to_ascii_lowercase();
+    let parts = || name.split(|c: char| !c.is_ascii_alphanumeric());
+    let words = value.expose_secret();
+    if SECRET_NAMES.iter().any(|secret| name.contains(secret)) {
+        return vec![value];
     }
-
-    /// Returns the words without the secrets, and without what betrays a part of one.
-    pub fn over(&self, words: &str) -> String {
-        let mut words = words.to_owned();
-        for secret in &self.0 {
-            words = words.replace(secret.expose_secret(), MARK);
-        }
-        let mut veiled = String::with_capacity(words.len());
-        let mut rest = words.as_str();
-        while let Some(begin) = rest.find(is_of_a_word) {
-            let (between, from) = rest.split_at(begin);
-            let (word, after) =
-                from.split_at(from.find(|c| !is_of_a_word(c)).unwrap_or(from.len()));
-            veiled.push_str(between);
-            veiled.push_str(if self.is_betrayed_by(word) {
-                MARK
-            } else {
-                word
-            });
-            rest = after;
-        }
-        veiled + rest
+    if words.contains("://") {
+        return in_url(words);
     }
-
-    fn is_betrayed_by(&self, word: &str) -> bool {
-        if word.len() < END || self.0.is_empty() {
-            return false;
-        }
-        let forms = forms(word);
-        self.0.iter().any(|secret| {
-            forms
-                .iter()
-                .any(|form| betrays(form, secret.expose_secret().as_bytes()))
-        })
+    let is_path = words.starts_with(['/', '.', '~']) || words.get(1..3) == Some(":\\");
+    let is_number = words.bytes().all(|byte| !byte.is_ascii_alphabetic());
+    let is_word = words.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_named_plain = parts().any(|part| PLAIN_NAMES.contains(&part));
+    if is_path || is_number || is_word || is_named_plain {
+        Vec::new()
+    } else {
+        vec![value]
     }
 }
 
-/// What keys are made of, and what encodes them.
-fn is_of_a_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '/' | '%' | '\\')
-}
-
-/// A word as it stands, and decoded in every way that it can be.
-fn forms(word: &str) -> Vec<Vec<u8>> {
-    let mut forms = vec![word.to_ascii_lowercase().into_bytes()];
-    let mut add = |form: Vec<u8>| forms.push(form.to_ascii_lowercase());
-    if let Some(decoded) = percent_decoded(word) {
-        add(decoded.into_bytes());
-    }
-    if word.contains('\\') {
-        add(unescaped(word).into_bytes());
-    }
-    if word.len() >= 2 * END && word.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        add(word.as_bytes().chunks_exact(2).filter_map(hex).collect());
-    }
-    // Wherever in the word it begins.
-    let plain = word.replace('-', "+").replace('_', "/");
-    for begin in 0..4.min(plain.len()) {
-        let whole = (plain.len() - begin) / 4 * 4;
-        let decode = |length: usize| BASE64.decode(plain.get(begin..begin + length)?).ok();
-        if let Some(decoded) = decode(plain.len() - begin).or_else(|| decode(whole)) {
-            add(decoded);
-        }
-    }
-    forms
-}
-
-/// With or without padding, and cut off anywhere.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::STANDARD,
-    GeneralPurposeConfig::new()
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-        .with_decode_allow_trailing_bits(true),
-);
-
-/// Whether a word says enough of a secret to be kept back. The word is in lower case.
-fn betrays(word: &[u8], secret: &[u8]) -> bool {
-    let secret = secret.to_ascii_lowercase();
-    if word == secret {
-        return true;
-    }
-    if secret.len() < LONG || word.len() < END {
-        return false;
-    }
-    let is_end = secret.starts_with(word) || secret.ends_with(word);
-    is_end
-        || word
-            .windows(PIECE)
-            .any(|piece| secret.windows(PIECE).any(|of| of == piece))
-}
-
-fn hex(pair: &[u8]) -> Option<u8> {
+pub(super) fn hex(pair: &[u8]) -> Option<u8> {
     u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()
 }
 
 /// With `%41` read as `A`; none where nothing is encoded.
-fn percent_decoded(text: &str) -> Option<String> {
+pub(super) fn percent_decoded(text: &str) -> Option<String> {
     let (first, rest) = text.split_once('%')?;
     let mut bytes = first.as_bytes().to_vec();
     for part in rest.split('%') {
@@ -296,7 +218,7 @@ fn percent_decoded(text: &str) -> Option<String> {
 }
 
 /// With `\u0041` read as `A`, and without the other backslashes.
-fn unescaped(text: &str) -> String {
+pub(super) fn unescaped(text: &str) -> String {
     let mut rest = text;
     std::iter::from_fn(|| {
         let (c, length) = plain(rest)?;
@@ -342,7 +264,7 @@ fn beginning(text: &str, secret: &str) -> Option<usize> {
         (of_text, of_secret, bytes) =
             (of_text + length, of_secret + read, bytes + found.len_utf8());
     }
-    (bytes >= END).then_some(of_text)
+    (bytes >= MASKED).then_some(of_text)
 }
 
 /// The first character of a text that may be escaped, however often: what the backslashes before it make of it, and how many bytes

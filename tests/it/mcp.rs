@@ -14,6 +14,7 @@ mod neighbours;
 mod program;
 mod reads;
 mod real;
+mod secrets;
 mod trust;
 
 /// A server whose tools are those of this one, which is called `it`.

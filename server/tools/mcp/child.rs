@@ -3,6 +3,7 @@
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -12,7 +13,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::Instant;
 
 use super::options::Options;
-use crate::words::secret::Veil;
+use crate::words::veil::Veil;
 
 /// What a program is given of the server's environment: where programs are, and where its files may be.
 const GIVEN: [&str; 2] = ["PATH", "HOME"];
@@ -68,8 +69,8 @@ impl Drop for Group {
     }
 }
 
-/// Starts the program of a server.
-pub fn start(name: &str, options: &Options) -> Result<Program, String> {
+/// Starts the program of a server; what it says is logged under the veil.
+pub fn start(name: &str, options: &Options, veil: Arc<Veil>) -> Result<Program, String> {
     let program = options.command.as_deref().unwrap_or_default();
     let env = options.whole_env()?;
     let mut command = Command::new(program);
@@ -104,10 +105,7 @@ pub fn start(name: &str, options: &Options) -> Result<Program, String> {
     let (Some(output), Some(input), Some(words)) = pipes else {
         return Err(format!("{program} was started without pipes"));
     };
-    tokio::spawn(log(
-        words,
-        Said::new(name, "on standard error", Veil::new(env.into_values())),
-    ));
+    tokio::spawn(log(words, Said::new(name, "on standard error", veil)));
     Ok(Program {
         output,
         input,
@@ -137,7 +135,7 @@ pub struct Said {
     server: String,
     /// Where it says that.
     place: &'static str,
-    veil: Veil,
+    veil: Arc<Veil>,
     since: Instant,
     lines: u32,
     left_out: u64,
@@ -145,7 +143,7 @@ pub struct Said {
 
 impl Said {
     /// Nothing so far.
-    pub fn new(server: &str, place: &'static str, veil: Veil) -> Self {
+    pub fn new(server: &str, place: &'static str, veil: Arc<Veil>) -> Self {
         Self {
             server: server.to_owned(),
             place,

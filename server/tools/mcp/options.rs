@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::tools::approval::matches;
 use crate::words::secret;
 use crate::words::text::unmarked;
+use crate::words::veil::{Veil, is_long};
 
 /// Longest name of a server: with it every tool's name has room for its own.
 const NAME_MAX: usize = 24;
@@ -185,6 +186,16 @@ impl Options {
     /// The headers, with those of their file, or why that cannot be read.
     pub fn whole_headers(&self) -> Result<BTreeMap<String, SecretString>, String> {
         with_file(&self.headers, self.headers_file.as_deref(), ':')
+    }
+
+    /// Returns the veil over all that the server says: the values of its headers and variables, also of those in files, and what is secret in
+    /// its address.
+    pub fn veil(&self) -> Veil {
+        let values = [self.whole_env(), self.whole_headers()];
+        let named = values.into_iter().flatten().flatten();
+        let of_values = named.flat_map(|(name, value)| secret::in_value(&name, value));
+        let in_url = self.url.iter().flat_map(|url| secret::in_url(url));
+        Veil::new(of_values.chain(in_url).filter(is_long))
     }
 
     /// What is secret of what is configured here; not what stands in files.

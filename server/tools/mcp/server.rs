@@ -166,14 +166,13 @@ impl Server {
     }
 
     async fn connect(&self) -> Result<Connection, String> {
-        let veil = wire::veil(&self.options);
         let late = |_| format!("it could not be reached within {} s", CONNECT.as_secs());
         let connected = timeout(
             CONNECT,
             wire::connect(&self.line.name, &self.options, self.line.garbled.clone()),
         );
         let connected = connected.await.map_err(late)?;
-        let connection = connected.map_err(|why| veil.over(&why))?;
+        let connection = connected?;
         match self.list(&connection.link).await {
             Ok(()) => Ok(connection),
             Err(why) => {
@@ -231,16 +230,15 @@ impl Server {
     }
 
     async fn list(&self, link: &Link) -> Result<(), String> {
-        let veil = wire::veil(&self.options);
         let Listing {
             tools: told,
             left_out,
         } = link
             .tools(TOOLS_MAX)
             .await
-            .map_err(|trouble| veil.over(&trouble.to_string()))?;
+            .map_err(|trouble| trouble.to_string())?;
         let lacks = (!left_out.is_empty())
-            .then(|| veil.over(&format!("not taken of its list: {}", left_out.join("; "))));
+            .then(|| format!("not taken of its list: {}", left_out.join("; ")));
         if let Some(why) = &lacks {
             tracing::warn!(
                 server = self.line.name,

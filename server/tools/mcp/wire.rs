@@ -28,12 +28,13 @@ use self::matched::Matched;
 use self::piped::Piped;
 pub use self::trouble::Trouble;
 use self::trouble::{Holds, SAID_MAX, bounded, causes};
+use self::veiled::Veiled;
 use super::asking::Asker;
 use super::child::{self, Group, Said};
 pub use super::meter::Garbled;
 use super::meter::{Lines, MESSAGE_MAX, Messages};
 use super::options::Options;
-use crate::words::secret::Veil;
+use crate::words::veil::Veil;
 
 mod answers;
 mod asked;
@@ -43,6 +44,7 @@ mod matched;
 mod piped;
 pub mod reading;
 mod trouble;
+mod veiled;
 mod whose;
 
 /// What is kept out of the log: the library writes what servers say of themselves.
@@ -50,6 +52,11 @@ pub const QUIET: &str = "rmcp=off";
 
 /// How long reaching a server's address may take, and how long it is waited for a word of one of which that is in doubt.
 const REACH: Duration = Duration::from_secs(5);
+
+/// Most calls of one server at a time.
+pub const CALLS_MAX: u32 = 64;
+/// Room beside the calls for what keeps the connection: pings, lists, answers to what a server asks.
+const BESIDE: usize = 16;
 
 /// A tool as a server lists it.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,6 +112,8 @@ pub enum Part {
 pub struct Link {
     peer: Peer<RoleClient>,
     running: Arc<Running>,
+    /// Over what errors of the transport quote.
+    veil: Arc<Veil>,
     /// Told when the line may not hold any more.
     doubted: Arc<Notify>,
     /// Told when it does not.
@@ -146,35 +155,33 @@ pub async fn connect(
         server: name.to_owned(),
     };
     let messages = Messages::new();
+    let veil = Arc::new(options.veil());
     let (running, program) = if options.command.is_some() {
         let child::Program {
             output,
             input,
             group,
-        } = child::start(name, options)?;
-        let said = Said::new(
-            name,
-            "on standard output, where its messages belong",
-            veil(options),
-        );
+        } = child::start(name, options, veil.clone())?;
+        let place = "on standard output, where its messages belong";
+        let said = Said::new(name, place, veil.clone());
         let transport = Piped::new(Lines::new(output, messages.clone()), input, garbled, said);
+        let transport = Veiled::new(transport, veil.clone());
         (handler.serve(transport).await, Some(group))
     } else {
         let (client, config) = http(options)?;
         let client = Matched::new(client, messages.clone());
         let inner = StreamableHttpClientTransport::with_client(client, config);
-        (
-            handler.serve(Counted::new(inner, messages.clone())).await,
-            None,
-        )
+        let transport = Veiled::new(Counted::new(inner, messages.clone()), veil.clone());
+        (handler.serve(transport).await, None)
     };
     let running = running.map_err(|error| {
         let why = messages.overrun().map(|what| format!("it sent {what}"));
-        why.unwrap_or_else(|| bounded(&causes(&error)))
+        why.unwrap_or_else(|| bounded(&veil.over(&causes(&error))))
     })?;
     let link = Link {
         peer: running.peer().clone(),
         running: calls,
+        veil,
         doubted: Arc::default(),
         gone: Arc::default(),
     };
@@ -224,6 +231,8 @@ fn http(
         .map_err(|error| format!("the server cannot be asked: {}", causes(&error)))?;
     let config = StreamableHttpClientTransportConfig::with_uri(url)
         .custom_headers(headers)
+        // Calls wait for a place by space (`line.rs`), and never here, where the first that comes is the first that is sent.
+        .max_concurrent_requests(CALLS_MAX as usize + BESIDE)
         .max_sse_event_size(MESSAGE_MAX)
         .max_json_response_size(MESSAGE_MAX)
         .max_error_response_size(SAID_MAX)
@@ -333,7 +342,7 @@ impl Link {
     }
 
     fn trouble(&self, error: ServiceError) -> Trouble {
-        let (trouble, line) = trouble::judged(&error);
+        let (trouble, line) = trouble::judged(&error, &self.veil);
         match line {
             Holds::Yes => {}
             Holds::Doubted => self.doubted.notify_one(),
@@ -341,14 +350,4 @@ impl Link {
         }
         trouble
     }
-}
-
-/// Over what a server's errors may say of its secrets.
-pub fn veil(options: &Options) -> Veil {
-    let files = [options.whole_env(), options.whole_headers()];
-    let values = files
-        .into_iter()
-        .flatten()
-        .flat_map(std::collections::BTreeMap::into_values);
-    Veil::new(values.chain(options.secrets()))
 }

@@ -18,7 +18,7 @@ use super::{Gate, within};
 /// What a call of a tool comes to.
 #[derive(Clone)]
 pub enum Does {
-    /// It answers this result.
+    /// This result.
     Answers(Value),
     /// It sends these messages first, each in the stream of the answer, and then answers this.
     Sends(Vec<Value>, Value),
@@ -26,6 +26,10 @@ pub enum Does {
     Says(&'static str, String),
     /// It answers with this status, and a page for people.
     Fails(u16),
+    /// An answer with this status, a challenge and these bytes.
+    Refuses(u16, String),
+    /// An error of the protocol.
+    Errs(String),
     /// It opens the stream of its answer, and answers in it when the gate is open.
     Streams(Gate, Value),
     /// It never answers.
@@ -380,6 +384,17 @@ async fn called(does: Does, result: impl Fn(Value) -> Value) -> Response {
                 [("content-type", "text/html")],
                 "<html>It went wrong.</html>",
             )
+                .into_response()
+        }
+        Does::Refuses(status, words) => {
+            let status = StatusCode::from_u16(status).unwrap();
+            let challenge =
+                format!("Bearer error=\"invalid_token\", error_description=\"{words}\"");
+            (status, [("www-authenticate", challenge)], words).into_response()
+        }
+        Does::Errs(words) => {
+            let error = json!({ "code": -32000, "message": words, "data": { "said": words } });
+            axum::Json(json!({ "jsonrpc": "2.0", "id": result(json!({}))["id"], "error": error }))
                 .into_response()
         }
         Does::Streams(gate, value) => {

@@ -76,14 +76,7 @@ async fn asked(settings: &Settings, knowledge: &Options) -> anyhow::Result<(Stri
         .mcp
         .get(server)
         .context("memory.knowledge.mcp names no server of [tools.mcp]")?;
-    let veil = wire::veil(options);
-    let refused = |why: String| {
-        anyhow!(
-            "{} does not serve tools: {}",
-            options.place(),
-            veil.over(&why)
-        )
-    };
+    let refused = |why: String| anyhow!("{} does not serve tools: {why}", options.place());
     let connection = wire::connect(server, options, Garbled::default())
         .await
         .map_err(refused)?;

@@ -18,14 +18,7 @@ pub async fn check(
     let mut found: Vec<String> = Vec::new();
     for (name, options) in &settings.tools.mcp {
         let asked = async {
-            let veil = wire::veil(options);
-            let refused = |why: String| {
-                anyhow!(
-                    "{} does not serve tools: {}",
-                    options.place(),
-                    veil.over(&why)
-                )
-            };
+            let refused = |why: String| anyhow!("{} does not serve tools: {why}", options.place());
             let connection = wire::connect(name, options, Garbled::default())
                 .await
                 .map_err(refused)?;
@@ -41,7 +34,7 @@ pub async fn check(
             } else {
                 format!("; withheld: {}", wrong.join(", "))
             };
-            let lacks = veil.over(&left_out.join("; "));
+            let lacks = left_out.join("; ");
             let lacks = if lacks.is_empty() {
                 lacks
             } else {

@@ -7,6 +7,8 @@ use std::fmt;
 use rmcp::service::ServiceError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
+use crate::words::veil::Veil;
+
 /// Longest words of a server in an error.
 pub const SAID_MAX: usize = 2000;
 
@@ -43,13 +45,14 @@ pub enum Holds {
     No,
 }
 
-/// What went wrong, and whether the line holds.
-pub fn judged(error: &ServiceError) -> (Trouble, Holds) {
-    let why = bounded(&causes(error));
+/// What went wrong, without the server's secrets, and whether the line holds.
+pub fn judged(error: &ServiceError, veil: &Veil) -> (Trouble, Holds) {
+    let said = |error: &dyn Error| bounded(&veil.over(&causes(error)));
+    let why = said(error);
     match error {
         ServiceError::McpError(error) => (Trouble::Refused(bounded(&error.message)), Holds::Yes),
         ServiceError::TransportSend(sent) => {
-            let why = bounded(&causes(&*sent.error));
+            let why = said(&*sent.error);
             match sent
                 .error
                 .downcast_ref::<StreamableHttpError<reqwest::Error>>()
@@ -127,6 +130,10 @@ mod tests {
     use rmcp::transport::streamable_http_client::{AuthRequiredError, HttpStatusError};
 
     use super::*;
+
+    fn judged(error: &ServiceError) -> (Trouble, Holds) {
+        super::judged(error, &Veil::default())
+    }
 
     /// What the library makes of an error of the transport over HTTP.
     fn sent(error: StreamableHttpError<reqwest::Error>) -> ServiceError {

@@ -11,8 +11,9 @@ use tokio::net::TcpStream;
 use super::{base_url_remedy, key_remedy, short};
 use crate::model::endpoint::{Options, address};
 use crate::program::command::doctor::clock::Clock;
-use crate::words::secret::{Veil, in_url, shown_url};
+use crate::words::secret::{in_url, shown_url};
 use crate::words::time::Timestamp;
+use crate::words::veil::Veil;
 
 /// How long a question beside the calls may take.
 const BESIDE: Duration = Duration::from_secs(5);

@@ -1,0 +1,242 @@
+//! A veil takes known secrets out of texts that others wrote, also where a secret stands shortened or encoded. Pure.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{Engine as _, alphabet};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+
+use super::secret::{hex, percent_decoded, unescaped};
+
+/// The mark in the place of a secret that others repeat.
+const MARK: &str = "[api_key]";
+/// Shorter secrets are ordinary words, as the language of an address, and have no pieces.
+const LONG: usize = 8;
+/// A word that is so much of a secret's beginning or end is a shortened secret.
+const END: usize = 4;
+/// So much of a secret anywhere in a word is a piece of it, unless it may be a plain word.
+const PIECE: usize = 6;
+/// So much of a secret is a piece of it, whatever it looks like.
+const RUN: usize = 12;
+
+/// Returns true if a secret is long enough to be recognised in the middle of other words.
+pub fn is_long(secret: &SecretString) -> bool {
+    secret.expose_secret().len() >= LONG
+}
+
+/// A veil removes known secrets from texts that somebody else wrote; printed, it says nothing of them.
+#[derive(Default)]
+pub struct Veil {
+    secrets: Vec<SecretString>,
+    pieces: Pieces,
+}
+
+impl Veil {
+    /// A veil over these secrets.
+    pub fn new(secrets: impl IntoIterator<Item = SecretString>) -> Self {
+        let mut veil = Self::default();
+        for secret in secrets {
+            let words = secret.expose_secret();
+            if words.is_empty() {
+                continue;
+            }
+            veil.pieces.add(words);
+            // `Bearer KEY`: the key alone is secret, too.
+            let key = words.rsplit(' ').next().unwrap_or_default();
+            if key.len() < words.len() && key.len() >= LONG {
+                veil.pieces.add(key);
+                veil.secrets.push(key.into());
+            }
+            veil.secrets.push(secret);
+        }
+        // Of two of which one holds the other, the longer is replaced first.
+        veil.secrets
+            .sort_by_key(|secret| std::cmp::Reverse(secret.expose_secret().len()));
+        veil
+    }
+
+    /// Returns the words without the secrets, and without what betrays a part of one.
+    pub fn over(&self, words: &str) -> String {
+        let mut words = words.to_owned();
+        for secret in &self.secrets {
+            if words.contains(secret.expose_secret()) {
+                words = words.replace(secret.expose_secret(), MARK);
+            }
+        }
+        let mut veiled = String::with_capacity(words.len());
+        let mut rest = words.as_str();
+        while let Some(begin) = rest.find(is_of_a_word) {
+            let (between, from) = rest.split_at(begin);
+            let (word, after) =
+                from.split_at(from.find(|c| !is_of_a_word(c)).unwrap_or(from.len()));
+            let is_cut = is_cut_after(between) || is_cut_before(after);
+            veiled.push_str(between);
+            veiled.push_str(if self.is_betrayed_by(word, is_cut) {
+                MARK
+            } else {
+                word
+            });
+            rest = after;
+        }
+        veiled + rest
+    }
+
+    /// Puts the veil over the texts of a value, the names of members among them. Returns whether that changed it.
+    pub fn over_value(&self, value: &mut Value) -> bool {
+        let over = |text: &mut String| {
+            let veiled = self.over(text);
+            let is_changed = veiled != *text;
+            *text = veiled;
+            is_changed
+        };
+        match value {
+            Value::String(text) => over(text),
+            Value::Array(items) => items
+                .iter_mut()
+                .fold(false, |changed, item| self.over_value(item) | changed),
+            Value::Object(members) => {
+                let mut is_changed = false;
+                for (mut name, mut member) in std::mem::take(members) {
+                    is_changed |= over(&mut name) | self.over_value(&mut member);
+                    members.insert(name, member);
+                }
+                is_changed
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+
+    fn is_betrayed_by(&self, word: &str, is_cut: bool) -> bool {
+        if word.len() < END || self.secrets.is_empty() {
+            return false;
+        }
+        forms(word)
+            .iter()
+            .any(|form| self.pieces.are_in(form, is_cut))
+    }
+}
+
+impl fmt::Debug for Veil {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Veil")
+    }
+}
+
+/// The pieces by which secrets are recognised, in lower case.
+#[derive(Default)]
+struct Pieces {
+    whole: HashSet<Vec<u8>>,
+    /// Beginnings and ends; those that may be plain words count beside a mark of shortening alone.
+    ends: HashSet<Vec<u8>>,
+    plain_ends: HashSet<Vec<u8>>,
+    /// Pieces of `PIECE` and of `RUN` bytes.
+    inner: HashSet<Vec<u8>>,
+    /// By the first two bytes of a piece, whether there is one: looked at before anything is hashed.
+    begun: Vec<bool>,
+}
+
+impl Pieces {
+    fn add(&mut self, secret: &str) {
+        let bytes = secret.as_bytes();
+        let lower = |bytes: &[u8]| bytes.to_ascii_lowercase();
+        self.whole.insert(lower(bytes));
+        if bytes.len() < LONG {
+            return;
+        }
+        // Longer ones are found by the pieces in them.
+        for length in END..=RUN.min(bytes.len() - 1) {
+            for end in [&bytes[..length], &bytes[bytes.len() - length..]] {
+                if is_plain(end) {
+                    self.plain_ends.insert(lower(end));
+                } else {
+                    self.ends.insert(lower(end));
+                }
+            }
+        }
+        let telling = bytes.windows(PIECE).filter(|piece| !is_plain(piece));
+        for piece in telling.chain(bytes.windows(RUN)) {
+            let piece = lower(piece);
+            self.begun.resize(1 << 16, false);
+            self.begun[usize::from(u16::from_be_bytes([piece[0], piece[1]]))] = true;
+            self.inner.insert(piece);
+        }
+    }
+
+    /// Returns true if a word in lower case says enough of a secret to be kept back.
+    fn are_in(&self, word: &[u8], is_cut: bool) -> bool {
+        self.whole.contains(word)
+            || self.ends.contains(word)
+            || (is_cut && self.plain_ends.contains(word))
+            || (0..word.len().saturating_sub(PIECE - 1)).any(|at| {
+                let first = usize::from(u16::from_be_bytes([word[at], word[at + 1]]));
+                self.begun.get(first) == Some(&true)
+                    && [PIECE, RUN].into_iter().any(|length| {
+                        word.get(at..at + length)
+                            .is_some_and(|piece| self.inner.contains(piece))
+                    })
+            })
+    }
+}
+
+/// Returns true if a piece of a secret may be a word that has nothing to do with it: letters and hyphens, no capital behind a small one.
+fn is_plain(piece: &[u8]) -> bool {
+    piece
+        .iter()
+        .all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_' | b' '))
+        && !piece
+            .windows(2)
+            .any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
+}
+
+/// Returns true if a text ends with a mark of shortening.
+fn is_cut_after(text: &str) -> bool {
+    text.ends_with(['*', '…', '•']) || text.ends_with("..")
+}
+
+/// Returns true if a text begins with a mark of shortening.
+fn is_cut_before(text: &str) -> bool {
+    text.starts_with(['*', '…', '•']) || text.starts_with("..")
+}
+
+/// Returns true for characters of keys and of their encodings.
+fn is_of_a_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '/' | '%' | '\\')
+}
+
+/// A word as it stands, and decoded in every way that it can be.
+fn forms(word: &str) -> Vec<Vec<u8>> {
+    let mut forms = vec![word.to_ascii_lowercase().into_bytes()];
+    let mut add = |form: Vec<u8>| forms.push(form.to_ascii_lowercase());
+    if let Some(decoded) = percent_decoded(word) {
+        add(decoded.into_bytes());
+    }
+    if word.contains('\\') {
+        add(unescaped(word).into_bytes());
+    }
+    if word.len() >= 2 * END && word.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        add(word.as_bytes().chunks_exact(2).filter_map(hex).collect());
+    }
+    if word.len() < 3 * END / 2 {
+        return forms;
+    }
+    // Wherever in the word it begins.
+    let plain = word.replace('-', "+").replace('_', "/");
+    for begin in 0..4.min(plain.len()) {
+        let whole = (plain.len() - begin) / 4 * 4;
+        let decode = |length: usize| BASE64.decode(plain.get(begin..begin + length)?).ok();
+        if let Some(decoded) = decode(plain.len() - begin).or_else(|| decode(whole)) {
+            add(decoded);
+        }
+    }
+    forms
+}
+
+/// With or without padding, and cut off anywhere.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);

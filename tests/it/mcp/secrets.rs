@@ -1,0 +1,132 @@
+//! A server of tools that quotes the key which it was sent, or its program's variables. Every `on_both!` is two `#[tokio::test]`s, one a database.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+use super::*;
+
+/// The forms in which servers quote a key.
+fn quoted(key: &str) -> [String; 6] {
+    let hex = |text: &str| -> String { text.bytes().map(|byte| format!("{byte:02x}")).collect() };
+    [
+        format!("wrong key {key}"),
+        format!("Invalid API key: {}...{}", &key[..6], &key[key.len() - 4..]),
+        format!("got {}", BASE64.encode(format!("Bearer {key}"))),
+        format!("got {}", hex(key)),
+        format!("GET /?key={}", key.replace('-', "%2D")),
+        json!({ "headers": { "x-key": key } }).to_string(),
+    ]
+}
+
+/// Asserts that the store, the prompts and the list of tools have nothing of the key.
+async fn is_hidden(app: &App, stub: &Stub, key: &str) {
+    let mut all = app.public_log().await;
+    all.push(app.get("/tools").await.expect(200));
+    all.extend(stub.requests().iter().map(|request| request.body.clone()));
+    let told = all.iter().map(Value::to_string).collect::<String>();
+    let pieces = [&key[..6], &key[key.len() - 6..]].map(str::to_owned);
+    let codes = quoted(key).into_iter().flat_map(|words| {
+        let last = words.trim_end_matches('=').rsplit([' ', '=']).next();
+        last.map(str::to_owned)
+            .filter(|word| !word.contains(['{', '.']))
+    });
+    for piece in pieces.into_iter().chain(codes) {
+        let at = told.find(&piece);
+        let around = at.map(|at| {
+            told[at.saturating_sub(200)..]
+                .chars()
+                .take(400)
+                .collect::<String>()
+        });
+        assert!(at.is_none(), "{piece} in {around:?}\n{}", app.output());
+    }
+}
+
+const KEY: &str = "head-of-Th3-server-22";
+
+// SECURITY: a key that a server of tools quotes is stored nowhere and shown to nobody.
+on_both!(
+    a_key_that_a_server_of_tools_quotes_is_in_no_event_and_no_prompt,
+    |medium| {
+        let server = ToolServer::start(vec![tool("say", "Say it.")]).await;
+        let stub = Stub::start().await;
+        let more = format!("headers = {{ x-key = \"{KEY}\" }}\n");
+        let toml = format!("[tools.mcp.it]\nurl = \"{}\"\n{more}", server.url());
+        let app = Setup::new(medium, &stub)
+            .file("thinkd.toml", &toml)
+            .start()
+            .await;
+        let calls = quoted(KEY).into_iter().flat_map(|words| {
+            let text = json!({ "type": "text", "text": words });
+            let nested = json!({ "deep": [{ KEY: words }] });
+            [
+                Does::Refuses(403, words.clone()),
+                Does::Refuses(401, words.clone()),
+                Does::Refuses(500, words.clone()),
+                Does::Errs(words.clone()),
+                Does::Says("text/plain", words.clone()),
+                Does::Answers(json!({ "content": [text], "isError": true })),
+                Does::Answers(json!({ "content": [text] })),
+                Does::Answers(json!({ "content": [], "structuredContent": nested })),
+            ]
+        });
+        for does in calls {
+            server.does("say", does);
+            stub.script(
+                decision,
+                [call("mcp__it__say", arguments("a")), reply("Yes.")],
+            );
+            assert_eq!(said(&app.tell("say").await[0]), "Yes.");
+        }
+        let log = app.public_log().await;
+        let results = with(&log, &["result", "tool:mcp__it__say"]);
+        assert_eq!(results.len(), 48, "{}", story(&log));
+        let is_marked = |result: &&&Value| result.to_string().contains("[api_key]");
+        let marked = results.iter().filter(is_marked).count();
+        assert!(marked >= 36, "the control: {marked} were quoted");
+        is_hidden(&app, &stub, KEY).await;
+    }
+);
+
+// Words that have nothing to do with a key stay as they are, also where words of it are in the key, or a setting is in the result.
+on_both!(
+    words_of_a_result_that_are_no_secret_stay_as_they_are,
+    |medium| {
+        let script = r#"
+while IFS= read -r line; do
+  rest=${line#*\"id\":}; id=${rest%%[,\}]*}
+  case "$line" in
+    *'"initialize"'*) r='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
+    *'"tools/list"'*) r='{"tools":[{"name":"server","description":"Of a production server, at its head.","inputSchema":{"type":"object"}}]}' ;;
+    *'"tools/call"'*) r='{"content":[{"type":"text","text":"The head of the server: production, /srv/files/one.txt, 2025-06-18, us-east-1, state-of-the-art'" $1"'"}]}' ;;
+    *) continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$r"
+done
+"#;
+        let script = script.replace("$1", "$API_KEY");
+        let stub = Stub::start().await;
+        let toml = "[tools.mcp.sh]\ncommand = \"sh\"\nargs = [\"server.sh\"]\n\
+                    env = { API_KEY = \"KEYS\", MODE = \"production\", ROOT = \"/srv/files\", SINCE = \"2025-06-18\", AWS_REGION = \"us-east-1\" }\n";
+        let app = Setup::new(medium, &stub)
+            .file("thinkd.toml", &toml.replace("KEYS", KEY))
+            .file("server.sh", &script)
+            .env("PATH", std::env::var("PATH").unwrap())
+            .start()
+            .await;
+        stub.script(
+            decision,
+            [call("mcp__sh__server", json!({})), reply("Yes.")],
+        );
+        app.tell("say").await;
+        let log = app.public_log().await;
+        let result = one(&log, &["result", "tool:mcp__sh__server"]);
+        assert_eq!(
+            result["payload"]["output"],
+            "The head of the server: production, /srv/files/one.txt, 2025-06-18, us-east-1, state-of-the-art [api_key]",
+            "{}",
+            story(&log)
+        );
+        is_hidden(&app, &stub, KEY).await;
+    }
+);
