@@ -8,6 +8,7 @@ use crate::support::*;
 mod processors;
 mod reads;
 mod timers;
+mod tools;
 mod turns;
 mod writes;
 

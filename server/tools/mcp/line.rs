@@ -5,10 +5,15 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::meter::Garbled;
-use super::wire::Link;
+use super::wire::{CALLS_MAX, Link};
+use crate::tasks::share::{Place, Places, SPACE_SHARE};
+use crate::words::id::Space;
+
+/// The name of the places for calls in the metrics.
+const PLACES: &str = "tool_server_calls";
 
 /// After so long without anybody who needs it, a server that is away is left alone.
 const UNNEEDED: Duration = Duration::from_secs(10 * 60);
@@ -32,7 +37,6 @@ pub enum Phase {
 }
 
 /// The way to a server, as its tools have it.
-#[derive(Debug)]
 pub struct Line {
     /// The server's name.
     pub name: String,
@@ -40,6 +44,8 @@ pub struct Line {
     pub phase: watch::Sender<Phase>,
     /// What its program wrote so far that is no message.
     pub garbled: Garbled,
+    /// Calls at a time: spaces share them.
+    places: Places,
     wanted: Notify,
     /// When somebody needed it for the first time.
     first: OnceLock<Instant>,
@@ -57,6 +63,7 @@ impl Line {
             name: name.to_owned(),
             phase,
             garbled,
+            places: Places::new(PLACES, CALLS_MAX, SPACE_SHARE),
             wanted,
             first,
             needed,
@@ -94,6 +101,11 @@ impl Line {
             Phase::Away { why, .. } => Err(why.clone()),
             Phase::Asleep | Phase::Connecting => Err("it is being reached".to_owned()),
         }
+    }
+
+    /// Returns a place for a call of this space. None: all that the space may have were taken for so long, and nothing was sent.
+    pub async fn place(&self, space: &Space, most: Duration) -> Option<Place> {
+        timeout(most, self.places.take(space)).await.ok()
     }
 
     /// Waits until somebody needs it, unless somebody did lately.

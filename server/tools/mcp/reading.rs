@@ -43,7 +43,7 @@ pub fn tool(
 ) -> Result<Arc<dyn Tool>, Error> {
     let longest = servers.iter().map(|server| server.options.timeout()).max();
     let spec = Spec {
-        time: longest,
+        time: longest.map(|longest| longest * 2),
         ..spec_of::<Read>(prompts)?
     };
     Ok(boxed(
@@ -96,6 +96,8 @@ impl Typed for Read {
                 server.line.garbled.so_far() - garbled,
             )
         };
+        let place = server.line.place(&site.space, limit).await;
+        let _place = place.ok_or_else(|| remote::busy(&at(name), name, limit))?;
         timeout(limit, self.asked(server, &input, site))
             .await
             .map_err(late)?

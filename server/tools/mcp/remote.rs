@@ -43,7 +43,8 @@ impl Remote {
             Effect::Outside
         };
         let spec = Spec {
-            time: Some(limit),
+            // As long for a place as for the call.
+            time: Some(limit * 2),
             only_reads: offer.only_reads,
             ..Spec::new(told, effect)
         };
@@ -57,7 +58,7 @@ impl Remote {
     }
 }
 
-/// What a call comes to that had no answer, or none that can be used. What may have taken effect is not known to have failed.
+/// The failure of a call without an answer that can be used. A call that may have taken effect is not known to have failed.
 pub fn failed(tool: &str, server: &str, effect: Effect, trouble: Trouble) -> Failure {
     let may_have_happened = effect == Effect::Outside;
     let failed = |text: String| Failure::new(FailureKind::Tool, text);
@@ -90,7 +91,18 @@ pub fn failed(tool: &str, server: &str, effect: Effect, trouble: Trouble) -> Fai
     }
 }
 
-/// What a call comes to that was given up at its limit; `garbled`: how many lines came meanwhile that are no messages.
+/// The failure of a call that had no place until its limit. Nothing was sent.
+pub fn busy(tool: &str, server: &str, limit: Duration) -> Failure {
+    let text = format!(
+        "{tool} was not called: other calls of this space took all its places at the server {server} for {} ms; try again later",
+        limit.as_millis()
+    );
+    Failure::new(FailureKind::Tool, text)
+        .retryable()
+        .with(json!({ "reason": "server_busy", "server": server }))
+}
+
+/// The failure of a call that was given up at its limit; `garbled`: how many lines came meanwhile that are no messages.
 pub fn late(tool: &str, effect: Effect, limit: Duration, garbled: u64) -> Failure {
     let ms = limit.as_millis();
     let lines = if garbled == 1 {
@@ -127,11 +139,10 @@ impl Tool for Remote {
             return Err(Failure::new(FailureKind::Tool, text)
                 .with(json!({ "reason": "invalid_arguments" })));
         };
-        let (until, name, effect) = (
-            Instant::now() + self.limit,
-            self.spec.name(),
-            self.spec.effect,
-        );
+        let (name, effect) = (self.spec.name(), self.spec.effect);
+        let place = self.line.place(&site.space, self.limit).await;
+        let _place = place.ok_or_else(|| busy(name, &self.line.name, self.limit))?;
+        let until = Instant::now() + self.limit;
         let failed = |trouble| failed(name, &self.line.name, effect, trouble);
         let reached = timeout_at(until, self.line.link()).await;
         let reached = reached.unwrap_or_else(|_| {
