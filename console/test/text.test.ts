@@ -28,8 +28,11 @@ test("hostile Markdown takes no time and no depth", () => {
   assert.ok(performance.now() - began < 3_000);
 });
 
-test("control characters are shown as pictures, and nothing turns the line around", () => {
-  assert.equal(shown("a\u0000\u001b[31m\u202eb"), "a␀␛[31m▯b");
+test("what nobody would see is shown by its name, and what scripts and emoji need is left", () => {
+  const texts = JSON.parse(readFileSync(new URL("../../tests/unseen.json", import.meta.url), "utf8")) as [string, string][];
+  assert.ok(texts.length > 40);
+  for (const [text, named] of texts) assert.equal(shown(text), named);
+  assert.equal(shown("a\ud800b"), "a\ufffdb");
   assert.equal(shown("line\n\ttab"), "line\n\ttab");
   assert.ok(line("x".repeat(1_000_000)).length < 300);
   assert.equal(line("a \n  b"), "a b");

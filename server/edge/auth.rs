@@ -13,6 +13,7 @@ use super::problem::{Problem, Slug};
 use crate::words::id::Space;
 use crate::words::principal::{Credential, Principal, Role};
 use crate::words::time;
+use crate::words::unseen::first_unseen;
 
 /// What a client showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,10 +95,10 @@ impl Denied {
     }
 }
 
-/// A user's name, if it is one: 1 to 255 bytes without NUL. Whoever shows it to a model or a person makes it fit there.
+/// Returns a user's name, if it is one: 1 to 255 bytes, all of whose characters people see.
 pub fn user_name(text: &str) -> Option<&str> {
     let text = text.trim();
-    let fits = !text.is_empty() && text.len() <= 255 && !text.contains('\0');
+    let fits = !text.is_empty() && text.len() <= 255 && first_unseen(text).is_none();
     fits.then_some(text)
 }
 

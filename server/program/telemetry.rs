@@ -18,6 +18,7 @@ use super::settings::{Invalid, Log, LogFormat};
 use crate::model::openai;
 use crate::tools::mcp::wire;
 use crate::words::secret::masked;
+use crate::words::unseen::replaced;
 
 mod repeats;
 
@@ -197,20 +198,18 @@ impl Write for &Careful {
     }
 }
 
-/// The text with its control characters written out (`\n`, `\u{1b}`), so that it cannot steer a terminal or forge a line.
+/// Returns the text with its line breaks, and with what people do not see, written out (`\n`, `\u{1b}`, `\u{200b}`): it cannot steer a terminal, forge a
+/// line or hide a word.
 pub fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() || is_bidi(c) {
+    let is_line = |c| matches!(c, '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}');
+    let seen = replaced(text, |c| c.escape_default().to_string());
+    let mut safe = String::with_capacity(seen.len());
+    for c in seen.chars() {
+        if is_line(c) {
             safe.extend(c.escape_default())
         } else {
             safe.push(c)
         }
     }
     safe
-}
-
-/// Characters that reorder what is shown around them.
-fn is_bidi(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
 }

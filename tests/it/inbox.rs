@@ -325,21 +325,42 @@ async fn the_inbox_shows_its_key_and_says_who_may_not() {
     assert_eq!(verdict(&app, &id).await["by"], "ann");
 }
 
+// SECURITY: people approve what they see.
+#[tokio::test]
+async fn the_inbox_names_each_character_that_nobody_sees() {
+    let stub = Stub::start().await;
+    let app = setup(&stub).start().await;
+    let hidden = "\u{e0041}\u{200b}\u{200d}\u{fe0f}\u{feff}\u{3164}\u{ad}\u{2060}\u{34f}\u{180e}\u{2800}\u{202e}\u{9b}";
+    let content = format!("Be kind{hidden}.");
+    let arguments = json!({ "key": "plan", "content": content, "related_keys": [] });
+    let id = asked(&app, &stub, "main", call("state_put", arguments)).await;
+    let shown = inbox(&app, &["show", end(&id)]).await;
+    let listed = inbox(&app, &[]).await;
+    for c in hidden.chars() {
+        let named = c.escape_default().to_string();
+        assert!(shown.contains(&named), "{named} in {shown}");
+        assert!(
+            !shown.contains(c) && !listed.contains(c),
+            "{named} in {shown}{listed}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn the_inbox_shows_a_change_as_a_diff_in_colours_on_a_terminal_and_steers_none() {
     let stub = Stub::start().await;
     let app = setup(&stub).voices(&["owl"]).start().await;
-    let arguments = json!({ "name": "owl", "prompt": "Doubt it.\u{1b}[2J\u{202e}", "diff": null });
+    // A line break of Unicode would forge a line.
+    let arguments = json!({ "name": "owl", "prompt": "Doubt it.\u{2028}[2J", "diff": null });
     let id = asked(&app, &stub, "main", call("propose_submodule", arguments)).await;
     let shown = inbox(&app, &["show", end(&id)]).await;
     assert!(
-        shown.contains("\n-You are the voice owl.")
-            && shown.contains("\n+Doubt it.\\u{1b}[2J\\u{202e}"),
+        shown.contains("\n-You are the voice owl.") && shown.contains("\n+Doubt it.\\u{2028}[2J"),
         "{shown}"
     );
     let listed = inbox(&app, &[]).await;
     assert!(
-        !shown.contains(['\u{1b}', '\u{202e}']) && !listed.contains(['\u{1b}', '\u{202e}']),
+        !shown.contains(['\u{1b}', '\u{2028}']) && !listed.contains(['\u{1b}', '\u{2028}']),
         "{shown}{listed}"
     );
     if !has_script() {

@@ -336,6 +336,9 @@ async fn tokens_that_are_not_for_this_server_are_refused_by_name() {
         (with("sub", json!("ada\u{a0}")), "\"sub\""),
         // What turns text around would show another name.
         (with("sub", json!("ada\u{202e}nimda")), "\"sub\""),
+        // Nobody sees that these are others.
+        (with("sub", json!("ada\u{200b}")), "\"sub\""),
+        (with("sub", json!("a\u{ad}da")), "\"sub\""),
         (without("space"), "\"space\""),
         (with("space", json!("../theirs")), "names no space"),
         (with("space", json!(["ours"])), "names no space"),

@@ -164,6 +164,26 @@ on_both!(
     }
 );
 
+// SECURITY: nobody approves orders that nobody sees.
+on_both!(
+    a_proposed_prompt_with_characters_that_nobody_sees_is_refused,
+    |medium| {
+        let stub = Stub::start().await;
+        let app = Setup::new(medium, &stub).start().await;
+        for hidden in ["\u{e0041}", "\u{200b}", "\u{2800}", "\u{202e}"] {
+            let prompt = format!("Be kind.{hidden} End");
+            stub.script(decision, [whole("owl", &prompt), reply("No.")]);
+            app.tell("propose").await;
+            let log = app.public_log().await;
+            let result = *with(&log, &["result", "tool:propose_submodule"])
+                .last()
+                .unwrap();
+            assert!(said(result).contains("(U+"), "{}", story(&log));
+        }
+        assert!(app.pages("/approvals?").await.is_empty());
+    }
+);
+
 // D4.29: nothing changes, and both what was proposed and what was said of it are in the log.
 on_both!(
     d4_29_a_rejected_proposal_leaves_everything_as_it_was,

@@ -57,16 +57,27 @@ export function clock(ts: string): string {
 /** The longest text that is laid out in one go. */
 export const LONG = 4_000;
 
-const ODD = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\u202a-\u202e\u2066-\u2069\ud800-\udfff]/;
+// Characters that a model reads and a person does not see: the rule of `server/words/unseen.rs`.
+const JOINED = ["Arabic", "Bengali", "Devanagari", "Gujarati", "Gurmukhi", "Javanese", "Kannada", "Khmer", "Lao", "Malayalam", "Mongolian", "Myanmar", "Nko", "Oriya", "Sinhala", "Syriac", "Tamil", "Telugu", "Thaana", "Tibetan"]
+  .map((script) => `\\p{Script=${script}}`).join("");
+const EMOJI = "\\p{Extended_Pictographic}[\\u{1f3fb}-\\u{1f3ff}]?\\ufe0f?";
+const FLAGS = ["gbeng", "gbsct", "gbwls"].map((name) => [...name].map((c) => `\\u{${(0xe0000 + c.codePointAt(0)!).toString(16)}}`).join("")).join("|");
+/** Signs without a width that change one which is seen. */
+const WRITTEN = [
+  `(?<=[${JOINED}])[\\u200c\\u200d]`,
+  `(?<=${EMOJI})\\u200d(?=\\p{Extended_Pictographic})`,
+  "(?<=\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]",
+  "(?<=[0-9#*])[\\ufe0e\\ufe0f](?=\\u20e3)",
+  `(?<=\\u{1f3f4})(?:${FLAGS})\\u{e007f}`,
+  "[\\u0600-\\u0605\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u{110bd}\\u{110cd}\\n\\r\\t]",
+].join("|");
+const UNSEEN = new RegExp(`(${WRITTEN})|[\\p{Cc}\\p{Cf}\\p{Default_Ignorable_Code_Point}\\u2800]`, "gu");
 
-/** Text from anywhere, fit to be shown: control characters become pictures, half surrogates go. Line breaks and tabs stay. */
+/** Text from anywhere, fit to be shown: what nobody would see of it is there by its name (`⟨U+200B⟩`), half surrogates go. Line breaks and tabs stay. */
 export function shown(text: string): string {
-  if (!ODD.test(text)) return text;
   return text
-    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
-    .replace(/\u007f/g, "\u2421")
-    .replace(/[\u202a-\u202e\u2066-\u2069]/g, "\u25af")
-    .toWellFormed();
+    .toWellFormed()
+    .replace(UNSEEN, (c, written?: string) => written ?? `⟨U+${c.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }
 
 /** The beginning of a text in one line, for rows: never more than `most` characters reach the page's layout. */

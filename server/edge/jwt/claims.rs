@@ -7,6 +7,7 @@ use super::options::JwtOptions;
 use crate::words::id::Space;
 use crate::words::principal::{Credential, Principal, Role};
 use crate::words::time::Timestamp;
+use crate::words::unseen::first_unseen;
 
 /// Most bytes of a user's name.
 const USER_MAX: usize = 255;
@@ -129,9 +130,9 @@ fn claim<'a>(claims: &'a Claims, name: &str) -> Option<&'a Value> {
 
 /// Whether a user can be called so. Nothing is mended: to the issuer, ` ada` is not `ada`.
 fn is_user(name: &str) -> bool {
-    let turns = |c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}');
+    let is_line = |c: char| matches!(c, '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}');
     let fits = (1..=USER_MAX).contains(&name.len()) && name.trim() == name;
-    fits && !name.chars().any(|c| c.is_control() || turns(c))
+    fits && !name.contains(is_line) && first_unseen(name).is_none()
 }
 
 fn space(value: &Value) -> Option<Space> {

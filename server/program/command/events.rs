@@ -1,6 +1,7 @@
 //! `thinkd events`: the log as lines for people, from a running server; live with `--follow`.
 
 use std::cell::RefCell;
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -12,6 +13,7 @@ use crate::event::envelope::Event;
 use crate::program::output::say;
 use crate::program::settings::Settings;
 use crate::words::id::Seq;
+use crate::words::unseen::in_json;
 use lines::Lines;
 
 mod lines;
@@ -192,7 +194,10 @@ impl Reader<'_> {
 
     fn show(&self, event: Event) -> anyhow::Result<()> {
         if self.options.json {
-            return Ok(say(serde_json::to_string(&event)?)?);
+            let json = serde_json::to_string(&event)?;
+            // A terminal takes some characters for orders, and people do not see others.
+            let is_read = std::io::stdout().is_terminal();
+            return Ok(say(if is_read { in_json(&json) } else { json })?);
         }
         let lines = self.lines.borrow_mut().take(event);
         lines.into_iter().try_for_each(|line| Ok(say(line)?))

@@ -20,6 +20,7 @@ use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::diff::{applied, unified};
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{Name, Space};
+use crate::words::unseen::first_unseen;
 
 /// `propose_submodule`: creates one, or gives one another prompt.
 pub struct ProposeSubmodule {
@@ -134,6 +135,12 @@ impl ProposeSubmodule {
                 format!("a prompt has at most {most} bytes (limits.text_bytes)"),
                 "too_large",
             ));
+        }
+        if let Some(name) = first_unseen(&new) {
+            let text = format!(
+                "the prompt has a character that people do not see ({name}), and they are to read it: leave it out"
+            );
+            return Err(refused(text, "unseen"));
         }
         if old.is_none() && rows.len() >= self.most as usize {
             let text = format!(

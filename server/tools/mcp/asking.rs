@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::fit::{is_hidden, unfit};
+use super::fit::unfit;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
@@ -26,6 +26,7 @@ use crate::tools::tool::CallSite;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{self, Seq, Space};
 use crate::words::time;
+use crate::words::unseen::first_unseen;
 
 /// Longest words of a question, in bytes.
 const MESSAGE_MAX: usize = 4 << 10;
@@ -156,7 +157,7 @@ impl Asker {
                 "mission",
             );
         }
-        if message.len() > MESSAGE_MAX || message.chars().any(is_hidden) {
+        if message.len() > MESSAGE_MAX || first_unseen(&message).is_some() {
             return refused(
                 "its question is too long, or has characters that people do not see",
                 "unfit",

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::event::draft::is_within_depth;
 use crate::tools::schema;
+use crate::words::unseen::first_unseen;
 
 /// Longest schema, in bytes.
 const SCHEMA_MAX: usize = 32 << 10;
@@ -21,8 +22,10 @@ pub fn unfit(schema: &Value) -> Result<(), String> {
     if text.len() > SCHEMA_MAX {
         return Err(format!("its schema has more than {SCHEMA_MAX} bytes"));
     }
-    if text.chars().any(is_hidden) {
-        return Err("its schema has characters that people do not see".into());
+    if let Some(name) = first_unseen(&text) {
+        return Err(format!(
+            "its schema has a character that people do not see ({name})"
+        ));
     }
     if !is_within_depth(schema, SCHEMA_DEPTH) {
         return Err(format!(
@@ -35,26 +38,6 @@ pub fn unfit(schema: &Value) -> Result<(), String> {
     let mut open = Vec::new();
     nodes(schema, schema, &mut open)?;
     schema::check(schema)
-}
-
-/// Characters that say something to a model and nothing to a person: controls, marks of direction, tags, and what has no width. What joins
-/// pictures is not among them.
-pub fn is_hidden(c: char) -> bool {
-    (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
-        || matches!(
-            c,
-            '\u{ad}'
-                | '\u{34f}'
-                | '\u{61c}'
-                | '\u{115f}'
-                | '\u{1160}'
-                | '\u{17b4}'
-                | '\u{17b5}'
-                | '\u{180e}'
-        )
-        || matches!(c, '\u{200b}'..='\u{200c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-        || matches!(c, '\u{3164}' | '\u{fe00}'..='\u{fe0e}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}')
-        || matches!(c, '\u{e0000}'..='\u{e0fff}')
 }
 
 /// How many members a schema has, where what a reference names is counted each time that it is named. `open` are the references that lead here.

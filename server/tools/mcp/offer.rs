@@ -3,11 +3,12 @@
 
 use serde_json::{Value, json};
 
-use super::fit::{is_hidden, unfit};
+use super::fit::unfit;
 use super::names::names;
 use super::options::Options;
 use super::wire::Told;
 use crate::words::text::{canonical, sha256};
+use crate::words::unseen::first_unseen;
 
 /// Most tools of a server.
 pub const TOOLS_MAX: usize = 256;
@@ -128,11 +129,11 @@ fn wrong(told: &Told) -> Result<(), String> {
             "its description has more than {DESCRIPTION_MAX} bytes"
         ));
     }
-    if [&told.name, &told.description]
-        .into_iter()
-        .any(|text| text.chars().any(is_hidden))
-    {
-        return Err("its name or description has characters that people do not see".into());
+    let texts = [&told.name, &told.description];
+    if let Some(name) = texts.into_iter().find_map(|text| first_unseen(text)) {
+        return Err(format!(
+            "its name or description has a character that people do not see ({name})"
+        ));
     }
     unfit(&told.schema)
 }

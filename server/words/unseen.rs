@@ -1,0 +1,184 @@
+//! Characters that a model reads and a person does not see: controls, marks of direction, tags, fillers, and all without a width. `console/src/lib/format.ts`
+//! has the same rule.
+//!
+//! `Be kind.<U+E0041>` has one, a family of emoji and a Persian word with its joiners have none. The rule: controls (other than line breaks and tabs), the
+//! Unicode properties `Default_Ignorable_Code_Point` and `Cf`, and the empty pattern of Braille, but not those that are written: marks around Arabic numbers,
+//! a joiner behind a letter of a script that joins or between emoji, the selector behind an emoji, and the three flags that are spelled in tags.
+
+use icu_properties::props::{
+    DefaultIgnorableCodePoint, ExtendedPictographic, GeneralCategory, Script,
+};
+use icu_properties::{CodePointMapData, CodePointSetData};
+
+/// Scripts in which a joiner or its opposite behind a letter changes how it is written.
+const JOINED: [Script; 20] = [
+    Script::Arabic,
+    Script::Bengali,
+    Script::Devanagari,
+    Script::Gujarati,
+    Script::Gurmukhi,
+    Script::Kannada,
+    Script::Khmer,
+    Script::Lao,
+    Script::Malayalam,
+    Script::Mongolian,
+    Script::Myanmar,
+    Script::Nko,
+    Script::Oriya,
+    Script::Sinhala,
+    Script::Syriac,
+    Script::Tamil,
+    Script::Telugu,
+    Script::Thaana,
+    Script::Tibetan,
+    Script::Javanese,
+];
+
+/// England, Scotland and Wales, behind a black flag, in tags.
+const FLAGS: [&str; 3] = ["gbeng", "gbsct", "gbwls"];
+
+/// Returns the characters of a text that people do not see, each with its place in bytes.
+pub fn unseen(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
+    let is_unseen = |&(at, c): &(usize, char)| {
+        if c.is_ascii() {
+            return c.is_ascii_control() && !matches!(c, '\n' | '\r' | '\t');
+        }
+        is_without_sign(c) && !is_written(&text[..at], c, &text[at + c.len_utf8()..])
+    };
+    text.char_indices().filter(is_unseen)
+}
+
+/// Returns the first character of a text that people do not see, by its name, as `U+200B`.
+pub fn first_unseen(text: &str) -> Option<String> {
+    unseen(text).next().map(|(_, c)| name(c))
+}
+
+/// Returns the text with each character that people do not see replaced.
+pub fn replaced(text: &str, by: impl Fn(char) -> String) -> String {
+    let (mut all, mut from) = (String::with_capacity(text.len()), 0);
+    for (at, c) in unseen(text) {
+        all.push_str(&text[from..at]);
+        all.push_str(&by(c));
+        from = at + c.len_utf8();
+    }
+    all + &text[from..]
+}
+
+/// Returns JSON with each character that people do not see as an escape: the same value, fit for a terminal.
+pub fn in_json(json: &str) -> String {
+    replaced(json, |c| {
+        let mut units = [0; 2];
+        let units = c.encode_utf16(&mut units).iter();
+        units.map(|unit| format!("\\u{unit:04x}")).collect()
+    })
+}
+
+fn name(c: char) -> String {
+    format!("U+{:04X}", u32::from(c))
+}
+
+fn is_without_sign(c: char) -> bool {
+    let is_format = || {
+        CodePointMapData::<GeneralCategory>::new().get(c) == GeneralCategory::Format
+            && !is_number_mark(c)
+    };
+    c.is_control()
+        || c == '\u{2800}'
+        || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
+        || is_format()
+}
+
+/// Signs that stand around or below the numbers behind them.
+fn is_number_mark(c: char) -> bool {
+    matches!(
+        c,
+        '\u{600}'
+            ..='\u{605}'
+                | '\u{6dd}'
+                | '\u{70f}'
+                | '\u{890}'
+                | '\u{891}'
+                | '\u{8e2}'
+                | '\u{110bd}'
+                | '\u{110cd}'
+    )
+}
+
+/// Returns true if a character without a sign of its own changes one that is seen.
+fn is_written(before: &str, c: char, after: &str) -> bool {
+    let last = before.chars().next_back();
+    match c {
+        '\u{200c}' | '\u{200d}' => {
+            let is_letter = last
+                .is_some_and(|last| JOINED.contains(&CodePointMapData::<Script>::new().get(last)));
+            is_letter || (c == '\u{200d}' && is_emoji_before(before) && begins_with_emoji(after))
+        }
+        '\u{fe0e}' | '\u{fe0f}' => {
+            last.is_some_and(is_emoji)
+                || (last.is_some_and(|last| last.is_ascii_digit() || "#*".contains(last))
+                    && after.starts_with('\u{20e3}'))
+        }
+        '\u{e0020}'..='\u{e007f}' => is_in_flag(before, c, after),
+        _ => false,
+    }
+}
+
+fn is_emoji(c: char) -> bool {
+    CodePointSetData::new::<ExtendedPictographic>().contains(c)
+}
+
+fn begins_with_emoji(text: &str) -> bool {
+    text.chars().next().is_some_and(is_emoji)
+}
+
+/// Returns true if a text ends with an emoji, its selector and its tone of skin aside.
+fn is_emoji_before(text: &str) -> bool {
+    let text = text.strip_suffix('\u{fe0f}').unwrap_or(text);
+    let text = text
+        .strip_suffix(|c| matches!(c, '\u{1f3fb}'..='\u{1f3ff}'))
+        .unwrap_or(text);
+    text.chars().next_back().is_some_and(is_emoji)
+}
+
+/// Returns true if a tag is one of a flag that is spelled in tags.
+fn is_in_flag(before: &str, c: char, after: &str) -> bool {
+    let is_tag = |c: &char| matches!(c, '\u{e0020}'..='\u{e007f}');
+    let begun: Vec<char> = before.chars().rev().take_while(is_tag).take(6).collect();
+    let flag = before.chars().rev().nth(begun.len());
+    let rest = after.chars().take_while(is_tag).take(6);
+    let spelled: String = begun
+        .into_iter()
+        .rev()
+        .chain([c])
+        .chain(rest)
+        .filter_map(|tag| char::from_u32(u32::from(tag) - 0xe0000))
+        .collect();
+    flag == Some('\u{1f3f4}')
+        && spelled
+            .strip_suffix('\u{7f}')
+            .is_some_and(|name| FLAGS.contains(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // The console's tests read the same texts.
+    #[test]
+    fn what_nobody_sees_is_named_and_what_scripts_and_emoji_need_is_left() {
+        let texts = include_str!("../../tests/unseen.json");
+        let texts: Vec<(String, String)> = serde_json::from_str(texts).unwrap();
+        assert!(texts.len() > 40);
+        for (text, shown) in texts {
+            assert_eq!(
+                replaced(&text, |c| format!("⟨{}⟩", name(c))),
+                shown,
+                "{text:?}"
+            );
+            let json = serde_json::json!(text).to_string();
+            let escaped = in_json(&json);
+            assert_eq!(first_unseen(&escaped), None, "{escaped}");
+            assert_eq!(serde_json::from_str::<String>(&escaped).unwrap(), text);
+        }
+    }
+}
