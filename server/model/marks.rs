@@ -89,7 +89,9 @@ pub(super) const CLOSING: [&str; 9] = [
 ];
 
 /// Marks with which calls begin.
-pub(super) const CALLS: [&str; 34] = [
+pub(super) const CALLS: [&str; 36] = [
+    "<tools>",
+    "<tool_use>",
     "<tool_call>",
     "<tool_calls>",
     "<function=",
@@ -126,8 +128,27 @@ pub(super) const CALLS: [&str; 34] = [
     "✿FUNCTION✿:",
 ];
 
+/// Code fences of calls.
+pub(super) const FENCES: [&str; 4] = [
+    "```tool_code",
+    "```tool_calls",
+    "```tool_call",
+    "```function_call",
+];
+
+/// Beginnings of calls that words have as well: behind them a call is one of a tool that was
+/// offered, or text.
+pub(super) const SHOWN: [&str; 5] = [FENCES[0], FENCES[1], FENCES[2], FENCES[3], "Action:"];
+
+/// Signs that end a sentence.
+pub(super) const SENTENCE_ENDS: [char; 7] = ['.', '!', '?', '…', '。', '！', '？'];
+
 /// Marks around calls that say nothing of them.
-pub(super) const AROUND: [&str; 36] = [
+pub(super) const AROUND: [&str; 40] = [
+    "<tools>",
+    "</tools>",
+    "<tool_use>",
+    "</tool_use>",
     "<tool_calls>",
     "</tool_calls>",
     "<function_calls>",

@@ -2,8 +2,8 @@
 //! arrive. Only blocks at the beginning are thinking: a tag further on is part of the words. Pure.
 
 use crate::model::marks::{
-    BEFORE, BEHIND, CALLS_ON, CLOSING, MARK_MAX, THINKING, THOUGHT, UNOPENED, WRAPPERS, mark,
-    mark_behind, may_be_token,
+    BEFORE, BEHIND, CALLS_ON, CLOSING, MARK_MAX, SENTENCE_ENDS, THINKING, THOUGHT, UNOPENED,
+    WRAPPERS, mark, mark_behind, may_be_token,
 };
 
 /// Signs before and behind a tag that is spoken of.
@@ -275,9 +275,7 @@ pub(super) fn behind_unopened(text: &str) -> Option<&str> {
 /// Returns whether a tag behind this part of its line may end thinking.
 fn ends_thinking(before: &str) -> bool {
     let words = before.trim_end();
-    words.len() == before.len()
-        || words.is_empty()
-        || words.ends_with(['.', '!', '?', '…', '。', '！', '？'])
+    words.len() == before.len() || words.is_empty() || words.ends_with(SENTENCE_ENDS)
 }
 
 /// The number of bytes at the end that may be marks with blanks around them, or the beginning of
