@@ -167,7 +167,7 @@ const OTHER_CAUSES: &str = "parameter|unsupported|not supported|not support|unkn
     schema|strict|json|api key|api_key|apikey|unauthor|authenticat|permission|forbidden|\
     not allowed|access|billing|credit|quota|rate limit|rate_limit|balance|model_not|\
     model not|no such model|not found|not exist|not available|unavailable|overload|capacity|\
-    loading|busy|timeout|timed out|deadline|region|failed_generation|role|template|jinja|\
+    loading|busy|timeout|timed out|deadline|region|failed_generation|role|template|jinja|not callable|subscript|undefined|\
     temperature|top_p|max_tokens|completion_tokens|stream|version|deprecated|image|audio|\
     grammar|connection|upstream|memory";
 
