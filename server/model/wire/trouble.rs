@@ -37,11 +37,10 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// Returns whether it is the same as before, and in words about the form of the request: a
-    /// template that fails on it fails each time.
+    /// Returns whether it is the same as before and in words about a template: one that fails on
+    /// a request fails each time.
     pub fn stays(&self, before: Option<&str>) -> bool {
-        let said = self.said.to_lowercase();
-        before == Some(self.said.as_str()) && TEMPLATE.iter().any(|words| said.contains(words))
+        before == Some(self.said.as_str()) && refusal::is_of_template(&self.said)
     }
 }
 
@@ -175,7 +174,7 @@ fn is_passing(status: StatusCode, reported: &Reported) -> bool {
 
 /// Refusals of the moment, which some send with a status of success: too much is asked, by one or
 /// by all, or something failed on the way.
-const BUSY: [&str; 35] = [
+const BUSY: [&str; 38] = [
     "overload",
     "again later",
     "again in",
@@ -189,7 +188,10 @@ const BUSY: [&str; 35] = [
     "request limit",
     "requests limit",
     "too many requests",
-    "too frequent",
+    "frequen",
+    "per minute",
+    "per second",
+    "slow down",
     "throttl",
     "qps",
     "rpm",
@@ -221,21 +223,6 @@ const LASTING: [&str; 6] = [
     "monthly",
     "total request",
     "今日",
-];
-
-/// Words of an error in a template of a chat, which makes the prompt of a request.
-const TEMPLATE: [&str; 11] = [
-    "jinja",
-    "template",
-    "raise_exception",
-    "not callable",
-    "not subscriptable",
-    "cannot subscript",
-    "undefined value",
-    "is undefined",
-    "unknown filter",
-    "unknown method",
-    " at row ",
 ];
 
 /// Refusals of the answer that the model made: another try makes another one.
