@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use super::marks::{AROUND, CALLS, CLOSING, SENTENCE_ENDS, SHOWN, THINKING, mark_behind};
 use super::provider::{ToolCall, ToolSpec};
+use crate::words::marks::{Place, SENTENCE_ENDS, THINKING, mark_behind, marks};
 use rest::Rest;
 
 mod forms;
@@ -48,7 +48,7 @@ enum Arguments {
 /// The thinking at the beginning of a text, and the rest. Thinking that is not closed takes all of it.
 pub fn apart(text: &str) -> (&str, &str) {
     let text = text.trim();
-    for (open, close) in &THINKING[..3] {
+    for (open, close) in &THINKING {
         if let Some(rest) = text.strip_prefix(*open) {
             let (thought, words) = rest.split_once(*close).unwrap_or((rest, ""));
             return (thought.trim(), words.trim());
@@ -121,7 +121,7 @@ pub fn find<'t>(text: &'t str, offered: &[ToolSpec], own: &str) -> Found<'t> {
     // Of a mark itself only the beginning may have come.
     let is_begun = |mark: &str| block.len() >= BEGUN_MIN && mark.starts_with(block);
     let begins = |mark: &str| block.starts_with(mark) || is_begun(mark);
-    let is_marked = CALLS.iter().any(|mark| begins(mark));
+    let is_marked = marks(Place::Call).any(begins);
     if !is_marked || offered.is_empty() || block.len() > TEXT_MAX {
         return Found::Words;
     }
@@ -139,15 +139,15 @@ pub fn find<'t>(text: &'t str, offered: &[ToolSpec], own: &str) -> Found<'t> {
 
 /// Returns whether a text has a mark of calls.
 pub fn has_mark(text: &str) -> bool {
-    CALLS.iter().any(|mark| text.contains(mark))
+    marks(Place::Call).any(|mark| text.contains(mark))
 }
 
 /// A few words and the calls behind them, which begin with the first mark of all. The words are
 /// at an end, so that the calls stand inside of no sentence, quotation or code.
 fn block(text: &str) -> (&str, &str) {
     let text = text.trim();
-    let parts = [&CALLS[..], &SHOWN].into_iter().filter_map(|marks| {
-        let first = marks.iter().filter_map(|mark| text.find(mark)).min()?;
+    let parts = [Place::Call, Place::Shown].into_iter().filter_map(|place| {
+        let first = marks(place).filter_map(|mark| text.find(mark)).min()?;
         Some(text.split_at(first))
     });
     let mut apart = parts.filter(|(before, _)| are_over(before));
@@ -172,13 +172,21 @@ fn are_over(before: &str) -> bool {
         && !is_quoted
         && !is_shown
         && indent.len() < CODE_INDENT
-        && (is_apart || is_thought || words.ends_with(SENTENCE_ENDS))
+        && (is_apart || is_thought || ends_sentence(words))
+}
+
+/// Returns whether words end with a sentence or a picture, emphasized or in brackets or not.
+fn ends_sentence(words: &str) -> bool {
+    let is_picture =
+        |c: char| matches!(c, '\u{2600}'..='\u{27bf}' | '\u{fe0f}' | '\u{1f300}'..='\u{1faff}');
+    let words = words.trim_end_matches(['*', '_', ')', ']']);
+    words.ends_with(|c| SENTENCE_ENDS.contains(&c) || is_picture(c))
 }
 
 /// Returns whether a call stands behind a mark, not words about the mark.
 fn begins_call(block: &str) -> bool {
-    let mark = CALLS.iter().filter(|mark| block.starts_with(**mark));
-    let length = mark.map(|mark| mark.len()).max().unwrap_or(block.len());
+    let mark = marks(Place::Call).filter(|mark| block.starts_with(mark));
+    let length = mark.map(str::len).max().unwrap_or(block.len());
     let rest = block[length..].trim_start();
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
     let behind = rest.trim_start_matches(is_name);
@@ -190,13 +198,9 @@ fn begins_call(block: &str) -> bool {
 
 /// Returns whether a call was not written to its end: no words stand behind its last mark.
 fn is_cut(text: &str) -> bool {
-    let ends = || {
-        CLOSING
-            .iter()
-            .chain(&AROUND)
-            .filter(|mark| !CALLS.contains(mark))
-    };
-    let last = ends().filter_map(|mark| Some(text.rfind(mark)? + mark.len()));
+    let ends = marks(Place::Closing).chain(marks(Place::Around));
+    let ends = ends.filter(|end| marks(Place::Call).all(|mark| mark != *end));
+    let last = ends.filter_map(|mark| Some(text.rfind(mark)? + mark.len()));
     last.max().is_none_or(|at| text[at..].trim().is_empty())
 }
 

@@ -246,6 +246,8 @@ fn words_that_are_at_an_end_may_stand_before_a_call() {
             ("Sure.", ""),
             ("Sure!", " "),
             ("好的。", "\n"),
+            ("**Let me think.**", "\n"),
+            ("Sure! 😊", "\n"),
             ("One.\nTwo.\nThree.", "\n"),
         ] {
             let text = format!("{words}{gap}{call}");
