@@ -135,7 +135,6 @@ pub mod model {
     pub mod endpoint;
     mod guard;
     pub mod habits;
-    mod marks;
     pub mod metered;
     pub mod models;
     pub mod offline;

@@ -436,8 +436,9 @@ impl Turn {
                     return;
                 };
                 call.back = true;
+                let reason = problem.detail["reason"].as_str();
                 call.unread = call.pending.arguments.is_string()
-                    || problem.detail["reason"] == "unknown_tool";
+                    || matches!(reason, Some("unknown_tool" | "invalid_arguments"));
             }
         }
     }

@@ -137,6 +137,11 @@ impl Draft {
         self.is_closed && self.ending().is_known_end() && self.has_words_or_calls()
     }
 
+    /// True if the provider said that it ended, and nothing came yet.
+    pub fn is_over_empty(&self) -> bool {
+        self.is_closed && self.ending().is_known_end() && !self.has_words_or_calls()
+    }
+
     /// True if there are calls, all of them whole.
     pub fn has_whole_calls(&self) -> bool {
         let (made, whole) = self.calls.counts();

@@ -111,7 +111,10 @@ impl AtOnce {
 fn is_busy(trouble: &Trouble) -> bool {
     match trouble.failure.detail["status"].as_u64() {
         Some(503) => true,
-        Some(429) => trouble.failure.text.to_lowercase().contains("concurren"),
+        Some(429) => {
+            let said = trouble.failure.text.to_lowercase();
+            said.contains("concurren") || said.contains("并发")
+        }
         _ => false,
     }
 }

@@ -31,6 +31,8 @@ pub enum Habit {
     WantsCompletionTokens,
     /// Refuses system messages, whose text begins the user's.
     RefusesSystem,
+    /// Takes so many tools at most.
+    TakesTools(usize),
     /// Answers in this way only: streamed (true) or plainly (false).
     Streams(bool),
     /// Answers plainly although a stream is asked for: the first piece comes with the last.
@@ -132,6 +134,12 @@ impl Habit {
         if output.is_some() || is_too_long {
             return output;
         }
+        if has_system(body) && is_about_roles(&said) {
+            return Some(Self::RefusesSystem);
+        }
+        if let Some(most) = most_tools(&words, body) {
+            return Some(Self::TakesTools(most));
+        }
         if !has_any(&said, REFUSING) && !has_any(&said, TAKES_NONE) {
             return None;
         }
@@ -217,6 +225,7 @@ impl Habit {
             Self::RefusesSystem => {
                 "refuses system messages, whose text begins the user's".to_owned()
             }
+            Self::TakesTools(most) => format!("takes at most {most} tools"),
             Self::Streams(true) => "answers in streams only".to_owned(),
             Self::Streams(false) => "refuses to stream".to_owned(),
             Self::AnswersPlainly => "answers plainly although a stream is asked for".to_owned(),
@@ -275,6 +284,32 @@ fn is_about_tools(said: &str) -> bool {
     is_subject && has_any(said, TAKES_NONE) && (is_off || !is_part)
 }
 
+/// True if a refusal says that roles are not in the order or of the kinds that a template knows. A
+/// request has one system message and one of the user, so that it is the system's.
+fn is_about_roles(said: &str) -> bool {
+    let has = |words| has_any(said, words);
+    let is_order = has("alternat") && has("role|user|message")
+        || has("system message must be")
+        || has("first message|start with|begin with") && has("user");
+    let is_kind = has("role") && has("user") && has("assistant");
+    is_order || is_kind && (has_any(said, REFUSING) || has_any(said, TAKES_NONE) || has("only"))
+}
+
+/// The number of tools that a model takes, where a refusal says that more were sent.
+fn most_tools(words: &str, body: &Map<String, Value>) -> Option<usize> {
+    const MANY: &str = "too many|maximum|at most|more than|exceed|limit|too long|up to";
+    const OTHER: &str = "character|string|description|schema|propert|enum|depth|nest|token";
+    let sent = body.get("tools")?.as_array()?.len();
+    let is_number = has_any(words, "tool|function") && has_any(words, MANY);
+    if !is_number || has_any(words, OTHER) || is_placed(words) {
+        return None;
+    }
+    let numbers = words.split(|c: char| !c.is_ascii_digit());
+    let numbers = numbers.filter_map(|number| number.parse().ok());
+    // The answer and the opener of tools need a place each.
+    numbers.filter(|number| (2..sent).contains(number)).max()
+}
+
 fn has_system(body: &Map<String, Value>) -> bool {
     let messages = body
         .get("messages")
@@ -330,6 +365,11 @@ pub(super) fn adjusted(body: &Json, habits: &[Habit]) -> Json {
                 }
             }
             Habit::RefusesSystem => join_system(&mut members),
+            Habit::TakesTools(most) => {
+                if let Some(Value::Array(tools)) = members.get_mut("tools") {
+                    tools.truncate(*most);
+                }
+            }
             Habit::Streams(streams) => {
                 members.insert("stream".to_owned(), Value::Bool(*streams));
                 if !streams {

@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use super::marks::{AROUND, CALLS, CLOSING, THINKING, mark_behind};
 use super::provider::{ToolCall, ToolSpec};
+use crate::words::marks::{Place, SENTENCE_ENDS, THINKING, mark_behind, marks};
 use rest::Rest;
 
 mod forms;
@@ -26,6 +26,9 @@ const BEGUN_MIN: usize = 6;
 /// Most lines of words before calls.
 const LINES_MAX: usize = 3;
 
+/// Blanks that begin a line of code.
+const CODE_INDENT: usize = 4;
+
 /// A call as it was written.
 #[derive(Debug, PartialEq)]
 struct Written {
@@ -45,7 +48,7 @@ enum Arguments {
 /// The thinking at the beginning of a text, and the rest. Thinking that is not closed takes all of it.
 pub fn apart(text: &str) -> (&str, &str) {
     let text = text.trim();
-    for (open, close) in &THINKING[..3] {
+    for (open, close) in &THINKING {
         if let Some(rest) = text.strip_prefix(*open) {
             let (thought, words) = rest.split_once(*close).unwrap_or((rest, ""));
             return (thought.trim(), words.trim());
@@ -104,6 +107,9 @@ pub enum Found<'t> {
 /// Finds the calls that a text consists of, or that a few words end with. Behind marks of calls a
 /// tool that was not offered is one, too: the model is told that there is none.
 pub fn find<'t>(text: &'t str, offered: &[ToolSpec], own: &str) -> Found<'t> {
+    if let Some(calls) = read(text, offered, own) {
+        return Found::Calls("", calls);
+    }
     let (before, block) = block(text);
     if let Some(calls) = read(block, offered, own) {
         return Found::Calls(before, calls);
@@ -115,7 +121,7 @@ pub fn find<'t>(text: &'t str, offered: &[ToolSpec], own: &str) -> Found<'t> {
     // Of a mark itself only the beginning may have come.
     let is_begun = |mark: &str| block.len() >= BEGUN_MIN && mark.starts_with(block);
     let begins = |mark: &str| block.starts_with(mark) || is_begun(mark);
-    let is_marked = CALLS.iter().any(|mark| begins(mark));
+    let is_marked = marks(Place::Call).any(begins);
     if !is_marked || offered.is_empty() || block.len() > TEXT_MAX {
         return Found::Words;
     }
@@ -126,44 +132,75 @@ pub fn find<'t>(text: &'t str, offered: &[ToolSpec], own: &str) -> Found<'t> {
             let call = |call: Written| typed::call_of_any(call, spec);
             Found::Calls(before, written.into_iter().map(call).collect())
         }
-        None if is_cut(block) => Found::Broken,
+        None if is_cut(block) && (before.is_empty() || begins_call(block)) => Found::Broken,
         None => Found::Words,
     }
 }
 
-/// A few words and the calls behind them: those begin a line behind a blank one, and no code.
+/// Returns whether a text has a mark of calls.
+pub fn has_mark(text: &str) -> bool {
+    marks(Place::Call).any(|mark| text.contains(mark))
+}
+
+/// A few words and the calls behind them, which begin with the first mark of all. The words are
+/// at an end, so that the calls stand inside of no sentence, quotation or code.
 fn block(text: &str) -> (&str, &str) {
     let text = text.trim();
-    let begins = |line: &str| CALLS.iter().any(|mark| line.starts_with(mark));
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        if begins(line) {
-            let (before, calls) = text.split_at(at);
-            let is_apart = before.ends_with("\n\n") || before.ends_with("\n\r\n");
-            let words = before.trim_end();
-            let is_short = words.lines().count() <= LINES_MAX && !words.contains("\n\n");
-            let is_code = words.contains("```") || words.contains("~~~");
-            // A colon announces what is shown.
-            let is_shown = words.ends_with([':', '：']);
-            return match is_apart && is_short && !is_code && !is_shown {
-                true => (words, calls),
-                false => ("", text),
-            };
-        }
-        at += line.len();
-    }
-    ("", text)
+    let parts = [Place::Call, Place::Shown].into_iter().filter_map(|place| {
+        let first = marks(place).filter_map(|mark| text.find(mark)).min()?;
+        Some(text.split_at(first))
+    });
+    let mut apart = parts.filter(|(before, _)| are_over(before));
+    let (before, calls) = apart.next().unwrap_or(("", text));
+    (before.trim_end(), calls)
+}
+
+/// Returns whether words before a call are at an end: with a sentence, a thought, or a blank line.
+fn are_over(before: &str) -> bool {
+    let words = before.trim_end();
+    let gap = &before[words.len()..];
+    let indent = gap.rsplit('\n').next().unwrap_or_default();
+    let is_code = words.contains("```") || words.contains("~~~") || words.starts_with(['{', '[']);
+    let is_quoted = words.lines().any(|line| line.trim_start().starts_with('>'));
+    let is_short = words.lines().count() <= LINES_MAX && !words.contains("\n\n");
+    let is_apart = gap.matches('\n').count() >= 2;
+    let is_thought = words.starts_with("Thought:") && gap.contains('\n');
+    // A colon announces what is shown.
+    let is_shown = words.ends_with([':', '：']);
+    is_short
+        && !is_code
+        && !is_quoted
+        && !is_shown
+        && indent.len() < CODE_INDENT
+        && (is_apart || is_thought || ends_sentence(words))
+}
+
+/// Returns whether words end with a sentence or a picture, emphasized or in brackets or not.
+fn ends_sentence(words: &str) -> bool {
+    let is_picture =
+        |c: char| matches!(c, '\u{2600}'..='\u{27bf}' | '\u{fe0f}' | '\u{1f300}'..='\u{1faff}');
+    let words = words.trim_end_matches(['*', '_', ')', ']']);
+    words.ends_with(|c| SENTENCE_ENDS.contains(&c) || is_picture(c))
+}
+
+/// Returns whether a call stands behind a mark, not words about the mark.
+fn begins_call(block: &str) -> bool {
+    let mark = marks(Place::Call).filter(|mark| block.starts_with(mark));
+    let length = mark.map(str::len).max().unwrap_or(block.len());
+    let rest = block[length..].trim_start();
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+    let behind = rest.trim_start_matches(is_name);
+    let name = &rest[..rest.len() - behind.len()];
+    let next = behind.trim_start().chars().next();
+    let is_begun = next.is_none_or(|next| "{[(<✿>".contains(next));
+    is_begun && !name.ends_with(SENTENCE_ENDS)
 }
 
 /// Returns whether a call was not written to its end: no words stand behind its last mark.
 fn is_cut(text: &str) -> bool {
-    let ends = || {
-        CLOSING
-            .iter()
-            .chain(&AROUND)
-            .filter(|mark| !CALLS.contains(mark))
-    };
-    let last = ends().filter_map(|mark| Some(text.rfind(mark)? + mark.len()));
+    let ends = marks(Place::Closing).chain(marks(Place::Around));
+    let ends = ends.filter(|end| marks(Place::Call).all(|mark| mark != *end));
+    let last = ends.filter_map(|mark| Some(text.rfind(mark)? + mark.len()));
     last.max().is_none_or(|at| text[at..].trim().is_empty())
 }
 

@@ -7,6 +7,21 @@ use std::collections::BTreeMap;
 pub const TOOLS_MAX: usize = 128;
 /// Places among them for tools that a thread opens.
 const ROOM: usize = 32;
+/// The tool that opens others.
+pub const OPENER: &str = "more_tools";
+
+/// Splits the names of tools that are offered at every call where a model takes fewer: those that
+/// still are, and those that are rare then. The opener stays, and a quarter is for what it opens.
+pub fn within<'n>(most: usize, names: &[&'n str]) -> (Vec<&'n str>, Vec<&'n str>) {
+    let room = (most - (most / 4).min(ROOM)).saturating_sub(1);
+    let mut left = room;
+    names.iter().copied().partition(|name| {
+        let is_opener = *name == OPENER;
+        let stays = is_opener || left > 0;
+        left = left.saturating_sub(usize::from(!is_opener));
+        stays
+    })
+}
 
 /// Returns those of these tools that are rare, beside so many that stay and `rare` ones. Servers keep as many tools as there
 /// is room for, one after the other.

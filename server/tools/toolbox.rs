@@ -19,6 +19,8 @@ use crate::thread::settings::{Kind, Settings};
 use crate::words::failure::{Failure, Who};
 use crate::words::id::Space;
 
+mod opening;
+
 /// Something outside that offers tools, which come and go. A function that says which there are in a space is one.
 #[async_trait]
 pub trait Source: Send + Sync + 'static {
@@ -140,18 +142,29 @@ struct Inner {
     tools: Vec<Arc<dyn Tool>>,
     /// Of these models are told only when they are open; called they may be at any time.
     rare: Vec<String>,
+    /// Most tools of a request.
+    most: usize,
     specs: ToolSpecs,
 }
 
 impl Toolbox {
     /// A toolbox of these, in this order. Models are told of those called `rare` only where they are open.
     pub fn new(tools: Vec<Arc<dyn Tool>>, rare: Vec<String>) -> Self {
+        Self::of(tools, rare, crowd::TOOLS_MAX)
+    }
+
+    fn of(tools: Vec<Arc<dyn Tool>>, rare: Vec<String>, most: usize) -> Self {
         let told = tools
             .iter()
             .map(|tool| &tool.spec().told)
             .filter(|told| !rare.contains(&told.name));
-        let specs = ToolSpecs::new(told.take(crowd::TOOLS_MAX).cloned().collect());
-        Self(Arc::new(Inner { tools, rare, specs }))
+        let specs = ToolSpecs::new(told.take(most).cloned().collect());
+        Self(Arc::new(Inner {
+            tools,
+            rare,
+            most,
+            specs,
+        }))
     }
 
     /// The tool of that name.
@@ -184,7 +197,7 @@ impl Toolbox {
         if opened.is_empty() {
             return self.specs().clone();
         }
-        let room = crowd::TOOLS_MAX.saturating_sub(self.specs().list.len());
+        let room = self.0.most.saturating_sub(self.specs().list.len());
         let first = opened.len().saturating_sub(room);
         let opened = opened[first..].to_vec();
         ToolSpecs::new(self.specs().list.iter().cloned().chain(opened).collect())
@@ -412,22 +425,6 @@ impl Shelf {
                 .map(|tool| layered(tool.clone(), &self.supplies)),
         );
         Toolbox::new(tools, rare)
-    }
-
-    /// Puts the tool that opens these in the place of the one that opens fewer.
-    fn open_with(&self, opener: Opener, tools: &mut Vec<Arc<dyn Tool>>, rare: &[String]) {
-        match opener(&self.supplies, rare.to_vec()) {
-            Ok(opener) => {
-                let opener = layered(opener, &self.supplies);
-                let name = opener.spec().name().to_owned();
-                match tools.iter_mut().find(|tool| tool.spec().name() == name) {
-                    Some(known) => *known = opener,
-                    None => tools.push(opener),
-                }
-            }
-            // Its prompt was read at the start.
-            Err(error) => tracing::error!(%error, "tools cannot be opened"),
-        }
     }
 
     fn takes(&self, name: &str) -> bool {

@@ -96,6 +96,40 @@ on_both!(
     }
 );
 
+// A provider that takes fewer tools than others: the rest can be opened, and is in the place of nothing that is needed.
+on_both!(
+    tools_that_are_too_many_for_a_provider_are_behind_more_tools,
+    |medium| {
+        const MOST: usize = 8;
+        let server =
+            ToolServer::start((0..20).map(|at| plain(&format!("t{at:02}"))).collect()).await;
+        let stub = Stub::start().await;
+        let are_many = |request: &Request| request.tools().len() > MOST;
+        let words = format!("Too many tools: at most {MOST} tools per request");
+        stub.on(are_many, refusal(&words));
+        let open = |name: &str| call("more_tools", json!({ "names": [name] }));
+        let asked = |request: &Request| request.is_decision() && request.tools().len() <= MOST;
+        let script = [
+            reply("one"),
+            open("mcp__x__t19"),
+            call("mcp__x__t19", json!({})),
+        ];
+        stub.script(asked, script.into_iter().chain([reply("two")]));
+        let app = setup(medium, &stub, &server, "").start().await;
+        assert_eq!(said(&app.tell("hello").await[0]), "one");
+        assert_eq!(stub.count(are_many), 1, "it was refused once");
+        assert_eq!(said(&app.tell("and now?").await[0]), "two");
+        assert_eq!(stub.count(are_many), 1, "and never again");
+        let last = stub.all(asked).pop().unwrap().tools();
+        assert!(last.contains(&"reply".to_owned()), "{last:?}");
+        assert!(last.contains(&"more_tools".to_owned()), "{last:?}");
+        assert_eq!(last.last().unwrap(), "mcp__x__t19", "{last:?}");
+        server.hears("tools/call", 1).await;
+        let models = app.get("/models").await.expect(200).to_string();
+        assert!(models.contains("takes at most 8 tools"), "{models}");
+    }
+);
+
 // The voices' tools, too: what is not strict leaves out of `required` what may be null.
 #[tokio::test]
 async fn no_type_is_a_list_under_any_setting() {

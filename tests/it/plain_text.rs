@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::support::*;
-use crate::written::FORMS;
+use crate::written::{FORMS, is_marked};
 
 const PLAIN_TEXT: &str = "THINKD_TURN__PLAIN_TEXT";
 
@@ -344,9 +344,7 @@ async fn a_call_that_a_user_asked_to_see_is_text() {
         .iter()
         .flat_map(|(_, call)| {
             // Behind no mark of calls it is JSON, or an element, of which nobody knows more.
-            let is_bare = call.starts_with(['{', '[']) && !call.starts_with("[TOOL_CALLS]")
-                || call.starts_with("<reply>");
-            let other = is_bare.then(|| call.replace("reply", "get_weather"));
+            let other = (!is_marked(call)).then(|| call.replace("reply", "get_weather"));
             let spoken = [
                 format!("You would write: {call}"),
                 format!("```\n{call}\n```"),
@@ -377,8 +375,8 @@ async fn a_call_that_a_user_asked_to_see_is_text() {
 #[tokio::test]
 async fn a_call_of_an_invented_tool_behind_a_mark_is_not_shown() {
     let stub = Stub::start().await;
-    let is_marked = |call: &&str| !call.starts_with(['{', '[']) && !call.starts_with("<reply>");
-    let calls = FORMS.iter().map(|(_, call)| *call).filter(is_marked);
+    let calls = FORMS.iter().map(|(_, call)| *call);
+    let calls = calls.filter(|call| is_marked(call));
     let answers: Vec<String> = calls
         .map(|call| call.replace("reply", "get_weather"))
         .collect();

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use thinkd::model::provider::{ToolCall, ToolSpec};
-use thinkd::model::written::{TEXT_MAX, apart, read};
+use thinkd::model::written::{Found, TEXT_MAX, apart, find, read};
 use thinkd::words::text::Json;
 
 /// The tools that are offered: one with a text, one with other types.
@@ -43,7 +43,7 @@ fn hi() -> (String, Value) {
 }
 
 /// A call of `reply` with the text `hi`, in each form: its name, and the text.
-pub const FORMS: [(&str, &str); 30] = [
+pub const FORMS: [(&str, &str); 36] = [
     (
         "Hermes",
         "<tool_call>\n{\"name\": \"reply\", \"arguments\": {\"text\": \"hi\"}}\n</tool_call>",
@@ -152,7 +152,37 @@ pub const FORMS: [(&str, &str); 30] = [
         "<|channel|>analysis<|message|>A greeting.<|end|><|start|>assistant<|channel|>commentary to=functions.reply <|constrain|>json<|message|>{\"text\": \"hi\"}<|call|>",
     ),
     ("the thinking language", "<reply>hi</reply>"),
+    (
+        "Gemma 3",
+        "```tool_code\nprint(default_api.reply(text=\"hi\"))\n```",
+    ),
+    (
+        "a fence of a call",
+        "```tool_call\n{\"name\": \"reply\", \"arguments\": {\"text\": \"hi\"}}\n```",
+    ),
+    (
+        "Qwen's coders, tools",
+        "<tools>\n{\"name\": \"reply\", \"arguments\": {\"text\": \"hi\"}}\n</tools>",
+    ),
+    (
+        "Claude through proxies",
+        "<tool_use>\n<name>reply</name>\n<arguments>{\"text\": \"hi\"}</arguments>\n</tool_use>",
+    ),
+    (
+        "Claude through proxies, elements",
+        "<tool_use><tool_name>reply</tool_name><parameters><text>hi</text></parameters></tool_use>",
+    ),
+    (
+        "Claude, a block",
+        "{\"type\": \"tool_use\", \"id\": \"toolu_1\", \"name\": \"reply\", \"input\": {\"text\": \"hi\"}}",
+    ),
 ];
+
+/// Marks that words have as well.
+pub fn is_marked(call: &str) -> bool {
+    call.starts_with("[TOOL_CALLS]")
+        || !call.starts_with(['{', '[', '`']) && !call.starts_with("<reply>")
+}
 
 #[test]
 fn each_form_is_read() {
@@ -188,6 +218,85 @@ fn a_call_that_is_spoken_of_is_text() {
         ] {
             assert_eq!(calls(&spoken), None, "{name}: {spoken}");
         }
+    }
+}
+
+/// The words before the calls that a text ends with.
+fn before(text: &str) -> Option<String> {
+    match find(text, &offered(), "main") {
+        Found::Calls(before, calls) => {
+            assert!(calls.iter().all(|call| call.name == "reply"), "{text}");
+            Some(before.to_owned())
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn words_that_are_at_an_end_may_stand_before_a_call() {
+    let marked = FORMS.iter().map(|(_, call)| *call);
+    let marked = marked.filter(|call| is_marked(call) || call.starts_with('`'));
+    let begins = ["functools", "<|channel|>analysis"];
+    for call in marked.filter(|call| !begins.iter().any(|it| call.starts_with(it))) {
+        for (words, gap) in [
+            ("Let me think.", " \n"),
+            ("Let me think.", "\n"),
+            ("Let me think", "\n\n\n"),
+            ("Let me think", "\r\n\r\n"),
+            ("Sure.", ""),
+            ("Sure!", " "),
+            ("好的。", "\n"),
+            ("**Let me think.**", "\n"),
+            ("Sure! 😊", "\n"),
+            ("One.\nTwo.\nThree.", "\n"),
+        ] {
+            let text = format!("{words}{gap}{call}");
+            assert_eq!(before(&text).as_deref(), Some(words), "{text}");
+        }
+    }
+    let action = "Action: reply\nAction Input: {\"text\": \"hi\"}";
+    for (words, end) in [
+        ("", ""),
+        ("Thought: I greet", "\nObservation:"),
+        ("I greet.", "\n"),
+    ] {
+        let text = format!("{words}\n{action}{end}");
+        assert_eq!(before(&text).as_deref(), Some(words), "{text}");
+    }
+}
+
+#[test]
+fn a_call_behind_words_that_go_on_or_show_it_is_text() {
+    let action = "Action: reply\nAction Input: {\"text\": \"hi\"}";
+    for call in FORMS.iter().map(|(_, call)| *call).chain([action]) {
+        for spoken in [
+            format!("To reply you write\n{call}"),
+            format!("To reply you write {call}"),
+            format!("It looks so:\n\n{call}"),
+            format!("Like this.\n\n    {call}"),
+            format!("He said: “Like this.” {call}"),
+            format!("> Like this.\n> {call}"),
+            format!("> Like this.\n{call}"),
+            format!("Like this.\n```\n{call}\n```"),
+            format!("Like this.\n`{call}`"),
+            format!("Like this.\n{call}\nThat is all."),
+            format!("One.\nTwo.\nThree.\nFour.\n{call}"),
+            format!("One.\n\nTwo.\n{call}"),
+        ] {
+            assert_eq!(before(&spoken), None, "{spoken}");
+        }
+    }
+    for words in [
+        "Calls have a mark. <tool_call> is its name",
+        "Calls have a mark. <tool_call> works.",
+        "Action: call your doctor.",
+        "I wait. Action: launch\nAction Input: {}",
+        "Action: reply\nAction Input: {\"text\": \"hi\"}\nObservation: done\nFinal Answer: hi",
+        "```tool_code\nlaunch()\n```",
+        "```tool_code\nprint(\"hi\")\n```",
+    ] {
+        let found = find(words, &offered(), "main");
+        assert!(matches!(found, Found::Words), "{words}: {found:?}");
     }
 }
 
@@ -290,6 +399,8 @@ fn json_that_is_no_call_is_text() {
         "{\"name\": \"reply\", \"arguments\": \"hi\"}",
         "{\"name\": \"reply\", \"arguments\": {}, \"parameters\": {}}",
         "{\"type\": \"object\", \"name\": \"reply\", \"parameters\": {}}",
+        "{\"name\": \"reply\", \"input\": {\"text\": \"hi\"}}",
+        "<tools>{\"name\": \"reply\", \"parameters\": {\"type\": \"object\", \"properties\": {}}}</tools>",
         "[]",
         "{}",
         "<tool_call></tool_call>",
@@ -322,6 +433,9 @@ fn reading_is_bounded() {
         "[reply(text=[",
         "✿FUNCTION✿:",
         "<|channel|>",
+        "Action:",
+        "```tool_code\n",
+        "<tool_use><name>",
         "\\",
         "\"",
         "[TOOL_CALLS]",
@@ -340,7 +454,7 @@ fn reading_is_bounded() {
         }
     }
     let took = begin.elapsed();
-    assert!(took.as_secs() < 20, "60 texts of 64 KiB took {took:?}");
+    assert!(took.as_secs() < 20, "72 texts of 64 KiB took {took:?}");
     let large = format!(
         "{{\"name\": \"reply\", \"arguments\": {{\"text\": \"{}\"}}}}",
         "a".repeat(TEXT_MAX)

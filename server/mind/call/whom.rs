@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{ModelClient, Question, TurnPlace};
 use crate::mind::plain_words::PlainWords;
+use crate::model::habits::Habit;
 use crate::model::provider::{Request, Schemas, Tier, ToolChoice, ToolSpec};
 use crate::words::failure::Who;
 
@@ -24,6 +25,18 @@ impl ModelClient {
     /// The meaning of the words of its models, as it was learned.
     pub fn plain_words(&self) -> &PlainWords {
         &self.plain_words
+    }
+
+    /// The number of tools that the model takes, where its provider refused more.
+    pub fn tools_most(&self, module: &Who, tier: Tier) -> Option<usize> {
+        let name = self.model.asked(module, tier);
+        let models = self.model.known().into_iter().filter(|it| it.name == name);
+        let learned = models.flat_map(|model| model.learned);
+        let most = learned.filter_map(|it| match it.habit {
+            Habit::TakesTools(most) => Some(most),
+            _ => None,
+        });
+        most.min()
     }
 
     /// The name of the model that would be asked.

@@ -62,7 +62,8 @@ impl Streamed {
     /// The words of an answer that broke off, where they are no beginning of anything else and no reader was shown a part.
     pub fn unshown(&self) -> Option<&str> {
         let words = written::apart(&self.said).1;
-        let is_certain = !words.is_empty() && !words.starts_with(UNCERTAIN);
+        let is_certain =
+            !words.is_empty() && !words.starts_with(UNCERTAIN) && !written::has_mark(words);
         (is_certain && !self.is_calling && self.begun().next().is_none()).then_some(words)
     }
 

@@ -171,6 +171,13 @@ impl Driver {
         self.settings.language(self.mind.options.language)
     }
 
+    fn tier(&self) -> Tier {
+        match self.settings.high_tier {
+            true => Tier::High,
+            false => Tier::Low,
+        }
+    }
+
     /// ② The decision.
     async fn decide(&mut self, round: u64, repair: bool) -> Result<Option<TurnOutcome>, Lost> {
         let speaks = match self.language() {
@@ -188,11 +195,7 @@ impl Driver {
             manner: self.manner(repair).await.map_err(Lost::Store)?,
             language: speaks.then(|| self.place.thread.label().to_owned()),
             prompt: self.settings.prompt.clone(),
-            tier: if self.settings.high_tier {
-                Tier::High
-            } else {
-                Tier::Low
-            },
+            tier: self.tier(),
             calls: self.turn.calls_max().saturating_sub(self.turn.calls_made()),
             words_answer: self.shows_words(),
             until: Until::ms(self.mind.options.decision_timeout_ms),
@@ -284,7 +287,8 @@ impl Driver {
                 .collect();
             self.write(drafts).await?;
         }
-        Ok(shelf.now(&space))
+        let most = mind.client.tools_most(&Who::Decision, self.tier());
+        Ok(most.map_or_else(|| shelf.now(&space), |most| shelf.within(&space, most)))
     }
 
     /// ③ ④ The end of the turn with what it leads to, and beside it the submodules hear what was decided.

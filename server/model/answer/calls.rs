@@ -1,6 +1,8 @@
 //! Tool calls put together from the parts of an answer. Servers number parts, or do not; they repeat ids, names and
 //! whole calls. A part belongs to a call by its index, its id or its place, unless that call is whole already. Pure.
 
+use serde::de::IgnoredAny;
+
 use crate::model::provider::{Piece, ToolCall};
 
 /// Weight of a tool call besides its letters, so that a flood of empty ones ends too.
@@ -30,6 +32,16 @@ struct Coming {
     is_renamed: bool,
     /// The arguments are `{}` so far and were not passed on: some servers send that before the real ones.
     is_held: bool,
+    /// The arguments, where a part that begins as they do repeats them. It may be a value inside of
+    /// them as well, which they are read as where that comes to be JSON.
+    repeated: Option<Repeated>,
+}
+
+/// Arguments as parts that repeat them say them.
+#[derive(Debug)]
+struct Repeated {
+    text: String,
+    scan: Scan,
 }
 
 /// The place of a part among the calls.
@@ -110,10 +122,12 @@ impl Calls {
         }
         let call = |coming: Coming| {
             let blank = coming.is_blank() || coming.is_held;
+            let is_repeated = coming.is_repeated();
+            let repeated = coming.repeated.filter(|_| is_repeated).map(|it| it.text);
             let arguments = if blank {
                 "{}".to_owned()
             } else {
-                coming.call.arguments
+                repeated.unwrap_or(coming.call.arguments)
             };
             ToolCall {
                 arguments,
@@ -216,13 +230,26 @@ impl Coming {
     }
 
     fn is_whole(&self) -> bool {
-        self.scan.is_whole() && !self.is_held
+        let is_repeated = self.repeated.as_ref().is_some_and(|it| it.scan.is_whole());
+        (self.scan.is_whole() || is_repeated) && !self.is_held
     }
 
-    /// True if arguments repeat all that came before: no JSON object can go on with its own beginning.
+    /// True if arguments repeat all that came before.
     fn is_snapshot(&self, arguments: &str) -> bool {
         let so_far = self.call.arguments.as_str();
         so_far.starts_with('{') && arguments.starts_with(so_far)
+    }
+
+    /// True where a value is to follow, so that an object there may begin as the whole does.
+    fn wants_value(&self) -> bool {
+        !self.scan.in_string && self.call.arguments.trim_end().ends_with([':', '[', ','])
+    }
+
+    /// True if the arguments are JSON where parts repeat them, and not where they are joined.
+    fn is_repeated(&self) -> bool {
+        let is_json = |text: &str| serde_json::from_str::<IgnoredAny>(text).is_ok();
+        let is_one = self.repeated.as_ref().is_some_and(|it| is_json(&it.text));
+        is_one && !is_json(&self.call.arguments)
     }
 
     /// Adds a part; returns the name, where it is new, and the arguments that readers have not seen.
@@ -243,7 +270,10 @@ impl Coming {
             self.call.arguments.clear();
             self.scan = Scan::default();
         }
-        if !self.is_blank() && self.is_snapshot(&more) {
+        let repeats = !self.is_blank() && self.is_snapshot(&more);
+        if self.repeated.is_some() || repeats && self.wants_value() {
+            Repeated::take(&mut self.repeated, &more);
+        } else if repeats {
             more.drain(..self.call.arguments.len());
         }
         if self.is_blank() && more.trim() == "{}" {
@@ -254,8 +284,26 @@ impl Coming {
             self.scan.read(&more);
             self.call.arguments.push_str(&more);
         }
+        if self.repeated.is_some() {
+            // Readers are shown no more of what may be read otherwise.
+            more.clear();
+        }
         let name = is_named.then(|| self.call.name.clone());
         (is_named || !more.is_empty()).then_some((name, more))
+    }
+}
+
+impl Repeated {
+    /// Takes up a part, which says all once more or goes on.
+    fn take(known: &mut Option<Self>, part: &str) {
+        let goes_on = known.take().filter(|it| !part.starts_with(&it.text));
+        let mut repeated = goes_on.unwrap_or_else(|| Self {
+            text: String::new(),
+            scan: Scan::default(),
+        });
+        repeated.scan.read(part);
+        repeated.text.push_str(part);
+        *known = Some(repeated);
     }
 }
 

@@ -1,9 +1,9 @@
 //! A filter that takes thinking in tags, and the marks of a chat template, off the words of an answer while they
 //! arrive. Only blocks at the beginning are thinking: a tag further on is part of the words. Pure.
 
-use crate::model::marks::{
-    BEFORE, BEHIND, CALLS_ON, CLOSING, MARK_MAX, THINKING, THOUGHT, UNOPENED, WRAPPERS, mark,
-    mark_behind, may_be_token,
+use crate::words::marks::{
+    BEFORE, CALLS_ON, MARK_MAX, Place, SENTENCE_ENDS, THINKING, THOUGHT, WRAPPERS, mark,
+    mark_behind, marks, may_be_token, unopened,
 };
 
 /// Signs before and behind a tag that is spoken of.
@@ -136,12 +136,12 @@ impl Thinking {
             }
         }
         // A closing tag with nothing before it closes what the template opened.
-        let closes = || THINKING[..UNOPENED].iter().map(|(_, close)| close);
+        let closes = || unopened().map(|(_, close)| close);
         let before = BEFORE
             .iter()
             .chain(closes())
-            .find(|mark| starts_with(text, mark));
-        if let Some(length) = before.map(|mark| mark.len()) {
+            .filter(|mark| starts_with(text, mark));
+        if let Some(length) = before.map(|mark| mark.len()).max() {
             self.held.drain(..skipped + length);
             self.at = At::Behind;
             return true;
@@ -192,7 +192,10 @@ impl Said {
     /// The rest, at the end of the text: without what may be closing tags of a template.
     pub fn finish(&mut self) -> String {
         let rest = self.filter.finish();
-        match CLOSING.iter().filter_map(|close| rest.find(close)).min() {
+        match marks(Place::Closing)
+            .filter_map(|close| rest.find(close))
+            .min()
+        {
             Some(at) => rest[..at].trim_end().to_owned(),
             None => rest,
         }
@@ -215,9 +218,7 @@ pub fn said(text: &str) -> String {
             let name = close.trim_start_matches("</").trim_end_matches('>');
             said.contains(&format!("<{name}"))
         };
-        let closing = CLOSING
-            .iter()
-            .find(|close| said.trim_end().ends_with(**close));
+        let closing = marks(Place::Closing).find(|close| said.trim_end().ends_with(close));
         match closing.filter(|close| !is_open(close)) {
             Some(close) => said.truncate(said.trim_end().len() - close.len()),
             None => break,
@@ -251,14 +252,14 @@ pub(super) fn behind_unopened(text: &str) -> Option<&str> {
         let (mut ticks, mut counted) = (0, 0);
         for (at, _) in line.match_indices(['<', '◁', '[']).filter(|_| !is_code) {
             let (before, tag) = line.split_at(at);
-            let tags = &THINKING[..UNOPENED];
+            let mut tags = unopened();
             ticks += before[counted..].matches('`').count();
             counted = at;
             let is_quoted = ticks % 2 == 1 || before.ends_with(QUOTES);
-            if !is_quoted && tags.iter().any(|(open, _)| starts_with(tag, open)) {
+            if !is_quoted && tags.clone().any(|(open, _)| starts_with(tag, open)) {
                 return None;
             }
-            let close = tags.iter().find(|(_, close)| starts_with(tag, close));
+            let close = tags.find(|(_, close)| starts_with(tag, close));
             let Some((_, close)) = close.filter(|_| !is_quoted) else {
                 continue;
             };
@@ -275,16 +276,14 @@ pub(super) fn behind_unopened(text: &str) -> Option<&str> {
 /// Returns whether a tag behind this part of its line may end thinking.
 fn ends_thinking(before: &str) -> bool {
     let words = before.trim_end();
-    words.len() == before.len()
-        || words.is_empty()
-        || words.ends_with(['.', '!', '?', '…', '。', '！', '？'])
+    words.len() == before.len() || words.is_empty() || words.ends_with(SENTENCE_ENDS)
 }
 
 /// The number of bytes at the end that may be marks with blanks around them, or the beginning of
 /// one.
 fn held_back(text: &str, is_argument: bool) -> usize {
-    let closing = CLOSING.iter().filter(|_| is_argument);
-    let marks = BEHIND.iter().chain(closing);
+    let closing = marks(Place::Closing).filter(|_| is_argument);
+    let marks = marks(Place::Behind).chain(closing);
     let from = text.ceil_char_boundary(text.len().saturating_sub(MARK_MAX));
     let is_beginning = |at: usize| {
         let rest = &text[at..];
@@ -294,7 +293,7 @@ fn held_back(text: &str, is_argument: bool) -> usize {
     let mut end = places.find(|at| is_beginning(*at)).unwrap_or(text.len());
     for _ in 0..MARKS_MAX {
         let trimmed = text[..end].trim_end();
-        let listed = || marks.clone().find(|mark| trimmed.ends_with(**mark));
+        let listed = || marks.clone().find(|mark| trimmed.ends_with(mark));
         match mark_behind(trimmed).or_else(|| listed().map(|mark| mark.len())) {
             Some(length) => end = trimmed.len() - length,
             None => break,

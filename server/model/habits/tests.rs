@@ -58,6 +58,49 @@ fn tools_are_refused_in_any_words_and_one_of_them_is_not_all() {
 }
 
 #[test]
+fn roles_that_a_template_does_not_know_are_the_system_s() {
+    let system = [
+        "Conversation roles must alternate user/assistant/user/assistant/...",
+        "After the optional system message, conversation roles must alternate user and assistant \
+         roles except for tool calls and results.",
+        "Jinja Exception: System message must be at the beginning. {%- if tools %}",
+        "Only user and assistant roles are supported!",
+        "messages: first message must use the \"user\" role",
+        "The conversation must start with a user message",
+        "Please ensure that multiturn requests alternate between user and model.",
+    ];
+    all(&system, true, Some(&Habit::RefusesSystem));
+}
+
+#[test]
+fn a_number_of_tools_is_read_where_more_were_sent() {
+    let most = |words: &str| {
+        let tools = vec![json!({ "type": "function", "function": { "name": "x" } }); 100];
+        let body = json!({ "model": "m", "messages": [], "tools": tools });
+        Habit::of_refusal(words, body.as_object().unwrap(), false)
+    };
+    for words in [
+        "Too many tools: at most 64 tools per request",
+        "You may not include more than 64 tools in your request.",
+        "Maximum tools limit reached. 100 tools have been provided but the maximum is 64.",
+        "'tools' : maximum number of items is 64",
+        "number of tools exceeds 64",
+        "Invalid 'tools': array too long. Expected an array with maximum length 64, but got an \
+         array with length 100 instead.",
+    ] {
+        assert_eq!(most(words), Some(Habit::TakesTools(64)), "{words}");
+    }
+    for words in [
+        "Invalid 'tools[3].function.name': string too long. Expected maximum length 64",
+        "Function names may have at most 64 characters",
+        "Too many tools: at most 128 tools per request",
+        "Too many tools",
+    ] {
+        assert_eq!(most(words), None, "{words}");
+    }
+}
+
+#[test]
 fn streams_are_refused_or_wanted() {
     let plain = [
         "This model doesn't support streaming",

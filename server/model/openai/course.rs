@@ -22,6 +22,10 @@ use crate::words::text::Json;
 /// The wait for the usage of an answer, behind its finish reason.
 const AFTER_FINISH: Duration = Duration::from_secs(1);
 
+/// The wait for the words of an answer that has ended empty, while its server says nothing but that
+/// it is alive: some say the end first.
+const AFTER_EMPTY: Duration = Duration::from_secs(2);
+
 /// The longest pause we choose ourselves.
 const BACKOFF_MAX: Duration = Duration::from_secs(8);
 
@@ -99,6 +103,7 @@ impl Call {
         let place = self.queue.place(&self.prepared).await;
         self.placed(place);
         let mut tries = 1;
+        let mut before: Option<String> = None;
         loop {
             let trouble = match self.first().await {
                 Ok((events, draft, pieces)) => {
@@ -119,7 +124,8 @@ impl Call {
             };
             let begins = Instant::now().checked_add(pause);
             let has_time = begins.is_some_and(|begins| begins < self.asker_leaves());
-            if !trouble.failure.retryable || tries > self.options.retries || !has_time {
+            let is_over = !trouble.failure.retryable || tries > self.options.retries;
+            if is_over || !has_time || trouble.stays(before.as_deref()) {
                 let trouble = refused_tools::marked(trouble, &self.prepared.body);
                 return fail(trouble.failure, tries);
             }
@@ -127,6 +133,7 @@ impl Call {
             metrics::counter!(RETRIES).increment(1);
             tokio::time::sleep(pause).await;
             tries += 1;
+            before = Some(trouble.said);
         }
     }
 
@@ -212,7 +219,7 @@ impl Call {
     }
 
     /// One try, up to the first piece.
-    async fn first(&self) -> Result<(Events, Draft, Vec<Piece>), Trouble> {
+    async fn first(&mut self) -> Result<(Events, Draft, Vec<Piece>), Trouble> {
         let body = self.body();
         let wait = match self.streams(&body) {
             true => Duration::from_millis(self.options.first_piece_timeout_ms),
@@ -228,8 +235,19 @@ impl Call {
         let sent = tokio::time::timeout_at(self.until(wait), sending).await;
         let mut events = sent.map_err(|_| late())??;
         let mut draft = Draft::new(self.manner());
+        let mut ended = None;
         loop {
-            match self.next(&mut events, wait).await.ok_or_else(late)?? {
+            let next = match ended {
+                Some(at) => match self.next_of_empty(&mut events, at, wait).await {
+                    None => {
+                        self.settles = Some((draft.content_chunks, Instant::now()));
+                        return Ok((events, draft, Vec::new()));
+                    }
+                    next => next,
+                },
+                None => self.next(&mut events, wait).await,
+            };
+            match next.ok_or_else(late)?? {
                 Some(chunk) => {
                     let pieces = draft
                         .take(&chunk)
@@ -240,6 +258,8 @@ impl Call {
                     if !pieces.is_empty() || draft.is_over() {
                         return Ok((events, draft, pieces));
                     }
+                    let is_over = draft.is_over_empty();
+                    ended = is_over.then(|| ended.unwrap_or_else(Instant::now));
                 }
                 None if draft.begun && (draft.is_ended() || events.was_ended()) => {
                     return Ok((events, draft, Vec::new()));
@@ -269,6 +289,26 @@ impl Call {
                 .heard()
                 .map(|heard| (heard + wait).min(self.deadline));
             limit = again.filter(|again| *again > Instant::now())?;
+        }
+    }
+
+    /// The next event of an answer that ended empty. None: it stays so, for its server says only
+    /// that it is alive, or nothing at all for as long as a first piece may take.
+    async fn next_of_empty(
+        &self,
+        events: &mut Events,
+        ended: Instant,
+        wait: Duration,
+    ) -> Option<Result<Option<Value>, Trouble>> {
+        let settles = (ended + AFTER_EMPTY).max(Instant::now());
+        let soon = tokio::time::timeout_at(settles.min(self.deadline), events.next()).await;
+        match soon {
+            Ok(event) => Some(event),
+            Err(_) if events.heard().is_some_and(|heard| heard > ended) => None,
+            Err(_) => {
+                let limit = (ended + wait).min(self.deadline);
+                tokio::time::timeout_at(limit, events.next()).await.ok()
+            }
         }
     }
 

@@ -46,7 +46,10 @@ pub fn meaning(status: StatusCode, code: &str, message: &str) -> Meaning {
         Meaning::Filtered
     } else if has_clear_cause(status, &said) {
         Meaning::Other
-    } else if matches!(status, 400 | 413 | 422 | 500) && !said.has(OTHER_CAUSES) {
+    } else if matches!(status, 400 | 413 | 422 | 500)
+        && !said.has(OTHER_CAUSES)
+        && !said.has(TEMPLATE)
+    {
         Meaning::Unsaid
     } else {
         Meaning::Unclear
@@ -167,9 +170,18 @@ const OTHER_CAUSES: &str = "parameter|unsupported|not supported|not support|unkn
     schema|strict|json|api key|api_key|apikey|unauthor|authenticat|permission|forbidden|\
     not allowed|access|billing|credit|quota|rate limit|rate_limit|balance|model_not|\
     model not|no such model|not found|not exist|not available|unavailable|overload|capacity|\
-    loading|busy|timeout|timed out|deadline|region|failed_generation|role|template|jinja|\
+    loading|busy|timeout|timed out|deadline|region|failed_generation|role|\
     temperature|top_p|max_tokens|completion_tokens|stream|version|deprecated|image|audio|\
     grammar|connection|upstream|memory";
+
+/// Errors in the template of a chat, which makes a prompt of a request.
+const TEMPLATE: &str = "template|jinja|raise_exception|not callable|not subscriptable|cannot subscript|\
+    undefined value|is undefined|unknown filter|unknown method| at row ";
+
+/// Returns whether a refusal is an error in the template of a chat.
+pub fn is_of_template(words: &str) -> bool {
+    has(&words.to_lowercase(), TEMPLATE)
+}
 
 /// Causes that are neither the words of the request nor its media.
 const CAUSES: &str = "api key|api_key|apikey|unauthor|authenticat|credential|permission|access denied|\

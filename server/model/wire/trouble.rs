@@ -36,6 +36,14 @@ pub struct Trouble {
     pub refused: Option<String>,
 }
 
+impl Trouble {
+    /// Returns whether it is the same as before and in words about a template: one that fails on
+    /// a request fails each time.
+    pub fn stays(&self, before: Option<&str>) -> bool {
+        before == Some(self.said.as_str()) && refusal::is_of_template(&self.said)
+    }
+}
+
 impl From<Failure> for Trouble {
     fn from(failure: Failure) -> Self {
         Self {
@@ -160,20 +168,61 @@ fn is_passing(status: StatusCode, reported: &Reported) -> bool {
     let passing = matches!(status.as_u16(), 408 | 409 | 425 | 429) || status.is_server_error();
     let said = format!("{} {}", reported.code, reported.message).to_lowercase();
     let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
-    let passes = passing || says(&ABOUT_THE_ANSWER) || (status.is_success() && says(&BUSY));
-    passes && !says(&SPENT)
+    let is_busy = status.is_success() && says(&BUSY) && !says(&LASTING);
+    (passing || says(&ABOUT_THE_ANSWER) || is_busy) && !says(&SPENT)
 }
 
-/// Refusals of the moment that come with a status of success.
-const BUSY: [&str; 8] = [
-    "overloaded",
-    "try again later",
+/// Refusals of the moment, which some send with a status of success: too much is asked, by one or
+/// by all, or something failed on the way.
+const BUSY: [&str; 38] = [
+    "overload",
+    "again later",
+    "again in",
+    "retry later",
+    "retry after",
+    "retry in",
     "rate limit",
     "rate_limit",
+    "rate-limit",
+    "ratelimit",
+    "request limit",
+    "requests limit",
     "too many requests",
-    "temporarily",
+    "frequen",
+    "per minute",
+    "per second",
+    "slow down",
+    "throttl",
+    "qps",
+    "rpm",
+    "tpm",
+    "concurren",
+    "busy",
+    "capacity",
+    "temporar",
     "unavailable",
+    "timeout",
+    "timed out",
     "internal server error",
+    "internal error",
+    "重试",
+    "再试",
+    "限流",
+    "频",
+    "并发",
+    "繁忙",
+    "过载",
+    "负载",
+];
+
+/// Limits that outlast all tries.
+const LASTING: [&str; 6] = [
+    "daily",
+    "per day",
+    "weekly",
+    "monthly",
+    "total request",
+    "今日",
 ];
 
 /// Refusals of the answer that the model made: another try makes another one.

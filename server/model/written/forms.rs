@@ -3,7 +3,7 @@
 use super::json::calls_of;
 use super::rest::Rest;
 use super::{CALLS_MAX, Written, gemma, marked, pythonic};
-use crate::model::marks::AROUND;
+use crate::words::marks::{FENCES, Place, marks};
 
 /// Reads a text that is calls and nothing else.
 pub(super) fn read(rest: &mut Rest<'_>) -> Option<Vec<Written>> {
@@ -12,7 +12,7 @@ pub(super) fn read(rest: &mut Rest<'_>) -> Option<Vec<Written>> {
     while !rest.is_empty() {
         let more = match marked(rest) {
             Some(more) => more,
-            None if rest.eat_any(&AROUND) || rest.eat_token() => {
+            None if marks(Place::Around).any(|mark| rest.eat(mark)) || rest.eat_token() => {
                 is_marked = true;
                 continue;
             }
@@ -53,12 +53,44 @@ fn marked(rest: &mut Rest<'_>) -> Option<Option<Vec<Written>>> {
         one(marked::kimi(rest))
     } else if rest.eat_any(&["<|tool_call>", "<start_function_call>"]) {
         one(gemma::call(rest))
+    } else if is_fence(rest) {
+        fenced(rest)
+    } else if rest.eat("Action:") {
+        one(marked::action(rest))
+    } else if rest.stands("<name>") || rest.stands("<tool_name>") {
+        one(marked::elements(rest))
     } else if rest.eat("<|start|>assistant") || rest.stands("<|channel|>") {
         rest.eat("<|channel|>");
         marked::harmony(rest)
     } else {
         return None;
     })
+}
+
+/// Moves past the beginning of a code fence of calls, if that stands there.
+fn is_fence(rest: &mut Rest<'_>) -> bool {
+    let mut ahead = rest.clone();
+    let begins = ahead.eat("```");
+    let language = ahead.run(|c| c.is_alphanumeric() || c == '_');
+    let is_fence = begins && FENCES.contains(&language);
+    if is_fence {
+        *rest = ahead;
+    }
+    is_fence
+}
+
+/// Calls up to the end of a code fence, as JSON or as Python prints them.
+fn fenced(rest: &mut Rest<'_>) -> Option<Vec<Written>> {
+    let mut calls = Vec::new();
+    while !rest.eat("```") && !rest.is_empty() && calls.len() <= CALLS_MAX {
+        let is_printed = rest.eat("print(");
+        calls.extend(bare(rest, true)?);
+        if is_printed && !rest.eat(")") {
+            return None;
+        }
+        rest.eat(";");
+    }
+    Some(calls)
 }
 
 /// JSON, or calls of Python: a list of them, or, behind a mark, one.

@@ -7,12 +7,13 @@ use super::{Arguments, Written};
 use crate::words::lenient_json;
 
 /// Members that an object has which is a call.
-const MEMBERS: [&str; 10] = [
+const MEMBERS: [&str; 11] = [
     "name",
     "tool_name",
     "tool_call_id",
     "arguments",
     "parameters",
+    "input",
     "type",
     "function",
     "id",
@@ -66,7 +67,11 @@ fn one(mut call: Map<String, Value>, is_marked: bool) -> Option<Written> {
         });
     }
     let has_other = call.keys().any(|key| !MEMBERS.contains(&key.as_str()));
-    if has_other || call.get("type").is_some_and(|it| it != "function") {
+    let kind = call
+        .get("type")
+        .map(|kind| kind.as_str().unwrap_or_default());
+    let is_use = kind == Some("tool_use");
+    if has_other || kind.is_some_and(|kind| kind != "function" && !is_use) {
         return None;
     }
     if let Some(Value::Object(function)) = call.remove("function") {
@@ -80,11 +85,21 @@ fn one(mut call: Map<String, Value>, is_marked: bool) -> Option<Written> {
     let Some(Value::String(name)) = name.or_else(|| call.remove("tool_name")) else {
         return None;
     };
-    let arguments = match (call.remove("arguments"), call.remove("parameters")) {
-        (Some(arguments), None) | (None, Some(arguments)) => arguments_of(arguments)?,
+    // Claude's word, which is too common to say it alone.
+    if call.contains_key("input") && !is_marked && !is_use {
+        return None;
+    }
+    let names = ["arguments", "parameters", "input"];
+    let mut given = names.iter().filter_map(|name| call.remove(*name));
+    let arguments = match (given.next(), given.next()) {
+        (Some(arguments), None) => arguments_of(arguments)?,
         (None, None) if is_marked => Map::new(),
         _ => return None,
     };
+    // What the model was told of the tool, once more.
+    if arguments.contains_key("properties") && arguments.get("type") == Some(&"object".into()) {
+        return None;
+    }
     Some(Written {
         name,
         arguments: Arguments::Values(arguments),

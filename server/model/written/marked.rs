@@ -81,6 +81,45 @@ pub(super) fn deepseek(rest: &mut Rest<'_>) -> Option<Written> {
         .then_some(Written { name, arguments })
 }
 
+/// ` name`, then `Action Input: {…}` (ReAct).
+pub(super) fn action(rest: &mut Rest<'_>) -> Option<Written> {
+    let name = rest.until(&["Action Input:"])?.trim();
+    let name = name.trim_matches('`').to_owned();
+    let arguments = arguments(rest)?;
+    rest.eat_any(&["Observation:", "Observation"]);
+    Some(Written { name, arguments })
+}
+
+/// `<name>name</name>`, then `<arguments>` with an object or with an element for each (Claude
+/// through proxies).
+pub(super) fn elements(rest: &mut Rest<'_>) -> Option<Written> {
+    let name = element(rest)?.1.trim().to_owned();
+    let lists = ["arguments", "parameters", "input", "args"];
+    let Some(list) = lists.iter().find(|list| rest.eat(&format!("<{list}>"))) else {
+        // A call that was cut off may have had some.
+        return rest.stands("</").then(|| named(&name, Vec::new()));
+    };
+    let close = format!("</{list}>");
+    if rest.next() == Some('{') {
+        let arguments = arguments(rest)?;
+        return rest.eat(&close).then_some(Written { name, arguments });
+    }
+    let mut texts = Vec::new();
+    while !rest.eat(&close) {
+        let (key, text) = element(rest)?;
+        texts.push((key.to_owned(), trimmed(text)));
+    }
+    Some(named(&name, texts))
+}
+
+/// `<key>text</key>`.
+fn element<'t>(rest: &mut Rest<'t>) -> Option<(&'t str, &'t str)> {
+    rest.eat("<").then_some(())?;
+    let key = name(rest);
+    rest.eat(">").then_some(())?;
+    Some((key, rest.until(&[&format!("</{key}>")])?))
+}
+
 /// `functions.name:0<|tool_call_argument_begin|>{…}<|tool_call_end|>` (Kimi).
 pub(super) fn kimi(rest: &mut Rest<'_>) -> Option<Written> {
     let head = rest.until(&["<|tool_call_argument_begin|>"])?.trim();

@@ -2,8 +2,7 @@
 
 use serde_json::{Deserializer, Value};
 
-use crate::model::marks;
-use crate::words::lenient_json;
+use crate::words::{lenient_json, marks};
 
 /// Beginnings of marks behind JSON, and most of them that are tried as its end.
 const ENDS: [&str; 6] = ["</", "<|", "<｜", "```", "[/TOOL_CALLS]", "✿"];

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::event::draft::Draft;
 use crate::model::prompt::{Error, Prompts};
 use crate::model::provider::ToolSpec;
+use crate::tools::crowd::OPENER;
 use crate::tools::schema;
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Spec, Tool, decoded};
@@ -17,7 +18,7 @@ use crate::words::failure::{Failure, FailureKind};
 use crate::words::text::Json;
 
 /// Its name.
-pub const NAME: &str = "more_tools";
+pub const NAME: &str = OPENER;
 const PROMPT: &str = include_str!("../../../prompts/tools/more_tools.md");
 
 /// See the module.

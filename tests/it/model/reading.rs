@@ -139,6 +139,41 @@ async fn streamed_tool_calls_are_put_together() {
     assert_eq!(calls(&read_deltas(&legacy).await), [called("reply", "{}")]);
 }
 
+/// A part that begins as all before it may be the whole so far, or a value inside.
+#[tokio::test]
+async fn parts_that_repeat_the_arguments_are_told_from_values_inside() {
+    for (parts, whole) in [
+        (&[r#"{"a":"#, r#"{"a":1}}"#][..], r#"{"a":{"a":1}}"#),
+        (&[r#"{"a":"#, r#"{"a":1}"#, "}"], r#"{"a":{"a":1}}"#),
+        (&[r#"{"a":"#, r#"{"a":"#, "1}}"], r#"{"a":{"a":1}}"#),
+        (&[r#"{"a":["#, r#"{"a":[1]}"#, "]}"], r#"{"a":[{"a":[1]}]}"#),
+        (&[r#"{"a":"#, r#"{"a":1}"#], r#"{"a":1}"#),
+        (
+            &[r#"{"a":"#, r#"{"a":1,"#, r#"{"a":1,"b":2}"#],
+            r#"{"a":1,"b":2}"#,
+        ),
+        (
+            &[r#"{"a":"#, r#"{"a":{"#, r#"{"a":{"b":2}}"#],
+            r#"{"a":{"b":2}}"#,
+        ),
+        (
+            &[r#"{"a":["#, r#"{"a":[1,"#, r#"{"a":[1,2]}"#],
+            r#"{"a":[1,2]}"#,
+        ),
+        (&[r#"{"a":"x"#, r#"{"a":"xy"}"#], r#"{"a":"xy"}"#),
+        (&["{", r#"{"a":1}"#], r#"{"a":1}"#),
+    ] {
+        let part = |(at, arguments): (usize, &&str)| {
+            let name = if at == 0 { "reply" } else { "" };
+            let function = json!({ "name": name, "arguments": arguments });
+            json!({ "tool_calls": [{ "index": 0, "id": "a", "function": function }] })
+        };
+        let deltas: Vec<Value> = parts.iter().enumerate().map(part).collect();
+        let read = read_deltas(&deltas).await;
+        assert_eq!(calls(&read), [called("reply", whole)], "{parts:?}");
+    }
+}
+
 #[tokio::test]
 async fn usage_is_read_in_every_form_and_stays_summable() {
     let usage = async |usage: Value| {
