@@ -264,7 +264,7 @@ async fn first_frame(edge: &Edge, socket: &mut Socket) -> Result<Entrance, End> 
 }
 
 async fn authenticate(edge: &Edge, text: &str) -> Result<Entrance, End> {
-    let Framed { id, frame } = frame::read(text, &edge.limits);
+    let Framed { id, frame } = frame::read(text, &edge.limits, None);
     let (shown, older) = match &frame {
         Ok(ClientFrame::Auth(auth)) => (Shown::Secret(&auth.token), false),
         Err(problem) if problem.slug() == Slug::MalformedJson => {

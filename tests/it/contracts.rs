@@ -117,7 +117,7 @@ fn d4_01_every_example_of_the_asyncapi_document_is_a_frame_that_the_server_reads
             let example = &example["payload"];
             match operation["action"].as_str().unwrap() {
                 "receive" => {
-                    let framed = frame::read(&example.to_string(), &Limits::default());
+                    let framed = frame::read(&example.to_string(), &Limits::default(), None);
                     assert!(
                         framed.frame.is_ok(),
                         "{name}: {example}: {:?}",

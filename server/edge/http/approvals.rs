@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Judge, Needs, Read};
 use super::params::Params;
 use super::{Json, Page, Resource, bounds, requests};
 use crate::edge::json::Body;
@@ -15,7 +16,6 @@ use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::condition::RequestState;
 use crate::event::envelope::Payload;
 use crate::event::request::Said;
-use crate::session::handle::Session;
 use crate::words::id::Seq;
 
 #[derive(OpenApi)]
@@ -158,7 +158,7 @@ pub struct Decided {
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
     responses((status = 200, body = Page<Approval>)))]
-pub async fn list(session: Session, params: Params) -> Result<Response, Problem> {
+pub async fn list(session: Needs<Read>, params: Params) -> Result<Response, Problem> {
     requests::page(&session, RequestState::Approval, params).await
 }
 
@@ -166,7 +166,7 @@ pub async fn list(session: Session, params: Params) -> Result<Response, Problem>
 #[utoipa::path(get, path = "/approvals/{id}", operation_id = "get_approval", tag = "approvals",
     params(("id" = String, Path, description = "its id")), responses((status = 200, body = Approval)))]
 pub async fn one(
-    session: Session,
+    session: Needs<Read>,
     Path(id): Path<String>,
     params: Params,
 ) -> Result<Response, Problem> {
@@ -178,7 +178,7 @@ pub async fn one(
 #[utoipa::path(post, path = "/approvals/{id}", operation_id = "decide_approval", tag = "approvals",
     params(("id" = String, Path, description = "its id")), request_body = Verdict, responses((status = 200, body = Decided)))]
 pub async fn decide(
-    session: Session,
+    session: Needs<Judge>,
     Path(id): Path<String>,
     params: Params,
     Json(mut verdict): Json<Verdict>,

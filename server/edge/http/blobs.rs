@@ -11,13 +11,13 @@ use axum::routing::{get, post};
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read, Speak};
 use super::params::Params;
 use super::{Resource, body, plain_encoding};
 use crate::edge::context::Edge;
 use crate::edge::media;
 use crate::edge::problem::{Problem, Slug};
 use crate::log::blob::Blob;
-use crate::session::handle::Session;
 
 #[derive(OpenApi)]
 #[openapi(paths(upload, one),
@@ -53,7 +53,7 @@ pub struct StoredBlob {
     responses((status = 201, body = StoredBlob)))]
 pub async fn upload(
     State(edge): State<Arc<Edge>>,
-    session: Session,
+    session: Needs<Speak>,
     params: Params,
     request: Request,
 ) -> Result<Response, Problem> {
@@ -100,7 +100,7 @@ pub async fn upload(
     responses((status = 200, description = "the bytes, as their own type; a value of a pipeline as JSON",
         content((Vec<u8> = "application/octet-stream"), (serde_json::Value = "application/json")))))]
 pub async fn one(
-    session: Session,
+    session: Needs<Read>,
     Path(sha256): Path<String>,
     params: Params,
 ) -> Result<Response, Problem> {

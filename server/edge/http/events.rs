@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use utoipa::{OpenApi, ToSchema};
 use uuid::Uuid;
 
+use super::needs::{Needs, Read};
 use super::params::Params;
 use super::{Resource, cursor};
 use crate::edge::context::Edge;
@@ -19,7 +20,6 @@ use crate::edge::problem::{Problem, Slug};
 use crate::edge::{ids, query};
 use crate::event::envelope::{Event, Modality, Source};
 use crate::log::query::{Order, Query, Show};
-use crate::session::handle::Session;
 use crate::words::id::{Seq, Space};
 
 #[derive(OpenApi)]
@@ -145,7 +145,7 @@ pub struct History {
     responses((status = 200, body = History)))]
 pub async fn list(
     State(edge): State<Arc<Edge>>,
-    session: Session,
+    session: Needs<Read>,
     mut params: Params,
 ) -> Result<axum::Json<History>, Problem> {
     let at = params.one("cursor")?;
@@ -194,7 +194,7 @@ pub async fn list(
     params(("event_id" = Uuid, Path, description = "its id")),
     responses((status = 200, body = Event)))]
 pub async fn one(
-    session: Session,
+    session: Needs<Read>,
     Path(event_id): Path<String>,
     params: Params,
 ) -> Result<axum::Json<Event>, Problem> {
@@ -262,7 +262,7 @@ pub struct ViewSection {
     params(("event_id" = Uuid, Path, description = "the id of a model call's record, or of anything the call produced")),
     responses((status = 200, body = View)))]
 pub async fn prompt_view(
-    session: Session,
+    session: Needs<Read>,
     Path(event_id): Path<String>,
     params: Params,
 ) -> Result<axum::Json<Value>, Problem> {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read, Shape, Speak};
 use super::params::{self, Params};
 use super::world_model::{name, too_long};
 use super::{Json, Page, Resource, bounds, cursor};
@@ -22,7 +23,6 @@ use crate::event::framework::{
 };
 use crate::log::projections::frameworks::FrameworkRow;
 use crate::recall::frameworks::Likely;
-use crate::session::handle::Session;
 use crate::words::id::{INTEGER_MAX, Seq};
 use crate::words::time::Timestamp;
 
@@ -337,7 +337,10 @@ impl Body for FrameworkOutcome {
         ("task" = Option<String>, Query, description = "only those that this task is like and that may be of use, the likest first, on one page"),
         ("fields" = Option<String>, Query, description = "only these members, between commas"),),
     responses((status = 200, body = Page<Framework>)))]
-pub async fn list(session: Session, mut query: Params) -> Result<axum::Json<Page<Value>>, Problem> {
+pub async fn list(
+    session: Needs<Read>,
+    mut query: Params,
+) -> Result<axum::Json<Page<Value>>, Problem> {
     let (limit, place, fields) = (query.limit()?, query.one("cursor")?, fields(&mut query)?);
     let kind = query.word("kind", "text, program, external_tool", |word| {
         Recipe::KINDS.into_iter().find(|kind| *kind == word)
@@ -382,7 +385,7 @@ pub async fn list(session: Session, mut query: Params) -> Result<axum::Json<Page
 #[utoipa::path(post, path = "/frameworks", operation_id = "create_framework", tag = "frameworks",
     request_body = NewFramework, responses((status = 201, body = Framework)))]
 pub async fn create(
-    session: Session,
+    session: Needs<Shape>,
     params: Params,
     Json(body): Json<NewFramework>,
 ) -> Result<Response, Problem> {
@@ -421,7 +424,7 @@ pub async fn create(
         ("fields" = Option<String>, Query, description = "only these members, between commas"),),
     responses((status = 200, body = Framework)))]
 pub async fn one(
-    session: Session,
+    session: Needs<Read>,
     Path(id): Path<String>,
     mut query: Params,
 ) -> Result<axum::Json<Value>, Problem> {
@@ -438,7 +441,7 @@ pub async fn one(
     params(("id" = String, Path, description = "its id")),
     request_body = FrameworkChange, responses((status = 200, body = Framework)))]
 pub async fn change(
-    session: Session,
+    session: Needs<Shape>,
     Path(id): Path<String>,
     params: Params,
     Json(body): Json<FrameworkChange>,
@@ -471,7 +474,7 @@ pub async fn change(
         ("expected_seq" = Option<i64>, Query, minimum = 0, description = "the `seq` that was read before: if something has been said of it since, it stays"),),
     responses((status = 204, description = "it is gone")))]
 pub async fn remove(
-    session: Session,
+    session: Needs<Shape>,
     Path(id): Path<String>,
     mut query: Params,
 ) -> Result<StatusCode, Problem> {
@@ -486,7 +489,7 @@ pub async fn remove(
     params(("id" = String, Path, description = "its id")),
     request_body = FrameworkOutcome, responses((status = 200, body = Framework)))]
 pub async fn outcome(
-    session: Session,
+    session: Needs<Speak>,
     Path(id): Path<String>,
     params: Params,
     Json(body): Json<FrameworkOutcome>,

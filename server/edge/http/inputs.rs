@@ -7,10 +7,10 @@ use axum::routing::delete;
 use utoipa::OpenApi;
 
 use super::Resource;
+use super::needs::{Needs, Speak};
 use super::params::Params;
 use crate::edge::ids;
 use crate::edge::problem::Problem;
-use crate::session::handle::Session;
 use crate::words::id::ThreadId;
 
 #[derive(OpenApi)]
@@ -34,7 +34,7 @@ pub const RESOURCE: Resource = Resource {
         ("event_id" = uuid::Uuid, Path, description = "the input's; of one with several parts, that of the last")),
     responses((status = 204, description = "it is taken back, now or before")))]
 pub async fn withdraw(
-    session: Session,
+    session: Needs<Speak>,
     Path((thread, event_id)): Path<(String, String)>,
     params: Params,
 ) -> Result<StatusCode, Problem> {

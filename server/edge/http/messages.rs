@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read, Speak};
 use super::params::Params;
 use super::{Resource, bounds, json_body};
 use crate::edge::ack::{Ack, AckStatus};
@@ -22,7 +23,6 @@ use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::envelope::{Event, TurnOutcome, tag};
 use crate::event::fact::Fact;
 use crate::log::query::Query;
-use crate::session::handle::Session;
 use crate::session::outcome::Outcome;
 use crate::words::id::{INTEGER_MAX, ThreadId};
 use crate::words::time::Timestamp;
@@ -91,7 +91,7 @@ impl From<Event> for ChatMessage {
     ),
     responses((status = 200, body = [ChatMessage])))]
 pub async fn list(
-    session: Session,
+    session: Needs<Read>,
     mut params: Params,
 ) -> Result<axum::Json<Vec<ChatMessage>>, Problem> {
     let n = params.integer("n", 1..=500)?.unwrap_or(20);
@@ -158,7 +158,7 @@ pub struct Posted {
     ))]
 pub async fn post_message(
     State(edge): State<Arc<Edge>>,
-    session: Session,
+    session: Needs<Speak>,
     Path(thread): Path<String>,
     mut params: Params,
     request: Request,
@@ -258,7 +258,7 @@ fn parse_message(
     members: Map<String, Value>,
     wrongs: Wrongs,
 ) -> Result<Saying, Problem> {
-    let Framed { id, frame } = frame::from_members(members, wrongs);
+    let Framed { id, frame } = frame::from_members(members, wrongs, None);
     match frame? {
         ClientFrame::Input(kind, said)
             if said

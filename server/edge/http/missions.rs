@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read, Speak};
 use super::params::Params;
 use super::tasks::{self, Task, depending, no_such_task, rows, shown};
 use super::thread::Thread;
@@ -21,7 +22,6 @@ use crate::event::mission::{MISSION_MAX, NAME_MAX, TEXT_MAX, TaskEdit, TaskId};
 use crate::log::query::{Order, Query};
 use crate::recall::finder::Question;
 use crate::recall::shown::Recalled;
-use crate::session::handle::Session;
 use crate::thread::settings::Settings;
 use crate::words::id::{Seq, ThreadId};
 use crate::words::time::Timestamp;
@@ -138,7 +138,7 @@ pub struct TaskThought {
         ("cursor" = Option<String>, Query, description = "`next` of the page before")),
     responses((status = 200, body = Page<TaskThought>)))]
 pub async fn thoughts(
-    session: Session,
+    session: Needs<Read>,
     Path(thread): Path<String>,
     mut params: Params,
 ) -> Result<axum::Json<Page<TaskThought>>, Problem> {
@@ -256,7 +256,7 @@ impl Body for EditTask {
     params(("thread" = String, Path, description = "the mission"), ("task" = String, Path, description = "the task's id")),
     responses((status = 200, body = Task)))]
 pub async fn edit(
-    session: Session,
+    session: Needs<Speak>,
     Path((thread, task)): Path<(String, String)>,
     params: Params,
     Json(body): Json<EditTask>,
@@ -276,7 +276,7 @@ pub async fn edit(
     params(("thread" = String, Path, description = "the mission"), ("task" = String, Path, description = "the task's id")),
     responses((status = 200, body = Task)))]
 pub async fn skip(
-    session: Session,
+    session: Needs<Speak>,
     Path((thread, task)): Path<(String, String)>,
     params: Params,
 ) -> Result<axum::Json<Task>, Problem> {
@@ -348,7 +348,7 @@ impl Estimates {
 #[utoipa::path(get, path = "/threads/{thread}/memory", operation_id = "working_memory", tag = "missions",
     params(("thread" = String, Path, description = "the mission")), responses((status = 200, body = WorkingMemory)))]
 pub async fn memory(
-    session: Session,
+    session: Needs<Read>,
     Path(thread): Path<String>,
     params: Params,
 ) -> Result<axum::Json<WorkingMemory>, Problem> {
@@ -401,7 +401,7 @@ pub async fn memory(
 #[utoipa::path(post, path = "/threads/{thread}/pause", operation_id = "pause_mission", tag = "missions",
     params(("thread" = String, Path, description = "the mission")), responses((status = 200, body = Thread)))]
 pub async fn pause(
-    session: Session,
+    session: Needs<Speak>,
     Path(thread): Path<String>,
     params: Params,
 ) -> Result<axum::Json<Thread>, Problem> {
@@ -414,7 +414,7 @@ pub async fn pause(
 #[utoipa::path(post, path = "/threads/{thread}/resume", operation_id = "resume_mission", tag = "missions",
     params(("thread" = String, Path, description = "the mission")), responses((status = 200, body = Thread)))]
 pub async fn resume(
-    session: Session,
+    session: Needs<Speak>,
     Path(thread): Path<String>,
     params: Params,
 ) -> Result<axum::Json<Thread>, Problem> {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
 use uuid::Uuid;
 
+use super::needs::{Needs, Read, Speak};
 use super::params::Params;
 use super::{Json, Page, Resource, bounds, cursor, messages};
 use crate::edge::context::Edge;
@@ -23,7 +24,6 @@ use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::run::{RunFact, RunNews};
 use crate::runtime::kinds::runs::LoggedRun;
-use crate::session::handle::Session;
 use crate::words::id::{Name, ThreadId};
 use crate::words::time::Timestamp;
 
@@ -71,7 +71,7 @@ pub struct Pipeline {
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
     responses((status = 200, body = Page<Pipeline>)))]
 pub async fn list(
-    session: Session,
+    session: Needs<Read>,
     mut params: Params,
 ) -> Result<axum::Json<Page<Pipeline>>, Problem> {
     let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
@@ -213,7 +213,7 @@ fn status(ended: Option<&Event>) -> RunStatus {
     ))]
 pub async fn start(
     State(edge): State<Arc<Edge>>,
-    session: Session,
+    session: Needs<Speak>,
     Path(name): Path<String>,
     mut params: Params,
     Json(body): Json<StartRun>,
@@ -268,7 +268,7 @@ fn parse(name: &str, run: &str) -> Result<(Name, Uuid), Problem> {
     params(("name" = String, Path, description = "the pipeline's name"), ("run" = String, Path, description = "the run's id")),
     responses((status = 200, body = Run)))]
 pub async fn one(
-    session: Session,
+    session: Needs<Read>,
     Path((name, run)): Path<(String, String)>,
     params: Params,
 ) -> Result<axum::Json<Run>, Problem> {
@@ -284,7 +284,7 @@ pub async fn one(
         ("cursor" = Option<String>, Query, description = "`next` of the page before; a page may be short and have one"),),
     responses((status = 200, body = Page<Run>)))]
 pub async fn runs(
-    session: Session,
+    session: Needs<Read>,
     Path(name): Path<String>,
     mut params: Params,
 ) -> Result<axum::Json<Page<Run>>, Problem> {
@@ -316,7 +316,7 @@ pub async fn runs(
         (status = 202, body = Run, description = "it is told to end"),
     ))]
 pub async fn cancel(
-    session: Session,
+    session: Needs<Speak>,
     Path((name, run)): Path<(String, String)>,
     params: Params,
 ) -> Result<Response, Problem> {

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read, Speak};
 use super::params::Params;
 use super::{Json, Page, Resource, bounds, requests};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::condition::RequestState;
 use crate::event::envelope::Payload;
-use crate::session::handle::Session;
 use crate::words::id::Seq;
 
 #[derive(OpenApi)]
@@ -93,7 +93,7 @@ impl Body for QuestionAnswer {
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
     responses((status = 200, body = Page<Question>)))]
-pub async fn list(session: Session, params: Params) -> Result<Response, Problem> {
+pub async fn list(session: Needs<Read>, params: Params) -> Result<Response, Problem> {
     requests::page(&session, RequestState::Question, params).await
 }
 
@@ -101,7 +101,7 @@ pub async fn list(session: Session, params: Params) -> Result<Response, Problem>
 #[utoipa::path(get, path = "/questions/{id}", operation_id = "get_question", tag = "questions",
     params(("id" = String, Path, description = "its id")), responses((status = 200, body = Question)))]
 pub async fn one(
-    session: Session,
+    session: Needs<Read>,
     Path(id): Path<String>,
     params: Params,
 ) -> Result<Response, Problem> {
@@ -114,7 +114,7 @@ pub async fn one(
     params(("id" = String, Path, description = "its id")), request_body = QuestionAnswer,
     responses((status = 204, description = "it is answered")))]
 pub async fn answer(
-    session: Session,
+    session: Needs<Speak>,
     Path(id): Path<String>,
     params: Params,
     Json(QuestionAnswer { text, value }): Json<QuestionAnswer>,

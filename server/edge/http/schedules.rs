@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read, Shape};
 use super::params::Params;
 use super::{Json, Page, Resource, bounds, cursor};
 use crate::edge::ack::Ack;
@@ -19,7 +20,6 @@ use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::envelope::Payload;
 use crate::event::schedule::{self, CATCH_UP_S, Overlap, ScheduleChange as Change};
 use crate::log::projections::schedules::ScheduleRow;
-use crate::session::handle::Session;
 use crate::words::id::{Name, Seq, ThreadId};
 use crate::words::recurrence::When;
 use crate::words::time::Timestamp;
@@ -366,7 +366,7 @@ impl ScheduleChange {
         ("thread" = Option<String>, Query, description = "only those of this thread"),),
     responses((status = 200, body = Page<Schedule>)))]
 pub async fn list(
-    session: Session,
+    session: Needs<Read>,
     mut params: Params,
 ) -> Result<axum::Json<Page<Schedule>>, Problem> {
     let (limit, at, thread) = (params.limit()?, params.one("cursor")?, params.thread()?);
@@ -397,7 +397,7 @@ pub async fn list(
 #[utoipa::path(post, path = "/schedules", operation_id = "create_schedule", tag = "schedules",
     request_body = NewSchedule, responses((status = 201, body = Schedule)))]
 pub async fn create(
-    session: Session,
+    session: Needs<Shape>,
     params: Params,
     Json(body): Json<NewSchedule>,
 ) -> Result<Response, Problem> {
@@ -418,7 +418,7 @@ pub async fn create(
     params(("name" = String, Path, description = "its name")),
     responses((status = 200, body = Schedule)))]
 pub async fn one(
-    session: Session,
+    session: Needs<Read>,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<axum::Json<Schedule>, Problem> {
@@ -435,7 +435,7 @@ pub async fn one(
     params(("name" = String, Path, description = "its name")),
     request_body = ScheduleChange, responses((status = 200, body = Schedule)))]
 pub async fn change(
-    session: Session,
+    session: Needs<Shape>,
     Path(name): Path<String>,
     params: Params,
     Json(body): Json<ScheduleChange>,
@@ -452,7 +452,7 @@ pub async fn change(
     params(("name" = String, Path, description = "its name")),
     responses((status = 204, description = "it is gone")))]
 pub async fn remove(
-    session: Session,
+    session: Needs<Shape>,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<StatusCode, Problem> {
@@ -466,7 +466,7 @@ pub async fn remove(
     params(("name" = String, Path, description = "its name")),
     responses((status = 202, body = Ack)))]
 pub async fn run(
-    session: Session,
+    session: Needs<Shape>,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, Problem> {

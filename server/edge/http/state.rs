@@ -6,11 +6,11 @@ use axum::routing::get;
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read};
 use super::params::Params;
 use super::{Page, Resource, cursor};
 use crate::edge::problem::{Problem, Slug};
 use crate::log::projections::entries::EntryRow;
-use crate::session::handle::Session;
 use crate::words::time::Timestamp;
 
 #[derive(OpenApi)]
@@ -74,7 +74,7 @@ impl From<EntryRow> for Entry {
         ("cursor" = Option<String>, Query, description = "`next` of the page before"), ("q" = Option<String>, Query, max_length = 1024, description = "any of these words; best first, one page")),
     responses((status = 200, body = Page<Entry>)))]
 pub async fn list(
-    session: Session,
+    session: Needs<Read>,
     mut params: Params,
 ) -> Result<axum::Json<Page<Entry>>, Problem> {
     let (limit, at, words) = (params.limit()?, params.one("cursor")?, params.words()?);
@@ -112,7 +112,7 @@ pub async fn list(
     params(("key" = String, Path, description = "its key")),
     responses((status = 200, body = Entry)))]
 pub async fn one(
-    session: Session,
+    session: Needs<Read>,
     Path(key): Path<String>,
     params: Params,
 ) -> Result<axum::Json<Entry>, Problem> {

@@ -8,6 +8,7 @@ use axum::routing::get;
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read};
 use super::params::Params;
 use super::{Page, Resource, cursor};
 use crate::edge::problem::{Problem, Slug};
@@ -201,7 +202,7 @@ pub(super) async fn rows(session: &Session, mission: &ThreadId) -> Result<Vec<Ta
         ("cursor" = Option<String>, Query, description = "`next` of the page before")),
     responses((status = 200, body = Page<Task>)))]
 pub async fn list(
-    session: Session,
+    session: Needs<Read>,
     Path(thread): Path<String>,
     mut params: Params,
 ) -> Result<axum::Json<Page<Task>>, Problem> {
@@ -236,7 +237,7 @@ pub async fn list(
     params(("thread" = String, Path, description = "the mission"), ("task" = String, Path, description = "the task's id")),
     responses((status = 200, body = Task)))]
 pub async fn one(
-    session: Session,
+    session: Needs<Read>,
     Path((thread, task)): Path<(String, String)>,
     params: Params,
 ) -> Result<axum::Json<Task>, Problem> {

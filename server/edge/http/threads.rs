@@ -10,6 +10,7 @@ use serde_json::json;
 use utoipa::{OpenApi, ToSchema};
 
 use super::missions::{self, CreateBudget};
+use super::needs::{Needs, Read, Speak};
 use super::params::Params;
 use super::thread::{Kind, Thread};
 use super::thread_filter::{Filter, listed};
@@ -92,7 +93,7 @@ pub enum NewKind {
         ("stuck" = Option<bool>, Query, description = "only those that wait because they cannot go on, or only others"),),
     responses((status = 200, body = Page<Thread>)))]
 pub async fn list(
-    session: Session,
+    session: Needs<Read>,
     mut params: Params,
 ) -> Result<axum::Json<Page<Thread>>, Problem> {
     let (limit, at, filter) = (
@@ -120,7 +121,7 @@ pub async fn list(
 #[utoipa::path(get, path = "/threads/{thread}", operation_id = "get_thread", tag = "threads", params(("thread" = String, Path, description = "its id")),
     responses((status = 200, body = Thread)))]
 pub async fn one(
-    session: Session,
+    session: Needs<Read>,
     Path(thread): Path<String>,
     params: Params,
 ) -> Result<axum::Json<Thread>, Problem> {
@@ -356,7 +357,7 @@ fn named_once(contacts: &[NewContact]) -> Result<(), Problem> {
 #[utoipa::path(post, path = "/threads", operation_id = "create_thread", tag = "threads", request_body = CreateThread,
     responses((status = 201, body = Thread)))]
 pub async fn create(
-    session: Session,
+    session: Needs<Speak>,
     params: Params,
     Json(body): Json<CreateThread>,
 ) -> Result<Response, Problem> {
@@ -405,7 +406,7 @@ pub struct Cancelled {
 #[utoipa::path(post, path = "/threads/{thread}/cancel", operation_id = "cancel_turn", tag = "threads", params(("thread" = String, Path, description = "its id")),
     responses((status = 200, body = Cancelled)))]
 pub async fn cancel(
-    session: Session,
+    session: Needs<Speak>,
     Path(thread): Path<String>,
     params: Params,
 ) -> Result<axum::Json<Cancelled>, Problem> {
@@ -419,7 +420,7 @@ pub async fn cancel(
         ("subtree" = Option<bool>, Query, description = "false: the threads below live on, and their parent becomes the nearest living thread above; true when absent")),
     responses((status = 200, body = Thread)))]
 pub async fn end(
-    session: Session,
+    session: Needs<Speak>,
     Path(thread): Path<String>,
     mut params: Params,
 ) -> Result<axum::Json<Thread>, Problem> {

@@ -6,12 +6,12 @@ use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read, Shape};
 use super::params::Params;
 use super::{Resource, bounds};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::runtime::tools::{ThreadTool, ThreadTools};
-use crate::session::handle::Session;
 use crate::tools::tool::Effect;
 use crate::tools::toolbox;
 use crate::words::text::Json;
@@ -224,7 +224,7 @@ pub struct ToolApproved {
 #[utoipa::path(get, path = "/tools", operation_id = "list_tools", tag = "tools",
     params(("thread" = Option<String>, Query, description = "the thread; without it `main`")),
     responses((status = 200, body = Tools)))]
-pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Tools>, Problem> {
+pub async fn list(session: Needs<Read>, mut params: Params) -> Result<axum::Json<Tools>, Problem> {
     let thread = params.thread()?;
     params.end()?;
     Ok(axum::Json(session.tools(thread.as_ref()).await?.into()))
@@ -235,7 +235,7 @@ pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Too
     params(("name" = String, Path, description = "the tool")),
     request_body = ToolApproval, responses((status = 200, body = ToolApproved)))]
 pub async fn approve(
-    session: Session,
+    session: Needs<Shape>,
     Path(name): Path<String>,
     params: Params,
     super::Json(body): super::Json<ToolApproval>,

@@ -6,10 +6,10 @@ use axum::routing::get;
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read};
 use super::params::Params;
 use super::{Page, Resource, cursor};
 use crate::edge::problem::{Problem, Slug};
-use crate::session::handle::Session;
 use crate::session::turns::TurnsAt;
 use crate::thread::tokens::Tokens;
 use crate::thread::turns::{TurnSummary, Voice};
@@ -158,7 +158,7 @@ impl Turn {
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
     responses((status = 200, body = Page<Turn>)))]
 pub async fn list(
-    session: Session,
+    session: Needs<Read>,
     Path(thread): Path<String>,
     mut params: Params,
 ) -> Result<axum::Json<Page<Turn>>, Problem> {

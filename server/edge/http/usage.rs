@@ -7,6 +7,7 @@ use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
 use super::Resource;
+use super::needs::{Needs, Read};
 use super::params::Params;
 use super::turns::TokenCounts;
 use crate::edge::problem::{Problem, Slug};
@@ -148,7 +149,10 @@ fn span(params: &mut Params) -> Result<Span, Problem> {
         ("before_ts" = Option<String>, Query, format = DateTime, description = "only calls that ended before this moment"),
         ("step_s" = Option<u32>, Query, minimum = 1, maximum = 86400, description = "seconds of a step, to have them by time, too"),),
     responses((status = 200, body = UsageBody)))]
-pub async fn usage(session: Session, mut params: Params) -> Result<axum::Json<UsageBody>, Problem> {
+pub async fn usage(
+    session: Needs<Read>,
+    mut params: Params,
+) -> Result<axum::Json<UsageBody>, Problem> {
     let by = params.word("by", "module, thread, model, purpose", |word| match word {
         "module" => Some(By::Module),
         "thread" => Some(By::Thread),
@@ -241,7 +245,7 @@ impl SubmoduleFigures {
         ("before_ts" = Option<String>, Query, format = DateTime, description = "only what was stored before this moment"),),
     responses((status = 200, body = SubmoduleFigures)))]
 pub async fn figures(
-    session: Session,
+    session: Needs<Read>,
     Path(name): Path<String>,
     mut params: Params,
 ) -> Result<axum::Json<SubmoduleFigures>, Problem> {
@@ -277,7 +281,7 @@ pub struct SubmoduleVersions {
     params(("name" = String, Path, description = "its name; of one that was removed, too")),
     responses((status = 200, body = SubmoduleVersions)))]
 pub async fn versions(
-    session: Session,
+    session: Needs<Read>,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<axum::Json<SubmoduleVersions>, Problem> {

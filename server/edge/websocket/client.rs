@@ -238,7 +238,7 @@ impl Client {
     }
 
     fn text(&mut self, text: &str) -> Result<(), End> {
-        let Framed { id, frame } = frame::read(text, &self.edge.limits);
+        let Framed { id, frame } = frame::read(text, &self.edge.limits, Some(&self.session));
         let may_name_itself = std::mem::take(&mut self.may_name_itself);
         match frame {
             Ok(frame) => self.act(id, frame),
