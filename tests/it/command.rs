@@ -804,7 +804,7 @@ async fn a_first_start_says_where_it_is_what_it_uses_and_how_to_say_hello() {
 async fn a_server_on_all_addresses_says_so_and_where_it_is_to_be_found_from_here() {
     let setup = Setup::offline(Medium::sqlite())
         .env("THINKD_LISTEN", "0.0.0.0:0")
-        .env("THINKD_TOKEN", "a-long-token");
+        .env("THINKD_TOKEN", "a-long-enough-token");
     let app = setup.start_bare().await;
     let port = app.address.rsplit(':').next().unwrap();
     let said = app.output();

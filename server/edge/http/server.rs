@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
+use axum::http::{Extensions, HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde::Serialize;
@@ -19,6 +19,7 @@ use super::params::Params;
 use crate::edge::auth::Shown;
 use crate::edge::context::Edge;
 use crate::edge::frame::PROTOCOL;
+use crate::edge::guesses::Peer;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug};
 use crate::log::presence::Server;
@@ -121,11 +122,14 @@ pub struct NotServed {
 pub async fn readyz(
     State(edge): State<Arc<Edge>>,
     headers: HeaderMap,
+    extensions: Extensions,
     mut params: Params,
 ) -> Result<Response, Problem> {
     let full = params.flag("full")?;
     let admin = if full {
-        let session = edge.enter(Shown::in_headers(&headers)).await?;
+        let session = edge
+            .enter(Shown::in_headers(&headers), Peer::of(&extensions))
+            .await?;
         session.require(Right::Oversee)?;
         Some(session)
     } else {
