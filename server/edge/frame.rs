@@ -217,7 +217,7 @@ pub struct Framed {
     pub frame: Result<ClientFrame, Problem>,
 }
 
-/// Reads a frame of a client, or of one that has still to say who it is.
+/// Reads a frame of a client; none: of one that has still to show a credential.
 pub fn read(text: &str, limits: &Limits, client: Option<&Session>) -> Framed {
     let mut wrongs = Wrongs::default();
     match json::members(text, limits, &mut wrongs) {
@@ -230,7 +230,7 @@ pub fn read(text: &str, limits: &Limits, client: Option<&Session>) -> Framed {
 }
 
 /// Reads a frame from its members (a request body is one too), and what is wrong with their text. As soon as the frame says what it is,
-/// the client's right is asked: nothing else is judged for somebody who may not send it.
+/// the client's right is asked: nothing else is judged for a client without it.
 pub fn from_members(
     mut members: Map<String, Value>,
     mut wrongs: Wrongs,

@@ -34,6 +34,7 @@ pub mod models;
 pub mod needs;
 pub mod openapi;
 pub mod params;
+pub mod path;
 pub mod pending;
 pub mod pipelines;
 pub mod questions;

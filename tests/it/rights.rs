@@ -218,7 +218,7 @@ async fn request(app: &App, space: &str, kind: &str, thread: &str) -> String {
         .to_owned()
 }
 
-/// What is in no space.
+/// Names of things that are in no space.
 fn absent() -> Things {
     Things {
         thread: "nobody".into(),

@@ -1,15 +1,16 @@
 //! `/approvals`: tool calls that wait for a person, and what the person says.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::response::Response;
 use axum::routing::get;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{OpenApi, ToSchema};
+use uuid::Uuid;
 
 use super::needs::{Judge, Needs, Read};
 use super::params::Params;
+use super::path::Path;
 use super::{Json, Page, Resource, bounds, requests};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
@@ -167,11 +168,11 @@ pub async fn list(session: Needs<Read>, params: Params) -> Result<Response, Prob
     params(("id" = String, Path, description = "its id")), responses((status = 200, body = Approval)))]
 pub async fn one(
     session: Needs<Read>,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
     params: Params,
 ) -> Result<Response, Problem> {
     params.end()?;
-    requests::one(&session, RequestState::Approval, &id).await
+    requests::one(&session, RequestState::Approval, id).await
 }
 
 /// Says whether a call may run. The first verdict is the only one. Of a call that may run, the result follows in its thread.
@@ -179,12 +180,13 @@ pub async fn one(
     params(("id" = String, Path, description = "its id")), request_body = Verdict, responses((status = 200, body = Decided)))]
 pub async fn decide(
     session: Needs<Judge>,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
     params: Params,
     Json(mut verdict): Json<Verdict>,
 ) -> Result<axum::Json<Decided>, Problem> {
     params.end()?;
     let said = verdict.said();
+    let id = id.to_string();
     let status = session
         .decide(&id, said, verdict.reason.as_deref().unwrap_or_default())
         .await?;

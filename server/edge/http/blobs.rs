@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -13,6 +13,7 @@ use utoipa::{OpenApi, ToSchema};
 
 use super::needs::{Needs, Read, Speak};
 use super::params::Params;
+use super::path::{Path, Sha256};
 use super::{Resource, body, plain_encoding};
 use crate::edge::context::Edge;
 use crate::edge::media;
@@ -101,16 +102,10 @@ pub async fn upload(
         content((Vec<u8> = "application/octet-stream"), (serde_json::Value = "application/json")))))]
 pub async fn one(
     session: Needs<Read>,
-    Path(sha256): Path<String>,
+    Path(Sha256(sha256)): Path<Sha256>,
     params: Params,
 ) -> Result<Response, Problem> {
     params.end()?;
-    if !media::is_sha256(&sha256) {
-        return Err(Problem::new(
-            Slug::InvalidId,
-            "a blob's id is 64 hex digits in lower case",
-        ));
-    }
     let blob = session.blob(&sha256).await?;
     let blob = blob.ok_or_else(|| Problem::new(Slug::NotFound, "there is no such blob"))?;
     let mut response = Response::new(Body::from(blob.bytes));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::get;
 use serde::Serialize;
 use serde_json::Value;
@@ -13,11 +13,12 @@ use uuid::Uuid;
 
 use super::needs::{Needs, Read};
 use super::params::Params;
+use super::path::Path;
 use super::{Resource, cursor};
 use crate::edge::context::Edge;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug};
-use crate::edge::{ids, query};
+use crate::edge::query;
 use crate::event::envelope::{Event, Modality, Source};
 use crate::log::query::{Order, Query, Show};
 use crate::words::id::{Seq, Space};
@@ -195,11 +196,10 @@ pub async fn list(
     responses((status = 200, body = Event)))]
 pub async fn one(
     session: Needs<Read>,
-    Path(event_id): Path<String>,
+    Path(event_id): Path<Uuid>,
     params: Params,
 ) -> Result<axum::Json<Event>, Problem> {
     params.end()?;
-    let event_id = ids::uuid(&event_id, "")?;
     let event = session.event(event_id).await?;
     event
         .map(axum::Json)
@@ -263,10 +263,9 @@ pub struct ViewSection {
     responses((status = 200, body = View)))]
 pub async fn prompt_view(
     session: Needs<Read>,
-    Path(event_id): Path<String>,
+    Path(event_id): Path<Uuid>,
     params: Params,
 ) -> Result<axum::Json<Value>, Problem> {
     params.end()?;
-    let event_id = ids::uuid(&event_id, "")?;
     Ok(axum::Json(session.prompt_view(event_id).await?))
 }

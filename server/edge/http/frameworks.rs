@@ -2,16 +2,17 @@
 //! Long because a resource is one file: its shapes, what is wrong with them, and its operations.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::{OpenApi, ToSchema};
+use uuid::Uuid;
 
 use super::needs::{Needs, Read, Shape, Speak};
 use super::params::{self, Params};
+use super::path::Path;
 use super::world_model::{name, too_long};
 use super::{Json, Page, Resource, bounds, cursor};
 use crate::edge::ids;
@@ -425,12 +426,12 @@ pub async fn create(
     responses((status = 200, body = Framework)))]
 pub async fn one(
     session: Needs<Read>,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
     mut query: Params,
 ) -> Result<axum::Json<Value>, Problem> {
     let fields = fields(&mut query)?;
     query.end()?;
-    let row = session.framework(&id).await?;
+    let row = session.framework(&id.to_string()).await?;
     let row =
         row.ok_or_else(|| Problem::new(Slug::NotFound, "there is no framework of that id"))?;
     Ok(axum::Json(shown(row.into(), fields.as_deref())?))
@@ -442,7 +443,7 @@ pub async fn one(
     request_body = FrameworkChange, responses((status = 200, body = Framework)))]
 pub async fn change(
     session: Needs<Shape>,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
     params: Params,
     Json(body): Json<FrameworkChange>,
 ) -> Result<axum::Json<Framework>, Problem> {
@@ -462,7 +463,7 @@ pub async fn change(
     };
     Ok(axum::Json(
         session
-            .change_framework(&id, change, expected_seq)
+            .change_framework(&id.to_string(), change, expected_seq)
             .await?
             .into(),
     ))
@@ -475,12 +476,12 @@ pub async fn change(
     responses((status = 204, description = "it is gone")))]
 pub async fn remove(
     session: Needs<Shape>,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
     mut query: Params,
 ) -> Result<StatusCode, Problem> {
     let expected = query.seq("expected_seq")?;
     query.end()?;
-    session.remove_framework(&id, expected).await?;
+    session.remove_framework(&id.to_string(), expected).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -490,7 +491,7 @@ pub async fn remove(
     request_body = FrameworkOutcome, responses((status = 200, body = Framework)))]
 pub async fn outcome(
     session: Needs<Speak>,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
     params: Params,
     Json(body): Json<FrameworkOutcome>,
 ) -> Result<axum::Json<Framework>, Problem> {
@@ -508,7 +509,10 @@ pub async fn outcome(
         worked,
     };
     Ok(axum::Json(
-        session.framework_outcome(&id, &came).await?.into(),
+        session
+            .framework_outcome(&id.to_string(), &came)
+            .await?
+            .into(),
     ))
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -13,6 +13,7 @@ use utoipa::{OpenApi, ToSchema};
 
 use super::needs::{Needs, Read, Speak};
 use super::params::Params;
+use super::path::Path;
 use super::{Resource, bounds, json_body};
 use crate::edge::ack::{Ack, AckStatus};
 use crate::edge::context::Edge;
@@ -159,13 +160,12 @@ pub struct Posted {
 pub async fn post_message(
     State(edge): State<Arc<Edge>>,
     session: Needs<Speak>,
-    Path(thread): Path<String>,
+    Path(thread): Path<ThreadId>,
     mut params: Params,
     request: Request,
 ) -> Result<Response, Problem> {
     let wait = wait(&mut params, edge.limits.wait_ms)?;
     params.end()?;
-    let thread = ThreadId::parse(&thread)?;
     let (members, wrongs) = json_body(request, &edge).await?;
     let (id, kind, said) = parse_message(&thread, members, wrongs)?;
     // Followed from before it is stored: nothing that comes of it is missed.

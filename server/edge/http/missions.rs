@@ -1,7 +1,6 @@
 //! Missions beside the list of their tasks: what one may be given, its thoughts and its working memory, and what people do to it while it runs.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -9,7 +8,8 @@ use utoipa::{OpenApi, ToSchema};
 
 use super::needs::{Needs, Read, Speak};
 use super::params::Params;
-use super::tasks::{self, Task, depending, no_such_task, rows, shown};
+use super::path::Path;
+use super::tasks::{self, Task, depending, rows, shown};
 use super::thread::Thread;
 use super::{Json, Page, Resource, bounds, cursor};
 use crate::edge::json::Body;
@@ -139,12 +139,11 @@ pub struct TaskThought {
     responses((status = 200, body = Page<TaskThought>)))]
 pub async fn thoughts(
     session: Needs<Read>,
-    Path(thread): Path<String>,
+    Path(mission): Path<ThreadId>,
     mut params: Params,
 ) -> Result<axum::Json<Page<TaskThought>>, Problem> {
     let (limit, at, text) = (params.limit()?, params.one("cursor")?, params.words()?);
     params.end()?;
-    let mission = ThreadId::parse(&thread)?;
     rows(&session, &mission).await?;
     let bound = format!(
         "thoughts {mission} {} {}",
@@ -257,7 +256,7 @@ impl Body for EditTask {
     responses((status = 200, body = Task)))]
 pub async fn edit(
     session: Needs<Speak>,
-    Path((thread, task)): Path<(String, String)>,
+    Path((mission, task)): Path<(ThreadId, TaskId)>,
     params: Params,
     Json(body): Json<EditTask>,
 ) -> Result<axum::Json<Task>, Problem> {
@@ -265,10 +264,8 @@ pub async fn edit(
     let mut wrongs = Wrongs::default();
     let edit = body.parse(&mut wrongs);
     let edit = wrongs.or(edit)?;
-    let mission = ThreadId::parse(&thread)?;
-    let id = TaskId::parse(&task).ok_or_else(|| no_such_task(&mission))?;
-    session.edit_task(&mission, id, edit).await?;
-    shown(&session, &mission, &task).await.map(axum::Json)
+    session.edit_task(&mission, task, edit).await?;
+    shown(&session, &mission, task).await.map(axum::Json)
 }
 
 /// Skips a task that is not over, and its parts: it counts as failed, and what is under way is stopped.
@@ -277,14 +274,12 @@ pub async fn edit(
     responses((status = 200, body = Task)))]
 pub async fn skip(
     session: Needs<Speak>,
-    Path((thread, task)): Path<(String, String)>,
+    Path((mission, task)): Path<(ThreadId, TaskId)>,
     params: Params,
 ) -> Result<axum::Json<Task>, Problem> {
     params.end()?;
-    let mission = ThreadId::parse(&thread)?;
-    let id = TaskId::parse(&task).ok_or_else(|| no_such_task(&mission))?;
-    session.skip_task(&mission, id).await?;
-    shown(&session, &mission, &task).await.map(axum::Json)
+    session.skip_task(&mission, task).await?;
+    shown(&session, &mission, task).await.map(axum::Json)
 }
 
 fn thought(event: &Event) -> Option<TaskThought> {
@@ -349,11 +344,10 @@ impl Estimates {
     params(("thread" = String, Path, description = "the mission")), responses((status = 200, body = WorkingMemory)))]
 pub async fn memory(
     session: Needs<Read>,
-    Path(thread): Path<String>,
+    Path(mission): Path<ThreadId>,
     params: Params,
 ) -> Result<axum::Json<WorkingMemory>, Problem> {
     params.end()?;
-    let mission = ThreadId::parse(&thread)?;
     let mut rows = rows(&session, &mission).await?;
     let depending = depending(&rows);
     rows.sort_by_key(|row| row.status.is_over());
@@ -402,11 +396,11 @@ pub async fn memory(
     params(("thread" = String, Path, description = "the mission")), responses((status = 200, body = Thread)))]
 pub async fn pause(
     session: Needs<Speak>,
-    Path(thread): Path<String>,
+    Path(thread): Path<ThreadId>,
     params: Params,
 ) -> Result<axum::Json<Thread>, Problem> {
     params.end()?;
-    let row = session.pause_mission(&ThreadId::parse(&thread)?).await?;
+    let row = session.pause_mission(&thread).await?;
     Ok(axum::Json(Thread::new(row, Vec::new(), &[])))
 }
 
@@ -415,10 +409,10 @@ pub async fn pause(
     params(("thread" = String, Path, description = "the mission")), responses((status = 200, body = Thread)))]
 pub async fn resume(
     session: Needs<Speak>,
-    Path(thread): Path<String>,
+    Path(thread): Path<ThreadId>,
     params: Params,
 ) -> Result<axum::Json<Thread>, Problem> {
     params.end()?;
-    let row = session.resume_mission(&ThreadId::parse(&thread)?).await?;
+    let row = session.resume_mission(&thread).await?;
     Ok(axum::Json(Thread::new(row, Vec::new(), &[])))
 }

@@ -1,5 +1,5 @@
 //! A handler's client: the session of a request, and the right that the operation needs. It stands before all else that a handler takes,
-//! so that nothing of a request is read or judged for somebody who may not make it. A bare `Session` cannot be taken.
+//! so that nothing of a request is read or judged for a client without the right. A bare `Session` cannot be taken.
 
 use std::marker::PhantomData;
 use std::ops::Deref;

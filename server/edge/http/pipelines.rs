@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::needs::{Needs, Read, Speak};
 use super::params::Params;
+use super::path::Path;
 use super::{Json, Page, Resource, bounds, cursor, messages};
 use crate::edge::context::Edge;
 use crate::edge::ids;
@@ -214,13 +215,12 @@ fn status(ended: Option<&Event>) -> RunStatus {
 pub async fn start(
     State(edge): State<Arc<Edge>>,
     session: Needs<Speak>,
-    Path(name): Path<String>,
+    Path(name): Path<Name>,
     mut params: Params,
     Json(body): Json<StartRun>,
 ) -> Result<Response, Problem> {
     let wait = messages::wait(&mut params, edge.limits.wait_ms)?;
     params.end()?;
-    let name = Name::parse(&name)?;
     let pipeline = session.pipeline_to_start(&name)?;
     let mut wrongs = Wrongs::default();
     for wrong in pipeline.check(&body.input) {
@@ -259,21 +259,16 @@ pub async fn start(
         .into_response())
 }
 
-fn parse(name: &str, run: &str) -> Result<(Name, Uuid), Problem> {
-    Ok((Name::parse(name)?, ids::uuid(run, "/run")?))
-}
-
 /// What became of a run.
 #[utoipa::path(get, path = "/pipelines/{name}/runs/{run}", operation_id = "get_run", tag = "pipelines",
     params(("name" = String, Path, description = "the pipeline's name"), ("run" = String, Path, description = "the run's id")),
     responses((status = 200, body = Run)))]
 pub async fn one(
     session: Needs<Read>,
-    Path((name, run)): Path<(String, String)>,
+    Path((name, id)): Path<(Name, Uuid)>,
     params: Params,
 ) -> Result<axum::Json<Run>, Problem> {
     params.end()?;
-    let (name, id) = parse(&name, &run)?;
     Ok(axum::Json(session.run(&name, id).await?.into()))
 }
 
@@ -285,12 +280,11 @@ pub async fn one(
     responses((status = 200, body = Page<Run>)))]
 pub async fn runs(
     session: Needs<Read>,
-    Path(name): Path<String>,
+    Path(name): Path<Name>,
     mut params: Params,
 ) -> Result<axum::Json<Page<Run>>, Problem> {
     let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
     params.end()?;
-    let name = Name::parse(&name)?;
     let question = format!("runs {name}");
     let before = at
         .map(|at| cursor::read(&question, &at))
@@ -317,11 +311,10 @@ pub async fn runs(
     ))]
 pub async fn cancel(
     session: Needs<Speak>,
-    Path((name, run)): Path<(String, String)>,
+    Path((name, id)): Path<(Name, Uuid)>,
     params: Params,
 ) -> Result<Response, Problem> {
     params.end()?;
-    let (name, id) = parse(&name, &run)?;
     let status = if session.cancel_run(&name, id).await? {
         StatusCode::ACCEPTED
     } else {

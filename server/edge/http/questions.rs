@@ -1,16 +1,17 @@
 //! `/questions`: what the mind asks people, and their answers.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{OpenApi, ToSchema};
+use uuid::Uuid;
 
 use super::needs::{Needs, Read, Speak};
 use super::params::Params;
+use super::path::Path;
 use super::{Json, Page, Resource, bounds, requests};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
@@ -102,11 +103,11 @@ pub async fn list(session: Needs<Read>, params: Params) -> Result<Response, Prob
     params(("id" = String, Path, description = "its id")), responses((status = 200, body = Question)))]
 pub async fn one(
     session: Needs<Read>,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
     params: Params,
 ) -> Result<Response, Problem> {
     params.end()?;
-    requests::one(&session, RequestState::Question, &id).await
+    requests::one(&session, RequestState::Question, id).await
 }
 
 /// Answers a question. The first answer is the only one.
@@ -115,12 +116,12 @@ pub async fn one(
     responses((status = 204, description = "it is answered")))]
 pub async fn answer(
     session: Needs<Speak>,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
     params: Params,
     Json(QuestionAnswer { text, value }): Json<QuestionAnswer>,
 ) -> Result<StatusCode, Problem> {
     params.end()?;
     let text = text.unwrap_or_else(|| value.as_ref().map(Value::to_string).unwrap_or_default());
-    session.answer(&id, text, value).await?;
+    session.answer(&id.to_string(), text, value).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -2,7 +2,6 @@
 //! Long because a resource is one file: its shapes, what is wrong with them, and its operations.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -12,6 +11,7 @@ use utoipa::{OpenApi, ToSchema};
 
 use super::needs::{Needs, Read, Shape};
 use super::params::Params;
+use super::path::Path;
 use super::{Json, Page, Resource, bounds, cursor};
 use crate::edge::ack::Ack;
 use crate::edge::ids;
@@ -419,11 +419,10 @@ pub async fn create(
     responses((status = 200, body = Schedule)))]
 pub async fn one(
     session: Needs<Read>,
-    Path(name): Path<String>,
+    Path(name): Path<Name>,
     params: Params,
 ) -> Result<axum::Json<Schedule>, Problem> {
     params.end()?;
-    let name = Name::parse(&name)?;
     let row = session.schedule(&name).await?;
     let row =
         row.ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no schedule {name}")))?;
@@ -436,12 +435,11 @@ pub async fn one(
     request_body = ScheduleChange, responses((status = 200, body = Schedule)))]
 pub async fn change(
     session: Needs<Shape>,
-    Path(name): Path<String>,
+    Path(name): Path<Name>,
     params: Params,
     Json(body): Json<ScheduleChange>,
 ) -> Result<axum::Json<Schedule>, Problem> {
     params.end()?;
-    let name = Name::parse(&name)?;
     Ok(axum::Json(
         session.change_schedule(&name, body.read()?).await?.into(),
     ))
@@ -453,11 +451,11 @@ pub async fn change(
     responses((status = 204, description = "it is gone")))]
 pub async fn remove(
     session: Needs<Shape>,
-    Path(name): Path<String>,
+    Path(name): Path<Name>,
     params: Params,
 ) -> Result<StatusCode, Problem> {
     params.end()?;
-    session.remove_schedule(&Name::parse(&name)?).await?;
+    session.remove_schedule(&name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -467,11 +465,11 @@ pub async fn remove(
     responses((status = 202, body = Ack)))]
 pub async fn run(
     session: Needs<Shape>,
-    Path(name): Path<String>,
+    Path(name): Path<Name>,
     params: Params,
 ) -> Result<Response, Problem> {
     params.end()?;
-    let (received, placed) = session.run_schedule(&Name::parse(&name)?).await?;
+    let (received, placed) = session.run_schedule(&name).await?;
     Ok((
         StatusCode::ACCEPTED,
         axum::Json(Ack::stored(None, received, &placed)),

@@ -1,13 +1,13 @@
 //! `/state`: the notes that modules keep. To be read only.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::routing::get;
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
 use super::needs::{Needs, Read};
 use super::params::Params;
+use super::path::{Key, Path};
 use super::{Page, Resource, cursor};
 use crate::edge::problem::{Problem, Slug};
 use crate::log::projections::entries::EntryRow;
@@ -113,13 +113,10 @@ pub async fn list(
     responses((status = 200, body = Entry)))]
 pub async fn one(
     session: Needs<Read>,
-    Path(key): Path<String>,
+    Path(Key(key)): Path<Key>,
     params: Params,
 ) -> Result<axum::Json<Entry>, Problem> {
     params.end()?;
-    if key.contains('\0') {
-        return Err(Problem::new(Slug::NulNotAllowed, "a key has no NUL in it"));
-    }
     let entry = session.entry(&key).await?;
     let entry =
         entry.ok_or_else(|| Problem::new(Slug::NotFound, "there is no entry of that key"))?;

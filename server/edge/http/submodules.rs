@@ -1,7 +1,6 @@
 //! `/submodules`: the voices of a space.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, patch};
@@ -10,6 +9,7 @@ use utoipa::{OpenApi, ToSchema};
 
 use super::needs::{Needs, Read, Shape};
 use super::params::Params;
+use super::path::Path;
 use super::{Json, Page, Resource, bounds, cursor};
 use crate::edge::ids;
 use crate::edge::json::Body;
@@ -217,12 +217,11 @@ pub async fn create(
     request_body = SubmoduleChange, responses((status = 200, body = Submodule)))]
 pub async fn change(
     session: Needs<Shape>,
-    Path(name): Path<String>,
+    Path(name): Path<Name>,
     params: Params,
     Json(body): Json<SubmoduleChange>,
 ) -> Result<axum::Json<Submodule>, Problem> {
     params.end()?;
-    let name = Name::parse(&name)?;
     let SubmoduleChange { prompt, follow_up } = body;
     let row = session
         .change_submodule(&name, prompt.as_deref(), follow_up)
@@ -235,10 +234,10 @@ pub async fn change(
     responses((status = 204, description = "it is gone")))]
 pub async fn remove(
     session: Needs<Shape>,
-    Path(name): Path<String>,
+    Path(name): Path<Name>,
     params: Params,
 ) -> Result<StatusCode, Problem> {
     params.end()?;
-    session.remove_submodule(&Name::parse(&name)?).await?;
+    session.remove_submodule(&name).await?;
     Ok(StatusCode::NO_CONTENT)
 }

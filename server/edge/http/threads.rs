@@ -1,7 +1,6 @@
 //! `/threads`: what there is, what it does, starting and stopping it.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -12,6 +11,7 @@ use utoipa::{OpenApi, ToSchema};
 use super::missions::{self, CreateBudget};
 use super::needs::{Needs, Read, Speak};
 use super::params::Params;
+use super::path::Path;
 use super::thread::{Kind, Thread};
 use super::thread_filter::{Filter, listed};
 use super::{Json, Page, Resource, bounds, cursor};
@@ -122,11 +122,10 @@ pub async fn list(
     responses((status = 200, body = Thread)))]
 pub async fn one(
     session: Needs<Read>,
-    Path(thread): Path<String>,
+    Path(id): Path<ThreadId>,
     params: Params,
 ) -> Result<axum::Json<Thread>, Problem> {
     params.end()?;
-    let id = ThreadId::parse(&thread)?;
     let row = session.thread(&id).await?;
     let row =
         row.ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no thread {id}")))?;
@@ -407,11 +406,11 @@ pub struct Cancelled {
     responses((status = 200, body = Cancelled)))]
 pub async fn cancel(
     session: Needs<Speak>,
-    Path(thread): Path<String>,
+    Path(thread): Path<ThreadId>,
     params: Params,
 ) -> Result<axum::Json<Cancelled>, Problem> {
     params.end()?;
-    let cancelled = session.cancel(&ThreadId::parse(&thread)?).await?;
+    let cancelled = session.cancel(&thread).await?;
     Ok(axum::Json(Cancelled { cancelled }))
 }
 
@@ -421,15 +420,13 @@ pub async fn cancel(
     responses((status = 200, body = Thread)))]
 pub async fn end(
     session: Needs<Speak>,
-    Path(thread): Path<String>,
+    Path(thread): Path<ThreadId>,
     mut params: Params,
 ) -> Result<axum::Json<Thread>, Problem> {
     let subtree = params
         .word("subtree", "true, false", |word| word.parse::<bool>().ok())?
         .unwrap_or(true);
     params.end()?;
-    let row = session
-        .end_thread(&ThreadId::parse(&thread)?, subtree)
-        .await?;
+    let row = session.end_thread(&thread, subtree).await?;
     Ok(axum::Json(with_details(&session, row).await?))
 }

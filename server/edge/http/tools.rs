@@ -1,13 +1,13 @@
 //! `/tools`: what a thread may use, and the approval of what other servers changed of their tools.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use utoipa::{OpenApi, ToSchema};
 
 use super::needs::{Needs, Read, Shape};
 use super::params::Params;
+use super::path::{Path, ToolName};
 use super::{Resource, bounds};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
@@ -28,7 +28,12 @@ pub const RESOURCE: Resource = Resource {
             .route("/tools/{name}/approve", post(approve))
     },
     document: Document::openapi,
-    bounds: |document| bounds::of_body(document, "ToolApproval", [("sha256", bounds::sha256())]),
+    bounds: |document| {
+        bounds::of_body(document, "ToolApproval", [("sha256", bounds::sha256())]);
+        // A tool may be called what no other name may be.
+        let parameters = &mut document["paths"]["/tools/{name}/approve"]["post"]["parameters"];
+        bounds::put(&mut parameters[0]["schema"], bounds::tool());
+    },
 };
 
 /// What a thread may use, all of it.
@@ -236,7 +241,7 @@ pub async fn list(session: Needs<Read>, mut params: Params) -> Result<axum::Json
     request_body = ToolApproval, responses((status = 200, body = ToolApproved)))]
 pub async fn approve(
     session: Needs<Shape>,
-    Path(name): Path<String>,
+    Path(ToolName(name)): Path<ToolName>,
     params: Params,
     super::Json(body): super::Json<ToolApproval>,
 ) -> Result<axum::Json<ToolApproved>, Problem> {

@@ -1,13 +1,13 @@
 //! `/threads/{thread}/turns`: what the turns of a thread came to.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::routing::get;
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
 use super::needs::{Needs, Read};
 use super::params::Params;
+use super::path::Path;
 use super::{Page, Resource, cursor};
 use crate::edge::problem::{Problem, Slug};
 use crate::session::turns::TurnsAt;
@@ -159,12 +159,11 @@ impl Turn {
     responses((status = 200, body = Page<Turn>)))]
 pub async fn list(
     session: Needs<Read>,
-    Path(thread): Path<String>,
+    Path(thread): Path<ThreadId>,
     mut params: Params,
 ) -> Result<axum::Json<Page<Turn>>, Problem> {
     let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
     params.end()?;
-    let thread = ThreadId::parse(&thread)?;
     let bound = format!("turns {} {thread}", session.space());
     let at = at.map(|at| read(&cursor::read(&bound, &at)?)).transpose()?;
     if session.thread(&thread).await?.is_none() {

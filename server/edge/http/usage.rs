@@ -1,7 +1,6 @@
 //! `/usage`: what calls of models came to; and of one voice, `/submodules/{name}/figures` and `/submodules/{name}/versions`.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::routing::get;
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
@@ -9,6 +8,7 @@ use utoipa::{OpenApi, ToSchema};
 use super::Resource;
 use super::needs::{Needs, Read};
 use super::params::Params;
+use super::path::Path;
 use super::turns::TokenCounts;
 use crate::edge::problem::{Problem, Slug};
 use crate::session::handle::Session;
@@ -246,10 +246,10 @@ impl SubmoduleFigures {
     responses((status = 200, body = SubmoduleFigures)))]
 pub async fn figures(
     session: Needs<Read>,
-    Path(name): Path<String>,
+    Path(name): Path<Name>,
     mut params: Params,
 ) -> Result<axum::Json<SubmoduleFigures>, Problem> {
-    let (name, span) = (Name::parse(&name)?, span(&mut params)?);
+    let (name, span) = (name, span(&mut params)?);
     params.end()?;
     known(&session, &name).await?;
     let found = session.voice_figures(&name, span).await?;
@@ -282,11 +282,11 @@ pub struct SubmoduleVersions {
     responses((status = 200, body = SubmoduleVersions)))]
 pub async fn versions(
     session: Needs<Read>,
-    Path(name): Path<String>,
+    Path(name): Path<Name>,
     params: Params,
 ) -> Result<axum::Json<SubmoduleVersions>, Problem> {
     params.end()?;
-    let versions = known(&session, &Name::parse(&name)?).await?;
+    let versions = known(&session, &name).await?;
     let version = |VoiceVersion { seq, at, prompt }| SubmoduleVersion { seq, at, prompt };
     Ok(axum::Json(SubmoduleVersions {
         items: versions.into_iter().map(version).collect(),

@@ -2,16 +2,17 @@
 //! Long because a resource is one file: its shapes, what is wrong with them, and its operations.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
+use uuid::Uuid;
 
 use super::needs::{Needs, Read, Shape, Speak};
 use super::params::Params;
+use super::path::Path;
 use super::{Json, Page, Resource, bounds, cursor, params};
 use crate::edge::ids;
 use crate::edge::json::Body;
@@ -425,10 +426,11 @@ pub async fn remember(
     responses((status = 200, body = StatementTrial)))]
 pub async fn one(
     session: Needs<Read>,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
     params: Params,
 ) -> Result<axum::Json<StatementTrial>, Problem> {
     params.end()?;
+    let id = id.to_string();
     let found = session.statement(&id).await?;
     let Some((row, events)) = found else {
         let detail = match session.fate(&id).await? {
@@ -464,13 +466,13 @@ pub async fn one(
     responses((status = 200, body = Statement)))]
 pub async fn retract(
     session: Needs<Shape>,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
     params: Params,
     Json(Retraction { reason }): Json<Retraction>,
 ) -> Result<axum::Json<Statement>, Problem> {
     params.end()?;
     Ok(axum::Json(
-        Shown::alone(session.retract(&id, reason).await?).into(),
+        Shown::alone(session.retract(&id.to_string(), reason).await?).into(),
     ))
 }
 

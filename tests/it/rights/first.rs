@@ -1,11 +1,11 @@
-//! The role is asked before anything of a request is read: whoever may not do something is told that, whatever stands in the request, and
-//! the server reads none of it.
+//! The role is asked before anything of a request is read: a client without the right is told so for any request, and the server reads
+//! none of it.
 
 use futures_util::future::join_all;
 
 use super::*;
 
-/// What is no body of any operation, with its content type.
+/// Bodies of no operation, with their content types.
 const BODIES: [(&str, &str); 5] = [
     ("", ""),
     ("application/json", "{\"text\": "),
