@@ -795,3 +795,28 @@ fn a_key_that_two_entries_hold_refuses_to_start_and_both_are_named() {
         &[],
     );
 }
+
+// No container may take the machine's memory or processes, or anything of root's that its image does not need.
+#[test]
+fn every_container_is_bounded() {
+    use serde_json::{Value, json};
+    let files = [
+        include_str!("../../docker-compose.yml"),
+        include_str!("../../docker-compose.scale.yml"),
+    ];
+    for (name, service) in files.iter().flat_map(|file| {
+        let file: Value = serde_yaml_ng::from_str(file).unwrap();
+        file["services"].as_object().unwrap().clone()
+    }) {
+        assert!(service["pids_limit"].is_u64(), "{name}: no pids_limit");
+        assert!(service["mem_limit"].is_string(), "{name}: no mem_limit");
+        assert_eq!(service["cap_drop"], json!(["ALL"]), "{name}");
+        assert_eq!(
+            service["security_opt"],
+            json!(["no-new-privileges:true"]),
+            "{name}"
+        );
+        let added = service["cap_add"].as_array().map_or(0, Vec::len);
+        assert_eq!(added, if name == "postgres" { 5 } else { 0 }, "{name}");
+    }
+}
