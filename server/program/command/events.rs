@@ -8,6 +8,7 @@ use futures_util::StreamExt as _;
 use serde::Deserialize;
 
 use super::client::{Server, Target};
+use super::safe::say_json;
 use crate::event::envelope::Event;
 use crate::program::output::say;
 use crate::program::settings::Settings;
@@ -192,7 +193,7 @@ impl Reader<'_> {
 
     fn show(&self, event: Event) -> anyhow::Result<()> {
         if self.options.json {
-            return Ok(say(serde_json::to_string(&event)?)?);
+            return say_json(&event);
         }
         let lines = self.lines.borrow_mut().take(event);
         lines.into_iter().try_for_each(|line| Ok(say(line)?))
