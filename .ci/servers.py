@@ -35,7 +35,7 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 COMPOSE = Path(__file__).resolve().parent.parent / "docker-compose.scale.yml"
-TOKEN = "check"
+TOKEN = "the-token-of-these-checks"
 AUTH = {"authorization": f"Bearer {TOKEN}"}
 # The defaults: a lease lasts ten seconds, and servers look for threads that nobody runs every three.
 TAKE_OVER_S = 10 + 3 + 1

@@ -295,6 +295,7 @@ pub mod edge {
     pub mod context;
     mod docs;
     pub mod frame;
+    pub mod guesses;
     pub mod http;
     mod ids;
     mod input;

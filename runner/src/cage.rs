@@ -104,7 +104,12 @@ fn address_space(limits: &Limits) -> u64 {
 mod linux {
     use std::collections::BTreeMap;
 
+    use rustix::io::Errno;
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    use rustix::thread::{
+        CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set,
+        set_capabilities,
+    };
     use seccompiler::{
         BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
         SeccompRule,
@@ -139,6 +144,35 @@ mod linux {
             "being looked into",
             hidden.map_err(|error| error.to_string()),
         );
+        // A second wall behind the filter: root without them is nobody in particular.
+        give_up(
+            "capabilities",
+            no_capabilities().map_err(|error| error.to_string()),
+        );
+    }
+
+    /// Gives up root's rights, and the set from which a program could get some. A process without any has nothing to give up.
+    fn no_capabilities() -> Result<(), Errno> {
+        if capabilities(None)?.permitted.is_empty() {
+            return Ok(());
+        }
+        let dropped = (0..u64::BITS)
+            .map(|number| {
+                remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << number))
+            })
+            .find_map(Result::err);
+        let none = CapabilitySet::empty();
+        let sets = CapabilitySets {
+            effective: none,
+            permitted: none,
+            inheritable: none,
+        };
+        set_capabilities(None, sets)?;
+        match dropped {
+            // The first number of which the kernel knows no capability.
+            None | Some(Errno::INVAL) => Ok(()),
+            Some(error) => Err(error),
+        }
     }
 
     /// Lets only these system calls through; any other kills the process.

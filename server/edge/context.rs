@@ -13,6 +13,7 @@ use super::allowed_hosts::AllowedHosts;
 use super::auth::{Authority, Denied, Shown};
 use super::connections::{Connection, Connections};
 use super::console;
+use super::guesses::{Guesses, Peer};
 use super::jwt::options::JwtOptions;
 use super::keys::{self, Key};
 use super::limits::Limits;
@@ -93,6 +94,8 @@ pub struct Edge {
     pub stream_limits: Arc<StreamLimits>,
     /// How fast requests of each key are taken.
     pub rate_limits: RateLimits,
+    /// The pace at which wrong keys are answered.
+    guesses: Guesses,
     /// The server is going away.
     pub drain: CancellationToken,
     /// Everything that serves a client.
@@ -123,6 +126,7 @@ impl Edge {
             console: options.console && console::is_there(),
             stream_limits: StreamLimits::new(&limits, share),
             rate_limits: RateLimits::new(limits.requests_per_second),
+            guesses: Guesses::default(),
             connections: Connections::new(&limits, share),
             uploads: Places::new("uploads", UPLOADS, share),
             authority: parts.authority,
@@ -145,9 +149,16 @@ impl Edge {
         }
     }
 
-    /// The session of whoever showed this.
-    pub async fn enter(&self, shown: Shown<'_>) -> Result<Session, Denied> {
-        Ok(self.sessions.open(self.authority.decide(shown).await?))
+    /// The session that a credential opens; a guesser waits for the refusal.
+    pub async fn enter(&self, shown: Shown<'_>, from: Peer) -> Result<Session, Denied> {
+        let decided = self.authority.decide(shown).await;
+        if let Err(Denied::Wrong) = decided {
+            tokio::select! {
+                () = self.guesses.hold(from) => {}
+                () = self.drain.cancelled() => {}
+            }
+        }
+        Ok(self.sessions.open(decided?))
     }
 
     /// How long a socket or stream of this client may stay.

@@ -11,6 +11,8 @@ use super::limits::Limits;
 use super::problem::{Pointed, Problem, Slug, Wrongs};
 use crate::event::draft::InputKind;
 use crate::event::envelope::Payload;
+use crate::session::handle::Session;
+use crate::session::right::Right;
 use crate::words::id::{Name, Seq};
 
 /// The socket's protocol, as a subprotocol and in `hello`.
@@ -215,11 +217,11 @@ pub struct Framed {
     pub frame: Result<ClientFrame, Problem>,
 }
 
-/// Reads a frame.
-pub fn read(text: &str, limits: &Limits) -> Framed {
+/// Reads a frame of a client; none: of one that has still to show a credential.
+pub fn read(text: &str, limits: &Limits, client: Option<&Session>) -> Framed {
     let mut wrongs = Wrongs::default();
     match json::members(text, limits, &mut wrongs) {
-        Ok(members) => from_members(members, wrongs),
+        Ok(members) => from_members(members, wrongs, client),
         Err(problem) => Framed {
             id: None,
             frame: Err(problem),
@@ -227,14 +229,36 @@ pub fn read(text: &str, limits: &Limits) -> Framed {
     }
 }
 
-/// Reads a frame from its members (a request body is one too), and what is wrong with their text.
-pub fn from_members(mut members: Map<String, Value>, mut wrongs: Wrongs) -> Framed {
+/// Reads a frame from its members (a request body is one too), and what is wrong with their text. As soon as the frame says what it is,
+/// the client's right is asked: nothing else is judged for a client without it.
+pub fn from_members(
+    mut members: Map<String, Value>,
+    mut wrongs: Wrongs,
+    client: Option<&Session>,
+) -> Framed {
     let id = take_id(&mut members, &mut wrongs);
-    let frame =
-        take_type(&mut members, &mut wrongs).and_then(|kind| of_type(&kind, members, &mut wrongs));
+    let kind = take_type(&mut members, &mut wrongs);
+    let right = kind.as_deref().and_then(right);
+    if let Some((client, right)) = client.zip(right)
+        && let Err(denied) = client.require(right)
+    {
+        let frame = Err(denied.into());
+        return Framed { id, frame };
+    }
+    let frame = kind.and_then(|kind| of_type(&kind, members, &mut wrongs));
     Framed {
         id,
         frame: wrongs.or(frame),
+    }
+}
+
+/// The right that a type of frame needs; none: to have come in, or not even that.
+fn right(kind: &str) -> Option<Right> {
+    match kind {
+        "message" | "sensory" | "trigger" | "answer" | "cancel" => Some(Right::Speak),
+        "approve" | "deny" | "respond" => Some(Right::Judge),
+        "subscribe" => Some(Right::Read),
+        _ => None,
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::{HeaderMap, HeaderName, header, request};
+use axum::extract::{FromRequest, Request};
+use axum::http::{HeaderMap, HeaderName, header};
 use futures_util::StreamExt;
 use serde::Serialize;
 use serde_json::Value;
@@ -16,7 +16,6 @@ use super::context::Edge;
 use super::json::{self, Body};
 use super::limits::ms;
 use super::problem::{Problem, Slug, Wrongs};
-use crate::session::handle::Session;
 
 pub mod approvals;
 pub mod audit;
@@ -32,8 +31,10 @@ pub mod lingering_close;
 pub mod messages;
 pub mod missions;
 pub mod models;
+pub mod needs;
 pub mod openapi;
 pub mod params;
+pub mod path;
 pub mod pending;
 pub mod pipelines;
 pub mod questions;
@@ -122,15 +123,6 @@ pub(super) fn router() -> Router<Arc<Edge>> {
 pub(super) fn open_router() -> Router<Arc<Edge>> {
     const OPEN_ROUTES: fn() -> Router<Arc<Edge>> = OPEN.routes;
     OPEN_ROUTES()
-}
-
-/// What the client can do, as `authenticate` put it into the request.
-impl<S: Sync> FromRequestParts<S> for Session {
-    type Rejection = Problem;
-    async fn from_request_parts(parts: &mut request::Parts, _: &S) -> Result<Self, Problem> {
-        let session = parts.extensions.get::<Self>().cloned();
-        session.ok_or_else(|| Problem::new(Slug::Unauthenticated, "credentials are missing"))
-    }
 }
 
 /// A page of a list.

@@ -14,6 +14,10 @@ use tokio_util::sync::CancellationToken;
 use crate::words::id::Space;
 use crate::words::principal::Role;
 
+/// The token as an operator finds it.
+const TOKEN: &str = "token (THINKD_TOKEN)";
+/// Characters of a secret, at least, where others than this machine can try some.
+const LENGTH_MIN: usize = 16;
 /// Hex digits of a hash that are shown: enough to tell keys apart.
 const SHOWN: usize = 12;
 
@@ -127,6 +131,8 @@ pub struct Keys {
     token: Option<SecretString>,
     /// Tokens let people in, too: without any key the server is not open.
     beside_tokens: bool,
+    /// Others than this machine can reach the server: no secret may be short.
+    reachable: bool,
     // A plain lock: held to copy or replace the handle, never across an await.
     table: RwLock<Arc<Table>>,
 }
@@ -149,6 +155,7 @@ impl Keys {
         Ok(Self {
             token,
             beside_tokens: false,
+            reachable: false,
             table,
         })
     }
@@ -162,11 +169,20 @@ impl Keys {
         }
     }
 
+    /// The same keys of a server that others than this machine can reach: no key that comes may be short.
+    #[must_use]
+    pub fn reachable(self, reachable: bool) -> Self {
+        Self { reachable, ..self }
+    }
+
     /// Puts these keys in the place of those there are; the token stays. Whoever came in by a key that is gone, or opens something else
     /// now, is told so. Returns whether anything differs. Refuses what `new` refuses, and to leave a server open that was not: then
     /// nothing changes.
     pub fn replace(&self, keys: &[Key]) -> Result<bool, String> {
         let grants = grants(self.token.as_ref(), keys)?;
+        if self.reachable {
+            check_lengths(self.token.as_ref(), keys)?;
+        }
         let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
         if grants.is_empty() && !table.entries.is_empty() && !self.beside_tokens {
             return Err("no key would be left, and nobody would need one: the keys that were there stay in force; stop the server to \
@@ -302,7 +318,7 @@ fn grants(token: Option<&SecretString>, keys: &[Key]) -> Result<Vec<Grant>, Stri
         .map(|(at, key)| (name(keys, at), key));
     let all = token
         .iter()
-        .map(|token| ("token (THINKD_TOKEN)".to_owned(), token))
+        .map(|token| (TOKEN.to_owned(), token))
         .chain(named);
     let mut grants: Vec<(String, Grant)> = Vec::new();
     for (which, key) in all {
@@ -358,6 +374,22 @@ impl Key {
         }
         Ok(hash(secret))
     }
+}
+
+/// Refuses secrets that can be guessed, where others than this machine can reach the server. A key of which only the hash is known may be one.
+pub fn check_lengths(token: Option<&SecretString>, keys: &[Key]) -> Result<(), String> {
+    let token = token.map(|token| (TOKEN.to_owned(), token));
+    let named = (0..keys.len()).filter_map(|at| Some((name(keys, at), keys[at].key.as_ref()?)));
+    for (which, secret) in token.into_iter().chain(named) {
+        let length = secret.expose_secret().chars().count();
+        if length < LENGTH_MIN {
+            return Err(format!(
+                "{which} has {length} characters: beyond loopback a secret has {LENGTH_MIN} at least, because others can guess; thinkd key new \
+                 prints one"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Whether a configuration of keys can be served: see `Keys::new`.

@@ -29,6 +29,7 @@ use super::auth::Shown;
 use super::compress::compress;
 use super::connections::Connection;
 use super::context::{Edge, Options, Parts};
+use super::guesses::Peer;
 use super::http::lingering_close::LingeringBody;
 use super::limits::ms;
 use super::problem::{Problem, Slug};
@@ -105,6 +106,7 @@ async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router
     let asking = counted.clone();
     let answer = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(Local(local.ip()));
+        request.extensions_mut().insert(Peer(from.ip()));
         request.extensions_mut().insert(asking.clone());
         let request = request.map(|body| Body::new(LingeringBody::new(body, tasks.clone())));
         let router = router.clone();
@@ -271,7 +273,11 @@ async fn guard(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> R
 
 /// Lets in who may come in; handlers find the `Session` in the request.
 async fn authenticate(State(edge): State<Arc<Edge>>, mut request: Request, next: Next) -> Response {
-    let session = match edge.enter(Shown::in_headers(request.headers())).await {
+    let (shown, from) = (
+        Shown::in_headers(request.headers()),
+        Peer::of(request.extensions()),
+    );
+    let session = match edge.enter(shown, from).await {
         Ok(session) => session,
         Err(denied) => return Problem::from(denied).into_response(),
     };

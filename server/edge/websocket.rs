@@ -19,6 +19,7 @@ use super::connections::Connection;
 use super::console;
 use super::context::Edge;
 use super::frame::{self, ClientFrame, Framed, PROTOCOL};
+use super::guesses::Peer;
 use super::limits::ms;
 use super::problem::{Problem, Slug};
 use super::stream_limits::StreamPermit;
@@ -125,10 +126,11 @@ fn check_handshake(request: &Request) -> Result<String, Problem> {
 async fn upgrade(edge: Arc<Edge>, mut request: Request) -> Result<Response, Problem> {
     let accept = check_handshake(&request)?;
     edge.stays()?;
+    let from = Peer::of(request.extensions());
     let shown = Shown::in_headers(request.headers());
     let session = match shown {
         Shown::Nothing if !edge.authority.is_open() => None,
-        shown => Some(edge.enter(shown).await?),
+        shown => Some(edge.enter(shown, from).await?),
     };
     let connection = request.extensions().get::<Arc<Connection>>().cloned();
     let who = match session {
@@ -152,7 +154,7 @@ async fn upgrade(edge: Arc<Edge>, mut request: Request) -> Result<Response, Prob
             matches!(who, Who::Nobody(_)).then_some(edge.limits.unauthenticated_frame_bytes);
         match upgrading.await {
             Ok(upgraded) => match Socket::new(upgraded, edge.limits.frame_bytes, before).await {
-                Some(socket) => serve(edge, socket, who).await,
+                Some(socket) => serve(edge, socket, (who, from)).await,
                 None => tracing::error!("a WebSocket did not come over TCP"),
             },
             Err(error) => tracing::debug!(%error, "a client left during the handshake"),
@@ -188,8 +190,8 @@ fn switching(accept: &str, echo_protocol: bool) -> Response {
 }
 
 /// Serves one socket to its end.
-async fn serve(edge: Arc<Edge>, mut socket: Socket, who: Who) {
-    let (end, session) = match enter(&edge, &mut socket, who).await {
+async fn serve(edge: Arc<Edge>, mut socket: Socket, (who, from): (Who, Peer)) {
+    let (end, session) = match enter(&edge, &mut socket, who, from).await {
         Ok((entrance, permit)) => {
             let mut client = Client::new(edge.clone(), socket, entrance);
             let session = client.session().clone();
@@ -215,12 +217,14 @@ async fn enter(
     edge: &Edge,
     socket: &mut Socket,
     who: Who,
+    from: Peer,
 ) -> Result<(Entrance, StreamPermit), End> {
     let connection = match who {
         Who::Known(session, permit) => {
             return Ok((
                 Entrance {
                     session,
+                    from,
                     older: false,
                     acknowledge: None,
                 },
@@ -230,7 +234,7 @@ async fn enter(
         Who::Nobody(connection) => connection,
     };
     let entrance = tokio::select! {
-        entrance = first_frame(edge, socket) => entrance?,
+        entrance = first_frame(edge, socket, from) => entrance?,
         () = tokio::time::sleep(ms(edge.limits.auth_ms)) => return Err(End::Close(4408, "no credentials came in time")),
         () = superseded(connection.as_deref()) => return Err(End::Close(4429, NO_ROOM)),
         () = edge.drain.cancelled() => return Err(End::Close(1001, "going away; connect again")),
@@ -250,7 +254,7 @@ async fn superseded(connection: Option<&Connection>) {
     }
 }
 
-async fn first_frame(edge: &Edge, socket: &mut Socket) -> Result<Entrance, End> {
+async fn first_frame(edge: &Edge, socket: &mut Socket, from: Peer) -> Result<Entrance, End> {
     loop {
         match socket.turn(true).await {
             Came::Flushed | Came::Message(Message::Pong(_) | Message::Frame(_)) => {}
@@ -258,13 +262,13 @@ async fn first_frame(edge: &Edge, socket: &mut Socket) -> Result<Entrance, End> 
             Came::Message(Message::Binary(_)) => return Err(End::Close(1003, "frames are text")),
             Came::Message(Message::Close(_)) => return Err(End::Closed),
             Came::Over(end) => return Err(end),
-            Came::Message(Message::Text(text)) => return authenticate(edge, &text).await,
+            Came::Message(Message::Text(text)) => return authenticate(edge, &text, from).await,
         }
     }
 }
 
-async fn authenticate(edge: &Edge, text: &str) -> Result<Entrance, End> {
-    let Framed { id, frame } = frame::read(text, &edge.limits);
+async fn authenticate(edge: &Edge, text: &str, from: Peer) -> Result<Entrance, End> {
+    let Framed { id, frame } = frame::read(text, &edge.limits, None);
     let (shown, older) = match &frame {
         Ok(ClientFrame::Auth(auth)) => (Shown::Secret(&auth.token), false),
         Err(problem) if problem.slug() == Slug::MalformedJson => {
@@ -272,12 +276,13 @@ async fn authenticate(edge: &Edge, text: &str) -> Result<Entrance, End> {
         }
         _ => (Shown::Nothing, false),
     };
-    let session = edge.enter(shown).await.map_err(|denied| {
+    let session = edge.enter(shown, from).await.map_err(|denied| {
         let (code, reason) = denied.closing();
         End::Close(code, reason)
     })?;
     Ok(Entrance {
         session,
+        from,
         older,
         acknowledge: id,
     })

@@ -58,7 +58,10 @@ pub fn serve(settings: &Settings, pipelines: Pipelines, tools: &Catalogue) -> an
         .map(Arc::new);
     let keys = Keys::new(settings.token.clone(), &settings.keys).map_err(Invalid::new)?;
     let following = KeyFiles {
-        keys: Arc::new(keys.beside_tokens(tokens.is_some())),
+        keys: Arc::new(
+            keys.beside_tokens(tokens.is_some())
+                .reachable(!settings.listen.ip().is_loopback()),
+        ),
         loading: settings.loading.clone(),
         named: settings.keys_file.clone(),
         hidden: log.hidden.clone(),

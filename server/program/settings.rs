@@ -13,7 +13,7 @@ use tracing::level_filters::LevelFilter;
 
 use crate::edge::context;
 use crate::edge::jwt::options::JwtOptions;
-use crate::edge::keys::Key;
+use crate::edge::keys::{self, Key};
 use crate::edge::limits::{self, ms};
 use crate::event::mood;
 use crate::log::options::{CONNECTIONS, CONNECTIONS_MIN, Options};
@@ -306,6 +306,9 @@ impl Settings {
                 "listen = {address} is reachable from outside, but nobody would need a key: set token (THINKD_TOKEN), \
                  [[keys]] or [jwt], or listen on 127.0.0.1"
             ));
+        }
+        if !self.listen.ip().is_loopback() {
+            keys::check_lengths(self.token.as_ref(), &self.keys).map_err(Invalid)?;
         }
         self.edge().check().map_err(Invalid)?;
         self.log.check()?;

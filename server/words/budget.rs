@@ -17,7 +17,8 @@ pub struct Budget {
     pub sends: u64,
     /// Most names in a thread's id: `main.research` has two.
     pub depth: u64,
-    /// Most subthreads of one thread that have not ended; for one more, an idle one is archived.
+    /// Most subthreads right below one thread, whoever made them; ended and archived ones do not count, nor those further below. For one more, an idle
+    /// one is archived.
     pub subthreads: u64,
     /// Most timers of one thread that are set.
     pub timers: u64,

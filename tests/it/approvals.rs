@@ -260,7 +260,7 @@ on_both!(t4_54_the_first_verdict_is_the_only_one, |medium| {
         .expect_problem(404, "not-found");
     say(&app, "x", json!({ "verdict": "approve" }))
         .await
-        .expect_problem(404, "not-found");
+        .expect_problem(400, "invalid-id");
     let granted = proposed(&app, &stub, "b", 2).await;
     say(&app, &granted, json!({ "verdict": "grant" }))
         .await

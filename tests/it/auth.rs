@@ -1,6 +1,8 @@
 //! Who may come in, on the socket and over HTTP, and what they are told who may not.
 //! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -423,3 +425,64 @@ on_both!(a_single_token_and_an_open_loopback_are_admins, |medium| {
     );
     assert!(app.get("/metadata").await.expect(200)["database"].is_string());
 });
+
+/// Answers to one request with a wrong key from this address of the machine; how long it took.
+async fn guessed(app: &App, from: [u8; 4]) -> Duration {
+    let client = reqwest::Client::builder().local_address(std::net::IpAddr::from(from));
+    let begin = Instant::now();
+    let asked = client.build().unwrap().get(app.url("/metadata"));
+    let reply = http::send(asked.bearer_auth("a-wrong-key-of-a-guesser")).await;
+    reply.expect_problem(401, "unauthenticated");
+    begin.elapsed()
+}
+
+// Whoever guesses waits, at every door; whoever has a key never does, from the same address neither.
+#[tokio::test]
+async fn wrong_keys_are_slowed_per_address_and_good_ones_never() {
+    let stub = Stub::start().await;
+    let app = guarded(Medium::sqlite(), &stub).await;
+    let (guesser, other) = ([127, 0, 0, 1], [127, 0, 0, 2]);
+    let begin = Instant::now();
+    let guesses = futures_util::future::join_all((0..60).map(|_| guessed(&app, guesser)));
+    let quick = async {
+        // Others have guessed by now, and the first that are held are held on.
+        tokio::time::sleep(ms(1_000)).await;
+        for _ in 0..20 {
+            let begin = Instant::now();
+            let asked = app.request("GET", "/metadata").bearer_auth(TOKEN);
+            http::send(asked).await.expect(200);
+            let mut socket = Socket::connect(&url(&app)).await;
+            socket.send(json!({ "type": "auth", "token": TOKEN })).await;
+            socket.of_type("hello").await;
+            assert!(begin.elapsed() < ms(1_000), "{:?}", begin.elapsed());
+        }
+        assert!(guessed(&app, other).await < ms(1_000));
+    };
+    let (took, ()) = tokio::join!(guesses, quick);
+    let at_once = took.iter().filter(|took| **took < ms(100)).count();
+    assert!(at_once <= 20, "{at_once} of 60");
+    assert!(begin.elapsed() > ms(3_500), "{:?}", begin.elapsed());
+    // The address waits at the other doors, too: as a socket's header, its first frame, and another frame of who is in.
+    let begin = Instant::now();
+    let mut socket = Socket::connect(&url(&app)).await;
+    socket
+        .send(json!({ "type": "auth", "token": "a-wrong-key-of-a-guesser" }))
+        .await;
+    assert_eq!(socket.closed().await, Some(4401));
+    let mut socket =
+        Socket::connect_with(&url(&app), &[("authorization", &format!("Bearer {TOKEN}"))]).await;
+    socket.of_type("hello").await;
+    for _ in 0..30 {
+        let answer = socket
+            .ask(json!({ "type": "auth", "token": "a-wrong-key-of-a-guesser" }))
+            .await;
+        assert_eq!(answer["problem"]["status"], 401, "{answer}");
+    }
+    let full = app
+        .request("GET", "/readyz?full=true")
+        .bearer_auth("a-wrong-key-of-a-guesser");
+    http::send(full)
+        .await
+        .expect_problem(401, "unauthenticated");
+    assert!(begin.elapsed() > ms(2_500), "{:?}", begin.elapsed());
+}

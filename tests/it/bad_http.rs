@@ -189,8 +189,11 @@ fn addresses() -> Vec<(String, u16, &'static str, &'static str)> {
         ("/events/stream?after=9007199254740991", 409, "cursor-ahead"),
         ("/nowhere", 404, "not-found"),
         ("/docs/../etc/passwd", 404, "not-found"),
-        ("/approvals/nobody", 404, "not-found"),
-        ("/questions/nobody", 404, "not-found"),
+        ("/approvals/nobody", 400, "invalid-id"),
+        ("/questions/nobody", 400, "invalid-id"),
+        ("/approvals/a%00b", 400, "invalid-id"),
+        ("/world-model/nobody", 400, "invalid-id"),
+        ("/frameworks/nobody", 400, "invalid-id"),
     ] {
         rows.push((path.into(), status, slug, ""));
     }

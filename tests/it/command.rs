@@ -804,7 +804,7 @@ async fn a_first_start_says_where_it_is_what_it_uses_and_how_to_say_hello() {
 async fn a_server_on_all_addresses_says_so_and_where_it_is_to_be_found_from_here() {
     let setup = Setup::offline(Medium::sqlite())
         .env("THINKD_LISTEN", "0.0.0.0:0")
-        .env("THINKD_TOKEN", "a-long-token");
+        .env("THINKD_TOKEN", "a-long-enough-token");
     let app = setup.start_bare().await;
     let port = app.address.rsplit(':').next().unwrap();
     let said = app.output();
@@ -1078,4 +1078,37 @@ async fn a_configuration_that_the_server_refuses_is_printed_and_refused() {
         );
         assert!(!doctor.status.success() && String::from_utf8_lossy(&doctor.stdout).contains(why));
     }
+}
+
+// What models and users wrote steers no terminal, as JSON neither; and it is the same JSON as for a program.
+#[tokio::test]
+async fn json_on_a_terminal_steers_it_not() {
+    if !has_script() {
+        return;
+    }
+    let stub = Stub::start().await;
+    let app = App::start(Medium::sqlite(), &stub).await;
+    let text = "\u{9b}31mred\u{85} \u{202e}back\u{2028}\u{7f} é語🦉";
+    app.post("/threads/main/messages?wait=15", json!({ "text": text }))
+        .await
+        .expect(200);
+    let arguments = ["events", "--limit", "500", "--json"];
+    let plain = out(&ended(&mut thinkd(&app, &arguments), "").await);
+    assert!(plain.contains("\u{9b}31m"), "{plain}");
+    let line = format!("{} {}", env!("CARGO_BIN_EXE_thinkd"), arguments.join(" "));
+    let mut script = client(&app, "script", &["-qec", &line, "/dev/null"]);
+    let shown = out(&ended(script.env("SHELL", "/bin/sh"), "").await);
+    let odd = |c: &char| c.is_control() && !"\r\n".contains(*c) || "\u{202e}\u{2028}".contains(*c);
+    assert!(!shown.chars().any(|c| odd(&c)), "{shown:?}");
+    assert!(
+        shown.contains("\\u009b31m") && shown.contains("é語🦉"),
+        "{shown}"
+    );
+    let values = |text: &str| -> Vec<Value> {
+        let lines = text.lines().filter(|line| line.starts_with('{'));
+        lines
+            .map(|line| serde_json::from_str(line.trim()).unwrap())
+            .collect()
+    };
+    assert_eq!(values(&plain), values(&shown));
 }

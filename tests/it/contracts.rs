@@ -117,7 +117,7 @@ fn d4_01_every_example_of_the_asyncapi_document_is_a_frame_that_the_server_reads
             let example = &example["payload"];
             match operation["action"].as_str().unwrap() {
                 "receive" => {
-                    let framed = frame::read(&example.to_string(), &Limits::default());
+                    let framed = frame::read(&example.to_string(), &Limits::default(), None);
                     assert!(
                         framed.frame.is_ok(),
                         "{name}: {example}: {:?}",
@@ -179,10 +179,14 @@ async fn every_operation_of_the_openapi_document_is_served_with_its_parameters()
     let document = serde_json::to_value(openapi::value()).unwrap();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
-            let place = path
-                .replace(['{', '}'], "")
-                .replace("event_id", "00000000-0000-7000-8000-000000000000");
-            let place = place.replace("/threads/thread", "/threads/nobody.child");
+            let uuid = "00000000-0000-7000-8000-000000000000";
+            let place = ["{event_id}", "{id}", "{run}"]
+                .iter()
+                .fold(path.clone(), |place, name| place.replace(name, uuid))
+                .replace("{sha256}", &"0".repeat(64))
+                .replace("{task}", "t1")
+                .replace("{thread}", "nobody.child")
+                .replace(['{', '}'], "");
             let none = Vec::new();
             let parameters = operation["parameters"].as_array().unwrap_or(&none);
             let named = parameters

@@ -60,6 +60,7 @@ mod offered;
 mod operations;
 mod order;
 mod own_tools;
+mod paths;
 mod pipelines;
 mod plain_text;
 mod processes;

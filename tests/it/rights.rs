@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
+mod first;
 mod keys;
 
 const ROLES: [&str; 4] = ["viewer", "member", "operator", "admin"];
@@ -217,13 +218,9 @@ async fn request(app: &App, space: &str, kind: &str, thread: &str) -> String {
         .to_owned()
 }
 
-/// Everything that can be done over HTTP and by socket, by every role of a space, to its own things and to others.
-async fn everything(app: &App, round: usize) -> Vec<Done> {
-    let (ours, theirs) = (
-        things(app, "ours", round).await,
-        things(app, "theirs", round).await,
-    );
-    let absent = Things {
+/// Names of things that are in no space.
+fn absent() -> Things {
+    Things {
         thread: "nobody".into(),
         event: "0193b6c2-7c2e-7aaa-8000-0123456789ab".into(),
         call: "0193b6c2-7c2e-7aaa-8000-0123456789ac".into(),
@@ -235,7 +232,16 @@ async fn everything(app: &App, round: usize) -> Vec<Done> {
         statement: "0193b6c2-7c2e-7aaa-8000-0123456789af".into(),
         framework: "0193b6c2-7c2e-7aaa-8000-0123456789b0".into(),
         mission: format!("missions.{}", "0".repeat(32)),
-    };
+    }
+}
+
+/// Everything that can be done over HTTP and by socket, by every role of a space, to its own things and to others.
+async fn everything(app: &App, round: usize) -> Vec<Done> {
+    let (ours, theirs) = (
+        things(app, "ours", round).await,
+        things(app, "theirs", round).await,
+    );
+    let absent = absent();
     let mut all = Vec::new();
     for (role, name) in ROLES.iter().enumerate() {
         for (whose, things) in [

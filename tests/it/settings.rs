@@ -427,6 +427,62 @@ fn an_open_door_refuses_to_start() {
     );
 }
 
+// Where others can try some, no secret is short: neither the token nor a key, wherever it stands. A server refuses it, and so does whatever
+// says what a server would do.
+#[test]
+fn a_short_secret_is_refused_beyond_loopback() {
+    let beyond = ("THINKD_LISTEN", "0.0.0.0:0");
+    let key = |secret: &str| format!("[[keys]]\nkey = \"{secret}\"\n");
+    for short in ["q", "fifteen-letters", "fünfzehn-Zeiche"] {
+        let told = ["16 at least", "thinkd key new"];
+        let at_all = ("THINKD_TOKEN", "a-long-enough-token");
+        let cases: [(&[(&str, &str)], &[(&str, &str)], &str); 5] = [
+            (&[], &[beyond, ("THINKD_TOKEN", short)], "THINKD_TOKEN"),
+            (
+                &[],
+                &[("THINKD_LISTEN", "[::]:0"), ("THINKD_TOKEN", short)],
+                "THINKD_TOKEN",
+            ),
+            (
+                &[("t", short)],
+                &[beyond, ("THINKD_TOKEN_FILE", "t")],
+                "THINKD_TOKEN",
+            ),
+            (
+                &[("thinkd.toml", &key(short))],
+                &[beyond, at_all],
+                "entry 1",
+            ),
+            (
+                &[("more.toml", &key(short))],
+                &[beyond, at_all, ("THINKD_KEYS_FILE", "more.toml")],
+                "more.toml",
+            ),
+        ];
+        for (files, env, which) in cases {
+            refuses(files, env, &[&told[..], &[which]].concat());
+            // The doctor looks at much else: once is enough.
+            let both = ["config", "doctor"];
+            for says in if short.len() == 15 {
+                &both[..]
+            } else {
+                &both[..1]
+            } {
+                let run = thinkd(files, env, &[says]);
+                let said = run.out + &run.err;
+                assert!(
+                    run.code != 0 && told.iter().all(|told| said.contains(told)),
+                    "{says}: {said}"
+                );
+                assert!(short.len() < 2 || !said.contains(short), "{says}: {said}");
+            }
+        }
+    }
+    // Nobody else can try any here; and sixteen will do.
+    config(&[], &[("THINKD_TOKEN", "q")], &[]);
+    config(&[], &[beyond, ("THINKD_TOKEN", "sixteen--letters")], &[]);
+}
+
 #[test]
 fn every_role_can_be_given_to_a_key() {
     for role in ["viewer", "member", "operator", "admin"] {
@@ -480,7 +536,10 @@ fn a_key_that_cannot_be_kept_is_refused_and_never_quoted() {
 #[test]
 fn half_a_model_refuses_to_start() {
     // Of the shell it is half a model where somebody set up a server.
-    let beyond = [("THINKD_LISTEN", "0.0.0.0:1"), ("THINKD_TOKEN", "t")];
+    let beyond = [
+        ("THINKD_LISTEN", "0.0.0.0:1"),
+        ("THINKD_TOKEN", "a-long-enough-token"),
+    ];
     for half in [
         ("OPENAI_API_KEY", "canary"),
         ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"),
@@ -735,4 +794,29 @@ fn a_key_that_two_entries_hold_refuses_to_start_and_both_are_named() {
         &[],
         &[],
     );
+}
+
+// No container may take the machine's memory or processes, or anything of root's that its image does not need.
+#[test]
+fn every_container_is_bounded() {
+    use serde_json::{Value, json};
+    let files = [
+        include_str!("../../docker-compose.yml"),
+        include_str!("../../docker-compose.scale.yml"),
+    ];
+    for (name, service) in files.iter().flat_map(|file| {
+        let file: Value = serde_yaml_ng::from_str(file).unwrap();
+        file["services"].as_object().unwrap().clone()
+    }) {
+        assert!(service["pids_limit"].is_u64(), "{name}: no pids_limit");
+        assert!(service["mem_limit"].is_string(), "{name}: no mem_limit");
+        assert_eq!(service["cap_drop"], json!(["ALL"]), "{name}");
+        assert_eq!(
+            service["security_opt"],
+            json!(["no-new-privileges:true"]),
+            "{name}"
+        );
+        let added = service["cap_add"].as_array().map_or(0, Vec::len);
+        assert_eq!(added, if name == "postgres" { 5 } else { 0 }, "{name}");
+    }
 }

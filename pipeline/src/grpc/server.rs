@@ -33,6 +33,8 @@ use crate::sync::Mutex;
 
 /// How long calls that run may take to finish after the server was told to stop.
 const GRACE: Duration = Duration::from_secs(5);
+/// Characters of a token, at least, where others than this machine can try some.
+const TOKEN_MIN: usize = 16;
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
 
 /// A server for the replicas of this program: those of a manager, built here, for whoever configures the backend `grpc`.
@@ -78,7 +80,7 @@ impl ReplicaServer {
         }
     }
 
-    /// Only who shows this token is served. Needed to listen beyond this machine.
+    /// Only who shows this token is served. Needed to listen beyond this machine, with sixteen characters at least.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
@@ -109,13 +111,15 @@ impl ReplicaServer {
         self
     }
 
-    /// Listens, on loopback or with a token.
+    /// Listens, on loopback or with a token that nobody guesses.
     pub async fn bind(self, address: &str) -> io::Result<BoundServer> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
-        if !address.ip().is_loopback() && self.token.is_none() {
-            let text =
-                format!("{address} can be reached by others: set a token, or listen on 127.0.0.1");
+        let length = self.token.as_ref().map_or(0, |token| token.chars().count());
+        if !address.ip().is_loopback() && length < TOKEN_MIN {
+            let text = format!(
+                "{address} can be reached by others: set a token of {TOKEN_MIN} characters at least, or listen on 127.0.0.1"
+            );
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
         }
         Ok(BoundServer {

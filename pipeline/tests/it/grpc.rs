@@ -459,13 +459,15 @@ async fn a_token_is_asked_for_and_needed_beyond_this_machine() {
         ask::<usize>(&deploy(config, 1).await.unwrap()[0], "count").await,
         Ok(1)
     );
-    let open = ReplicaServer::of(&REMOTE)
-        .bind("0.0.0.0:0")
-        .await
-        .err()
-        .unwrap()
-        .to_string();
-    assert!(open.contains("set a token"), "{open}");
+    for server in [
+        ReplicaServer::of(&REMOTE),
+        ReplicaServer::of(&REMOTE).token("fifteen-letters"),
+    ] {
+        let open = server.bind("0.0.0.0:0").await.err().unwrap().to_string();
+        assert!(open.contains("set a token of 16"), "{open}");
+    }
+    let long = ReplicaServer::of(&REMOTE).token("sixteen--letters");
+    assert!(long.bind("0.0.0.0:0").await.is_ok());
 }
 
 #[tokio::test]

@@ -1,21 +1,22 @@
 //! `/approvals`: tool calls that wait for a person, and what the person says.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::response::Response;
 use axum::routing::get;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{OpenApi, ToSchema};
+use uuid::Uuid;
 
+use super::needs::{Judge, Needs, Read};
 use super::params::Params;
+use super::path::Path;
 use super::{Json, Page, Resource, bounds, requests};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::condition::RequestState;
 use crate::event::envelope::Payload;
 use crate::event::request::Said;
-use crate::session::handle::Session;
 use crate::words::id::Seq;
 
 #[derive(OpenApi)]
@@ -158,7 +159,7 @@ pub struct Decided {
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
     responses((status = 200, body = Page<Approval>)))]
-pub async fn list(session: Session, params: Params) -> Result<Response, Problem> {
+pub async fn list(session: Needs<Read>, params: Params) -> Result<Response, Problem> {
     requests::page(&session, RequestState::Approval, params).await
 }
 
@@ -166,25 +167,26 @@ pub async fn list(session: Session, params: Params) -> Result<Response, Problem>
 #[utoipa::path(get, path = "/approvals/{id}", operation_id = "get_approval", tag = "approvals",
     params(("id" = String, Path, description = "its id")), responses((status = 200, body = Approval)))]
 pub async fn one(
-    session: Session,
-    Path(id): Path<String>,
+    session: Needs<Read>,
+    Path(id): Path<Uuid>,
     params: Params,
 ) -> Result<Response, Problem> {
     params.end()?;
-    requests::one(&session, RequestState::Approval, &id).await
+    requests::one(&session, RequestState::Approval, id).await
 }
 
 /// Says whether a call may run. The first verdict is the only one. Of a call that may run, the result follows in its thread.
 #[utoipa::path(post, path = "/approvals/{id}", operation_id = "decide_approval", tag = "approvals",
     params(("id" = String, Path, description = "its id")), request_body = Verdict, responses((status = 200, body = Decided)))]
 pub async fn decide(
-    session: Session,
-    Path(id): Path<String>,
+    session: Needs<Judge>,
+    Path(id): Path<Uuid>,
     params: Params,
     Json(mut verdict): Json<Verdict>,
 ) -> Result<axum::Json<Decided>, Problem> {
     params.end()?;
     let said = verdict.said();
+    let id = id.to_string();
     let status = session
         .decide(&id, said, verdict.reason.as_deref().unwrap_or_default())
         .await?;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read};
 use super::params::Params;
 use super::world_model::Statement;
 use super::{Resource, bounds, cursor};
@@ -15,7 +16,6 @@ use crate::edge::problem::Problem;
 use crate::event::doubt::Doubt;
 use crate::recall::alike;
 use crate::session::audit::Doubtful;
-use crate::session::handle::Session;
 use crate::words::time::{self, Timestamp};
 
 #[derive(OpenApi)]
@@ -121,7 +121,7 @@ impl From<Doubtful> for DoubtfulStatement {
         ("doubt" = Option<String>, Query, description = "only this one: `duplicate`, `near`, `never-recalled`, `one-instrument`, `reflection-only`, `overdue`, `contested`, `waiting`, `undecided` or `untested`"),
         ("overdue_days" = Option<u32>, Query, description = "after so many days without a test a statement is overdue; 90 when absent"),),
     responses((status = 200, body = Audit)))]
-pub async fn audit(session: Session, mut query: Params) -> Result<axum::Json<Audit>, Problem> {
+pub async fn audit(session: Needs<Read>, mut query: Params) -> Result<axum::Json<Audit>, Problem> {
     let limit = query.integer("limit", 1..=LIMIT_MAX)?.unwrap_or(LIMIT);
     let place = query.one("cursor")?;
     let known = Doubt::ALL.map(Doubt::as_str).join(", ");

@@ -4,20 +4,21 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read, Speak};
 use super::params::Params;
+use super::path::{Path, Sha256};
 use super::{Resource, body, plain_encoding};
 use crate::edge::context::Edge;
 use crate::edge::media;
 use crate::edge::problem::{Problem, Slug};
 use crate::log::blob::Blob;
-use crate::session::handle::Session;
 
 #[derive(OpenApi)]
 #[openapi(paths(upload, one),
@@ -53,7 +54,7 @@ pub struct StoredBlob {
     responses((status = 201, body = StoredBlob)))]
 pub async fn upload(
     State(edge): State<Arc<Edge>>,
-    session: Session,
+    session: Needs<Speak>,
     params: Params,
     request: Request,
 ) -> Result<Response, Problem> {
@@ -100,17 +101,11 @@ pub async fn upload(
     responses((status = 200, description = "the bytes, as their own type; a value of a pipeline as JSON",
         content((Vec<u8> = "application/octet-stream"), (serde_json::Value = "application/json")))))]
 pub async fn one(
-    session: Session,
-    Path(sha256): Path<String>,
+    session: Needs<Read>,
+    Path(Sha256(sha256)): Path<Sha256>,
     params: Params,
 ) -> Result<Response, Problem> {
     params.end()?;
-    if !media::is_sha256(&sha256) {
-        return Err(Problem::new(
-            Slug::InvalidId,
-            "a blob's id is 64 hex digits in lower case",
-        ));
-    }
     let blob = session.blob(&sha256).await?;
     let blob = blob.ok_or_else(|| Problem::new(Slug::NotFound, "there is no such blob"))?;
     let mut response = Response::new(Body::from(blob.bytes));

@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::params;
+use super::path::{TASK_DIGITS, TOOL_MAX};
 use crate::edge::limits::Limits;
 use crate::words::id::{INTEGER_MAX, THREAD_ID_MAX};
 
@@ -80,6 +81,11 @@ pub fn list() -> Value {
     json!({ "maxItems": Limits::default().array_items })
 }
 
+/// The name of a tool, this server's or another's.
+pub fn tool() -> Value {
+    json!({ "pattern": format!("^[a-zA-Z0-9_-]{{1,{TOOL_MAX}}}$") })
+}
+
 /// The hash of a blob.
 pub fn sha256() -> Value {
     json!({ "pattern": SHA256 })
@@ -94,7 +100,8 @@ fn bound_of(parameter: &str, place: &str) -> Option<Value> {
             json!({ "enum": ["idle", "thinking", "waiting", "done", "failed", "stopped"] })
         }
         ("name", "path") => name(),
-        ("run", "path") => json!({ "format": "uuid" }),
+        ("run" | "id" | "event_id", "path") => json!({ "format": "uuid" }),
+        ("task", "path") => json!({ "pattern": format!("^t[0-9]{{1,{TASK_DIGITS}}}$") }),
         ("sha256", "path") => sha256(),
         ("key", "path") => json!({ "pattern": r"^[^\u0000]+$" }),
         ("after" | "before", _) => json!({ "maximum": INTEGER_MAX }),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read, Shape};
 use super::params::{self, Params};
 use super::world_model::{name, too_long};
 use super::{Json, Page, Resource, bounds, cursor};
@@ -15,7 +16,6 @@ use crate::event::entity::NAMES_MAX;
 use crate::event::statement::{NAME_MAX, SENTENCE_MAX};
 use crate::log::projections::merges::MergeRow;
 use crate::session::entities::Entity as Found;
-use crate::session::handle::Session;
 use crate::words::id::Seq;
 use crate::words::time::Timestamp;
 
@@ -172,7 +172,7 @@ fn check_reason(reason: &str, wrongs: &mut Wrongs) {
         ("name" = Option<String>, Query, description = "only the entity of this name"),),
     responses((status = 200, body = Page<Entity>)))]
 pub async fn list(
-    session: Session,
+    session: Needs<Read>,
     mut query: Params,
 ) -> Result<axum::Json<Page<Entity>>, Problem> {
     let (limit, place) = (query.limit()?, query.one("cursor")?);
@@ -197,7 +197,7 @@ pub async fn list(
 #[utoipa::path(post, path = "/world-model/entities/merge", operation_id = "merge_entities", tag = "world-model",
     request_body = NewMerge, responses((status = 200, body = Entity)))]
 pub async fn merge(
-    session: Session,
+    session: Needs<Shape>,
     params: Params,
     Json(NewMerge { names, reason }): Json<NewMerge>,
 ) -> Result<axum::Json<Entity>, Problem> {
@@ -210,7 +210,7 @@ pub async fn merge(
 #[utoipa::path(post, path = "/world-model/entities/unmerge", operation_id = "unmerge_entity", tag = "world-model",
     request_body = NewUnmerge, responses((status = 200, body = Unmerged)))]
 pub async fn unmerge(
-    session: Session,
+    session: Needs<Shape>,
     params: Params,
     Json(NewUnmerge { name, reason }): Json<NewUnmerge>,
 ) -> Result<axum::Json<Unmerged>, Problem> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::get;
 use serde::Serialize;
 use serde_json::Value;
@@ -11,15 +11,16 @@ use serde_json::value::RawValue;
 use utoipa::{OpenApi, ToSchema};
 use uuid::Uuid;
 
+use super::needs::{Needs, Read};
 use super::params::Params;
+use super::path::Path;
 use super::{Resource, cursor};
 use crate::edge::context::Edge;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug};
-use crate::edge::{ids, query};
+use crate::edge::query;
 use crate::event::envelope::{Event, Modality, Source};
 use crate::log::query::{Order, Query, Show};
-use crate::session::handle::Session;
 use crate::words::id::{Seq, Space};
 
 #[derive(OpenApi)]
@@ -145,7 +146,7 @@ pub struct History {
     responses((status = 200, body = History)))]
 pub async fn list(
     State(edge): State<Arc<Edge>>,
-    session: Session,
+    session: Needs<Read>,
     mut params: Params,
 ) -> Result<axum::Json<History>, Problem> {
     let at = params.one("cursor")?;
@@ -194,12 +195,11 @@ pub async fn list(
     params(("event_id" = Uuid, Path, description = "its id")),
     responses((status = 200, body = Event)))]
 pub async fn one(
-    session: Session,
-    Path(event_id): Path<String>,
+    session: Needs<Read>,
+    Path(event_id): Path<Uuid>,
     params: Params,
 ) -> Result<axum::Json<Event>, Problem> {
     params.end()?;
-    let event_id = ids::uuid(&event_id, "")?;
     let event = session.event(event_id).await?;
     event
         .map(axum::Json)
@@ -262,11 +262,10 @@ pub struct ViewSection {
     params(("event_id" = Uuid, Path, description = "the id of a model call's record, or of anything the call produced")),
     responses((status = 200, body = View)))]
 pub async fn prompt_view(
-    session: Session,
-    Path(event_id): Path<String>,
+    session: Needs<Read>,
+    Path(event_id): Path<Uuid>,
     params: Params,
 ) -> Result<axum::Json<Value>, Problem> {
     params.end()?;
-    let event_id = ids::uuid(&event_id, "")?;
     Ok(axum::Json(session.prompt_view(event_id).await?))
 }

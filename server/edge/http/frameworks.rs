@@ -2,15 +2,17 @@
 //! Long because a resource is one file: its shapes, what is wrong with them, and its operations.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::{OpenApi, ToSchema};
+use uuid::Uuid;
 
+use super::needs::{Needs, Read, Shape, Speak};
 use super::params::{self, Params};
+use super::path::Path;
 use super::world_model::{name, too_long};
 use super::{Json, Page, Resource, bounds, cursor};
 use crate::edge::ids;
@@ -22,7 +24,6 @@ use crate::event::framework::{
 };
 use crate::log::projections::frameworks::FrameworkRow;
 use crate::recall::frameworks::Likely;
-use crate::session::handle::Session;
 use crate::words::id::{INTEGER_MAX, Seq};
 use crate::words::time::Timestamp;
 
@@ -337,7 +338,10 @@ impl Body for FrameworkOutcome {
         ("task" = Option<String>, Query, description = "only those that this task is like and that may be of use, the likest first, on one page"),
         ("fields" = Option<String>, Query, description = "only these members, between commas"),),
     responses((status = 200, body = Page<Framework>)))]
-pub async fn list(session: Session, mut query: Params) -> Result<axum::Json<Page<Value>>, Problem> {
+pub async fn list(
+    session: Needs<Read>,
+    mut query: Params,
+) -> Result<axum::Json<Page<Value>>, Problem> {
     let (limit, place, fields) = (query.limit()?, query.one("cursor")?, fields(&mut query)?);
     let kind = query.word("kind", "text, program, external_tool", |word| {
         Recipe::KINDS.into_iter().find(|kind| *kind == word)
@@ -382,7 +386,7 @@ pub async fn list(session: Session, mut query: Params) -> Result<axum::Json<Page
 #[utoipa::path(post, path = "/frameworks", operation_id = "create_framework", tag = "frameworks",
     request_body = NewFramework, responses((status = 201, body = Framework)))]
 pub async fn create(
-    session: Session,
+    session: Needs<Shape>,
     params: Params,
     Json(body): Json<NewFramework>,
 ) -> Result<Response, Problem> {
@@ -421,13 +425,13 @@ pub async fn create(
         ("fields" = Option<String>, Query, description = "only these members, between commas"),),
     responses((status = 200, body = Framework)))]
 pub async fn one(
-    session: Session,
-    Path(id): Path<String>,
+    session: Needs<Read>,
+    Path(id): Path<Uuid>,
     mut query: Params,
 ) -> Result<axum::Json<Value>, Problem> {
     let fields = fields(&mut query)?;
     query.end()?;
-    let row = session.framework(&id).await?;
+    let row = session.framework(&id.to_string()).await?;
     let row =
         row.ok_or_else(|| Problem::new(Slug::NotFound, "there is no framework of that id"))?;
     Ok(axum::Json(shown(row.into(), fields.as_deref())?))
@@ -438,8 +442,8 @@ pub async fn one(
     params(("id" = String, Path, description = "its id")),
     request_body = FrameworkChange, responses((status = 200, body = Framework)))]
 pub async fn change(
-    session: Session,
-    Path(id): Path<String>,
+    session: Needs<Shape>,
+    Path(id): Path<Uuid>,
     params: Params,
     Json(body): Json<FrameworkChange>,
 ) -> Result<axum::Json<Framework>, Problem> {
@@ -459,7 +463,7 @@ pub async fn change(
     };
     Ok(axum::Json(
         session
-            .change_framework(&id, change, expected_seq)
+            .change_framework(&id.to_string(), change, expected_seq)
             .await?
             .into(),
     ))
@@ -471,13 +475,13 @@ pub async fn change(
         ("expected_seq" = Option<i64>, Query, minimum = 0, description = "the `seq` that was read before: if something has been said of it since, it stays"),),
     responses((status = 204, description = "it is gone")))]
 pub async fn remove(
-    session: Session,
-    Path(id): Path<String>,
+    session: Needs<Shape>,
+    Path(id): Path<Uuid>,
     mut query: Params,
 ) -> Result<StatusCode, Problem> {
     let expected = query.seq("expected_seq")?;
     query.end()?;
-    session.remove_framework(&id, expected).await?;
+    session.remove_framework(&id.to_string(), expected).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -486,8 +490,8 @@ pub async fn remove(
     params(("id" = String, Path, description = "its id")),
     request_body = FrameworkOutcome, responses((status = 200, body = Framework)))]
 pub async fn outcome(
-    session: Session,
-    Path(id): Path<String>,
+    session: Needs<Speak>,
+    Path(id): Path<Uuid>,
     params: Params,
     Json(body): Json<FrameworkOutcome>,
 ) -> Result<axum::Json<Framework>, Problem> {
@@ -505,7 +509,10 @@ pub async fn outcome(
         worked,
     };
     Ok(axum::Json(
-        session.framework_outcome(&id, &came).await?.into(),
+        session
+            .framework_outcome(&id.to_string(), &came)
+            .await?
+            .into(),
     ))
 }
 

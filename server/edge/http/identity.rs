@@ -6,10 +6,10 @@ use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
 use super::Resource;
+use super::needs::{Needs, Read};
 use super::params::Params;
 use crate::edge::problem::Problem;
 use crate::mind::call::Identity;
-use crate::session::handle::Session;
 use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
 
@@ -63,7 +63,7 @@ pub struct Thought {
 #[utoipa::path(get, path = "/self", operation_id = "get_self", tag = "self",
     params(("thread" = Option<String>, Query, description = "which thread; `main` when absent"),),
     responses((status = 200, body = Myself)))]
-pub async fn read(session: Session, mut query: Params) -> Result<axum::Json<Myself>, Problem> {
+pub async fn read(session: Needs<Read>, mut query: Params) -> Result<axum::Json<Myself>, Problem> {
     let thread = query.thread()?.unwrap_or_default();
     query.end()?;
     let (

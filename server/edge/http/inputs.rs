@@ -1,16 +1,16 @@
 //! `/threads/{thread}/inputs`: taking back an input that waits, or one with its turn.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::routing::delete;
 use utoipa::OpenApi;
+use uuid::Uuid;
 
 use super::Resource;
+use super::needs::{Needs, Speak};
 use super::params::Params;
-use crate::edge::ids;
+use super::path::Path;
 use crate::edge::problem::Problem;
-use crate::session::handle::Session;
 use crate::words::id::ThreadId;
 
 #[derive(OpenApi)]
@@ -34,12 +34,11 @@ pub const RESOURCE: Resource = Resource {
         ("event_id" = uuid::Uuid, Path, description = "the input's; of one with several parts, that of the last")),
     responses((status = 204, description = "it is taken back, now or before")))]
 pub async fn withdraw(
-    session: Session,
-    Path((thread, event_id)): Path<(String, String)>,
+    session: Needs<Speak>,
+    Path((thread, event_id)): Path<(ThreadId, Uuid)>,
     params: Params,
 ) -> Result<StatusCode, Problem> {
     params.end()?;
-    let thread = ThreadId::parse(&thread)?;
-    session.withdraw(&thread, ids::uuid(&event_id, "")?).await?;
+    session.withdraw(&thread, event_id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

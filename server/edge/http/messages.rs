@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -11,7 +11,9 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read, Speak};
 use super::params::Params;
+use super::path::Path;
 use super::{Resource, bounds, json_body};
 use crate::edge::ack::{Ack, AckStatus};
 use crate::edge::context::Edge;
@@ -22,7 +24,6 @@ use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::envelope::{Event, TurnOutcome, tag};
 use crate::event::fact::Fact;
 use crate::log::query::Query;
-use crate::session::handle::Session;
 use crate::session::outcome::Outcome;
 use crate::words::id::{INTEGER_MAX, ThreadId};
 use crate::words::time::Timestamp;
@@ -91,7 +92,7 @@ impl From<Event> for ChatMessage {
     ),
     responses((status = 200, body = [ChatMessage])))]
 pub async fn list(
-    session: Session,
+    session: Needs<Read>,
     mut params: Params,
 ) -> Result<axum::Json<Vec<ChatMessage>>, Problem> {
     let n = params.integer("n", 1..=500)?.unwrap_or(20);
@@ -158,14 +159,13 @@ pub struct Posted {
     ))]
 pub async fn post_message(
     State(edge): State<Arc<Edge>>,
-    session: Session,
-    Path(thread): Path<String>,
+    session: Needs<Speak>,
+    Path(thread): Path<ThreadId>,
     mut params: Params,
     request: Request,
 ) -> Result<Response, Problem> {
     let wait = wait(&mut params, edge.limits.wait_ms)?;
     params.end()?;
-    let thread = ThreadId::parse(&thread)?;
     let (members, wrongs) = json_body(request, &edge).await?;
     let (id, kind, said) = parse_message(&thread, members, wrongs)?;
     // Followed from before it is stored: nothing that comes of it is missed.
@@ -258,7 +258,7 @@ fn parse_message(
     members: Map<String, Value>,
     wrongs: Wrongs,
 ) -> Result<Saying, Problem> {
-    let Framed { id, frame } = frame::from_members(members, wrongs);
+    let Framed { id, frame } = frame::from_members(members, wrongs, None);
     match frame? {
         ClientFrame::Input(kind, said)
             if said

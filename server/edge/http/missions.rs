@@ -1,14 +1,15 @@
 //! Missions beside the list of their tasks: what one may be given, its thoughts and its working memory, and what people do to it while it runs.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read, Speak};
 use super::params::Params;
-use super::tasks::{self, Task, depending, no_such_task, rows, shown};
+use super::path::Path;
+use super::tasks::{self, Task, depending, rows, shown};
 use super::thread::Thread;
 use super::{Json, Page, Resource, bounds, cursor};
 use crate::edge::json::Body;
@@ -21,7 +22,6 @@ use crate::event::mission::{MISSION_MAX, NAME_MAX, TEXT_MAX, TaskEdit, TaskId};
 use crate::log::query::{Order, Query};
 use crate::recall::finder::Question;
 use crate::recall::shown::Recalled;
-use crate::session::handle::Session;
 use crate::thread::settings::Settings;
 use crate::words::id::{Seq, ThreadId};
 use crate::words::time::Timestamp;
@@ -138,13 +138,12 @@ pub struct TaskThought {
         ("cursor" = Option<String>, Query, description = "`next` of the page before")),
     responses((status = 200, body = Page<TaskThought>)))]
 pub async fn thoughts(
-    session: Session,
-    Path(thread): Path<String>,
+    session: Needs<Read>,
+    Path(mission): Path<ThreadId>,
     mut params: Params,
 ) -> Result<axum::Json<Page<TaskThought>>, Problem> {
     let (limit, at, text) = (params.limit()?, params.one("cursor")?, params.words()?);
     params.end()?;
-    let mission = ThreadId::parse(&thread)?;
     rows(&session, &mission).await?;
     let bound = format!(
         "thoughts {mission} {} {}",
@@ -256,8 +255,8 @@ impl Body for EditTask {
     params(("thread" = String, Path, description = "the mission"), ("task" = String, Path, description = "the task's id")),
     responses((status = 200, body = Task)))]
 pub async fn edit(
-    session: Session,
-    Path((thread, task)): Path<(String, String)>,
+    session: Needs<Speak>,
+    Path((mission, task)): Path<(ThreadId, TaskId)>,
     params: Params,
     Json(body): Json<EditTask>,
 ) -> Result<axum::Json<Task>, Problem> {
@@ -265,10 +264,8 @@ pub async fn edit(
     let mut wrongs = Wrongs::default();
     let edit = body.parse(&mut wrongs);
     let edit = wrongs.or(edit)?;
-    let mission = ThreadId::parse(&thread)?;
-    let id = TaskId::parse(&task).ok_or_else(|| no_such_task(&mission))?;
-    session.edit_task(&mission, id, edit).await?;
-    shown(&session, &mission, &task).await.map(axum::Json)
+    session.edit_task(&mission, task, edit).await?;
+    shown(&session, &mission, task).await.map(axum::Json)
 }
 
 /// Skips a task that is not over, and its parts: it counts as failed, and what is under way is stopped.
@@ -276,15 +273,13 @@ pub async fn edit(
     params(("thread" = String, Path, description = "the mission"), ("task" = String, Path, description = "the task's id")),
     responses((status = 200, body = Task)))]
 pub async fn skip(
-    session: Session,
-    Path((thread, task)): Path<(String, String)>,
+    session: Needs<Speak>,
+    Path((mission, task)): Path<(ThreadId, TaskId)>,
     params: Params,
 ) -> Result<axum::Json<Task>, Problem> {
     params.end()?;
-    let mission = ThreadId::parse(&thread)?;
-    let id = TaskId::parse(&task).ok_or_else(|| no_such_task(&mission))?;
-    session.skip_task(&mission, id).await?;
-    shown(&session, &mission, &task).await.map(axum::Json)
+    session.skip_task(&mission, task).await?;
+    shown(&session, &mission, task).await.map(axum::Json)
 }
 
 fn thought(event: &Event) -> Option<TaskThought> {
@@ -348,12 +343,11 @@ impl Estimates {
 #[utoipa::path(get, path = "/threads/{thread}/memory", operation_id = "working_memory", tag = "missions",
     params(("thread" = String, Path, description = "the mission")), responses((status = 200, body = WorkingMemory)))]
 pub async fn memory(
-    session: Session,
-    Path(thread): Path<String>,
+    session: Needs<Read>,
+    Path(mission): Path<ThreadId>,
     params: Params,
 ) -> Result<axum::Json<WorkingMemory>, Problem> {
     params.end()?;
-    let mission = ThreadId::parse(&thread)?;
     let mut rows = rows(&session, &mission).await?;
     let depending = depending(&rows);
     rows.sort_by_key(|row| row.status.is_over());
@@ -401,12 +395,12 @@ pub async fn memory(
 #[utoipa::path(post, path = "/threads/{thread}/pause", operation_id = "pause_mission", tag = "missions",
     params(("thread" = String, Path, description = "the mission")), responses((status = 200, body = Thread)))]
 pub async fn pause(
-    session: Session,
-    Path(thread): Path<String>,
+    session: Needs<Speak>,
+    Path(thread): Path<ThreadId>,
     params: Params,
 ) -> Result<axum::Json<Thread>, Problem> {
     params.end()?;
-    let row = session.pause_mission(&ThreadId::parse(&thread)?).await?;
+    let row = session.pause_mission(&thread).await?;
     Ok(axum::Json(Thread::new(row, Vec::new(), &[])))
 }
 
@@ -414,11 +408,11 @@ pub async fn pause(
 #[utoipa::path(post, path = "/threads/{thread}/resume", operation_id = "resume_mission", tag = "missions",
     params(("thread" = String, Path, description = "the mission")), responses((status = 200, body = Thread)))]
 pub async fn resume(
-    session: Session,
-    Path(thread): Path<String>,
+    session: Needs<Speak>,
+    Path(thread): Path<ThreadId>,
     params: Params,
 ) -> Result<axum::Json<Thread>, Problem> {
     params.end()?;
-    let row = session.resume_mission(&ThreadId::parse(&thread)?).await?;
+    let row = session.resume_mission(&thread).await?;
     Ok(axum::Json(Thread::new(row, Vec::new(), &[])))
 }

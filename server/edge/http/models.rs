@@ -6,10 +6,10 @@ use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
 use super::Resource;
+use super::needs::{Needs, Read};
 use super::params::Params;
 use crate::edge::problem::Problem;
 use crate::model::habits::Learned;
-use crate::session::handle::Session;
 use crate::words::time::Timestamp;
 
 #[derive(OpenApi)]
@@ -69,7 +69,7 @@ impl From<Learned> for ModelHabit {
 
 /// Lists the models and what was learned of them
 #[utoipa::path(get, path = "/models", operation_id = "list_models", tag = "models", responses((status = 200, body = ModelList)))]
-async fn list(session: Session, params: Params) -> Result<axum::Json<ModelList>, Problem> {
+async fn list(session: Needs<Read>, params: Params) -> Result<axum::Json<ModelList>, Problem> {
     params.end()?;
     let items = session.models()?.into_iter().map(|known| ModelItem {
         name: known.name,

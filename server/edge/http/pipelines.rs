@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
 use uuid::Uuid;
 
+use super::needs::{Needs, Read, Speak};
 use super::params::Params;
+use super::path::Path;
 use super::{Json, Page, Resource, bounds, cursor, messages};
 use crate::edge::context::Edge;
 use crate::edge::ids;
@@ -23,7 +25,6 @@ use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::run::{RunFact, RunNews};
 use crate::runtime::kinds::runs::LoggedRun;
-use crate::session::handle::Session;
 use crate::words::id::{Name, ThreadId};
 use crate::words::time::Timestamp;
 
@@ -71,7 +72,7 @@ pub struct Pipeline {
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
     responses((status = 200, body = Page<Pipeline>)))]
 pub async fn list(
-    session: Session,
+    session: Needs<Read>,
     mut params: Params,
 ) -> Result<axum::Json<Page<Pipeline>>, Problem> {
     let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
@@ -213,14 +214,13 @@ fn status(ended: Option<&Event>) -> RunStatus {
     ))]
 pub async fn start(
     State(edge): State<Arc<Edge>>,
-    session: Session,
-    Path(name): Path<String>,
+    session: Needs<Speak>,
+    Path(name): Path<Name>,
     mut params: Params,
     Json(body): Json<StartRun>,
 ) -> Result<Response, Problem> {
     let wait = messages::wait(&mut params, edge.limits.wait_ms)?;
     params.end()?;
-    let name = Name::parse(&name)?;
     let pipeline = session.pipeline_to_start(&name)?;
     let mut wrongs = Wrongs::default();
     for wrong in pipeline.check(&body.input) {
@@ -259,21 +259,16 @@ pub async fn start(
         .into_response())
 }
 
-fn parse(name: &str, run: &str) -> Result<(Name, Uuid), Problem> {
-    Ok((Name::parse(name)?, ids::uuid(run, "/run")?))
-}
-
 /// What became of a run.
 #[utoipa::path(get, path = "/pipelines/{name}/runs/{run}", operation_id = "get_run", tag = "pipelines",
     params(("name" = String, Path, description = "the pipeline's name"), ("run" = String, Path, description = "the run's id")),
     responses((status = 200, body = Run)))]
 pub async fn one(
-    session: Session,
-    Path((name, run)): Path<(String, String)>,
+    session: Needs<Read>,
+    Path((name, id)): Path<(Name, Uuid)>,
     params: Params,
 ) -> Result<axum::Json<Run>, Problem> {
     params.end()?;
-    let (name, id) = parse(&name, &run)?;
     Ok(axum::Json(session.run(&name, id).await?.into()))
 }
 
@@ -284,13 +279,12 @@ pub async fn one(
         ("cursor" = Option<String>, Query, description = "`next` of the page before; a page may be short and have one"),),
     responses((status = 200, body = Page<Run>)))]
 pub async fn runs(
-    session: Session,
-    Path(name): Path<String>,
+    session: Needs<Read>,
+    Path(name): Path<Name>,
     mut params: Params,
 ) -> Result<axum::Json<Page<Run>>, Problem> {
     let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
     params.end()?;
-    let name = Name::parse(&name)?;
     let question = format!("runs {name}");
     let before = at
         .map(|at| cursor::read(&question, &at))
@@ -316,12 +310,11 @@ pub async fn runs(
         (status = 202, body = Run, description = "it is told to end"),
     ))]
 pub async fn cancel(
-    session: Session,
-    Path((name, run)): Path<(String, String)>,
+    session: Needs<Speak>,
+    Path((name, id)): Path<(Name, Uuid)>,
     params: Params,
 ) -> Result<Response, Problem> {
     params.end()?;
-    let (name, id) = parse(&name, &run)?;
     let status = if session.cancel_run(&name, id).await? {
         StatusCode::ACCEPTED
     } else {

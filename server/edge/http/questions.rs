@@ -1,21 +1,22 @@
 //! `/questions`: what the mind asks people, and their answers.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{OpenApi, ToSchema};
+use uuid::Uuid;
 
+use super::needs::{Needs, Read, Speak};
 use super::params::Params;
+use super::path::Path;
 use super::{Json, Page, Resource, bounds, requests};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::condition::RequestState;
 use crate::event::envelope::Payload;
-use crate::session::handle::Session;
 use crate::words::id::Seq;
 
 #[derive(OpenApi)]
@@ -93,7 +94,7 @@ impl Body for QuestionAnswer {
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
     responses((status = 200, body = Page<Question>)))]
-pub async fn list(session: Session, params: Params) -> Result<Response, Problem> {
+pub async fn list(session: Needs<Read>, params: Params) -> Result<Response, Problem> {
     requests::page(&session, RequestState::Question, params).await
 }
 
@@ -101,12 +102,12 @@ pub async fn list(session: Session, params: Params) -> Result<Response, Problem>
 #[utoipa::path(get, path = "/questions/{id}", operation_id = "get_question", tag = "questions",
     params(("id" = String, Path, description = "its id")), responses((status = 200, body = Question)))]
 pub async fn one(
-    session: Session,
-    Path(id): Path<String>,
+    session: Needs<Read>,
+    Path(id): Path<Uuid>,
     params: Params,
 ) -> Result<Response, Problem> {
     params.end()?;
-    requests::one(&session, RequestState::Question, &id).await
+    requests::one(&session, RequestState::Question, id).await
 }
 
 /// Answers a question. The first answer is the only one.
@@ -114,13 +115,13 @@ pub async fn one(
     params(("id" = String, Path, description = "its id")), request_body = QuestionAnswer,
     responses((status = 204, description = "it is answered")))]
 pub async fn answer(
-    session: Session,
-    Path(id): Path<String>,
+    session: Needs<Speak>,
+    Path(id): Path<Uuid>,
     params: Params,
     Json(QuestionAnswer { text, value }): Json<QuestionAnswer>,
 ) -> Result<StatusCode, Problem> {
     params.end()?;
     let text = text.unwrap_or_else(|| value.as_ref().map(Value::to_string).unwrap_or_default());
-    session.answer(&id, text, value).await?;
+    session.answer(&id.to_string(), text, value).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read};
 use super::params::{self, Params};
 use super::world_model::name;
 use super::{Resource, bounds};
@@ -13,7 +14,6 @@ use crate::edge::problem::{Problem, Slug};
 use crate::recall::finder::{DEPTH_MAX, EDGES_MAX, Found, HITS_MAX, Look, Question, TOKENS_MAX};
 use crate::recall::memories::{Memory, OtherHit, share};
 use crate::recall::shown::{HeldStatement, Recalled};
-use crate::session::handle::Session;
 use crate::words::id::{INTEGER_MAX, Seq};
 
 #[derive(OpenApi)]
@@ -125,7 +125,7 @@ pub struct GraphPart {
         ("in" = Option<String>, Query, description = "what is looked through, between commas: `statements`, `notes`, `thoughts`, `frameworks`; statements alone when absent. `at` and `as_of` are of statements alone"),),
     responses((status = 200, body = Recollection)))]
 pub async fn recall(
-    session: Session,
+    session: Needs<Read>,
     mut query: Params,
 ) -> Result<axum::Json<Recollection>, Problem> {
     let text = query
@@ -170,7 +170,10 @@ pub async fn recall(
         ("depth" = Option<u32>, Query, description = "so many steps; 1 when absent, 4 with `to`"),
         ("limit" = Option<u32>, Query, description = "50 when absent"),),
     responses((status = 200, body = GraphPart)))]
-pub async fn graph(session: Session, mut query: Params) -> Result<axum::Json<GraphPart>, Problem> {
+pub async fn graph(
+    session: Needs<Read>,
+    mut query: Params,
+) -> Result<axum::Json<GraphPart>, Problem> {
     let from = name(&mut query, "entity")?
         .ok_or_else(|| Problem::parameter("entity", "is missing: around which name?"))?;
     let to = name(&mut query, "to")?;

@@ -3,6 +3,7 @@
 
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use uuid::Uuid;
 
 use super::cursor;
 use super::params::Params;
@@ -51,11 +52,10 @@ pub async fn page(
 }
 
 /// A request that is open.
-pub async fn one(session: &Session, state: RequestState, id: &str) -> Result<Response, Problem> {
-    let Some(row) = session.request(state, id).await? else {
-        let id: String = id.chars().take(60).collect();
+pub async fn one(session: &Session, state: RequestState, id: Uuid) -> Result<Response, Problem> {
+    let Some(row) = session.request(state, &id.to_string()).await? else {
         let detail = format!(
-            "there is no open {} {id:?}; what is settled is in the log",
+            "there is no open {} {id}; what is settled is in the log",
             state.as_str()
         );
         return Err(Problem::new(Slug::NotFound, detail));

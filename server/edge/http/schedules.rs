@@ -2,7 +2,6 @@
 //! Long because a resource is one file: its shapes, what is wrong with them, and its operations.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -10,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read, Shape};
 use super::params::Params;
+use super::path::Path;
 use super::{Json, Page, Resource, bounds, cursor};
 use crate::edge::ack::Ack;
 use crate::edge::ids;
@@ -19,7 +20,6 @@ use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::envelope::Payload;
 use crate::event::schedule::{self, CATCH_UP_S, Overlap, ScheduleChange as Change};
 use crate::log::projections::schedules::ScheduleRow;
-use crate::session::handle::Session;
 use crate::words::id::{Name, Seq, ThreadId};
 use crate::words::recurrence::When;
 use crate::words::time::Timestamp;
@@ -366,7 +366,7 @@ impl ScheduleChange {
         ("thread" = Option<String>, Query, description = "only those of this thread"),),
     responses((status = 200, body = Page<Schedule>)))]
 pub async fn list(
-    session: Session,
+    session: Needs<Read>,
     mut params: Params,
 ) -> Result<axum::Json<Page<Schedule>>, Problem> {
     let (limit, at, thread) = (params.limit()?, params.one("cursor")?, params.thread()?);
@@ -397,7 +397,7 @@ pub async fn list(
 #[utoipa::path(post, path = "/schedules", operation_id = "create_schedule", tag = "schedules",
     request_body = NewSchedule, responses((status = 201, body = Schedule)))]
 pub async fn create(
-    session: Session,
+    session: Needs<Shape>,
     params: Params,
     Json(body): Json<NewSchedule>,
 ) -> Result<Response, Problem> {
@@ -418,12 +418,11 @@ pub async fn create(
     params(("name" = String, Path, description = "its name")),
     responses((status = 200, body = Schedule)))]
 pub async fn one(
-    session: Session,
-    Path(name): Path<String>,
+    session: Needs<Read>,
+    Path(name): Path<Name>,
     params: Params,
 ) -> Result<axum::Json<Schedule>, Problem> {
     params.end()?;
-    let name = Name::parse(&name)?;
     let row = session.schedule(&name).await?;
     let row =
         row.ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no schedule {name}")))?;
@@ -435,13 +434,12 @@ pub async fn one(
     params(("name" = String, Path, description = "its name")),
     request_body = ScheduleChange, responses((status = 200, body = Schedule)))]
 pub async fn change(
-    session: Session,
-    Path(name): Path<String>,
+    session: Needs<Shape>,
+    Path(name): Path<Name>,
     params: Params,
     Json(body): Json<ScheduleChange>,
 ) -> Result<axum::Json<Schedule>, Problem> {
     params.end()?;
-    let name = Name::parse(&name)?;
     Ok(axum::Json(
         session.change_schedule(&name, body.read()?).await?.into(),
     ))
@@ -452,12 +450,12 @@ pub async fn change(
     params(("name" = String, Path, description = "its name")),
     responses((status = 204, description = "it is gone")))]
 pub async fn remove(
-    session: Session,
-    Path(name): Path<String>,
+    session: Needs<Shape>,
+    Path(name): Path<Name>,
     params: Params,
 ) -> Result<StatusCode, Problem> {
     params.end()?;
-    session.remove_schedule(&Name::parse(&name)?).await?;
+    session.remove_schedule(&name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -466,12 +464,12 @@ pub async fn remove(
     params(("name" = String, Path, description = "its name")),
     responses((status = 202, body = Ack)))]
 pub async fn run(
-    session: Session,
-    Path(name): Path<String>,
+    session: Needs<Shape>,
+    Path(name): Path<Name>,
     params: Params,
 ) -> Result<Response, Problem> {
     params.end()?;
-    let (received, placed) = session.run_schedule(&Name::parse(&name)?).await?;
+    let (received, placed) = session.run_schedule(&name).await?;
     Ok((
         StatusCode::ACCEPTED,
         axum::Json(Ack::stored(None, received, &placed)),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
+use axum::http::{Extensions, HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde::Serialize;
@@ -14,10 +14,12 @@ use utoipa::{OpenApi, ToSchema};
 use uuid::Uuid;
 
 use super::Resource;
+use super::needs::{Needs, Oversee, Read};
 use super::params::Params;
 use crate::edge::auth::Shown;
 use crate::edge::context::Edge;
 use crate::edge::frame::PROTOCOL;
+use crate::edge::guesses::Peer;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug};
 use crate::log::presence::Server;
@@ -120,18 +122,20 @@ pub struct NotServed {
 pub async fn readyz(
     State(edge): State<Arc<Edge>>,
     headers: HeaderMap,
+    extensions: Extensions,
     mut params: Params,
 ) -> Result<Response, Problem> {
     let full = params.flag("full")?;
-    params.end()?;
     let admin = if full {
-        Some(edge.enter(Shown::in_headers(&headers)).await?)
+        let session = edge
+            .enter(Shown::in_headers(&headers), Peer::of(&extensions))
+            .await?;
+        session.require(Right::Oversee)?;
+        Some(session)
     } else {
         None
     };
-    admin
-        .as_ref()
-        .map_or(Ok(()), |session| session.require(Right::Oversee))?;
+    params.end()?;
     edge.stays()?;
     match tokio::time::timeout(READY_WITHIN, edge.ping()).await {
         Ok(Ok(())) => match admin {
@@ -183,8 +187,10 @@ fn readiness(session: &Session) -> Result<Readiness, Error> {
 /// The metrics of all spaces, in Prometheus' text format. For a key with `role = "admin"`.
 #[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "server",
     responses((status = 200, content_type = "text/plain", body = String)))]
-pub async fn metrics(State(edge): State<Arc<Edge>>, session: Session) -> Result<Response, Problem> {
-    session.require(Right::Oversee)?;
+pub async fn metrics(
+    _: Needs<Oversee>,
+    State(edge): State<Arc<Edge>>,
+) -> Result<Response, Problem> {
     edge.metrics.run_upkeep();
     let kind = [(
         header::CONTENT_TYPE,
@@ -226,7 +232,7 @@ pub struct Metadata {
     responses((status = 200, body = Metadata)))]
 pub async fn metadata(
     State(edge): State<Arc<Edge>>,
-    session: Session,
+    session: Needs<Read>,
 ) -> Result<axum::Json<Metadata>, Problem> {
     let head = session.head().await?;
     let mut about = BTreeMap::new();
@@ -287,7 +293,10 @@ pub struct ServerView {
 /// every third time. One that is stopped in order is not there any more; one that is lost is shown for a day. For a key with `role = "admin"`.
 #[utoipa::path(get, path = "/servers", operation_id = "list_servers", tag = "server",
     responses((status = 200, body = Servers)))]
-pub async fn servers(session: Session, params: Params) -> Result<axum::Json<Servers>, Problem> {
+pub async fn servers(
+    session: Needs<Oversee>,
+    params: Params,
+) -> Result<axum::Json<Servers>, Problem> {
     params.end()?;
     let view = |Server {
                     id,

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read, Shape};
 use super::params::Params;
 use super::{Json, Resource, bounds};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::log::projections::settings::SettingRow;
-use crate::session::handle::Session;
 use crate::words::decode;
 use crate::words::id::{INTEGER_MAX, Seq};
 use crate::words::setting::Setting;
@@ -154,7 +154,10 @@ impl Body for SettingsChange {
 /// The settings of the space.
 #[utoipa::path(get, path = "/settings", operation_id = "get_settings", tag = "settings",
     responses((status = 200, body = SpaceSettings)))]
-pub async fn read(session: Session, params: Params) -> Result<axum::Json<SpaceSettings>, Problem> {
+pub async fn read(
+    session: Needs<Read>,
+    params: Params,
+) -> Result<axum::Json<SpaceSettings>, Problem> {
     params.end()?;
     Ok(axum::Json(session.settings().await?.into()))
 }
@@ -163,7 +166,7 @@ pub async fn read(session: Session, params: Params) -> Result<axum::Json<SpaceSe
 #[utoipa::path(put, path = "/settings", operation_id = "change_settings", tag = "settings",
     request_body = SettingsChange, responses((status = 200, body = SpaceSettings)))]
 pub async fn change(
-    session: Session,
+    session: Needs<Shape>,
     params: Params,
     Json(body): Json<SettingsChange>,
 ) -> Result<axum::Json<SpaceSettings>, Problem> {

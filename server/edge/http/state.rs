@@ -1,16 +1,16 @@
 //! `/state`: the notes that modules keep. To be read only.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::routing::get;
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read};
 use super::params::Params;
+use super::path::{Key, Path};
 use super::{Page, Resource, cursor};
 use crate::edge::problem::{Problem, Slug};
 use crate::log::projections::entries::EntryRow;
-use crate::session::handle::Session;
 use crate::words::time::Timestamp;
 
 #[derive(OpenApi)]
@@ -74,7 +74,7 @@ impl From<EntryRow> for Entry {
         ("cursor" = Option<String>, Query, description = "`next` of the page before"), ("q" = Option<String>, Query, max_length = 1024, description = "any of these words; best first, one page")),
     responses((status = 200, body = Page<Entry>)))]
 pub async fn list(
-    session: Session,
+    session: Needs<Read>,
     mut params: Params,
 ) -> Result<axum::Json<Page<Entry>>, Problem> {
     let (limit, at, words) = (params.limit()?, params.one("cursor")?, params.words()?);
@@ -112,14 +112,11 @@ pub async fn list(
     params(("key" = String, Path, description = "its key")),
     responses((status = 200, body = Entry)))]
 pub async fn one(
-    session: Session,
-    Path(key): Path<String>,
+    session: Needs<Read>,
+    Path(Key(key)): Path<Key>,
     params: Params,
 ) -> Result<axum::Json<Entry>, Problem> {
     params.end()?;
-    if key.contains('\0') {
-        return Err(Problem::new(Slug::NulNotAllowed, "a key has no NUL in it"));
-    }
     let entry = session.entry(&key).await?;
     let entry =
         entry.ok_or_else(|| Problem::new(Slug::NotFound, "there is no entry of that key"))?;

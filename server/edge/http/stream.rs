@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use utoipa::OpenApi;
 use uuid::Uuid;
 
+use super::needs::{Needs, Read};
 use super::params::Params;
 use super::{LAST_EVENT_ID, Resource};
 use crate::edge::context::Edge;
@@ -24,7 +25,6 @@ use crate::edge::{ids, query};
 use crate::event::envelope::{Event, Modality, Source};
 use crate::log::query::Query;
 use crate::session::follow::{Follow, FollowedEvent, Seen};
-use crate::session::handle::Session;
 use crate::words::id::{INTEGER_MAX, Seq};
 use crate::words::time::Timestamp;
 
@@ -77,7 +77,7 @@ pub struct Sent {
                        `data: {\"type\":\"expiring\",\"at\":\"<when it ends>\"}`, without an `id:`")))]
 pub async fn stream(
     State(edge): State<Arc<Edge>>,
-    session: Session,
+    session: Needs<Read>,
     headers: HeaderMap,
     mut params: Params,
 ) -> Result<Response, Problem> {

@@ -1,14 +1,15 @@
 //! `/submodules`: the voices of a space.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, patch};
 use serde::{Deserialize, Serialize};
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read, Shape};
 use super::params::Params;
+use super::path::Path;
 use super::{Json, Page, Resource, bounds, cursor};
 use crate::edge::ids;
 use crate::edge::json::Body;
@@ -104,7 +105,7 @@ impl Submodule {
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
     responses((status = 200, body = Page<Submodule>)))]
 pub async fn list(
-    session: Session,
+    session: Needs<Read>,
     mut params: Params,
 ) -> Result<axum::Json<Page<Submodule>>, Problem> {
     let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
@@ -191,7 +192,7 @@ impl Body for SubmoduleChange {
 #[utoipa::path(post, path = "/submodules", operation_id = "create_submodule", tag = "submodules",
     request_body = NewSubmodule, responses((status = 201, body = Submodule)))]
 pub async fn create(
-    session: Session,
+    session: Needs<Shape>,
     params: Params,
     Json(body): Json<NewSubmodule>,
 ) -> Result<Response, Problem> {
@@ -215,13 +216,12 @@ pub async fn create(
 #[utoipa::path(patch, path = "/submodules/{name}", operation_id = "change_submodule", tag = "submodules", params(("name" = String, Path, description = "its name")),
     request_body = SubmoduleChange, responses((status = 200, body = Submodule)))]
 pub async fn change(
-    session: Session,
-    Path(name): Path<String>,
+    session: Needs<Shape>,
+    Path(name): Path<Name>,
     params: Params,
     Json(body): Json<SubmoduleChange>,
 ) -> Result<axum::Json<Submodule>, Problem> {
     params.end()?;
-    let name = Name::parse(&name)?;
     let SubmoduleChange { prompt, follow_up } = body;
     let row = session
         .change_submodule(&name, prompt.as_deref(), follow_up)
@@ -233,11 +233,11 @@ pub async fn change(
 #[utoipa::path(delete, path = "/submodules/{name}", operation_id = "remove_submodule", tag = "submodules", params(("name" = String, Path, description = "its name")),
     responses((status = 204, description = "it is gone")))]
 pub async fn remove(
-    session: Session,
-    Path(name): Path<String>,
+    session: Needs<Shape>,
+    Path(name): Path<Name>,
     params: Params,
 ) -> Result<StatusCode, Problem> {
     params.end()?;
-    session.remove_submodule(&Name::parse(&name)?).await?;
+    session.remove_submodule(&name).await?;
     Ok(StatusCode::NO_CONTENT)
 }

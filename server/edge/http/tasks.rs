@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use axum::Router;
-use axum::extract::Path;
 use axum::routing::get;
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read};
 use super::params::Params;
+use super::path::Path;
 use super::{Page, Resource, cursor};
 use crate::edge::problem::{Problem, Slug};
 use crate::event::fact::Fact;
@@ -201,13 +202,12 @@ pub(super) async fn rows(session: &Session, mission: &ThreadId) -> Result<Vec<Ta
         ("cursor" = Option<String>, Query, description = "`next` of the page before")),
     responses((status = 200, body = Page<Task>)))]
 pub async fn list(
-    session: Session,
-    Path(thread): Path<String>,
+    session: Needs<Read>,
+    Path(mission): Path<ThreadId>,
     mut params: Params,
 ) -> Result<axum::Json<Page<Task>>, Problem> {
     let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
     params.end()?;
-    let mission = ThreadId::parse(&thread)?;
     let bound = format!("tasks {mission} {}", session.space());
     let after = at.map(|at| cursor::read(&bound, &at)).transpose()?;
     let after = after.as_deref().and_then(TaskId::parse);
@@ -236,26 +236,24 @@ pub async fn list(
     params(("thread" = String, Path, description = "the mission"), ("task" = String, Path, description = "the task's id")),
     responses((status = 200, body = Task)))]
 pub async fn one(
-    session: Session,
-    Path((thread, task)): Path<(String, String)>,
+    session: Needs<Read>,
+    Path((mission, task)): Path<(ThreadId, TaskId)>,
     params: Params,
 ) -> Result<axum::Json<Task>, Problem> {
     params.end()?;
-    shown(&session, &ThreadId::parse(&thread)?, &task)
-        .await
-        .map(axum::Json)
+    shown(&session, &mission, task).await.map(axum::Json)
 }
 
 pub(super) async fn shown(
     session: &Session,
     mission: &ThreadId,
-    task: &str,
+    task: TaskId,
 ) -> Result<Task, Problem> {
     let rows = rows(session, mission).await?;
     let depending = depending(&rows);
-    let id = TaskId::parse(task);
-    let row = rows.into_iter().find(|row| Some(row.task) == id);
-    let row = row.ok_or_else(|| no_such_task(mission))?;
+    let row = rows.into_iter().find(|row| row.task == task);
+    let detail = || format!("{mission} has no such task");
+    let row = row.ok_or_else(|| Problem::new(Slug::NotFound, detail()))?;
     let thread = mission.of_task(row.task);
     let query = Query {
         thread: Some(thread),
@@ -276,8 +274,4 @@ pub(super) async fn shown(
         stream_of_consciousness: Some(stream),
         ..Task::new(mission, row, &depending)
     })
-}
-
-pub(super) fn no_such_task(mission: &ThreadId) -> Problem {
-    Problem::new(Slug::NotFound, format!("{mission} has no such task"))
 }

@@ -1,7 +1,6 @@
 //! `/threads`: what there is, what it does, starting and stopping it.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -10,7 +9,9 @@ use serde_json::json;
 use utoipa::{OpenApi, ToSchema};
 
 use super::missions::{self, CreateBudget};
+use super::needs::{Needs, Read, Speak};
 use super::params::Params;
+use super::path::Path;
 use super::thread::{Kind, Thread};
 use super::thread_filter::{Filter, listed};
 use super::{Json, Page, Resource, bounds, cursor};
@@ -92,7 +93,7 @@ pub enum NewKind {
         ("stuck" = Option<bool>, Query, description = "only those that wait because they cannot go on, or only others"),),
     responses((status = 200, body = Page<Thread>)))]
 pub async fn list(
-    session: Session,
+    session: Needs<Read>,
     mut params: Params,
 ) -> Result<axum::Json<Page<Thread>>, Problem> {
     let (limit, at, filter) = (
@@ -120,12 +121,11 @@ pub async fn list(
 #[utoipa::path(get, path = "/threads/{thread}", operation_id = "get_thread", tag = "threads", params(("thread" = String, Path, description = "its id")),
     responses((status = 200, body = Thread)))]
 pub async fn one(
-    session: Session,
-    Path(thread): Path<String>,
+    session: Needs<Read>,
+    Path(id): Path<ThreadId>,
     params: Params,
 ) -> Result<axum::Json<Thread>, Problem> {
     params.end()?;
-    let id = ThreadId::parse(&thread)?;
     let row = session.thread(&id).await?;
     let row =
         row.ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no thread {id}")))?;
@@ -356,7 +356,7 @@ fn named_once(contacts: &[NewContact]) -> Result<(), Problem> {
 #[utoipa::path(post, path = "/threads", operation_id = "create_thread", tag = "threads", request_body = CreateThread,
     responses((status = 201, body = Thread)))]
 pub async fn create(
-    session: Session,
+    session: Needs<Speak>,
     params: Params,
     Json(body): Json<CreateThread>,
 ) -> Result<Response, Problem> {
@@ -405,12 +405,12 @@ pub struct Cancelled {
 #[utoipa::path(post, path = "/threads/{thread}/cancel", operation_id = "cancel_turn", tag = "threads", params(("thread" = String, Path, description = "its id")),
     responses((status = 200, body = Cancelled)))]
 pub async fn cancel(
-    session: Session,
-    Path(thread): Path<String>,
+    session: Needs<Speak>,
+    Path(thread): Path<ThreadId>,
     params: Params,
 ) -> Result<axum::Json<Cancelled>, Problem> {
     params.end()?;
-    let cancelled = session.cancel(&ThreadId::parse(&thread)?).await?;
+    let cancelled = session.cancel(&thread).await?;
     Ok(axum::Json(Cancelled { cancelled }))
 }
 
@@ -419,16 +419,14 @@ pub async fn cancel(
         ("subtree" = Option<bool>, Query, description = "false: the threads below live on, and their parent becomes the nearest living thread above; true when absent")),
     responses((status = 200, body = Thread)))]
 pub async fn end(
-    session: Session,
-    Path(thread): Path<String>,
+    session: Needs<Speak>,
+    Path(thread): Path<ThreadId>,
     mut params: Params,
 ) -> Result<axum::Json<Thread>, Problem> {
     let subtree = params
         .word("subtree", "true, false", |word| word.parse::<bool>().ok())?
         .unwrap_or(true);
     params.end()?;
-    let row = session
-        .end_thread(&ThreadId::parse(&thread)?, subtree)
-        .await?;
+    let row = session.end_thread(&thread, subtree).await?;
     Ok(axum::Json(with_details(&session, row).await?))
 }

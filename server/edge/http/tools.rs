@@ -1,17 +1,17 @@
 //! `/tools`: what a thread may use, and the approval of what other servers changed of their tools.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read, Shape};
 use super::params::Params;
+use super::path::{Path, ToolName};
 use super::{Resource, bounds};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::runtime::tools::{ThreadTool, ThreadTools};
-use crate::session::handle::Session;
 use crate::tools::tool::Effect;
 use crate::tools::toolbox;
 use crate::words::text::Json;
@@ -28,7 +28,12 @@ pub const RESOURCE: Resource = Resource {
             .route("/tools/{name}/approve", post(approve))
     },
     document: Document::openapi,
-    bounds: |document| bounds::of_body(document, "ToolApproval", [("sha256", bounds::sha256())]),
+    bounds: |document| {
+        bounds::of_body(document, "ToolApproval", [("sha256", bounds::sha256())]);
+        // A tool may be called what no other name may be.
+        let parameters = &mut document["paths"]["/tools/{name}/approve"]["post"]["parameters"];
+        bounds::put(&mut parameters[0]["schema"], bounds::tool());
+    },
 };
 
 /// What a thread may use, all of it.
@@ -224,7 +229,7 @@ pub struct ToolApproved {
 #[utoipa::path(get, path = "/tools", operation_id = "list_tools", tag = "tools",
     params(("thread" = Option<String>, Query, description = "the thread; without it `main`")),
     responses((status = 200, body = Tools)))]
-pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Tools>, Problem> {
+pub async fn list(session: Needs<Read>, mut params: Params) -> Result<axum::Json<Tools>, Problem> {
     let thread = params.thread()?;
     params.end()?;
     Ok(axum::Json(session.tools(thread.as_ref()).await?.into()))
@@ -235,8 +240,8 @@ pub async fn list(session: Session, mut params: Params) -> Result<axum::Json<Too
     params(("name" = String, Path, description = "the tool")),
     request_body = ToolApproval, responses((status = 200, body = ToolApproved)))]
 pub async fn approve(
-    session: Session,
-    Path(name): Path<String>,
+    session: Needs<Shape>,
+    Path(ToolName(name)): Path<ToolName>,
     params: Params,
     super::Json(body): super::Json<ToolApproval>,
 ) -> Result<axum::Json<ToolApproved>, Problem> {

@@ -1,15 +1,15 @@
 //! `/threads/{thread}/turns`: what the turns of a thread came to.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::routing::get;
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
+use super::needs::{Needs, Read};
 use super::params::Params;
+use super::path::Path;
 use super::{Page, Resource, cursor};
 use crate::edge::problem::{Problem, Slug};
-use crate::session::handle::Session;
 use crate::session::turns::TurnsAt;
 use crate::thread::tokens::Tokens;
 use crate::thread::turns::{TurnSummary, Voice};
@@ -158,13 +158,12 @@ impl Turn {
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
     responses((status = 200, body = Page<Turn>)))]
 pub async fn list(
-    session: Session,
-    Path(thread): Path<String>,
+    session: Needs<Read>,
+    Path(thread): Path<ThreadId>,
     mut params: Params,
 ) -> Result<axum::Json<Page<Turn>>, Problem> {
     let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
     params.end()?;
-    let thread = ThreadId::parse(&thread)?;
     let bound = format!("turns {} {thread}", session.space());
     let at = at.map(|at| read(&cursor::read(&bound, &at)?)).transpose()?;
     if session.thread(&thread).await?.is_none() {

@@ -1,13 +1,14 @@
 //! `/usage`: what calls of models came to; and of one voice, `/submodules/{name}/figures` and `/submodules/{name}/versions`.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::routing::get;
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
 use super::Resource;
+use super::needs::{Needs, Read};
 use super::params::Params;
+use super::path::Path;
 use super::turns::TokenCounts;
 use crate::edge::problem::{Problem, Slug};
 use crate::session::handle::Session;
@@ -148,7 +149,10 @@ fn span(params: &mut Params) -> Result<Span, Problem> {
         ("before_ts" = Option<String>, Query, format = DateTime, description = "only calls that ended before this moment"),
         ("step_s" = Option<u32>, Query, minimum = 1, maximum = 86400, description = "seconds of a step, to have them by time, too"),),
     responses((status = 200, body = UsageBody)))]
-pub async fn usage(session: Session, mut params: Params) -> Result<axum::Json<UsageBody>, Problem> {
+pub async fn usage(
+    session: Needs<Read>,
+    mut params: Params,
+) -> Result<axum::Json<UsageBody>, Problem> {
     let by = params.word("by", "module, thread, model, purpose", |word| match word {
         "module" => Some(By::Module),
         "thread" => Some(By::Thread),
@@ -241,11 +245,11 @@ impl SubmoduleFigures {
         ("before_ts" = Option<String>, Query, format = DateTime, description = "only what was stored before this moment"),),
     responses((status = 200, body = SubmoduleFigures)))]
 pub async fn figures(
-    session: Session,
-    Path(name): Path<String>,
+    session: Needs<Read>,
+    Path(name): Path<Name>,
     mut params: Params,
 ) -> Result<axum::Json<SubmoduleFigures>, Problem> {
-    let (name, span) = (Name::parse(&name)?, span(&mut params)?);
+    let (name, span) = (name, span(&mut params)?);
     params.end()?;
     known(&session, &name).await?;
     let found = session.voice_figures(&name, span).await?;
@@ -277,12 +281,12 @@ pub struct SubmoduleVersions {
     params(("name" = String, Path, description = "its name; of one that was removed, too")),
     responses((status = 200, body = SubmoduleVersions)))]
 pub async fn versions(
-    session: Session,
-    Path(name): Path<String>,
+    session: Needs<Read>,
+    Path(name): Path<Name>,
     params: Params,
 ) -> Result<axum::Json<SubmoduleVersions>, Problem> {
     params.end()?;
-    let versions = known(&session, &Name::parse(&name)?).await?;
+    let versions = known(&session, &name).await?;
     let version = |VoiceVersion { seq, at, prompt }| SubmoduleVersion { seq, at, prompt };
     Ok(axum::Json(SubmoduleVersions {
         items: versions.into_iter().map(version).collect(),

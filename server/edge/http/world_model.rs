@@ -2,15 +2,17 @@
 //! Long because a resource is one file: its shapes, what is wrong with them, and its operations.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
+use uuid::Uuid;
 
+use super::needs::{Needs, Read, Shape, Speak};
 use super::params::Params;
+use super::path::Path;
 use super::{Json, Page, Resource, bounds, cursor, params};
 use crate::edge::ids;
 use crate::edge::json::Body;
@@ -24,7 +26,6 @@ use crate::event::statement::{
 };
 use crate::event::trial::News;
 use crate::log::projections::statements::StatementRow;
-use crate::session::handle::Session;
 use crate::session::world_model::{NewClaim, Shown, Wanted};
 use crate::words::id::{INTEGER_MAX, Seq};
 use crate::words::time::Timestamp;
@@ -338,7 +339,7 @@ impl Body for Retraction {
         ("as_of" = Option<i64>, Query, minimum = 0, description = "as it was when the event of this seq was the last one"),),
     responses((status = 200, body = Page<Statement>)))]
 pub async fn list(
-    session: Session,
+    session: Needs<Read>,
     mut query: Params,
 ) -> Result<axum::Json<Page<Statement>>, Problem> {
     let (limit, place) = (query.limit()?, query.one("cursor")?);
@@ -386,7 +387,7 @@ pub(super) fn name(query: &mut Params, key: &str) -> Result<Option<String>, Prob
 #[utoipa::path(post, path = "/world-model", operation_id = "remember_statement", tag = "world-model",
     request_body = NewStatement, responses((status = 202, body = Remembered)))]
 pub async fn remember(
-    session: Session,
+    session: Needs<Speak>,
     params: Params,
     Json(body): Json<NewStatement>,
 ) -> Result<Response, Problem> {
@@ -424,11 +425,12 @@ pub async fn remember(
     params(("id" = String, Path, description = "its id")),
     responses((status = 200, body = StatementTrial)))]
 pub async fn one(
-    session: Session,
-    Path(id): Path<String>,
+    session: Needs<Read>,
+    Path(id): Path<Uuid>,
     params: Params,
 ) -> Result<axum::Json<StatementTrial>, Problem> {
     params.end()?;
+    let id = id.to_string();
     let found = session.statement(&id).await?;
     let Some((row, events)) = found else {
         let detail = match session.fate(&id).await? {
@@ -463,14 +465,14 @@ pub async fn one(
     params(("id" = String, Path, description = "its id")), request_body = Retraction,
     responses((status = 200, body = Statement)))]
 pub async fn retract(
-    session: Session,
-    Path(id): Path<String>,
+    session: Needs<Shape>,
+    Path(id): Path<Uuid>,
     params: Params,
     Json(Retraction { reason }): Json<Retraction>,
 ) -> Result<axum::Json<Statement>, Problem> {
     params.end()?;
     Ok(axum::Json(
-        Shown::alone(session.retract(&id, reason).await?).into(),
+        Shown::alone(session.retract(&id.to_string(), reason).await?).into(),
     ))
 }
 

@@ -10,13 +10,14 @@ use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::tungstenite::Message;
 use uuid::Uuid;
 
-use super::order::Order;
+use super::order::{Order, behind};
 use super::outgoing::{CaughtUp, Expiring, Pong, ServerFrame};
 use super::socket::{Came, End, Socket};
 use crate::edge::ack::Ack;
 use crate::edge::auth::{Shown, user_name};
 use crate::edge::context::Edge;
 use crate::edge::frame::{self, ClientFrame, Framed, Subscribe};
+use crate::edge::guesses::Peer;
 use crate::edge::limits::{Limits, ms};
 use crate::edge::problem::{Problem, Slug};
 use crate::edge::rate_limit::RateLimit;
@@ -54,6 +55,8 @@ type Work = BoxFuture<'static, Done>;
 pub struct Entrance {
     /// What it can do.
     pub session: Session,
+    /// Its address.
+    pub from: Peer,
     /// By plain `<user>:<token>`: it also gets the older frames until its first `subscribe`.
     pub older: bool,
     /// The `id` of its `auth` frame.
@@ -65,6 +68,7 @@ pub struct Client {
     edge: Arc<Edge>,
     socket: Socket,
     session: Session,
+    from: Peer,
     stay: Stay,
     /// The first frame may be `<user>:…`, which only says who speaks.
     may_name_itself: bool,
@@ -102,6 +106,7 @@ impl Client {
             stay: edge.stay(&entrance.session),
             socket,
             session: entrance.session,
+            from: entrance.from,
             older: entrance.older,
             acknowledge: entrance.acknowledge,
             follow: None,
@@ -238,7 +243,7 @@ impl Client {
     }
 
     fn text(&mut self, text: &str) -> Result<(), End> {
-        let Framed { id, frame } = frame::read(text, &self.edge.limits);
+        let Framed { id, frame } = frame::read(text, &self.edge.limits, Some(&self.session));
         let may_name_itself = std::mem::take(&mut self.may_name_itself);
         match frame {
             Ok(frame) => self.act(id, frame),
@@ -306,9 +311,9 @@ impl Client {
                 self.say(&ServerFrame::Pong(Pong { after }))
             }
             ClientFrame::Auth(shown) => {
-                let edge = self.edge.clone();
+                let (edge, from) = (self.edge.clone(), self.from);
                 self.start(id, async move |id| {
-                    let session = edge.enter(Shown::Secret(&shown.token)).await?;
+                    let session = edge.enter(Shown::Secret(&shown.token), from).await?;
                     Ok(Done::Shown(id, Box::new(session)))
                 })
             }
@@ -424,13 +429,6 @@ fn named(text: &str) -> Option<String> {
     text.split_once(':')
         .and_then(|(user, _)| user_name(user))
         .map(str::to_owned)
-}
-
-/// What an input is told that stands behind a refused one.
-fn behind() -> Problem {
-    let detail = "what was sent before this on the same socket was refused because the log could not be written; send that again \
-         first, with its event_id, then this";
-    Problem::new(Slug::Unavailable, detail)
 }
 
 fn lost_log(error: impl std::fmt::Display) -> End {

@@ -8,6 +8,8 @@ use bytes::Bytes;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use crate::edge::problem::{Problem, Slug};
+
 /// How long a sender that was told, and that can say which frame it sends again, is waited for.
 const CHANCE: Duration = Duration::from_secs(2);
 
@@ -64,4 +66,11 @@ impl Order {
         }
         takes
     }
+}
+
+/// The refusal of an input that stands behind a refused one.
+pub fn behind() -> Problem {
+    let detail = "what was sent before this on the same socket was refused because the log could not be written; send that again \
+         first, with its event_id, then this";
+    Problem::new(Slug::Unavailable, detail)
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 use tokio::time::{Instant, timeout};
 
 use super::client::Target;
+use super::safe::say_json;
 use crate::edge::limits::ms;
 use crate::model::prompt::Prompts;
 use crate::program::output::say;
@@ -213,8 +214,8 @@ impl Report {
         if self.json {
             let check =
                 |Check { name, ok, text }: &Check| json!({ "check": name, "ok": ok, "text": text });
-            say(
-                json!({ "ok": wrong == 0, "checks": Vec::from_iter(self.checks.iter().map(check)) }),
+            say_json(
+                &json!({ "ok": wrong == 0, "checks": Vec::from_iter(self.checks.iter().map(check)) }),
             )?;
         }
         match wrong {

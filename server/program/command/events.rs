@@ -1,7 +1,6 @@
 //! `thinkd events`: the log as lines for people, from a running server; live with `--follow`.
 
 use std::cell::RefCell;
-use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -9,11 +8,11 @@ use futures_util::StreamExt as _;
 use serde::Deserialize;
 
 use super::client::{Server, Target};
+use super::safe::say_json;
 use crate::event::envelope::Event;
 use crate::program::output::say;
 use crate::program::settings::Settings;
 use crate::words::id::Seq;
-use crate::words::unseen::in_json;
 use lines::Lines;
 
 mod lines;
@@ -194,10 +193,7 @@ impl Reader<'_> {
 
     fn show(&self, event: Event) -> anyhow::Result<()> {
         if self.options.json {
-            let json = serde_json::to_string(&event)?;
-            // A terminal takes some characters for orders, and people do not see others.
-            let is_read = std::io::stdout().is_terminal();
-            return Ok(say(if is_read { in_json(&json) } else { json })?);
+            return say_json(&event);
         }
         let lines = self.lines.borrow_mut().take(event);
         lines.into_iter().try_for_each(|line| Ok(say(line)?))

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::client::{Server, Target};
 use super::paint::{self, BOLD, FAINT, painted};
+use super::safe::say_json;
 use crate::event::doubt::Doubt;
 use crate::program::output::say;
 use crate::program::settings::Settings;
@@ -84,7 +85,7 @@ struct Found {
 pub async fn run(Command::Audit(options): &Command, settings: &Settings) -> anyhow::Result<()> {
     let audit = Audit::of(&options.target.server(settings), options).await?;
     if options.json {
-        return Ok(say(audit.to_json())?);
+        return say_json(&audit.to_json());
     }
     audit.say(paint::is_wanted())
 }

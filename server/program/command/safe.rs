@@ -1,6 +1,12 @@
 //! Text from outside, made safe for a terminal.
 
+use std::io::IsTerminal as _;
+
+use serde::Serialize;
+
+use crate::program::output::say;
 use crate::program::telemetry::escaped;
+use crate::words::unseen::in_json;
 
 /// The text without anything that could steer a terminal; its lines stay lines.
 pub fn safe(text: &str) -> String {
@@ -10,4 +16,14 @@ pub fn safe(text: &str) -> String {
         .map(escaped)
         .collect();
     lines.join("\n")
+}
+
+/// Says a value as JSON on one line: for programs as it is, for a terminal without anything that could steer it.
+pub fn say_json(value: &impl Serialize) -> anyhow::Result<()> {
+    let json = serde_json::to_string(value)?;
+    if std::io::stdout().is_terminal() {
+        Ok(say(in_json(&json))?)
+    } else {
+        Ok(say(json)?)
+    }
 }

@@ -11,7 +11,9 @@ use std::time::Duration;
 use runner::cage;
 use runner::request::Limits;
 
+use super::{runs, workers};
 use crate::support::db::Folder;
+use crate::support::*;
 
 const NAME: &str = "code::cage::a_process_that_tries";
 
@@ -140,6 +142,40 @@ fn whoever_is_in_the_cage_gets_at_no_file_socket_process_or_memory() {
         assert!(
             signal.is_none() && said.contains("it worked"),
             "{harmless}: {signal:?} {said}"
+        );
+    }
+}
+
+/// The capabilities of a process, by name: `CapBnd` and its like.
+fn capabilities(process: &str) -> Vec<(String, u64)> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let lines = status.lines().filter_map(|line| line.split_once(":\t"));
+    let all: Vec<(String, u64)> = lines
+        .filter(|(name, _)| name.starts_with("Cap"))
+        .map(|(name, set)| (name.to_owned(), u64::from_str_radix(set, 16).unwrap()))
+        .collect();
+    assert_eq!(all.len(), 5, "{status}");
+    all
+}
+
+// Behind the filter of system calls a second wall: a worker of root's server may do nothing that root may.
+#[tokio::test]
+async fn a_worker_has_no_capability_and_can_get_none() {
+    let stub = Stub::start().await;
+    stub.script(decision, [runs("1 + 1"), reply("2.")]);
+    let app = App::start(Medium::sqlite(), &stub).await;
+    assert_eq!(said(&app.tell("add").await[0]), "2.");
+    let [pid] = workers(app.pid())[..] else {
+        panic!("no worker is left");
+    };
+    // Who starts without any cannot take any from what could be had by starting a program, and starts none.
+    let has_some = capabilities("self")
+        .iter()
+        .any(|(name, set)| name == "CapPrm" && *set != 0);
+    for (name, set) in capabilities(&pid.to_string()) {
+        assert!(
+            set == 0 || (name == "CapBnd" && !has_some),
+            "{name}: {set:x}"
         );
     }
 }

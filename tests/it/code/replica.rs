@@ -164,7 +164,7 @@ fn a_replica_that_others_could_reach_does_not_start_without_a_token() {
     let output = command(&Folder::new(), "0.0.0.0:0", &[]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        !output.status.success() && said.contains("set a token"),
+        !output.status.success() && said.contains("set a token of 16"),
         "{said}"
     );
 }

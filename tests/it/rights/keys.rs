@@ -295,3 +295,25 @@ fn hang_up(app: &App) {
         .status();
     assert!(sent.unwrap().success());
 }
+
+// A server that others can reach takes up no key that can be guessed, in whatever file it comes.
+#[tokio::test]
+async fn a_short_key_that_comes_later_is_not_taken_up_beyond_loopback() {
+    let stub = Stub::start().await;
+    let app = Setup::new(Medium::sqlite(), &stub)
+        .file("thinkd.toml", &entry("the-key-of-the-admin", "admin"))
+        .env("THINKD_LISTEN", "0.0.0.0:0")
+        .start_bare()
+        .await;
+    let short = entry("the-key-of-the-admin", "admin") + &entry("short", "viewer");
+    write(&app, "thinkd.toml", &short);
+    hang_up(&app);
+    within("the operator is told", async {
+        while !stale(&app, "the-key-of-the-admin").await {
+            tokio::time::sleep(ms(20)).await;
+        }
+    })
+    .await;
+    until(&app, "short", 401).await;
+    assert!(app.output().contains("16 at least"), "{}", app.output());
+}

@@ -46,15 +46,19 @@ on_both!(
         let retract = async |id: &str, body: Value| {
             app.post(&format!("/world-model/{id}/retract"), body).await
         };
-        retract("nobody", json!({ "reason": "x" }))
+        let none = "0193b6c2-7c2e-7aaa-8000-0123456789ab";
+        retract(none, json!({ "reason": "x" }))
             .await
             .expect_problem(404, "not-found");
-        retract("nobody", json!({ "reason": "" }))
+        retract(none, json!({ "reason": "" }))
             .await
             .expect_problem(400, "empty-input");
-        app.get("/world-model/nobody")
+        app.get(&format!("/world-model/{none}"))
             .await
             .expect_problem(404, "not-found");
+        app.get("/world-model/nobody")
+            .await
+            .expect_problem(400, "invalid-id");
         app.get("/world-model?status=true")
             .await
             .expect_problem(400, "invalid-parameter");
