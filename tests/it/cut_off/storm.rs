@@ -67,7 +67,7 @@ async fn server() -> ToolServer {
 /// One thread of the storm: it is spoken to, and its turn is cut off in one way or another.
 async fn gust(app: &App, number: usize, mut random: Random, ended: &AtomicUsize) {
     for _ in 0..STEPS {
-        let generation = ended.load(Ordering::Relaxed) / THREADS;
+        let generation = ended.load(Ordering::Relaxed);
         let thread = format!("t{number}-{generation}");
         let messages = format!("/threads/{thread}/messages");
         let say = || app.post_raw(&messages, json!({ "text": "go" }));
@@ -120,12 +120,14 @@ on_both!(no_call_of_a_storm_is_without_one_result, |medium| {
         .start()
         .await;
     let url = app.database().to_owned();
-    let (mut random, ended) = (Random(0x5eed_0000_0000_0007), AtomicUsize::new(0));
+    let mut random = Random(0x5eed_0000_0000_0007);
+    // How many threads of each have ended: the next one has another name.
+    let ended: [AtomicUsize; THREADS] = std::array::from_fn(|_| AtomicUsize::new(0));
     let mut kills = 0;
     loop {
         let gusts = (0..THREADS).map(|number| {
             let seed = random.below(u64::MAX - 1) + 1;
-            gust(&app, number, Random(seed), &ended)
+            gust(&app, number, Random(seed), &ended[number])
         });
         futures_util::future::join_all(gusts).await;
         app.kill();
@@ -143,7 +145,10 @@ on_both!(no_call_of_a_storm_is_without_one_result, |medium| {
     let (over, faults) = (calls.over(), calls.faults());
     println!(
         "{over} calls of turns that ended, {} ends of threads, {kills} kills: {} without exactly one result",
-        ended.load(Ordering::Relaxed),
+        ended
+            .iter()
+            .map(|it| it.load(Ordering::Relaxed))
+            .sum::<usize>(),
         faults.len()
     );
     assert_eq!(faults, Vec::<String>::new());

@@ -16,8 +16,8 @@ pub struct Calls {
     begun: BTreeMap<Call, i64>,
     /// The number of results of each.
     results: BTreeMap<Call, usize>,
-    /// Calls that wait for a person, or that a person let run.
-    asked: BTreeSet<Call>,
+    /// Calls that came to another event of theirs: a thread was made, a timer set, a person asked.
+    told: BTreeSet<Call>,
     /// The turns that have ended: space, thread, number.
     ended: BTreeSet<(String, String, i64)>,
 }
@@ -34,17 +34,12 @@ impl Calls {
             return;
         };
         let call: Call = (space.into(), thread.into(), id.into());
-        // What is settled without a run has its result in the same append.
-        if has("question") && has("user")
-            || has("approval") && (has("pending") || has("granted") || has("started"))
-        {
-            self.asked.insert(call.clone());
-        }
         if has("action") {
-            self.begun.insert(call.clone(), turn);
-        }
-        if has("result") {
+            self.begun.insert(call, turn);
+        } else if has("result") {
             *self.results.entry(call).or_default() += 1;
+        } else {
+            self.told.insert(call);
         }
     }
 
@@ -71,7 +66,7 @@ impl Calls {
             let (_, thread, id) = call;
             match self.results.get(call).copied().unwrap_or_default() {
                 1 => None,
-                0 if !self.is_over(call, *turn) || self.asked.contains(call) => None,
+                0 if !self.is_over(call, *turn) || self.told.contains(call) => None,
                 count => Some(format!(
                     "{id} of turn {turn} in {thread} has {count} results"
                 )),
