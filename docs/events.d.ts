@@ -217,6 +217,8 @@ export type ModelCall = Of<["debug", `call:${string}`], {
   calls_made?: number;
   /** a submodule is done with this */
   last?: boolean;
+  /** of a mission that a turn began, whose beginning is the root: the event from outside that the turn goes back to */
+  cause?: number;
   /** the event from outside that it goes back to */
   root?: number;
   [member: string]: unknown;
@@ -312,7 +314,7 @@ export type Message = Of<["message", `from:${string}`], {
 export type Failure = Of<["failure", string, "decision" | `submodule:${string}` | `tool:${string}` | `pipeline:${string}` | "trial" | "summary" | "core", ...("unreadable" | "follow-up" | "late")[]], {
   /** the same for people and models */
   text: string;
-  /** timeout, model, tool, interpreter, budget, outcome_unknown, node, store, internal or client */
+  /** timeout, model, tool, interpreter, budget, outcome_unknown, cancelled, node, store, internal or client */
   kind: string;
   /** the same thing may succeed later */
   retryable: boolean;
@@ -328,7 +330,7 @@ export type Failure = Of<["failure", string, "decision" | `submodule:${string}` 
 export type NodeFailed = Of<["failure", string, `pipeline:${string}`, "node", "failed"], {
   /** the same for people and models */
   text: string;
-  /** timeout, model, tool, interpreter, budget, outcome_unknown, node, store, internal or client */
+  /** timeout, model, tool, interpreter, budget, outcome_unknown, cancelled, node, store, internal or client */
   kind: string;
   /** the same thing may succeed later */
   retryable: boolean;
@@ -346,7 +348,7 @@ export type NodeFailed = Of<["failure", string, `pipeline:${string}`, "node", "f
 export type ClientFailure = Of<["debug", "failure", "client"], {
   /** the same for people and models */
   text: string;
-  /** timeout, model, tool, interpreter, budget, outcome_unknown, node, store, internal or client */
+  /** timeout, model, tool, interpreter, budget, outcome_unknown, cancelled, node, store, internal or client */
   kind: string;
   /** the same thing may succeed later */
   retryable: boolean;
@@ -368,6 +370,8 @@ export type RunStarted = Of<["run", "started", `pipeline:${string}`], {
   input_blob?: Record<string, unknown>;
   /** who, when known */
   user?: string;
+  /** the event from outside that it goes back to */
+  root?: number;
 }>;
 
 /** A run is taken up again where it was. */
@@ -636,7 +640,7 @@ export type StatementClaimed = Of<["statement", "claimed", `statement:${string}`
   text: string;
   /** the statement: the id of the event that claimed it */
   statement: string;
-  /** text; source: by, seqs, quote; premises: the statements it is derived from */
+  /** text; source: by, seqs, quote; premises: the statements it is derived from; root: the event from outside that a turn goes back to which claims it */
   claim: Record<string, unknown>;
 }>;
 

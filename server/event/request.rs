@@ -13,7 +13,7 @@ use super::fact::question::{Answer, Answered};
 use super::fact::statement::Trials;
 use super::statement::OfTrial;
 use super::trial::News;
-use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::failure::{Failure, FailureKind, Who, cut_off, not_run};
 use crate::words::id::ThreadId;
 
 /// What the names of timers begin with that end a request; its id follows. No name that a thread can give.
@@ -272,20 +272,11 @@ impl Parked {
     /// how far it is.
     pub fn abandoned(&self, thread: &ThreadId, state: RequestState, why: &str) -> Draft {
         let tool = self.tool.as_deref().unwrap_or(ASK_USER);
-        let (kind, text) = match state {
-            RequestState::Started => (
-                FailureKind::OutcomeUnknown,
-                format!(
-                    "{why} while {tool} ran: whether it took effect is not known, and it is not run again"
-                ),
-            ),
-            _ => (
-                FailureKind::Tool,
-                format!("{why} before {tool} ran: it was not run"),
-            ),
+        let failure = match state {
+            RequestState::Started => cut_off(why, tool, true),
+            _ => not_run(why, tool),
         };
-        let draft = Draft::result_failed(thread, &self.call(), &Failure::new(kind, text), 0)
-            .of_approval(&self.id);
+        let draft = Draft::result_failed(thread, &self.call(), &failure, 0).of_approval(&self.id);
         draft.only_if(Condition::Request {
             id: self.id.clone(),
             state,

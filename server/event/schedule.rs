@@ -40,6 +40,9 @@ pub struct Schedule {
     /// The event of its last run.
     #[serde(default)]
     pub last: Option<Seq>,
+    /// The event from outside that the turn goes back to which made it; none: people did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<Seq>,
 }
 
 /// What is to be changed of a schedule: whatever is there.
@@ -85,6 +88,8 @@ impl ScheduleChange {
             catch_up_s: catch_up_s.unwrap_or(old.catch_up_s),
             note: note.unwrap_or_else(|| old.note.clone()),
             paused: paused.unwrap_or(old.paused),
+            // It is theirs from now on.
+            root: None,
             // In another thread no run is under way.
             last: old.last.filter(|_| {
                 self.thread
@@ -122,6 +127,9 @@ pub struct Firing {
     pub due: Vec<Timestamp>,
     /// When it is due next; none: never again, and the schedule is gone.
     pub next: Option<Timestamp>,
+    /// The event from outside that the run goes back to; none: the run is from outside itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<Seq>,
 }
 
 impl Firing {
@@ -140,6 +148,16 @@ impl Firing {
             count,
             due: named,
             next,
+            root: None,
+        }
+    }
+
+    /// The same, of a schedule that a turn made: its runs go back to the same event, or to a later one that its thread has heard.
+    #[must_use]
+    pub fn caused(self, made: Option<Seq>, heard: Option<Seq>) -> Self {
+        Self {
+            root: made.map(|made| heard.map_or(made, |heard| heard.max(made))),
+            ..self
         }
     }
 

@@ -1,5 +1,4 @@
-//! Statements as the log has them: what somebody claimed, what was derived from it, what instruments read, and what a trial came to. How a
-//! trial goes is in `event/trial.rs`.
+//! Statements as the log has them: a claim, its derivation, readings of instruments, the outcome of a trial (`event/trial.rs`).
 
 use caseless::Caseless as _;
 use serde::{Deserialize, Serialize};
@@ -138,6 +137,9 @@ pub struct Claim {
     pub source: Source,
     /// The statements that it is derived from.
     pub premises: Vec<String>,
+    /// The event from outside that the turn goes back to which claims it; none: people claim it, or what they began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<Seq>,
 }
 
 /// A statement as an edge of a graph.

@@ -38,8 +38,8 @@ pub struct ThreadChange {
     pub tokens: u64,
     /// What becomes of the rest of the row.
     pub state: ThreadStateChange,
-    /// What was used, and by what goes back to which event.
-    pub spent: Option<(Option<Seq>, Spent)>,
+    /// The use that it made, and the events that it goes back to: two, of a mission that a turn began.
+    pub spent: Option<([Option<Seq>; 2], Spent)>,
     /// The event is a change in a form that this build does not know: what it would change stays as it is.
     pub unreadable: bool,
 }

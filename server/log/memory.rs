@@ -41,7 +41,6 @@ use super::query::Query;
 use super::rows::SPACE;
 use super::select::Select;
 use super::shown::{Shown, Written};
-use super::status::Status;
 use super::table::{Row, Table};
 use super::thread_row::{Span, ThreadRow, Wait};
 use super::unserved::Unserved;
@@ -284,10 +283,8 @@ impl Threads for Memory {
         let spaces: BTreeSet<&Space> = stored.threads.keys().map(|(space, _)| space).collect();
         let mut waiting = Vec::new();
         for space in spaces {
-            let ready = |row: &&ThreadRow| {
-                let can_run = row.status != Status::Waiting && !row.status.is_final();
-                row.woken > row.handled && can_run && !self.leases.is_held(space, &row.thread)
-            };
+            let ready =
+                |row: &&ThreadRow| row.has_work() && !self.leases.is_held(space, &row.thread);
             let ready = stored.threads(space).filter(ready);
             waiting.extend(first(
                 ready.map(|row| (space.clone(), row.thread.clone())),

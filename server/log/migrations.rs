@@ -51,7 +51,7 @@ macro_rules! migration {
 pub(super) use migration;
 
 /// Those of the kernel, and of the projections that were there before projections brought theirs.
-pub(super) const KERNEL: [Migration; 14] = [
+pub(super) const KERNEL: [Migration; 15] = [
     migration!("0001_first_light"),
     migration!("0002_search_at_once"),
     migration!("0003_threads_are_processes"),
@@ -66,4 +66,5 @@ pub(super) const KERNEL: [Migration; 14] = [
     migration!("0020_vectors"),
     migration!("0030_servers"),
     migration!("0032_words_of_a_version"),
+    migration!("0036_cut_off_turns"),
 ];

@@ -42,14 +42,14 @@ impl Rows {
         let mut thread = project(event, &fact);
         let (spent, mut unreadable) = (thread.spent.take(), thread.unreadable);
         self.apply_to_thread(space, event, thread);
-        if let Some((root, spent)) = spent {
+        if let Some((roots, spent)) = spent {
             let all = Spent {
                 threads: 0,
                 ..spent
             };
             self.add(space, SPACE, all);
-            root.into_iter()
-                .for_each(|root| self.add(space, root, spent));
+            let roots = roots.into_iter().flatten();
+            roots.for_each(|root| self.add(space, root, spent));
         }
         for projection in projections::ALL {
             let (key, row) = match (projection.fold)(space, event, &fact) {

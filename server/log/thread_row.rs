@@ -92,9 +92,20 @@ impl ThreadRow {
         self.updated = ts;
     }
 
+    /// Returns true if there is something to do: for its mailbox, or because it ended in the middle of a turn.
+    pub fn has_work(&self) -> bool {
+        let can_run = self.status != Status::Waiting && !self.status.is_final();
+        (self.woken > self.handled && can_run) || self.is_cut_off()
+    }
+
+    /// Returns true if it ended in the middle of a turn that has no end yet.
+    pub fn is_cut_off(&self) -> bool {
+        self.status.is_final() && self.state.taken > 0
+    }
+
     /// The number of the turn that runs, or else of the next one.
     pub fn turn_at_hand(&self) -> u64 {
-        if self.status == Status::Thinking {
+        if self.status == Status::Thinking || self.is_cut_off() {
             self.turn
         } else {
             self.turn + 1
@@ -189,9 +200,10 @@ impl ThreadRow {
         }
         state.sends += sends;
         state.subthreads = state.subthreads.saturating_add_signed(*subthreads);
+        // The end of a thread is not the end of its turn.
         if change
             .status
-            .is_some_and(|status| status != Status::Thinking)
+            .is_some_and(|status| status != Status::Thinking && !status.is_final())
         {
             state.taken = 0;
         }

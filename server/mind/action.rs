@@ -111,12 +111,9 @@ impl Asked {
         self.spec(tools).map_or(Effect::Events, |spec| spec.effect)
     }
 
-    /// What a call may have done that was begun and has no result: what is only events has both in one append, so that one whose
-    /// tool is not there any more did something else.
+    /// The effect that it may have had if it was begun and has no result.
     pub fn effect_begun(&self, tools: &Toolbox) -> Effect {
-        // One that was marked since was not parked: that would be its result.
-        self.spec(tools)
-            .map_or(Effect::Outside, |spec| spec.gated.unwrap_or(spec.effect))
+        effect_begun(&self.tool, tools)
     }
 
     /// What it does to the world once a person lets it run.
@@ -239,6 +236,14 @@ fn name_of<'n>(written: &'n str, tools: &Toolbox) -> &'n str {
     } else {
         written
     }
+}
+
+/// The effect that a call may have had which was begun and has no result: events alone have both in one append, so that a call of a
+/// tool that is not there any more had another one.
+pub fn effect_begun(tool: &str, tools: &Toolbox) -> Effect {
+    // One that was marked since was not parked: that would be its result.
+    let spec = tools.get(tool).map(|tool| tool.spec());
+    spec.map_or(Effect::Outside, |spec| spec.gated.unwrap_or(spec.effect))
 }
 
 /// Who calls, as the ids of a decision's calls begin: its turn makes them unique in the thread.

@@ -21,6 +21,7 @@ use step::Step;
 
 mod acting;
 mod closing;
+mod cut_off;
 mod dependents;
 pub mod driver;
 mod ends;
@@ -34,6 +35,7 @@ pub mod step;
 pub mod stop;
 mod submodules;
 
+pub use cut_off::why;
 pub use dependents::{out_of_reach, stuck};
 pub use ends::{Below, PARENT_ENDED, dismissed, ending, rest_of_end, taken};
 pub use phase::{Next, Phase};
@@ -299,7 +301,7 @@ impl Turn {
     fn moved(&mut self, fact: &Fact<'_>) {
         match fact {
             Fact::TurnEnded(ended) => self.halt(Halt::Over(ended.outcome)),
-            Fact::TurnCancel(_) => self.halt(Halt::Cancelled),
+            Fact::TurnCancel(_) => self.cancel(),
             Fact::Recalled(_) => self.recalls = false,
             Fact::Call(record) => self.called(record),
             Fact::Failure(failed) => self.failed(failed),

@@ -39,6 +39,8 @@ pub struct TurnWriter {
     closed: AtomicBool,
     /// What the turn does goes back to this event.
     root: Option<Seq>,
+    /// The event from outside behind that, of a mission that a turn began.
+    cause: Option<Seq>,
 }
 
 impl TurnWriter {
@@ -50,6 +52,7 @@ impl TurnWriter {
             opening: Mutex::new(opening),
             closed: AtomicBool::new(false),
             root: None,
+            cause: None,
         }
     }
 
@@ -57,6 +60,12 @@ impl TurnWriter {
     #[must_use]
     pub fn rooted(self, root: Option<Seq>) -> Self {
         Self { root, ..self }
+    }
+
+    /// The same, for a mission that goes back to this event beside its own beginning.
+    #[must_use]
+    pub fn caused(self, cause: Option<Seq>) -> Self {
+        Self { cause, ..self }
     }
 
     /// Appends under the lease. Returns everything stored, the turn's beginning included.
@@ -93,7 +102,7 @@ impl TurnWriter {
         }
         let drafts = drafts
             .into_iter()
-            .map(|draft| draft.rooted(self.root))
+            .map(|draft| draft.rooted(self.root).caused(self.cause))
             .collect();
         let append = Append {
             space: self.fence.space.clone(),

@@ -108,7 +108,8 @@ impl Firing {
                 .append(space, missed_in(&home).into_iter().collect(), stands)
                 .await;
         };
-        let firing = schedule::Firing::new(name, times, next);
+        let heard = thread.as_ref().and_then(|thread| thread.state.root);
+        let firing = schedule::Firing::new(name, times, next).caused(schedule.root, heard);
         let (why, has_ended) = match is_under_way(&*self.store, space, schedule, thread).await? {
             true => ("an earlier run is under way".to_owned(), false),
             false => {

@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use super::mailbox::PAGE;
 use super::remote_cancel::RemoteCancel;
-use super::running::{Running, ThreadKey, has_work};
+use super::running::{Running, ThreadKey};
 use super::waits::Waits;
 use super::work::{Attempts, Claim, Looked, TRIES, Work};
 use crate::event::condition::Condition;
@@ -26,6 +26,7 @@ use crate::log::fence::{Fence, Leased};
 use crate::log::hint::Hint;
 use crate::log::kernel::Store;
 use crate::log::status::Status;
+use crate::log::thread_row::ThreadRow;
 use crate::mind::turn::stop::{Stop, Why};
 use crate::tasks::share::{Place, Processors};
 use crate::tasks::supervisor;
@@ -247,7 +248,7 @@ impl LeaseLoop {
             && !store
                 .thread(space, thread)
                 .await?
-                .is_some_and(|row| has_work(&row))
+                .is_some_and(|row| row.has_work())
         {
             return Ok(Looked::Nothing);
         }
@@ -263,7 +264,7 @@ impl LeaseLoop {
             return Ok(Looked::Nothing);
         };
         // The lease is held until it is given back: whoever looks next would find the thread taken.
-        let read = row.and_then(|row| Ok((row.filter(has_work), prepared?)));
+        let read = row.and_then(|row| Ok((row.filter(ThreadRow::has_work), prepared?)));
         let (row, prepared) = read.inspect_err(|_| trouble.held = Some(fence.clone()))?;
         let Some(row) = row else {
             store.release(&fence).await?;

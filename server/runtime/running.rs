@@ -194,7 +194,7 @@ impl Running {
         if ended.is_some() || !active.get(key).is_some_and(|active| active.ended) {
             self.hint(key, ended.unwrap_or(status), queued);
         }
-        row.as_ref().is_some_and(has_work)
+        row.as_ref().is_some_and(ThreadRow::has_work)
     }
 
     /// Shows that a thread was ended from here, whatever its last turn still comes to.
@@ -223,9 +223,4 @@ impl Running {
     fn change(&self, key: &ThreadKey, change: impl FnOnce(&mut Active)) -> bool {
         self.active().get_mut(key).map(change).is_some()
     }
-}
-
-/// Whether something waits that the thread can be woken for.
-pub(super) fn has_work(row: &ThreadRow) -> bool {
-    row.woken > row.handled && row.status != Status::Waiting && !row.status.is_final()
 }

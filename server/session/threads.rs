@@ -6,9 +6,11 @@ use super::handle::{Error, Session};
 use super::right::Right;
 use crate::event::fact::set::Submodule;
 use crate::log::appended::Placed;
+use crate::log::change::Spent;
 use crate::log::projections::contacts::ContactRow;
 use crate::log::projections::submodules::SubmoduleRow;
 use crate::log::projections::timers::TimerRow;
+use crate::log::query::{Order, Query};
 use crate::log::thread_row::ThreadRow;
 use crate::mind::submodule::Heard;
 use crate::runtime::kinds::turns::input::{Input, InputContent, Received, Whose};
@@ -26,6 +28,8 @@ pub struct ThreadDetails {
     pub timers: Vec<TimerRow>,
     /// How many messages wait for its next turn; of very many, some.
     pub queued: u32,
+    /// The use that a mission has made, with all its tasks.
+    pub spent: Option<Spent>,
 }
 
 impl Session {
@@ -101,7 +105,27 @@ impl Session {
                 .timers(self.space(), &row.thread..=&row.thread)
                 .await?,
             queued: turns.inbox.queued(self.space(), row, QUEUED_MAX).await?,
+            spent: self.mission_spent(row).await?,
         })
+    }
+
+    /// The model calls and tokens of a mission with all its tasks; none: the thread is no mission.
+    async fn mission_spent(&self, row: &ThreadRow) -> Result<Option<Spent>, Error> {
+        if !row.thread.is_of_mission() {
+            return Ok(None);
+        }
+        let store = self.store(Right::Read)?;
+        let first = Query {
+            thread: Some(row.thread.clone()),
+            order: Order::Ascending,
+            limit: 1,
+            ..Query::default()
+        };
+        let first = store.events(self.space(), &first).await?;
+        match first.first() {
+            Some(began) => Ok(Some(store.spent(self.space(), Some(began.seq)).await?)),
+            None => Ok(None),
+        }
     }
 
     /// Creates a thread; the server assigns the id.

@@ -121,6 +121,7 @@ impl Session {
                     text,
                     source,
                     premises,
+                    root: None,
                 },
             )
             .await?)

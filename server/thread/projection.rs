@@ -158,7 +158,7 @@ fn call(record: &Record<'_>, thread: &mut ThreadChange) {
         tokens: record.tokens(),
         threads: 0,
     };
-    thread.spent = Some((record.root(), spent));
+    thread.spent = Some(([record.root(), record.cause()], spent));
 }
 
 /// What the core told the thread.
@@ -170,11 +170,7 @@ fn hear(told: &Told<'_>, own: &ThreadId, thread: &mut ThreadChange) {
             thread.state.subthreads = 1;
             // Its end wakes the thread again: without a count that could go on for ever. What people make is from outside.
             thread.state.sends = u32::from(told.turn.is_some());
-            let spent = Spent {
-                threads: 1,
-                ..Spent::default()
-            };
-            thread.spent = told.root.map(|root| (Some(root), spent));
+            thread.spent = one_thread(told.root);
         }
         News::Ended {
             thread: id,
@@ -200,12 +196,22 @@ fn hear(told: &Told<'_>, own: &ThreadId, thread: &mut ThreadChange) {
     }
 }
 
+/// One more thread, of those that go back to an event.
+fn one_thread(root: Option<Seq>) -> Option<([Option<Seq>; 2], Spent)> {
+    let spent = Spent {
+        threads: 1,
+        ..Spent::default()
+    };
+    root.map(|root| ([Some(root), None], spent))
+}
+
 /// A run is a thread with one turn. It has no mailbox: its beginning wakes it, its end is the thread's.
 fn run(run: &RunFact<'_>, event: &Event, thread: &mut ThreadChange) {
     let seq = event.seq;
     match &run.what {
-        RunNews::Started { input, .. } => {
+        RunNews::Started { input, root, .. } => {
             thread.woken = Some(seq);
+            thread.spent = one_thread(*root);
             thread.settings = Some(match input {
                 Some(Slot::Here(wanted)) if event.thread.is_of_mission() => {
                     json!({ "kind": "mission", "wanted": wanted })

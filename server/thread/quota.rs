@@ -12,10 +12,11 @@ use serde_json::json;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::told::{News, Told};
+use crate::event::mission::MissionBudget;
 use crate::log::change::Spent;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::words::budget::Budget;
+use crate::words::budget::{Budget, Root};
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{Seq, Space, ThreadId};
 
@@ -114,15 +115,6 @@ impl Quotas {
     /// What a turn of a thread draws on. `new`: its root is an event that no turn was about before.
     pub fn open(&self, space: &Space, thread: &ThreadId, root: Option<Seq>, new: bool) -> Purse {
         let budget = &self.budget;
-        let of_space: [Limit; 2] = [
-            (
-                budget.space_model_calls,
-                CALLS,
-                "model calls",
-                "budget.space_model_calls",
-            ),
-            (budget.space_tokens, TOKENS, "tokens", "budget.space_tokens"),
-        ];
         let of_thread: [Limit; 2] = [
             (
                 budget.thread_model_calls,
@@ -137,53 +129,65 @@ impl Quotas {
                 "budget.thread_tokens",
             ),
         ];
-        let of_root: [Limit; 2] = [
-            (
-                Some(budget.root.model_calls),
-                CALLS,
-                "model calls",
-                "budget.root.model_calls",
-            ),
-            (
-                Some(budget.root.tokens),
-                TOKENS,
-                "tokens",
-                "budget.root.tokens",
-            ),
-        ];
         self.purse(
             space,
             root,
             [
-                Some((Whose::Space, of_space, false)),
+                Some((Whose::Space, self.of_space(), false)),
                 Some((Whose::Thread(thread.clone()), of_thread, false)),
-                root.map(|root| (Whose::Root(root), of_root, new)),
+                root.map(|root| (Whose::Root(root), self.of_root(), new)),
             ],
         )
     }
 
-    /// What a mission and all its tasks draw on together. The event that began it is their root.
-    pub fn of_mission(&self, space: &Space, root: Seq, calls: u64, tokens: u64) -> Purse {
-        let budget = &self.budget;
-        let of_space: [Limit; 2] = [
-            (
-                budget.space_model_calls,
-                CALLS,
-                "model calls",
-                "budget.space_model_calls",
-            ),
-            (budget.space_tokens, TOKENS, "tokens", "budget.space_tokens"),
-        ];
+    /// The purse of a mission and all its tasks, which began with event `root`: its own budget, and whatever is left to the event from
+    /// outside that a turn goes back to which began it.
+    pub fn of_mission(
+        &self,
+        space: &Space,
+        root: Seq,
+        cause: Option<Seq>,
+        own: &MissionBudget,
+    ) -> Purse {
+        let calls = Some(own.model_calls);
         let of_mission: [Limit; 2] = [
-            (Some(calls), CALLS, "model calls", "mission.model_calls"),
-            (Some(tokens), TOKENS, "tokens", "mission.tokens"),
+            (calls, CALLS, "model calls", "mission.model_calls"),
+            (Some(own.tokens), TOKENS, "tokens", "mission.tokens"),
         ];
-        let own = Some((Whose::Mission(root), of_mission, false));
         self.purse(
             space,
-            Some(root),
-            [Some((Whose::Space, of_space, false)), own, None],
+            cause,
+            [
+                Some((Whose::Space, self.of_space(), false)),
+                Some((Whose::Mission(root), of_mission, false)),
+                cause.map(|cause| (Whose::Root(cause), self.of_root(), false)),
+            ],
         )
+    }
+
+    fn of_space(&self) -> [Limit; 2] {
+        let Budget {
+            space_model_calls: calls,
+            space_tokens: tokens,
+            ..
+        } = *self.budget;
+        [
+            (calls, CALLS, "model calls", "budget.space_model_calls"),
+            (tokens, TOKENS, "tokens", "budget.space_tokens"),
+        ]
+    }
+
+    fn of_root(&self) -> [Limit; 2] {
+        let Root {
+            model_calls,
+            tokens,
+            ..
+        } = self.budget.root;
+        let calls = Some(model_calls);
+        [
+            (calls, CALLS, "model calls", "budget.root.model_calls"),
+            (Some(tokens), TOKENS, "tokens", "budget.root.tokens"),
+        ]
     }
 
     fn purse(
@@ -294,8 +298,8 @@ impl Purse {
         let limit = account.threads;
         if sums.all().threads >= limit {
             let text = format!(
-                "not made: {limit} subthreads go back to the same event from outside already (budget.root.threads); there can \
-                 be more when something new comes from outside"
+                "not made: {limit} subthreads and missions go back to the same event from outside already (budget.root.threads); \
+                 there can be more when something new comes from outside"
             );
             return Err(failure(
                 text,

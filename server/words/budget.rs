@@ -58,7 +58,7 @@ pub struct Root {
     pub model_calls: u64,
     /// Most tokens, in and out, as far as providers report them.
     pub tokens: u64,
-    /// Most subthreads that are made.
+    /// Most subthreads and missions that are begun.
     pub threads: u64,
 }
 

@@ -22,6 +22,8 @@ pub enum FailureKind {
     Budget,
     /// An effect may or may not have happened.
     OutcomeUnknown,
+    /// Its turn or its thread was over before it came to anything; it changed nothing.
+    Cancelled,
     /// A node of a pipeline failed.
     Node,
     /// The store failed.
@@ -40,6 +42,7 @@ impl FailureKind {
             Self::Interpreter => "interpreter",
             Self::Budget => "budget",
             Self::OutcomeUnknown => "outcome_unknown",
+            Self::Cancelled => "cancelled",
             Self::Node => "node",
             Self::Store => "store",
             Self::Internal => "internal",
@@ -226,6 +229,25 @@ pub const WITHHELD: &str = "withheld";
 pub const MEDIA: &str = "media";
 /// The reason where a filter does not let the words pass.
 pub const FILTERED: &str = "filtered";
+
+/// The failure of a tool call that was cut off while it ran. `why` is a clause: the turn was cancelled. `is_outside`: it may have done
+/// something that no event shows.
+pub fn cut_off(why: &str, tool: &str, is_outside: bool) -> Failure {
+    let (kind, rest) = match is_outside {
+        true => (
+            FailureKind::OutcomeUnknown,
+            "whether it took effect is not known, and it is not run again",
+        ),
+        false => (FailureKind::Cancelled, "it changed nothing"),
+    };
+    Failure::new(kind, format!("{why} while {tool} ran: {rest}"))
+}
+
+/// The failure of a tool call that was not run any more, for the same kind of reason.
+pub fn not_run(why: &str, tool: &str) -> Failure {
+    let text = format!("{why} before {tool} ran: it was not run");
+    Failure::new(FailureKind::Cancelled, text)
+}
 
 /// The failure of a thread that sent itself too many messages in a row.
 pub fn self_messages(limit: u64) -> Failure {

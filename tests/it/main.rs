@@ -24,6 +24,7 @@ mod configuration;
 mod console;
 mod contracts;
 mod crash;
+mod cut_off;
 mod damage;
 mod dead_tasks;
 mod decision;

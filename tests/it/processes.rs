@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 mod bad_input;
+mod breaths;
 mod budgets;
 mod contacts;
 mod endings;

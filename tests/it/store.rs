@@ -53,7 +53,9 @@ fn project(event: &Event, _: &Fact<'_>) -> ThreadChange {
         heard: u64::from(event.visibility() == Visibility::Heard),
         from_outside: event.is_from_outside(),
         self_messages: u32::from(event.has(tag::THOUGHT)),
-        spent: event.is_from_outside().then_some((Some(event.seq), spent)),
+        spent: event
+            .is_from_outside()
+            .then_some(([Some(event.seq), None], spent)),
         ..ThreadChange::default()
     }
 }
@@ -105,6 +107,7 @@ fn claimed(id: Uuid, text: &str, most: u32) -> Vec<Draft> {
             text: text.to_owned(),
             source,
             premises: Vec::new(),
+            root: None,
         },
     );
     vec![claimed.only_if(Condition::FewerWaiting(most)), standing]

@@ -24,6 +24,7 @@ pub mod hello;
 pub mod http;
 pub mod imports;
 pub mod issuer;
+pub mod oracle;
 pub mod planted;
 pub mod planted_frameworks;
 pub mod planted_missions;

@@ -138,10 +138,15 @@ async fn with_details(session: &Session, row: ThreadRow) -> Result<Thread, Probl
         contacts,
         timers,
         queued,
+        spent,
     } = session.thread_details(&row).await?;
+    let mut thread = Thread::new(row, contacts, &timers);
+    if let Some(spent) = spent {
+        (thread.budget.model_calls, thread.budget.tokens) = (spent.calls, spent.tokens);
+    }
     Ok(Thread {
         queued: Some(queued),
-        ..Thread::new(row, contacts, &timers)
+        ..thread
     })
 }
 

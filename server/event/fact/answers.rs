@@ -120,10 +120,10 @@ impl Event {
     /// The event from outside that it goes back to, as far as it says: itself, if it is one. What a client writes into a payload says
     /// nothing about it.
     pub fn root(&self) -> Option<Seq> {
-        if self.fact().is_root() {
-            Some(self.seq)
-        } else {
-            Raw::from(self).seq("root")
+        match self.fact() {
+            Fact::Trigger(trigger) => trigger.root().or(Some(self.seq)),
+            fact if fact.is_root() => Some(self.seq),
+            _ => Raw::from(self).seq("root"),
         }
     }
 
@@ -237,5 +237,12 @@ impl Draft {
         let root =
             root.filter(|_| !self.payload.contains_key("root") && self.fact().family().has_root());
         self.payload_some("root", root)
+    }
+
+    /// The same; the record of a call names the event from outside that the mission goes back to which made it.
+    #[must_use]
+    pub fn caused(self, cause: Option<Seq>) -> Self {
+        let cause = cause.filter(|_| matches!(self.fact(), Fact::Call(_)));
+        self.payload_some("cause", cause)
     }
 }

@@ -179,6 +179,11 @@ pub(super) const RECORD: Spec = Spec {
             "how many tool calls the answer had, where some were left out",
         ),
         ("last?", "boolean", "a submodule is done with this"),
+        (
+            "cause?",
+            "number",
+            "of a mission that a turn began, whose beginning is the root: the event from outside that the turn goes back to",
+        ),
         ROOT,
     ],
     open: true,
@@ -317,6 +322,11 @@ impl<'a> Record<'a> {
     /// The event from outside that it goes back to.
     pub fn root(&self) -> Option<Seq> {
         self.get("root")?.as_i64()
+    }
+
+    /// The event from outside that the mission goes back to which asked.
+    pub fn cause(&self) -> Option<Seq> {
+        self.get("cause")?.as_i64()
     }
 
     /// The submodule that asked, if one did.

@@ -60,7 +60,7 @@ pub struct ClientFailed<'a> {
 const KIND: (&str, &str, &str) = (
     "kind",
     "string",
-    "timeout, model, tool, interpreter, budget, outcome_unknown, node, store, internal or client",
+    "timeout, model, tool, interpreter, budget, outcome_unknown, cancelled, node, store, internal or client",
 );
 const RETRYABLE: (&str, &str, &str) = ("retryable", "boolean", "the same thing may succeed later");
 const DETAIL: (&str, &str, &str) = (

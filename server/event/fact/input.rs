@@ -12,7 +12,7 @@ use crate::event::envelope::{Modality, Payload, Source, Visibility, tag};
 use crate::event::raw::Raw;
 use crate::event::schedule::{Firing, MEMBER};
 use crate::event::spec::{Spec, TEXT};
-use crate::words::id::{Name, ThreadId};
+use crate::words::id::{Name, Seq, ThreadId};
 
 /// A part of something said or perceived; the last part wakes the thread.
 #[derive(Debug, Clone, PartialEq)]
@@ -192,6 +192,11 @@ impl<'a> Trigger<'a> {
             payload,
         );
         draft.tagged(self.schedule.map(|name| format!("schedule:{name}")))
+    }
+
+    /// The event from outside that it goes back to: of a schedule that a turn made.
+    pub fn root(&self) -> Option<Seq> {
+        self.firing()?.root
     }
 
     /// The due times that it is for; none: nobody scheduled it, or it was fired out of turn.

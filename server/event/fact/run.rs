@@ -11,9 +11,9 @@ use super::family::{Family, Role};
 use crate::event::draft::{Draft, tags};
 use crate::event::envelope::{Modality, Source, Visibility, tag};
 use crate::event::raw::Raw;
-use crate::event::spec::{Member, Spec, TEXT};
+use crate::event::spec::{Member, ROOT, Spec, TEXT};
 use crate::words::failure::{Failure, Who};
-use crate::words::id::{Name, ThreadId};
+use crate::words::id::{Name, Seq, ThreadId};
 use crate::words::text::counted;
 
 /// Which run of which pipeline.
@@ -83,6 +83,8 @@ pub enum RunNews<'a> {
         input: Option<Slot<'a>>,
         /// Who started it, when known.
         user: Option<&'a str>,
+        /// The event from outside that the turn goes back to which started it.
+        root: Option<Seq>,
     },
     /// It is taken up again.
     Resumed {
@@ -244,6 +246,7 @@ pub(super) const STARTED: Spec = Spec {
         ("input?", "unknown", "its input"),
         ("input_blob?", "object", "the blob that has a large input"),
         USER,
+        ROOT,
     ],
     open: false,
 };
@@ -352,6 +355,7 @@ impl<'a> RunFact<'a> {
             tag::STARTED => RunNews::Started {
                 input: Slot::of(raw, "input"),
                 user: raw.text("user"),
+                root: raw.seq("root"),
             },
             tag::RESUMED => RunNews::Resumed {
                 time: time_in(raw.said("text")),
@@ -389,9 +393,10 @@ impl<'a> RunFact<'a> {
         let of_run =
             |source, word, text| draft(thread, source, [tag::RUN, word], (run, pipeline), text);
         match what {
-            RunNews::Started { input, user } => {
+            RunNews::Started { input, user, root } => {
                 let draft = of_run(Source::User, tag::STARTED, format!("{pipeline} started"));
-                draft.slot("input", input).payload_some("user", user)
+                let draft = draft.slot("input", input).payload_some("user", user);
+                draft.payload_some("root", root)
             }
             RunNews::Resumed { time } => of_run(
                 Source::Internal,
@@ -563,6 +568,10 @@ impl<'a> Family<'a> for RunFact<'a> {
         true
     }
 
+    fn has_root(&self) -> bool {
+        matches!(self.what, RunNews::Started { .. })
+    }
+
     fn label(&self) -> Option<String> {
         Some("state".to_owned())
     }
@@ -654,6 +663,7 @@ impl RunKey {
         self.fact(RunNews::Started {
             input: Some(input.into()),
             user,
+            root: None,
         })
         .with_id(self.id)
     }

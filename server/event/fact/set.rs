@@ -703,6 +703,7 @@ pub(super) fn firing(name: &Name) -> Firing {
         count: 2,
         due: vec![at(0), at(1)],
         next: Some(at(2)),
+        root: None,
     }
 }
 
@@ -725,6 +726,7 @@ fn schedule(thread: &ThreadId, name: &Name) -> Schedule {
         due: firing(name).next,
         through: Some(firing(name).last),
         last: Some(41),
+        root: None,
     }
 }
 

@@ -81,7 +81,7 @@ pub(super) const CLAIMED: Spec = Spec {
         (
             "claim",
             "object",
-            "text; source: by, seqs, quote; premises: the statements it is derived from",
+            "text; source: by, seqs, quote; premises: the statements it is derived from; root: the event from outside that a turn goes back to which claims it",
         ),
     ],
     open: false,

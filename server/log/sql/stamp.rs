@@ -146,7 +146,15 @@ macro_rules! store {
             }
 
             async fn waiting(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, StoreError> {
-                self.waiting_threads(limit).await
+                let mut waiting = self.waiting_threads(limit).await?;
+                // Those that ended in the middle of a turn (`ThreadRow::is_cut_off`).
+                let text = "select space, thread from threads where status in ('done', 'failed', 'stopped') \
+                     and standing like '%\"taken\":%' order by space, thread limit $1 + 0";
+                let rows: Vec<(String, String)> =
+                    sql::read!(self, None, sqlx::query_as(text).bind(i64::from(limit)), fetch_all)?;
+                let keys = rows.into_iter().map(|(space, thread)| Ok((sql::space(space)?, sql::thread_id(thread)?)));
+                waiting.extend(sql::readable(keys));
+                Ok(waiting)
             }
 
             async fn awaiting(

@@ -6,9 +6,11 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::cut_off::why;
 use super::driver::Driver;
-use super::meant::{cut_off, mended};
+use super::meant::{cut_short, mended};
 use super::step::Step;
+use super::stop::Why;
 use super::{Next, Pending};
 use crate::event::draft::Draft;
 use crate::event::envelope::TurnOutcome;
@@ -27,7 +29,7 @@ use crate::thread::settings::Language;
 use crate::tools::catalogue::think::Think;
 use crate::tools::tool::{CallSite, Effect, SoFar, Typed as _};
 use crate::tools::toolbox::Toolbox;
-use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::failure::{Failure, FailureKind, Who, cut_off, not_run};
 
 /// So often are calls run again whose events were overtaken.
 const TRIES: u32 = 16;
@@ -40,6 +42,8 @@ struct Acts {
     calls: Vec<Asked>,
     /// How many were made in the turn before them.
     first: u64,
+    /// So many of them were begun before the server stopped: the first.
+    begun: usize,
     /// To be appended.
     drafts: Vec<Draft>,
     /// Ids that are in the log.
@@ -98,10 +102,16 @@ impl Driver {
             ));
         }
         drafts.extend(self.unreadable(&meant.unreadable));
-        drafts.extend(meant.is_cut.then(|| self.failure(&Who::Core, &cut_off())));
+        drafts.extend(meant.is_cut.then(|| self.failure(&Who::Core, &cut_short())));
         let stored = self.mind.client.store().clone();
         streamed.keep_words(meant.reply.as_deref(), stored.as_ref(), &self.place);
-        let outcome = self.act(tools, calls, drafts, &streamed).await;
+        // Their record is among the drafts: the machine does not count them yet.
+        let first = self.turn.calls_made();
+        let acts = Acts {
+            drafts,
+            ..self.acts(tools, calls, first)
+        };
+        let outcome = self.act(acts, &streamed).await;
         // Whatever became of the replies is in the log by now: what is there under its promised id was stored.
         let kept = match &outcome {
             Ok((_, kept)) => kept.clone(),
@@ -117,28 +127,28 @@ impl Driver {
         outcome.map(|(ended, _)| ended)
     }
 
-    /// Runs calls in order. What is only events is gathered and appended at once; before anything else runs, all so far is.
-    async fn act(
-        &mut self,
-        tools: Toolbox,
-        calls: Vec<Asked>,
-        drafts: Vec<Draft>,
-        streamed: &Streamed,
-    ) -> Result<(Option<TurnOutcome>, Vec<Uuid>), Lost> {
-        // Their record is among the drafts: the machine does not count them yet.
-        let first = self.turn.calls_made();
-        // Only of these may somebody else take what they go by.
-        let read_rows = calls.iter().any(|call| call.reads_rows(&tools));
-        let intents = self.turn.intents().to_vec();
-        let mut acts = Acts {
+    /// Nothing of these calls was run.
+    fn acts(&self, tools: Toolbox, calls: Vec<Asked>, first: u64) -> Acts {
+        Acts {
             tools,
             calls,
             first,
-            drafts,
+            begun: 0,
+            drafts: Vec::new(),
             kept: Vec::new(),
-            intents,
+            intents: self.turn.intents().to_vec(),
             at: 0,
-        };
+        }
+    }
+
+    /// Runs calls in order. What is only events is gathered and appended at once; before anything else runs, all so far is.
+    async fn act(
+        &mut self,
+        mut acts: Acts,
+        streamed: &Streamed,
+    ) -> Result<(Option<TurnOutcome>, Vec<Uuid>), Lost> {
+        // Only of these may somebody else take what they go by.
+        let read_rows = acts.calls.iter().any(|call| call.reads_rows(&acts.tools));
         let mut tries = 0;
         loop {
             let begun = read_rows.then(|| acts.clone());
@@ -172,13 +182,27 @@ impl Driver {
         while let Some(call) = acts.calls.get(acts.at).cloned() {
             let index = acts.at;
             let site = self.site(&call, &acts.intents);
+            let is_begun = index < acts.begun;
             let is_outside = call.effect(&tools) != Effect::Events;
             if cuts[index] && !is_outside && !acts.drafts.is_empty() {
                 acts.kept
                     .extend(self.write(std::mem::take(&mut acts.drafts)).await?);
                 return Ok(None);
             }
-            acts.drafts.extend(call.action(&tools, &site));
+            if is_begun && call.effect_begun(&tools) == Effect::Outside {
+                // It may have happened: it is not repeated.
+                let unknown = cut_off("the server stopped", &call.tool, true);
+                acts.drafts.push(call.refused(&site, &unknown));
+                acts.at += 1;
+                continue;
+            }
+            // Nothing more is begun for a turn that is to stop.
+            if is_outside && acts.drafts.is_empty() && self.stop.why().is_some() {
+                break;
+            }
+            if !is_begun {
+                acts.drafts.extend(call.action(&tools, &site));
+            }
             if let Some(limit) = self
                 .limit(&call, acts.first + index as u64, &acts.drafts)
                 .await?
@@ -191,6 +215,11 @@ impl Driver {
                 // Recorded before it runs.
                 acts.kept
                     .extend(self.write(std::mem::take(&mut acts.drafts)).await?);
+                if let Some(outcome) = self.stop.why().and_then(Why::outcome) {
+                    let not_run = not_run(why(outcome), &call.tool);
+                    acts.drafts.push(call.refused(&site, &not_run));
+                    break;
+                }
             }
             let done = tokio::select! {
                 biased;
@@ -231,42 +260,16 @@ impl Driver {
         pending: Vec<Pending>,
     ) -> Result<Option<TurnOutcome>, Lost> {
         let tools = self.toolbox().await?;
-        for call in pending {
-            let (begun, number) = (call.begun, call.number);
-            let arguments = match call.arguments {
-                Value::String(text) => Err(text),
-                other => Ok(other),
-            };
-            let call = Asked {
-                call_id: call.call_id,
-                tool: call.tool,
-                written: call.written,
-                arguments,
-                is_from_text: call.is_from_text,
-                is_cut: false,
-                mends: BTreeSet::new(),
-            };
-            let mut intents = self.turn.intents().to_vec();
-            let site = self.site(&call, &intents);
-            let mut drafts: Vec<Draft> = if begun {
-                Vec::new()
-            } else {
-                call.action(&tools, &site).into_iter().collect()
-            };
-            if begun && call.effect_begun(&tools) == Effect::Outside {
-                drafts.push(call.refused(&site, &unknown(&call.tool)));
-            } else if let Some(limit) = self.limit(&call, number, &drafts).await? {
-                drafts.push(call.refused(&site, &limit));
-            } else {
-                let done = call.run(&tools, &site, self.settings.commit).await;
-                intents.extend(done.iter().filter_map(|draft| draft.preview_intent()));
-                let stepped = self.stepped(&intents, &done);
-                let opened = self.opened(&tools, &call, &drafts).await?;
-                drafts.extend(opened.into_iter().chain(done).chain(stepped));
-            }
-            self.write(drafts).await?;
-        }
-        Ok(None)
+        let first = pending.first().map_or(0, |call| call.number);
+        // They run in order, so that only the first can be.
+        let begun = pending.iter().take_while(|call| call.begun).count();
+        let calls = pending.into_iter().map(asked_again).collect();
+        let acts = Acts {
+            begun,
+            ..self.acts(tools, calls, first)
+        };
+        let (ended, _) = self.act(acts, &Streamed::default()).await?;
+        Ok(ended)
     }
 
     /// A rare tool that is called although it was not open is open from then on: the thread has use for it, and where the call
@@ -366,11 +369,21 @@ impl Driver {
     }
 }
 
-fn unknown(tool: &str) -> Failure {
-    let text = format!(
-        "the server stopped while {tool} ran: whether it took effect is not known, and it was not run again"
-    );
-    Failure::new(FailureKind::OutcomeUnknown, text)
+/// A call as its record and its action have it.
+fn asked_again(call: Pending) -> Asked {
+    let arguments = match call.arguments {
+        Value::String(text) => Err(text),
+        other => Ok(other),
+    };
+    Asked {
+        call_id: call.call_id,
+        tool: call.tool,
+        written: call.written,
+        arguments,
+        is_from_text: call.is_from_text,
+        is_cut: false,
+        mends: BTreeSet::new(),
+    }
 }
 
 /// Before which of these calls all that was gathered is written: those that do more than make events, and those that go by rows

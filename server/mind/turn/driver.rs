@@ -6,6 +6,7 @@ use serde_json::json;
 use tokio_util::task::TaskTracker;
 
 use super::closing::Closing;
+use super::cut_off::why;
 use super::ends::{Below, ending};
 use super::options::TurnOptions;
 use super::recalling::Recalling;
@@ -116,10 +117,10 @@ impl Driver {
         loop {
             let next = self.turn.next();
             tracing::debug!(thread = %self.place.thread, turn = self.turn.number(), phase = %self.turn.phase(), "turn");
-            match self.stop.why() {
-                Some(Why::Leave) => return Ok(None),
-                Some(why) if next != Next::Over => {
-                    return self.stopped(why, Vec::new()).await.map(Some);
+            match self.stop.why().map(Why::outcome) {
+                Some(None) => return Ok(None),
+                Some(Some(outcome)) if next != Next::Over => {
+                    return self.end(Vec::new(), outcome).await.map(Some);
                 }
                 _ => {}
             }
@@ -217,14 +218,13 @@ impl Driver {
                 outcome.map(Some)
             }
             Ended::Stopped => {
-                let why = self.stop.why().unwrap_or(Why::Leave);
-                if why == Why::Leave {
+                let Some(outcome) = self.stop.why().and_then(Why::outcome) else {
                     self.end_stream(&mut streamed, DeltaOutcome::Discarded);
                     return Ok(None);
-                }
+                };
                 let mut drafts = ready.records(&self.place, &ended, json!({}));
                 drafts.extend(self.cut_off(&streamed, round));
-                let outcome = self.stopped(why, drafts).await;
+                let outcome = self.end(drafts, outcome).await;
                 self.end_stream(&mut streamed, partial(&outcome));
                 outcome.map(Some)
             }
@@ -298,6 +298,12 @@ impl Driver {
         outcome: TurnOutcome,
     ) -> Result<TurnOutcome, Lost> {
         let thread = self.place.thread.clone();
+        let mut ahead = self.turn.clone();
+        drafts
+            .iter()
+            .for_each(|draft| ahead.apply(&draft.preview()));
+        let tools = self.mind.tools.of(&self.settings).now(&self.place.space);
+        drafts.extend(ahead.cut_off(&thread, &tools, why(outcome)));
         let ends = |drafts: &[Draft]| {
             let mut own = drafts.iter().filter(|draft| draft.thread == thread);
             own.find_map(|draft| match draft.fact() {
@@ -311,7 +317,7 @@ impl Driver {
         // A thread that ends with a failure tells that, and does not wait.
         let (more, waiting) = match ends(&drafts) {
             Some(_) => (Vec::new(), None),
-            None => self.closing(&drafts, outcome).await.map_err(Lost::Store)?,
+            None => self.closing(&ahead, outcome).await.map_err(Lost::Store)?,
         };
         drafts.extend(more);
         let status = ends(&drafts);
@@ -371,13 +377,9 @@ impl Driver {
 
     async fn closing(
         &self,
-        drafts: &[Draft],
+        ahead: &Turn,
         outcome: TurnOutcome,
     ) -> Result<(Vec<Draft>, Option<Waiting>), StoreError> {
-        let mut ahead = self.turn.clone();
-        drafts
-            .iter()
-            .for_each(|draft| ahead.apply(&draft.preview()));
         let closing = Closing {
             store: self.mind.client.store(),
             prompts: self.mind.client.prompts(),
@@ -387,7 +389,7 @@ impl Driver {
             now: crate::words::time::now(),
             parent: self.parent.as_ref(),
         };
-        closing.drafts(&ahead, outcome).await
+        closing.drafts(ahead, outcome).await
     }
 
     /// Takes in what was stored, and wakes other threads that it woke.
@@ -404,16 +406,6 @@ impl Driver {
                 (self.mind.on_stored)(&self.place.space, event);
             }
         }
-    }
-
-    /// Ends the turn as it was stopped.
-    async fn stopped(&mut self, why: Why, drafts: Vec<Draft>) -> Result<TurnOutcome, Lost> {
-        let outcome = if why == Why::Interrupt {
-            TurnOutcome::Interrupted
-        } else {
-            TurnOutcome::Cancelled
-        };
-        self.end(drafts, outcome).await
     }
 
     /// Appends, and lets the machine know. Returns the ids.

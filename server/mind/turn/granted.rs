@@ -145,8 +145,7 @@ impl Driver {
             site.grant = Some(granted.grant.clone());
             let Some(done) = self.run_to_end(&tools, &call, &site).await else {
                 // Left: whoever takes the turn up finds it as far as it came.
-                let is_cancelled = self.stop.why() != Some(Why::Leave);
-                if is_cancelled && is_outside {
+                if self.stop.why() != Some(Why::Leave) {
                     return self
                         .settle(parked.abandoned(&thread, state, "the turn was cancelled"))
                         .await;

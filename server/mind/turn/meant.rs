@@ -199,7 +199,7 @@ fn elements(reading: Reading, answer: &Answer, all: Meant) -> Meant {
 }
 
 /// The failure beside a reply that a limit of tokens cut off.
-pub(super) fn cut_off() -> Failure {
+pub(super) fn cut_short() -> Failure {
     let text = "the model's answer was cut off at its limit of tokens, and the reply ends there: raise max_tokens where it is set, \
                 or the limit of the model's server";
     Failure::new(FailureKind::Model, text).with(json!({ "reason": "cut_off", "key": "max_tokens" }))

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
+use crate::event::envelope::TurnOutcome;
+
 /// Why a turn is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
@@ -14,6 +16,17 @@ pub enum Why {
     Interrupt,
     /// The server goes, or has lost the thread's lease: the turn is left for whoever takes it up.
     Leave,
+}
+
+impl Why {
+    /// The end of a turn that is stopped for this; none: it does not end.
+    pub const fn outcome(self) -> Option<TurnOutcome> {
+        match self {
+            Self::Cancel => Some(TurnOutcome::Cancelled),
+            Self::Interrupt => Some(TurnOutcome::Interrupted),
+            Self::Leave => None,
+        }
+    }
 }
 
 /// Stops a turn, once, for a reason.

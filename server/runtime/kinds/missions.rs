@@ -269,7 +269,9 @@ impl Missions {
             ..Query::default()
         };
         let records = Records::of(&self.store.events(&space, &verdicts).await?);
-        let writer = TurnWriter::new(self.store.clone(), fence, None).rooted(Some(begun.root));
+        let writer = TurnWriter::new(self.store.clone(), fence, None)
+            .rooted(Some(begun.root))
+            .caused(wanted.root);
         let event_bytes = self.options.tool_limits.output_bytes;
         let values = Values {
             store: self.store.clone(),
@@ -293,7 +295,7 @@ impl Missions {
             tools: self.mind.tools.clone(),
             purse: self
                 .quotas
-                .of_mission(&space, begun.root, budget.model_calls, budget.tokens),
+                .of_mission(&space, begun.root, wanted.root, budget),
             space,
             row,
             places: Arc::new(Semaphore::new(options.width as usize)),

@@ -136,8 +136,10 @@ impl Summaries {
         }))
     }
 
-    fn place(&self, space: &Space, thread: &ThreadId) -> TurnPlace {
-        let purse = self.0.quotas.open(space, thread, None, false);
+    /// The conversation's place. The event from outside that its last turn goes back to pays.
+    fn place(&self, space: &Space, row: &ThreadRow) -> TurnPlace {
+        let (thread, root) = (&row.thread, row.state.root);
+        let purse = self.0.quotas.open(space, thread, root, false);
         TurnPlace {
             space: space.clone(),
             thread: thread.clone(),
@@ -160,7 +162,7 @@ impl Summaries {
         };
         let Some(due) = mind
             .client
-            .to_sum_up(&self.place(space, thread), &row)
+            .to_sum_up(&self.place(space, &row), &row)
             .await?
         else {
             return Ok(());
@@ -233,12 +235,12 @@ impl Summaries {
         writer: &TurnWriter,
         stop: &Stop,
     ) -> Result<(), Lost> {
-        let place = self.place(space, thread);
         for _ in 0..STEPS_MAX {
             let row = self.0.store.thread(space, thread).await?;
             let Some(row) = row.filter(|row| !row.status.is_final()) else {
                 return Ok(());
             };
+            let place = self.place(space, &row);
             let Some(summing) = self.0.mind.client.summing(&place, &row, target).await? else {
                 return Ok(());
             };
@@ -268,6 +270,7 @@ impl Summaries {
             let ended = mind.client.ask(&ready, until, stop.token(), |_| {}).await;
             let id = id::fresh();
             let record = ready.record(place, &ended, json!({})).with_id(id);
+            let record = record.rooted(place.purse.root());
             let failure = match &ended {
                 Ended::Stopped => return Err(Lost::Stale),
                 Ended::Failed(failure) => failure.clone(),

@@ -235,6 +235,7 @@ impl Turns {
                     Vec::new(),
                     self.quotas.open(&space, &thread, row.state.root, false),
                 ),
+                None if row.status.is_final() => return Ok(Looked::Nothing),
                 None => {
                     let number = row.turn + 1;
                     let batch = self.batch(&fence.space, row, number).await?;

@@ -177,6 +177,7 @@ impl Typed for Remember {
             text,
             source: self.source(site, quote).await?,
             premises,
+            root: site.so_far.purse.root(),
         };
         let value = json!({ "statement": id, "status": "proposed", "note": "it is tested, and held only if it survives" });
         let mut drafts = Draft::claimed(&site.thread, id, claim);

@@ -220,6 +220,7 @@ impl Schedule {
             due: Some(due),
             through: None,
             last: None,
+            root: site.so_far.purse.root(),
         };
         let draft = Draft::set(
             &site.thread,

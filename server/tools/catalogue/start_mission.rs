@@ -1,5 +1,7 @@
 //! `start_mission`: begins a mission beside the conversation. The call only begins it; its answer comes back as a message from its thread.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -7,6 +9,8 @@ use serde_json::json;
 use crate::event::condition::Condition;
 use crate::event::fact::run::{Held, RunKey};
 use crate::event::mission::{MISSION_MAX, MissionBudget, Plan, Value, Wanted};
+use crate::log::kernel::Store;
+use crate::tools::contacts::unreadable;
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::{Failure, FailureKind};
@@ -14,6 +18,7 @@ use crate::words::id;
 
 /// See the module.
 pub struct StartMission {
+    store: Arc<dyn Store>,
     budget: MissionBudget,
     /// Most threads of a space that have not ended.
     threads: u64,
@@ -22,6 +27,7 @@ pub struct StartMission {
 impl StartMission {
     pub(super) fn new(supplies: &Supplies) -> Self {
         Self {
+            store: supplies.store.clone(),
             budget: supplies.mission.clone(),
             threads: supplies.limits.threads,
         }
@@ -57,6 +63,8 @@ impl Typed for StartMission {
     const NAME: &'static str = "start_mission";
     const PROMPT: &'static str = include_str!("../../../prompts/tools/start_mission.md");
     const EFFECT: Effect = Effect::Events;
+    // The same mission twice in a turn is one.
+    const READS_ROWS: bool = true;
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
         let mission = input.mission.trim().to_owned();
@@ -86,7 +94,19 @@ impl Typed for StartMission {
             by,
             root,
         };
-        let key = RunKey::of_mission(id::announced());
+        let CallSite { thread, turn, .. } = site;
+        let same = json!([wanted.mission, wanted.value, wanted.plan]);
+        let key = RunKey::of_mission(id::about(&format!(
+            "the mission {same} of turn {turn} of {thread}"
+        )));
+        let known = self.store.thread(&site.space, &key.thread).await;
+        if known.map_err(unreadable)?.is_some() {
+            let note = "this turn has begun the same mission already: it is one, and its answer will come as a message";
+            return Ok(Output::value(
+                json!({ "mission": key.thread, "note": note }),
+            ));
+        }
+        site.so_far.purse.take_thread()?;
         let room = Condition::FewerThreads(self.threads);
         let started = key.started(&Held::Here(json!(wanted)), None).only_if(room);
         let note = "it goes on beside this conversation; its answer will come as a message from that thread";

@@ -72,6 +72,7 @@ pub(super) async fn planted(store: &Arc<dyn Store>, count: usize) -> Vec<(String
                     text: text.clone(),
                     source,
                     premises: Vec::new(),
+                    root: None,
                 },
             );
             [claimed, judged(&id.to_string(), "surviving")]

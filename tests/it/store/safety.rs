@@ -510,6 +510,7 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date() {
         .await;
         execute(&medium, "drop table mailboxes").await;
         execute(&medium, "create index events_ts on events (space, ts, seq)").await;
+        execute(&medium, "drop index threads_cut_off").await;
         execute(&medium, "drop index threads_awaiting").await;
         execute(&medium, "alter table threads drop column awaits").await;
         execute(&medium, "alter table log drop column probe").await;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::http::{self, Reply};
-use super::{Medium, Socket, Stub, ms, watchdog, within};
+use super::{Medium, Socket, Stub, ms, oracle, watchdog, within};
 
 /// What a server is started with.
 pub struct Setup {
@@ -476,6 +476,11 @@ impl App {
         http::send(self.request("POST", path).json(&body)).await
     }
 
+    /// The same, whatever the answer, if one comes at all.
+    pub async fn post_raw(&self, path: &str, body: Value) {
+        let _ = self.request("POST", path).json(&body).send().await;
+    }
+
     /// `PATCH` with a JSON body.
     pub async fn patch(&self, path: &str, body: Value) -> Reply {
         http::send(self.request("PATCH", path).json(&body)).await
@@ -615,6 +620,9 @@ impl Drop for App {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("--- what the server printed ---\n{}", self.output());
+            return;
         }
+        self.kill();
+        oracle::check(self.database());
     }
 }

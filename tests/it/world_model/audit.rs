@@ -43,6 +43,7 @@ async fn plant(store: &Arc<dyn Store>, text: &str, valid: &Value) {
             text: text.to_owned(),
             source,
             premises: Vec::new(),
+            root: None,
         },
     );
     let judged = Draft::statement(&thread, &id.to_string(), News::Judged(judged));

@@ -98,6 +98,7 @@ fn claimed(text: &str) -> [Draft; 2] {
             text: text.to_owned(),
             source,
             premises: Vec::new(),
+            root: None,
         },
     );
     [

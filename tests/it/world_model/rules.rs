@@ -58,6 +58,7 @@ fn begun(predictions: usize) -> Trial {
         text: "it is so".into(),
         source,
         premises: Vec::new(),
+        root: None,
     }));
     let predictions = (0..predictions).map(predicted).collect();
     let valid = Valid::default();

@@ -24,6 +24,7 @@ pub(in crate::event::fact) fn examples(thread: &ThreadId) -> Vec<Draft> {
         text: "The library opens at nine.".into(),
         source: source.clone(),
         premises: Vec::new(),
+        root: None,
     };
     let prediction = Prediction {
         text: "Who comes at half past nine finds the door open.".into(),

@@ -71,6 +71,7 @@ pub(super) async fn claim(task: TaskId, facts: Vec<String>, desk: Desk) {
             text: fact.to_owned(),
             source,
             premises: Vec::new(),
+            root: desk.wanted().root,
         };
         if !desk.claim(&thread, id, claim).await {
             let most = desk.claims_max();

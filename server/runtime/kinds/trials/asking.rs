@@ -14,6 +14,7 @@ use crate::mind::turn::stop::Stop;
 use crate::mind::turn_writer::Lost;
 use crate::model::prompt::Template;
 use crate::model::provider::{Tier, ToolChoice, ToolSpec, ToolSpecs};
+use crate::thread::quota::Purse;
 use crate::tools::arguments;
 use crate::tools::knowledge::Passage;
 use crate::tools::schema;
@@ -28,6 +29,15 @@ pub(super) struct Said<T> {
     pub said: Result<T, Silent>,
 }
 
+/// A statement as models are asked about it.
+pub(super) struct Case<'a> {
+    pub id: &'a str,
+    pub text: &'a str,
+    pub valid: Valid,
+    /// The calls for it draw on this.
+    pub purse: &'a Purse,
+}
+
 /// What is asked of a model.
 struct Ask<'a> {
     purpose: &'static str,
@@ -36,7 +46,7 @@ struct Ask<'a> {
     values: Vec<(String, String)>,
     tool: &'static str,
     /// The statement that it is about: its record says so.
-    statement: &'a str,
+    about: &'a Case<'a>,
 }
 
 /// Asks models in the name of the trials of a space.
@@ -58,7 +68,7 @@ impl Asker<'_> {
             tail,
             values,
             tool,
-            statement,
+            about,
         } = ask;
         let parameters = Json::of(&schema::strict::<T>());
         let spec = ToolSpec {
@@ -80,13 +90,18 @@ impl Asker<'_> {
             choice: ToolChoice::Only(tool.into()),
             tier: Tier::Low,
         };
-        let Self { client, place, .. } = self;
+        let client = self.client;
+        let place = TurnPlace {
+            purse: about.purse.clone(),
+            ..self.place.clone()
+        };
         let ready = client
-            .prepare(place, &PromptView::of_nothing(self.row.clone()), &question)
+            .prepare(&place, &PromptView::of_nothing(self.row.clone()), &question)
             .await?;
         let until = Until::ms(self.answer_ms);
         let ended = client.ask(&ready, until, self.stop.token(), |_| {}).await;
-        let record = ready.record(place, &ended, json!({ "statement": statement }));
+        let record = ready.record(&place, &ended, json!({ "statement": about.id }));
+        let record = record.rooted(about.purse.root());
         let said = match ended {
             Ended::Stopped => return Err(Lost::Stale),
             Ended::Failed(failure) => Err(Silent::broke(failure.text)),
@@ -106,11 +121,11 @@ impl Asker<'_> {
     }
 
     /// Asks what follows from a claim.
-    pub async fn derive(&self, id: &str, text: &str, now: Timestamp) -> Result<Said<Derive>, Lost> {
+    pub async fn derive(&self, about: &Case<'_>, now: Timestamp) -> Result<Said<Derive>, Lost> {
         let prompts = self.client.prompts();
         let values = vec![
             ("now".to_owned(), now.to_string()),
-            ("statement".to_owned(), quoted(text)),
+            ("statement".to_owned(), quoted(about.text)),
         ];
         let (system, tail) = (&prompts.trial_derive, &prompts.trial_claim);
         self.ask(Ask {
@@ -119,7 +134,7 @@ impl Asker<'_> {
             tail,
             values,
             tool: "derive",
-            statement: id,
+            about,
         })
         .await
     }
@@ -127,17 +142,16 @@ impl Asker<'_> {
     /// Asks for a counterexample.
     pub async fn reflect(
         &self,
-        id: &str,
-        (text, valid): (&str, Valid),
+        about: &Case<'_>,
         prediction: &str,
         now: Timestamp,
     ) -> Result<Said<Reflect>, Lost> {
         let prompts = self.client.prompts();
         let values = vec![
             ("now".to_owned(), now.to_string()),
-            ("statement".to_owned(), quoted(text)),
+            ("statement".to_owned(), quoted(about.text)),
             ("prediction".to_owned(), quoted(prediction)),
-            ("time".to_owned(), said_time(valid)),
+            ("time".to_owned(), said_time(about.valid)),
         ];
         let (system, tail) = (&prompts.trial_reflect, &prompts.trial_prediction);
         self.ask(Ask {
@@ -146,7 +160,7 @@ impl Asker<'_> {
             tail,
             values,
             tool: "reflect",
-            statement: id,
+            about,
         })
         .await
     }
@@ -156,8 +170,7 @@ impl Asker<'_> {
     /// Asks what passages say of a prediction.
     pub async fn weigh(
         &self,
-        id: &str,
-        (text, valid): (&str, Valid),
+        about: &Case<'_>,
         prediction: &str,
         passages: &[Passage],
         now: Timestamp,
@@ -165,9 +178,9 @@ impl Asker<'_> {
         let prompts = self.client.prompts();
         let values = vec![
             ("now".to_owned(), now.to_string()),
-            ("statement".to_owned(), quoted(text)),
+            ("statement".to_owned(), quoted(about.text)),
             ("prediction".to_owned(), quoted(prediction)),
-            ("time".to_owned(), said_time(valid)),
+            ("time".to_owned(), said_time(about.valid)),
             ("passages".to_owned(), json!(passages).to_string()),
         ];
         let (system, tail) = (&prompts.trial_weigh, &prompts.trial_passages);
@@ -177,7 +190,7 @@ impl Asker<'_> {
             tail,
             values,
             tool: "weigh",
-            statement: id,
+            about,
         })
         .await
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::Mutex;
 
-use super::asking::{Asker, Said};
+use super::asking::{Asker, Case, Said};
 use super::code;
 use super::contesting::contradicting;
 use super::said::{Draftlike, Silent, no_answer};
@@ -24,6 +24,7 @@ use crate::log::projections::statements::StatementRow;
 use crate::log::query::{Order, Query};
 use crate::log::thread_row::ThreadRow;
 use crate::mind::turn_writer::{Lost, TurnWriter};
+use crate::thread::quota::Purse;
 use crate::words::id::{Seq, Space};
 use crate::words::time::{self, Timestamp};
 
@@ -50,16 +51,40 @@ pub(super) struct OnTrial {
     pub trial: Trial,
     /// Records of calls that were made for it and are not stored yet: the next thing that is said of it takes them along.
     pub records: Vec<Draft>,
+    /// The calls for it draw on this.
+    pub purse: Purse,
+}
+
+impl OnTrial {
+    /// A statement that is not asked about.
+    pub fn unasked(row: StatementRow, trial: Trial) -> Self {
+        Self {
+            row,
+            trial,
+            records: Vec::new(),
+            purse: Purse::default(),
+        }
+    }
+
+    /// It as models are asked about it.
+    pub fn case(&self) -> Case<'_> {
+        Case {
+            id: &self.row.id,
+            text: &self.row.text,
+            valid: self.trial.valid(),
+            purse: &self.purse,
+        }
+    }
 }
 
 impl Bench<'_> {
     /// Tries a statement to an outcome, or until it waits. What was overtaken is left as it is: it is looked at again.
     pub async fn try_one(&self, row: StatementRow) -> Result<(), Lost> {
         let trial = self.folded(&row.id).await?;
+        let purse = self.purse_of(&trial).await?;
         let mut on = OnTrial {
-            row,
-            trial,
-            records: Vec::new(),
+            purse,
+            ..OnTrial::unasked(row, trial)
         };
         match self.try_on(&mut on).await {
             // What was overtaken was asked all the same.
@@ -91,15 +116,15 @@ impl Bench<'_> {
         for _ in 0..STEPS_MAX {
             let now = time::now();
             let rules = self.rules(on).await?;
-            match on.trial.next(&rules, now) {
+            let step = on.trial.next(&rules, now);
+            if asks_a_model(&step)
+                && let Some(spent) = on.purse.spent()
+            {
+                return self.leave(on, spent.text, &rules).await;
+            }
+            match step {
                 // What is left is due, and goes on when there are calls again.
-                Step::Derive if !self.may_ask() => return Ok(()),
-                Step::Read {
-                    instrument: Instrument::Knowledge | Instrument::Reflection,
-                    ..
-                } if !self.may_ask() => {
-                    return Ok(());
-                }
+                step if asks_a_model(&step) && !self.may_ask() => return Ok(()),
                 Step::Derive => {
                     if !self.derive(on, &rules).await? {
                         return Ok(());
@@ -202,10 +227,7 @@ impl Bench<'_> {
         if self.join_same_text(on).await? {
             return Ok(false);
         }
-        let Said { record, said } = self
-            .asker
-            .derive(&on.row.id, &on.row.text, time::now())
-            .await?;
+        let Said { record, said } = self.asker.derive(&on.case(), time::now()).await?;
         on.records.push(record);
         let _settling = self.settling.lock().await;
         let derivation = match said {
@@ -235,6 +257,26 @@ impl Bench<'_> {
         }
         self.say(on, vec![], News::Derived(derived)).await?;
         Ok(true)
+    }
+
+    /// The purse of a statement's trial: that of the event from outside which its claim goes back to. The server pays for retests.
+    async fn purse_of(&self, trial: &Trial) -> Result<Purse, StoreError> {
+        let claim = trial.claim.as_ref().filter(|_| !trial.is_retest);
+        let (space, thread) = (&self.fence.space, &self.fence.thread);
+        let root = claim.and_then(|claim| claim.root);
+        let purse = self.trials.quotas.open(space, thread, root, false);
+        purse.read().await?;
+        Ok(purse)
+    }
+
+    /// Nothing is left for its trial: it stays as untested as it is.
+    async fn leave(&self, on: &mut OnTrial, why: String, rules: &Rules) -> Result<(), Lost> {
+        let judged = on.trial.judged(&Found::Undecided, rules, time::now());
+        let judged = Judged {
+            reason: why,
+            ..judged
+        };
+        self.say(on, vec![], News::Judged(judged)).await
     }
 
     /// No prediction could be derived: another time, perhaps.
@@ -288,11 +330,7 @@ impl Bench<'_> {
         text: &str,
         (prediction, choice): (usize, String),
     ) -> Result<Reading, Lost> {
-        let about = (on.row.text.as_str(), on.trial.valid());
-        let said = self
-            .asker
-            .reflect(&on.row.id, about, text, time::now())
-            .await?;
+        let said = self.asker.reflect(&on.case(), text, time::now()).await?;
         on.records.push(said.record);
         Ok(match said.said {
             Ok(reflect) => reflect.reading(prediction, choice),
@@ -335,6 +373,18 @@ impl Bench<'_> {
         }
         Ok(known)
     }
+}
+
+/// Returns true if a step of a trial asks a model.
+const fn asks_a_model(step: &Step) -> bool {
+    let is_asked = matches!(
+        step,
+        Step::Read {
+            instrument: Instrument::Knowledge | Instrument::Reflection,
+            ..
+        }
+    );
+    is_asked || matches!(step, Step::Derive)
 }
 
 /// Whether nobody tries a statement: an operator withdrew it, or it has lost its ground and nobody has claimed it again.

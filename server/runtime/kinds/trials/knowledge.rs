@@ -85,10 +85,9 @@ impl Bench<'_> {
             );
             return Ok(nothing(choice, &Silent::says(why)));
         }
-        let about = (on.row.text.as_str(), on.trial.valid());
         let Said { record, said } = self
             .asker
-            .weigh(&on.row.id, about, &of.text, &passages, time::now())
+            .weigh(&on.case(), &of.text, &passages, time::now())
             .await?;
         let reading = match said {
             Ok(weigh) => {
@@ -161,7 +160,7 @@ impl Bench<'_> {
             call_id: format!("{}.{prediction}", on.row.id),
             now: time::now(),
             so_far: SoFar {
-                purse: self.asker.place.purse.clone(),
+                purse: on.purse.clone(),
                 ..SoFar::default()
             },
             grant: None,

@@ -230,11 +230,7 @@ impl Bench<'_> {
             let trial = self.folded(&row.id).await?;
             match self
                 .say(
-                    &mut OnTrial {
-                        row,
-                        trial,
-                        records: Vec::new(),
-                    },
+                    &mut OnTrial::unasked(row, trial),
                     vec![],
                     News::Judged(judged),
                 )

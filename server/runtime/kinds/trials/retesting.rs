@@ -277,11 +277,7 @@ impl Bench<'_> {
             };
             match self
                 .say(
-                    &mut OnTrial {
-                        row: ripe.row,
-                        trial,
-                        records: Vec::new(),
-                    },
+                    &mut OnTrial::unasked(ripe.row, trial),
                     vec![],
                     News::Judged(judged),
                 )

@@ -88,11 +88,8 @@ impl Bench<'_> {
         let Some(row) = current.filter(|row| row.due.is_none()) else {
             return Ok(None);
         };
-        let of = OnTrial {
-            trial: self.folded(&row.id).await?,
-            row,
-            records: Vec::new(),
-        };
+        let trial = self.folded(&row.id).await?;
+        let of = OnTrial::unasked(row, trial);
         if !of.trial.has_another(&self.rules(&of).await?) {
             return Ok(None);
         }

@@ -86,14 +86,14 @@ pub(super) struct Batch {
 }
 
 impl Turns {
-    /// The turn that was begun and not ended, as far as it came.
+    /// The turn that was begun and not ended, as far as it came; cancelled, if its thread has ended.
     pub(super) async fn open_turn(
         &self,
         space: &Space,
         row: &ThreadRow,
         settings: &Settings,
     ) -> Result<Option<Turn>, StoreError> {
-        if row.status != Status::Thinking {
+        if row.status != Status::Thinking && !row.is_cut_off() {
             return Ok(None);
         }
         let mut turn: Option<Turn> = None;
@@ -114,7 +114,12 @@ impl Turns {
             true
         })
         .await?;
-        let Some(turn) = turn else { return Ok(None) };
+        let Some(mut turn) = turn else {
+            return Ok(None);
+        };
+        if row.is_cut_off() {
+            turn.cancel();
+        }
         granted.retain(|it| turn.batch().contains(&it.verdict));
         Ok(Some(
             turn.granting(self.not_run(space, row, granted).await?),

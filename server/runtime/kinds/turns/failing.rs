@@ -10,11 +10,12 @@ use crate::log::error::StoreError;
 use crate::log::status::Status;
 use crate::log::thread_row::ThreadRow;
 use crate::mind::call::TurnPlace;
-use crate::mind::turn::stuck;
+use crate::mind::turn::{stuck, why};
 use crate::mind::turn_writer::{Lost, TurnWriter};
 use crate::runtime::work::{Looked, looked};
+use crate::thread::settings::Settings;
 use crate::words::failure::{Failure, FailureKind, Who};
-use crate::words::id::Seq;
+use crate::words::id::{Seq, Space, ThreadId};
 
 impl Turns {
     /// A panic in a turn is contained: it becomes a failure, and the thread goes on with what comes next.
@@ -97,6 +98,7 @@ impl Turns {
             turn,
             ..
         } = place;
+        drafts.extend(self.left_behind(space, thread).await?);
         drafts.push(Draft::failure(thread, Some(*turn), &Who::Core, failure));
         drafts.extend(stuck(&self.store, space, thread, &failure.text).await?);
         let waiting = Waiting {
@@ -110,5 +112,23 @@ impl Turns {
             .iter()
             .for_each(|shown| self.tell(space, &shown.event));
         Ok(Status::Waiting)
+    }
+
+    /// The results of the calls that a turn which fails has begun.
+    async fn left_behind(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+    ) -> Result<Vec<Draft>, StoreError> {
+        let Some(row) = self.store.thread(space, thread).await? else {
+            return Ok(Vec::new());
+        };
+        let settings = Settings::of(&row.settings);
+        let Some(turn) = self.open_turn(space, &row, &settings).await? else {
+            return Ok(Vec::new());
+        };
+        let tools = self.mind.tools.of(&settings);
+        tools.prepare(space).await?;
+        Ok(turn.cut_off(thread, &tools.now(space), why(TurnOutcome::Failed)))
     }
 }

@@ -1,0 +1,48 @@
+//! Calls that a turn leaves behind: begun, and without a result. Each gets one before the turn ends, however it ends: a model that
+//! sees a call and nothing after it makes it again.
+
+use super::{Halt, Turn};
+use crate::event::draft::Draft;
+use crate::event::envelope::TurnOutcome;
+use crate::event::fact::calls::Call;
+use crate::mind::action::effect_begun;
+use crate::tools::tool::Effect;
+use crate::tools::toolbox::Toolbox;
+use crate::words::failure::{Who, cut_off};
+use crate::words::id::ThreadId;
+
+impl Turn {
+    /// Ends it as cancelled, if it has not ended.
+    pub fn cancel(&mut self) {
+        self.halt(Halt::Cancelled);
+    }
+
+    /// The results of the calls that were begun and come to nothing any more, for this reason: a clause, such as that of `why`.
+    pub fn cut_off(&self, thread: &ThreadId, tools: &Toolbox, why: &str) -> Vec<Draft> {
+        let calls = self.rounds.iter().flat_map(|round| &round.calls);
+        let begun = calls.filter(|call| call.pending.begun && !call.done);
+        let result = |tool: &str, call_id: &str| {
+            let is_outside = effect_begun(tool, tools) == Effect::Outside;
+            let call = Call {
+                turn: self.number,
+                by: &Who::Decision,
+                tool,
+                call_id,
+            };
+            Draft::result_failed(thread, &call, &cut_off(why, tool, is_outside), 0)
+        };
+        begun
+            .map(|call| result(&call.pending.tool, &call.pending.call_id))
+            .collect()
+    }
+}
+
+/// The reason for which a turn that ends so leaves calls behind.
+pub const fn why(outcome: TurnOutcome) -> &'static str {
+    match outcome {
+        TurnOutcome::Cancelled => "the turn was cancelled",
+        TurnOutcome::Interrupted => "newer input interrupted the turn",
+        TurnOutcome::Failed => "the turn failed",
+        TurnOutcome::Done => "the turn ended",
+    }
+}
