@@ -2,7 +2,7 @@
 //! has the same rule.
 //!
 //! `Be kind.<U+E0041>` has one, a family of emoji and a Persian word with its joiners have none. The rule: controls (other than line breaks and tabs), the
-//! Unicode properties `Default_Ignorable_Code_Point` and `Cf`, and the empty pattern of Braille, but not those that are written: marks around Arabic numbers,
+//! Unicode properties `Default_Ignorable_Code_Point` and `Cf`, the empty pattern of Braille and the line breaks of Unicode alone, but not those that are written: marks around Arabic numbers,
 //! a joiner behind a letter of a script that joins or between emoji, the selector behind an emoji, and the three flags that are spelled in tags.
 
 use icu_properties::props::{
@@ -83,7 +83,7 @@ fn is_without_sign(c: char) -> bool {
             && !is_number_mark(c)
     };
     c.is_control()
-        || c == '\u{2800}'
+        || matches!(c, '\u{2800}' | '\u{2028}' | '\u{2029}')
         || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
         || is_format()
 }

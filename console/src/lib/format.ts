@@ -71,7 +71,7 @@ const WRITTEN = [
   `(?<=\\u{1f3f4})(?:${FLAGS})\\u{e007f}`,
   "[\\u0600-\\u0605\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u{110bd}\\u{110cd}\\n\\r\\t]",
 ].join("|");
-const UNSEEN = new RegExp(`(${WRITTEN})|[\\p{Cc}\\p{Cf}\\p{Default_Ignorable_Code_Point}\\u2800]`, "gu");
+const UNSEEN = new RegExp(`(${WRITTEN})|[\\p{Cc}\\p{Cf}\\p{Default_Ignorable_Code_Point}\\u2800\\u2028\\u2029]`, "gu");
 
 /** Text from anywhere, fit to be shown: what nobody would see of it is there by its name (`⟨U+200B⟩`), half surrogates go. Line breaks and tabs stay. */
 export function shown(text: string): string {

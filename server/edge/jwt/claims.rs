@@ -130,9 +130,8 @@ fn claim<'a>(claims: &'a Claims, name: &str) -> Option<&'a Value> {
 
 /// Whether a user can be called so. Nothing is mended: to the issuer, ` ada` is not `ada`.
 fn is_user(name: &str) -> bool {
-    let is_line = |c: char| matches!(c, '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}');
     let fits = (1..=USER_MAX).contains(&name.len()) && name.trim() == name;
-    fits && !name.contains(is_line) && first_unseen(name).is_none()
+    fits && !name.contains(['\n', '\r', '\t']) && first_unseen(name).is_none()
 }
 
 fn space(value: &Value) -> Option<Space> {

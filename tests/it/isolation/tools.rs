@@ -11,7 +11,7 @@ fn tool_server(medium: Medium, stub: &Stub, server: &ToolServer, more: &str) -> 
 }
 
 fn is_slow(request: &Request) -> bool {
-    request.is_decision() && request.thread.starts_with("slow") && request.last().contains("hello")
+    request.is_decision() && request.thread.starts_with("slow") && !request.says("mcp__it__slow")
 }
 
 on_both!(
@@ -47,8 +47,11 @@ on_both!(
     |medium| {
         let server = ToolServer::start(vec![tool("slow", "Slow.")]).await;
         server.does("slow", Does::Hangs);
-        let stub = Stub::start().await;
-        stub.on(is_slow, call("mcp__it__slow", json!({ "text": "a" })));
+        let (stub, gate) = (Stub::start().await, Gate::new());
+        stub.on(
+            is_slow,
+            call("mcp__it__slow", json!({ "text": "a" })).held(&gate),
+        );
         let app = tool_server(medium, &stub, &server, "timeout_ms = 700\n")
             .env("THINKD_RUNTIME__WORKERS", 200)
             .start_bare()
@@ -56,12 +59,20 @@ on_both!(
         for number in 0..140 {
             a(&app).say(&format!("slow-{number}"), "hello").await;
         }
+        stub.some(140, is_slow).await;
+        gate.open();
         let results = within("all results", async {
             loop {
                 let page = a(&app)
-                    .get("/events?tags=result,tool:mcp__it__slow&limit=500")
+                    .get("/events?tags=tool:mcp__it__slow&limit=500")
                     .await;
-                let items = page.expect(200)["items"].as_array().unwrap().clone();
+                let page = page.expect(200);
+                let items = page["items"].as_array().unwrap();
+                let items: Vec<Value> = items
+                    .iter()
+                    .filter(|it| has(it, "result"))
+                    .cloned()
+                    .collect();
                 if items.len() == 140 {
                     return items;
                 }
