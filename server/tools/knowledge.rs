@@ -283,7 +283,7 @@ impl Search {
         )?;
         let of_headers = headers
             .iter()
-            .flat_map(|(name, value)| secret::in_value(name, value.clone()));
+            .filter_map(|(name, value)| secret::in_header(name, value.clone()));
         let of_address = self.options.url.iter().flat_map(|url| secret::in_url(url));
         let veil = Veil::new(of_headers.chain(of_address).filter(is_long));
         let broke = |error: reqwest::Error| {

@@ -158,39 +158,43 @@ pub fn redacted_url<S: Serializer>(url: &str, serializer: S) -> Result<S::Ok, S:
     serializer.serialize_str(&shown_url(url))
 }
 
-/// Names of variables and headers, or parts of them, that have a secret.
+/// Parts of the names of variables that have a secret.
 const SECRET_NAMES: [&str; 10] = [
     "key", "token", "secret", "pass", "pwd", "auth", "cred", "cookie", "private", "session",
 ];
-/// Of those that have none.
-const PLAIN_NAMES: [&str; 20] = [
-    "accept", "agent", "content", "dir", "env", "home", "host", "lang", "level", "locale", "mode",
-    "name", "path", "port", "region", "root", "type", "tz", "version", "zone",
+/// Words in the names of headers that have none.
+const PLAIN_NAMES: [&str; 8] = [
+    "accept", "agent", "content", "host", "language", "region", "type", "version",
 ];
+/// Values of variables from this length on may be keys by their form.
+const RANDOM: usize = 12;
 
-/// Returns the secrets in the value of a variable or a header: all of it, unless its name or its form is that of a plain setting.
-///
-/// `API_KEY = "opensesame"` is one, `MODE = "production"`, `ROOT = "/srv/files"` and `X = "2025-06-18"` are none; of an address,
-/// its password and parameters are.
-pub fn in_value(name: &str, value: SecretString) -> Vec<SecretString> {
+/// Returns the secret in a header: its value, unless its name is that of a plain setting, as `x-api-version`.
+pub fn in_header(name: &str, value: SecretString) -> Option<SecretString> {
     let name = name.to_ascii_lowercase();
-    let parts = || name.split(|c: char| !c.is_ascii_alphanumeric());
-    let words = value.expose_secret();
+    let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    let is_secret = SECRET_NAMES.iter().any(|secret| name.contains(secret));
+    (is_secret || !words.any(|word| PLAIN_NAMES.contains(&word))).then_some(value)
+}
+
+/// Returns the secrets in a variable: its value, where its name or its form says so, and of an address the password and the parameters.
+///
+/// `API_KEY = "opensesame"` is one by its name and `CANARY = "x7-Q2b9-kk31"` by its form: twelve letters and more, digits among them, no dot, `@`, blank or
+/// `/`. `MODE = "production"`, `ROOT = "/srv/files"`, `SINCE = "2025-06-18"` and `OWNER = "ann@example.com"` are none.
+pub fn in_variable(name: &str, value: SecretString) -> Vec<SecretString> {
+    let (name, words) = (name.to_ascii_lowercase(), value.expose_secret());
     if SECRET_NAMES.iter().any(|secret| name.contains(secret)) {
         return vec![value];
     }
     if words.contains("://") {
         return in_url(words);
     }
-    let is_path = words.starts_with(['/', '.', '~']) || words.get(1..3) == Some(":\\");
-    let is_number = words.bytes().all(|byte| !byte.is_ascii_alphabetic());
-    let is_word = words.bytes().all(|byte| byte.is_ascii_alphabetic());
-    let is_named_plain = parts().any(|part| PLAIN_NAMES.contains(&part));
-    if is_path || is_number || is_word || is_named_plain {
-        Vec::new()
-    } else {
-        vec![value]
-    }
+    let has = |is: fn(&u8) -> bool| words.bytes().any(|byte| is(&byte));
+    let is_random = words.len() >= RANDOM
+        && has(u8::is_ascii_alphabetic)
+        && has(u8::is_ascii_digit)
+        && !words.contains(['.', '@', ' ', '/']);
+    if is_random { vec![value] } else { Vec::new() }
 }
 
 pub(super) fn hex(pair: &[u8]) -> Option<u8> {

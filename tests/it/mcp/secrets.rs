@@ -98,7 +98,7 @@ while IFS= read -r line; do
   case "$line" in
     *'"initialize"'*) r='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
     *'"tools/list"'*) r='{"tools":[{"name":"server","description":"Of a production server, at its head.","inputSchema":{"type":"object"}}]}' ;;
-    *'"tools/call"'*) r='{"content":[{"type":"text","text":"The head of the server: production, /srv/files/one.txt, 2025-06-18, us-east-1, state-of-the-art'" $1"'"}]}' ;;
+    *'"tools/call"'*) r='{"content":[{"type":"text","text":"The head of the server: production, /srv/files/one.txt, 2025-06-18, us-east-1, ann.01@example.com, state-of-the-art'" $1"'"}]}' ;;
     *) continue ;;
   esac
   printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$r"
@@ -107,7 +107,7 @@ done
         let script = script.replace("$1", "$API_KEY");
         let stub = Stub::start().await;
         let toml = "[tools.mcp.sh]\ncommand = \"sh\"\nargs = [\"server.sh\"]\n\
-                    env = { API_KEY = \"KEYS\", MODE = \"production\", ROOT = \"/srv/files\", SINCE = \"2025-06-18\", AWS_REGION = \"us-east-1\" }\n";
+                    env = { API_KEY = \"KEYS\", MODE = \"production\", ROOT = \"/srv/files\", SINCE = \"2025-06-18\", AWS_REGION = \"us-east-1\", OWNER = \"ann.01@example.com\" }\n";
         let app = Setup::new(medium, &stub)
             .file("thinkd.toml", &toml.replace("KEYS", KEY))
             .file("server.sh", &script)
@@ -123,7 +123,7 @@ done
         let result = one(&log, &["result", "tool:mcp__sh__server"]);
         assert_eq!(
             result["payload"]["output"],
-            "The head of the server: production, /srv/files/one.txt, 2025-06-18, us-east-1, state-of-the-art [api_key]",
+            "The head of the server: production, /srv/files/one.txt, 2025-06-18, us-east-1, ann.01@example.com, state-of-the-art [api_key]",
             "{}",
             story(&log)
         );
