@@ -230,6 +230,7 @@ fn drafts(said: &Said) -> Vec<Draft> {
         text: said.text.clone(),
         source,
         premises: Vec::new(),
+        root: None,
     };
     let [subject, relation, object] = said.edge.clone();
     let triple = Some(Triple {
