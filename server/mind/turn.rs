@@ -438,9 +438,8 @@ impl Turn {
                     return;
                 };
                 call.back = true;
-                let reason = problem.detail["reason"].as_str();
                 call.unread = call.pending.arguments.is_string()
-                    || matches!(reason, Some("unknown_tool" | "invalid_arguments"));
+                    || problem.detail["reason"] == "unknown_tool";
             }
         }
     }

@@ -30,7 +30,7 @@ pub struct Budget {
     pub watches: u64,
     /// Most contacts of one thread.
     pub contacts: u64,
-    /// Answers in a row that cannot be read, or fit no tool, after which the turn fails, and a process with it.
+    /// Unreadable answers in a row after which the turn fails, and a process with it.
     pub unreadable: u64,
     /// How many seconds a thread waits for another one, if it does not say.
     pub wait_s: u64,

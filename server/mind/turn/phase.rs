@@ -366,7 +366,7 @@ fn giving_up(failure: Failure) -> Phase {
 
 fn unreadable_answers(limit: u64) -> Failure {
     let text = format!(
-        "{limit} answers in a row could not be read, or fit no tool (budget.unreadable); what was wrong stands before this"
+        "{limit} answers in a row could not be read (budget.unreadable); what was wrong stands before this"
     );
     Failure::new(FailureKind::Interpreter, text)
         .with(json!({ "limit": limit, "key": "budget.unreadable" }))

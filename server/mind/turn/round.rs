@@ -34,7 +34,7 @@ pub(super) struct Call {
     pub done: bool,
     /// The decision should read what it brings back.
     pub back: bool,
-    /// True if it failed by arguments that are unreadable or do not fit, or by the name of no tool.
+    /// True if it failed by unreadable arguments, or by the name of no tool.
     pub unread: bool,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Limits {
     pub tool_calls: u64,
     pub model_calls: u64,
     pub tokens: Option<u64>,
-    /// Answers in a row that cannot be read, or fit no tool.
+    /// Answers in a row that cannot be read.
     pub unreadable: u64,
     /// The meaning of plain words.
     pub plain_text: PlainText,
