@@ -283,8 +283,12 @@ impl Search {
         )?;
         let of_headers = headers
             .iter()
-            .filter_map(|(name, value)| secret::in_header(name, value.clone()));
-        let of_address = self.options.url.iter().flat_map(|url| secret::in_url(url));
+            .flat_map(|(name, value)| secret::in_header(name, value.clone()));
+        let of_address = self
+            .options
+            .url
+            .iter()
+            .flat_map(|url| secret::named_in_url(url));
         let veil = Veil::new(of_headers.chain(of_address).filter(is_long));
         let broke = |error: reqwest::Error| {
             format!("the knowledge base cannot be reached: {}", cause(&error))

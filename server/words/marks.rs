@@ -238,6 +238,9 @@ fn is_name(name: &str) -> bool {
         .all(|c| c.is_alphanumeric() || matches!(c, '_' | '▁' | '-' | '/' | '.' | ':' | ' '))
 }
 
+/// Longest mark that is no listed one, in bytes.
+const TOKEN_MAX: usize = 256;
+
 /// Returns the length of the mark with which a text ends. One behind a blank in its line may be
 /// spoken of, unless it is known.
 pub fn mark_behind(text: &str) -> Option<usize> {
@@ -247,7 +250,10 @@ pub fn mark_behind(text: &str) -> Option<usize> {
     if !text.ends_with("|>") && !text.ends_with("｜>") {
         return None;
     }
-    let at = text.rfind("<|").max(text.rfind("<｜"))?;
+    // A text of marks alone is not searched to its beginning for each of them.
+    let end = text.ceil_char_boundary(text.len().saturating_sub(TOKEN_MAX));
+    let begin = |sign| text[end..].rfind(sign);
+    let at = end + begin("<|").max(begin("<｜"))?;
     let is_glued = !text[..at].ends_with([' ', '\t']);
     let length = mark(&text[at..])?;
     (is_glued && at + length == text.len()).then_some(length)

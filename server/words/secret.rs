@@ -1,5 +1,7 @@
 //! Secrets: found in settings, URLs without their credentials, and lines of a log masked however they are escaped. Pure.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serializer;
 
@@ -149,6 +151,22 @@ pub fn in_url(url: &str) -> Vec<SecretString> {
         .collect()
 }
 
+/// Returns the secrets in a URL by which a server is asked: the password, and the parameters that are secret as variables are.
+pub fn named_in_url(url: &str) -> Vec<SecretString> {
+    let (address, parameters) = url.split_once('?').unwrap_or((url, ""));
+    let named = parameters.split('&').filter_map(|it| it.split_once('='));
+    let mut found = in_url(address);
+    for (name, value) in named {
+        found.extend(in_variable(name, value.into()));
+        found.extend(
+            percent_decoded(value)
+                .into_iter()
+                .flat_map(|it| in_variable(name, it.into())),
+        );
+    }
+    found
+}
+
 fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name)
 }
@@ -166,15 +184,24 @@ const SECRET_NAMES: [&str; 10] = [
 const PLAIN_NAMES: [&str; 8] = [
     "accept", "agent", "content", "host", "language", "region", "type", "version",
 ];
+/// Parts of the names of variables whose value is a path, as `PASSWORD_FILE`.
+const PLACES: [&str; 5] = ["file", "dir", "path", "sock", "credentials"];
 /// Values of variables from this length on may be keys by their form.
 const RANDOM: usize = 12;
 
-/// Returns the secret in a header: its value, unless its name is that of a plain setting, as `x-api-version`.
-pub fn in_header(name: &str, value: SecretString) -> Option<SecretString> {
+/// Returns the secrets in a header: its value, unless its name is that of a plain setting, as `x-api-version`, and the password of `Basic`.
+pub fn in_header(name: &str, value: SecretString) -> Vec<SecretString> {
     let name = name.to_ascii_lowercase();
     let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
     let is_secret = SECRET_NAMES.iter().any(|secret| name.contains(secret));
-    (is_secret || !words.any(|word| PLAIN_NAMES.contains(&word))).then_some(value)
+    if !is_secret && words.any(|word| PLAIN_NAMES.contains(&word)) {
+        return Vec::new();
+    }
+    let basic = value.expose_secret().strip_prefix("Basic ");
+    let decoded = basic.and_then(|code| BASE64.decode(code.trim()).ok());
+    let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
+    let password = decoded.and_then(|text| Some(text.split_once(':')?.1.into()));
+    [Some(value), password].into_iter().flatten().collect()
 }
 
 /// Returns the secrets in a variable: its value, where its name or its form says so, and of an address the password and the parameters.
@@ -183,11 +210,14 @@ pub fn in_header(name: &str, value: SecretString) -> Option<SecretString> {
 /// `/`. `MODE = "production"`, `ROOT = "/srv/files"`, `SINCE = "2025-06-18"` and `OWNER = "ann@example.com"` are none.
 pub fn in_variable(name: &str, value: SecretString) -> Vec<SecretString> {
     let (name, words) = (name.to_ascii_lowercase(), value.expose_secret());
+    if words.contains('/') && PLACES.iter().any(|place| name.contains(place)) {
+        return Vec::new();
+    }
     if SECRET_NAMES.iter().any(|secret| name.contains(secret)) {
         return vec![value];
     }
     if words.contains("://") {
-        return in_url(words);
+        return named_in_url(words);
     }
     let has = |is: fn(&u8) -> bool| words.bytes().any(|byte| is(&byte));
     let is_random = words.len() >= RANDOM

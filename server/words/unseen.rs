@@ -109,8 +109,15 @@ fn is_written(before: &str, c: char, after: &str) -> bool {
     let last = before.chars().next_back();
     match c {
         '\u{200c}' | '\u{200d}' => {
-            let is_letter = last
-                .is_some_and(|last| JOINED.contains(&CodePointMapData::<Script>::new().get(last)));
+            let is_joined = |c| JOINED.contains(&CodePointMapData::<Script>::new().get(c));
+            // A letter may have signs of its own.
+            let is_sign = |c: &char| {
+                CodePointMapData::<GeneralCategory>::new().get(*c)
+                    == GeneralCategory::NonspacingMark
+                    && !is_without_sign(*c)
+            };
+            let letter = before.chars().rev().find(|c| !is_sign(c));
+            let is_letter = [last, letter].into_iter().flatten().any(is_joined);
             is_letter || (c == '\u{200d}' && is_emoji_before(before) && begins_with_emoji(after))
         }
         '\u{fe0e}' | '\u{fe0f}' => {

@@ -14,12 +14,14 @@ use super::secret::{hex, percent_decoded, unescaped};
 const MARK: &str = "[api_key]";
 /// Shorter secrets are ordinary words, as the language of an address, and have no pieces.
 const LONG: usize = 8;
-/// A word that is so much of a secret's beginning or end is a shortened secret.
+/// So much of a secret's beginning or end is a shortened secret, beside a mark of shortening.
 const END: usize = 4;
 /// So much of a secret anywhere in a word is a piece of it, unless it may be a plain word.
 const PIECE: usize = 6;
 /// So much of a secret is a piece of it, whatever it looks like.
 const RUN: usize = 12;
+/// In longer words shorter pieces are found by chance.
+const WORD_MAX: usize = 256;
 
 /// Returns true if a secret is long enough to be recognised in the middle of other words.
 pub fn is_long(secret: &SecretString) -> bool {
@@ -81,6 +83,11 @@ impl Veil {
             rest = after;
         }
         veiled + rest
+    }
+
+    /// Returns true if there is nothing to hide.
+    pub fn is_empty(&self) -> bool {
+        self.secrets.is_empty()
     }
 
     /// Puts the veil over the texts of a value, the names of members among them. Returns whether that changed it.
@@ -148,7 +155,7 @@ impl Pieces {
         // Longer ones are found by the pieces in them.
         for length in END..=RUN.min(bytes.len() - 1) {
             for end in [&bytes[..length], &bytes[bytes.len() - length..]] {
-                if is_plain(end) {
+                if is_plain(end) || length < PIECE {
                     self.plain_ends.insert(lower(end));
                 } else {
                     self.ends.insert(lower(end));
@@ -166,13 +173,19 @@ impl Pieces {
 
     /// Returns true if a word in lower case says enough of a secret to be kept back.
     fn are_in(&self, word: &[u8], is_cut: bool) -> bool {
+        // A picture has any six bytes somewhere.
+        let lengths = if word.len() > WORD_MAX {
+            &[RUN][..]
+        } else {
+            &[PIECE, RUN]
+        };
         self.whole.contains(word)
             || self.ends.contains(word)
             || (is_cut && self.plain_ends.contains(word))
             || (0..word.len().saturating_sub(PIECE - 1)).any(|at| {
                 let first = usize::from(u16::from_be_bytes([word[at], word[at + 1]]));
                 self.begun.get(first) == Some(&true)
-                    && [PIECE, RUN].into_iter().any(|length| {
+                    && lengths.iter().any(|&length| {
                         word.get(at..at + length)
                             .is_some_and(|piece| self.inner.contains(piece))
                     })
@@ -184,7 +197,7 @@ impl Pieces {
 fn is_plain(piece: &[u8]) -> bool {
     piece
         .iter()
-        .all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_' | b' '))
+        .all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_' | b' ' | b'/'))
         && !piece
             .windows(2)
             .any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())

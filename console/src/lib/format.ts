@@ -64,7 +64,7 @@ const EMOJI = "\\p{Extended_Pictographic}[\\u{1f3fb}-\\u{1f3ff}]?\\ufe0f?";
 const FLAGS = ["gbeng", "gbsct", "gbwls"].map((name) => [...name].map((c) => `\\u{${(0xe0000 + c.codePointAt(0)!).toString(16)}}`).join("")).join("|");
 /** Signs without a width that change one which is seen. */
 const WRITTEN = [
-  `(?<=[${JOINED}])[\\u200c\\u200d]`,
+  `(?<=[${JOINED}](?:(?!\\p{Default_Ignorable_Code_Point})\\p{Mn})*)[\\u200c\\u200d]`,
   `(?<=${EMOJI})\\u200d(?=\\p{Extended_Pictographic})`,
   "(?<=\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]",
   "(?<=[0-9#*])[\\ufe0e\\ufe0f](?=\\u20e3)",

@@ -303,6 +303,11 @@ impl<'a> Family<'a> for Trigger<'a> {
         true
     }
 
+    /// The clock of a schedule that a turn made goes back to what that turn went back to.
+    fn is_from_outside(&self) -> bool {
+        self.root().is_none()
+    }
+
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
         vec![Piece::Word("trigger "), Piece::Name(self.name.into())]
     }

@@ -197,7 +197,8 @@ impl Driver {
                 continue;
             }
             // Nothing more is begun for a turn that is to stop.
-            if is_outside && acts.drafts.is_empty() && self.stop.why().is_some() {
+            let is_left = self.stop.why() == Some(Why::Leave);
+            if is_outside && (is_left || acts.drafts.is_empty() && self.stop.why().is_some()) {
                 break;
             }
             if !is_begun {

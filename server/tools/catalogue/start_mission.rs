@@ -106,6 +106,15 @@ impl Typed for StartMission {
                 json!({ "mission": key.thread, "note": note }),
             ));
         }
+        let living = self.store.living(&site.space).await.map_err(unreadable)?;
+        if living >= self.threads {
+            let text = format!(
+                "the space has {living} threads that have not ended, and may have no more (limits.threads): wait for one, or end one"
+            );
+            return Err(
+                Failure::new(FailureKind::Budget, text).with(json!({ "key": "limits.threads" }))
+            );
+        }
         site.so_far.purse.take_thread()?;
         let room = Condition::FewerThreads(self.threads);
         let started = key.started(&Held::Here(json!(wanted)), None).only_if(room);

@@ -195,9 +195,16 @@ impl Options {
         let headers = self.whole_headers().into_iter().flatten();
         let of_values = variables
             .flat_map(|(name, value)| secret::in_variable(&name, value))
-            .chain(headers.filter_map(|(name, value)| secret::in_header(&name, value)));
-        let in_url = self.url.iter().flat_map(|url| secret::in_url(url));
+            .chain(headers.flat_map(|(name, value)| secret::in_header(&name, value)));
+        let in_url = self.url.iter().flat_map(|url| secret::named_in_url(url));
         Veil::new(of_values.chain(in_url).filter(is_long))
+    }
+
+    /// Returns the veil over words that are no data, errors and lines of a log: all values, short and plain ones among them.
+    pub fn strict_veil(&self) -> Veil {
+        let values = [self.whole_env(), self.whole_headers()];
+        let values = values.into_iter().flatten().flat_map(BTreeMap::into_values);
+        Veil::new(values.chain(self.secrets()))
     }
 
     /// What is secret of what is configured here; not what stands in files.

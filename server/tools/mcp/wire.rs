@@ -155,33 +155,33 @@ pub async fn connect(
         server: name.to_owned(),
     };
     let messages = Messages::new();
-    let veil = Arc::new(options.veil());
+    let (veil, strict) = (Arc::new(options.veil()), Arc::new(options.strict_veil()));
     let (running, program) = if options.command.is_some() {
         let child::Program {
             output,
             input,
             group,
-        } = child::start(name, options, veil.clone())?;
+        } = child::start(name, options, strict.clone())?;
         let place = "on standard output, where its messages belong";
-        let said = Said::new(name, place, veil.clone());
+        let said = Said::new(name, place, strict.clone());
         let transport = Piped::new(Lines::new(output, messages.clone()), input, garbled, said);
-        let transport = Veiled::new(transport, veil.clone());
+        let transport = Veiled::new(transport, veil);
         (handler.serve(transport).await, Some(group))
     } else {
         let (client, config) = http(options)?;
         let client = Matched::new(client, messages.clone());
         let inner = StreamableHttpClientTransport::with_client(client, config);
-        let transport = Veiled::new(Counted::new(inner, messages.clone()), veil.clone());
+        let transport = Veiled::new(Counted::new(inner, messages.clone()), veil);
         (handler.serve(transport).await, None)
     };
     let running = running.map_err(|error| {
         let why = messages.overrun().map(|what| format!("it sent {what}"));
-        why.unwrap_or_else(|| bounded(&veil.over(&causes(&error))))
+        why.unwrap_or_else(|| bounded(&strict.over(&causes(&error))))
     })?;
     let link = Link {
         peer: running.peer().clone(),
         running: calls,
-        veil,
+        veil: strict,
         doubted: Arc::default(),
         gone: Arc::default(),
     };

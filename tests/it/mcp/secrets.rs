@@ -50,13 +50,16 @@ on_both!(
     |medium| {
         let server = ToolServer::start(vec![tool("say", "Say it.")]).await;
         let stub = Stub::start().await;
-        let more = format!("headers = {{ x-key = \"{KEY}\" }}\n");
+        let basic = BASE64.encode("ann:the-Passw0rd-of-ann");
+        let more =
+            format!("headers = {{ x-key = \"{KEY}\", authorization = \"Basic {basic}\" }}\n");
         let toml = format!("[tools.mcp.it]\nurl = \"{}\"\n{more}", server.url());
         let app = Setup::new(medium, &stub)
             .file("thinkd.toml", &toml)
             .start()
             .await;
-        let calls = quoted(KEY).into_iter().flat_map(|words| {
+        let password = "no the-Passw0rd-of-ann".to_owned();
+        let calls = quoted(KEY).into_iter().chain([password]).flat_map(|words| {
             let text = json!({ "type": "text", "text": words });
             let nested = json!({ "deep": [{ KEY: words }] });
             [
@@ -80,11 +83,18 @@ on_both!(
         }
         let log = app.public_log().await;
         let results = with(&log, &["result", "tool:mcp__it__say"]);
-        assert_eq!(results.len(), 48, "{}", story(&log));
+        assert_eq!(results.len(), 56, "{}", story(&log));
         let is_marked = |result: &&&Value| result.to_string().contains("[api_key]");
         let marked = results.iter().filter(is_marked).count();
-        assert!(marked >= 36, "the control: {marked} were quoted");
+        assert!(marked >= 42, "the control: {marked} were quoted");
         is_hidden(&app, &stub, KEY).await;
+        let told = app
+            .public_log()
+            .await
+            .iter()
+            .map(Value::to_string)
+            .collect::<String>();
+        assert!(!told.contains("Passw0rd"), "{told}");
     }
 );
 
@@ -98,7 +108,7 @@ while IFS= read -r line; do
   case "$line" in
     *'"initialize"'*) r='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
     *'"tools/list"'*) r='{"tools":[{"name":"server","description":"Of a production server, at its head.","inputSchema":{"type":"object"}}]}' ;;
-    *'"tools/call"'*) r='{"content":[{"type":"text","text":"The head of the server: production, /srv/files/one.txt, 2025-06-18, us-east-1, ann.01@example.com, state-of-the-art'" $1"'"}]}' ;;
+    *'"tools/call"'*) r='{"content":[{"type":"text","text":"The head of the server at acme-corp/site: production, /srv/files/one.txt, 2025-06-18, us-east-1, ann.01@example.com, state-of-the-art'" $1"'"}]}' ;;
     *) continue ;;
   esac
   printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$r"
@@ -107,7 +117,7 @@ done
         let script = script.replace("$1", "$API_KEY");
         let stub = Stub::start().await;
         let toml = "[tools.mcp.sh]\ncommand = \"sh\"\nargs = [\"server.sh\"]\n\
-                    env = { API_KEY = \"KEYS\", MODE = \"production\", ROOT = \"/srv/files\", SINCE = \"2025-06-18\", AWS_REGION = \"us-east-1\", OWNER = \"ann.01@example.com\" }\n";
+                    env = { API_KEY = \"KEYS\", MODE = \"production\", ROOT = \"/srv/files\", SINCE = \"2025-06-18\", SSH_AUTH_SOCK = \"/srv/files/agent.sock\", PASSWORD_FILE = \"/srv/files/one.txt\", ORG = \"acme-corp\", AWS_REGION = \"us-east-1\", OWNER = \"ann.01@example.com\" }\n";
         let app = Setup::new(medium, &stub)
             .file("thinkd.toml", &toml.replace("KEYS", KEY))
             .file("server.sh", &script)
@@ -123,7 +133,7 @@ done
         let result = one(&log, &["result", "tool:mcp__sh__server"]);
         assert_eq!(
             result["payload"]["output"],
-            "The head of the server: production, /srv/files/one.txt, 2025-06-18, us-east-1, ann.01@example.com, state-of-the-art [api_key]",
+            "The head of the server at acme-corp/site: production, /srv/files/one.txt, 2025-06-18, us-east-1, ann.01@example.com, state-of-the-art [api_key]",
             "{}",
             story(&log)
         );

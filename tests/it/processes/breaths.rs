@@ -324,6 +324,25 @@ each_breath! {
 }
 
 // One sentence, one mission: the same call twice in a turn begins it once. With the next message it may be begun again.
+// A space without room for one more refuses the call, and the turn goes on.
+on_both!(
+    a_mission_that_a_full_space_has_no_room_for_fails_its_call,
+    |medium| {
+        let stub = Stub::start().await;
+        let mission = json!({ "mission": "Count owls.", "value": null, "plan": null });
+        stub.script(
+            decision,
+            [call("start_mission", mission), reply("No room.")],
+        );
+        let setup = Setup::new(medium, &stub).env("THINKD_LIMITS__THREADS", 1);
+        let app = setup.start().await;
+        assert_eq!(said(&app.tell("count").await[0]), "No room.");
+        let log = app.public_log().await;
+        let result = one(&log, &["result", "tool:start_mission"]);
+        assert!(said(result).contains("limits.threads"), "{}", story(&log));
+    }
+);
+
 on_both!(the_same_mission_twice_in_a_turn_is_one, |medium| {
     let stub = Stub::start().await;
     let mission = json!({ "mission": "Count owls.", "value": null, "plan": null });

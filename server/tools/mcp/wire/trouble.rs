@@ -50,7 +50,10 @@ pub fn judged(error: &ServiceError, veil: &Veil) -> (Trouble, Holds) {
     let said = |error: &dyn Error| bounded(&veil.over(&causes(error)));
     let why = said(error);
     match error {
-        ServiceError::McpError(error) => (Trouble::Refused(bounded(&error.message)), Holds::Yes),
+        ServiceError::McpError(error) => {
+            let said = bounded(&veil.over(&error.message));
+            (Trouble::Refused(said), Holds::Yes)
+        }
         ServiceError::TransportSend(sent) => {
             let why = said(&*sent.error);
             match sent

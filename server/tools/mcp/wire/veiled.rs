@@ -38,8 +38,15 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Veiled<T> {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let message = self.inner.receive().await?;
-        Some(veiled(message, &self.veil))
+        loop {
+            let message = self.inner.receive().await?;
+            if self.veil.is_empty() {
+                return Some(message);
+            }
+            if let Some(message) = veiled(message, &self.veil) {
+                return Some(message);
+            }
+        }
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
@@ -47,11 +54,12 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Veiled<T> {
     }
 }
 
-/// The message without the secrets. An answer that is none without them cannot be used.
-fn veiled(message: RxJsonRpcMessage<RoleClient>, veil: &Veil) -> RxJsonRpcMessage<RoleClient> {
-    let Ok(mut value) = to_value(&message) else {
-        return message;
-    };
+/// Returns the message without the secrets. An answer that is none without them cannot be used; any other message is left out.
+fn veiled(
+    message: RxJsonRpcMessage<RoleClient>,
+    veil: &Veil,
+) -> Option<RxJsonRpcMessage<RoleClient>> {
+    let mut value = to_value(&message).ok()?;
     let mut is_changed = false;
     for member in ["params", "result", "error"] {
         if let Some(words) = value.get_mut(member) {
@@ -59,12 +67,8 @@ fn veiled(message: RxJsonRpcMessage<RoleClient>, veil: &Veil) -> RxJsonRpcMessag
         }
     }
     if !is_changed {
-        return message;
+        return Some(message);
     }
     let id = value.get("id").cloned().and_then(|id| from_value(id).ok());
-    match (from_value(value), id) {
-        (Ok(message), _) => message,
-        (Err(_), Some(id)) => unusable(id),
-        (Err(_), None) => message,
-    }
+    from_value(value).ok().or_else(|| id.map(unusable))
 }
