@@ -13,7 +13,6 @@ use super::problem::{Problem, Slug};
 use crate::words::id::Space;
 use crate::words::principal::{Credential, Principal, Role};
 use crate::words::time;
-use crate::words::unseen::first_unseen;
 
 /// What a client showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,10 +94,10 @@ impl Denied {
     }
 }
 
-/// Returns a user's name, if it is one: 1 to 255 bytes, all of whose characters people see.
+/// A user's name, if it is one: 1 to 255 bytes without NUL. Whoever shows it to a model or a person makes it fit there.
 pub fn user_name(text: &str) -> Option<&str> {
     let text = text.trim();
-    let fits = !text.is_empty() && text.len() <= 255 && first_unseen(text).is_none();
+    let fits = !text.is_empty() && text.len() <= 255 && !text.contains('\0');
     fits.then_some(text)
 }
 

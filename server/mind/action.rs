@@ -19,7 +19,7 @@ use crate::words::failure::{Failure, FailureKind, Who};
 /// Stands for a tool whose name is none: a name is part of tags and of prompts.
 pub const INVALID_NAME: &str = "invalid_name";
 
-/// How many characters are kept of what a model wrote instead of a name.
+/// Most characters that are kept of a model's words in the place of a name.
 const WRITTEN_MAX: usize = 200;
 
 /// A tool call as the turn knows it: every field present and bounded.

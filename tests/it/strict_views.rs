@@ -326,6 +326,7 @@ on_both!(
             format!("eve\u{2028}{FORGED}"),
             format!("eve\u{85}{FORGED}"),
             format!("eve\n{FORGED}"),
+            "eve\u{200b}".into(),
             "eve\u{202e}".into(),
         ] {
             // A colon ends the name there.
@@ -338,6 +339,7 @@ on_both!(
         let last = stub
             .request(|request| request.is_decision() && request.says("eve\\u202e"))
             .await;
+        assert!(last.says("\"eve\\u200b\""), "{last:?}");
         let (entries, _) = read(&last.last());
         assert!(
             entries

@@ -13,6 +13,7 @@ use crate::event::fact::{Fact, Piece};
 use crate::model::prompt::Prompts;
 use crate::words::id::Seq;
 use crate::words::text::breaks;
+use crate::words::unseen::{first_unseen, in_json};
 
 /// What stands before every further line of an entry.
 const INDENT: &str = "    ";
@@ -168,6 +169,7 @@ fn name(text: &str) -> Cow<'_, str> {
     let is_plain = !text.is_empty()
         && text.trim() == text
         && !text.chars().any(odd)
+        && first_unseen(text).is_none()
         && !text.contains(": ")
         && !text.ends_with(':');
     if is_plain {
@@ -178,7 +180,7 @@ fn name(text: &str) -> Cow<'_, str> {
 }
 
 pub(super) fn quoted(text: &str) -> String {
-    one_line(&Value::from(text).to_string()).into_owned()
+    in_json(&one_line(&Value::from(text).to_string()))
 }
 
 /// One event: `#<seq> [<time> <zone>] <who>: <text>`, further lines indented, so that no text can pass for another entry. And what of it
