@@ -160,8 +160,9 @@ fn are_over(before: &str) -> bool {
     let words = before.trim_end();
     let gap = &before[words.len()..];
     let indent = gap.rsplit('\n').next().unwrap_or_default();
+    let is_indented = indent.len() >= CODE_INDENT || indent.contains('\t');
     let is_code = words.contains("```") || words.contains("~~~") || words.starts_with(['{', '[']);
-    let is_quoted = words.lines().any(|line| line.trim_start().starts_with('>'));
+    let is_quoted = words.lines().any(is_no_thought) || has_open_quote(words);
     let is_short = words.lines().count() <= LINES_MAX && !words.contains("\n\n");
     let is_apart = gap.matches('\n').count() >= 2;
     let is_thought = words.starts_with("Thought:") && gap.contains('\n');
@@ -171,8 +172,24 @@ fn are_over(before: &str) -> bool {
         && !is_code
         && !is_quoted
         && !is_shown
-        && indent.len() < CODE_INDENT
+        && !is_indented
         && (is_apart || is_thought || ends_sentence(words))
+}
+
+/// Returns whether a line is a quotation, a heading, an item of a list, or an entry of the log.
+fn is_no_thought(line: &str) -> bool {
+    let line = line.trim_start();
+    let is_item = ["- ", "* ", "+ "].iter().any(|sign| line.starts_with(sign));
+    is_item || line.starts_with(['>', '#', '|'])
+}
+
+/// Returns whether a quotation begins in the words and does not end there.
+fn has_open_quote(words: &str) -> bool {
+    let count = |sign| words.matches(sign).count();
+    count('"') % 2 == 1
+        || [('“', '”'), ('«', '»'), ('「', '」')]
+            .iter()
+            .any(|(open, close)| count(*open) > count(*close))
 }
 
 /// Returns whether words end with a sentence or a picture, emphasized or in brackets or not.

@@ -1,5 +1,7 @@
 //! Secrets: found in settings, URLs without their credentials, and lines of a log masked however they are escaped. Pure.
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -180,34 +182,26 @@ pub fn redacted_url<S: Serializer>(url: &str, serializer: S) -> Result<S::Ok, S:
 const SECRET_NAMES: [&str; 10] = [
     "key", "token", "secret", "pass", "pwd", "auth", "cred", "cookie", "private", "session",
 ];
-/// Words in the names of headers that have none.
-const PLAIN_NAMES: [&str; 8] = [
-    "accept", "agent", "content", "host", "language", "region", "type", "version",
-];
 /// Parts of the names of variables whose value is a path, as `PASSWORD_FILE`.
 const PLACES: [&str; 5] = ["file", "dir", "path", "sock", "credentials"];
 /// Values of variables from this length on may be keys by their form.
 const RANDOM: usize = 12;
 
-/// Returns the secrets in a header: its value, unless its name is that of a plain setting, as `x-api-version`, and the password of `Basic`.
+/// Returns the secrets in a header, as `in_variable` does, and the password of `Basic`.
 pub fn in_header(name: &str, value: SecretString) -> Vec<SecretString> {
-    let name = name.to_ascii_lowercase();
-    let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
-    let is_secret = SECRET_NAMES.iter().any(|secret| name.contains(secret));
-    if !is_secret && words.any(|word| PLAIN_NAMES.contains(&word)) {
-        return Vec::new();
-    }
     let basic = value.expose_secret().strip_prefix("Basic ");
     let decoded = basic.and_then(|code| BASE64.decode(code.trim()).ok());
     let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
     let password = decoded.and_then(|text| Some(text.split_once(':')?.1.into()));
-    [Some(value), password].into_iter().flatten().collect()
+    let mut found = in_variable(name, value);
+    found.extend(password);
+    found
 }
 
 /// Returns the secrets in a variable: its value, where its name or its form says so, and of an address the password and the parameters.
 ///
-/// `API_KEY = "opensesame"` is one by its name and `CANARY = "x7-Q2b9-kk31"` by its form: twelve letters and more, digits among them, no dot, `@`, blank or
-/// `/`. `MODE = "production"`, `ROOT = "/srv/files"`, `SINCE = "2025-06-18"` and `OWNER = "ann@example.com"` are none.
+/// `API_KEY = "opensesame"` is one by its name and `CANARY = "x7-Q2b9-kk31"` by its form: twelve letters and more, digits among them, no dot, comma, colon,
+/// `@`, blank or `/`. `MODE = "production"`, `ROOT = "/srv/files"`, `SINCE = "2025-06-18"` and `OWNER = "ann@example.com"` are none.
 pub fn in_variable(name: &str, value: SecretString) -> Vec<SecretString> {
     let (name, words) = (name.to_ascii_lowercase(), value.expose_secret());
     if words.contains('/') && PLACES.iter().any(|place| name.contains(place)) {
@@ -219,11 +213,18 @@ pub fn in_variable(name: &str, value: SecretString) -> Vec<SecretString> {
     if words.contains("://") {
         return named_in_url(words);
     }
+    // Headers of a server behind this one, as some programs take them.
+    if let Ok(members) = serde_json::from_str::<BTreeMap<String, String>>(words) {
+        let members = members.into_iter();
+        return members
+            .flat_map(|(name, value)| in_variable(&name, value.into()))
+            .collect();
+    }
     let has = |is: fn(&u8) -> bool| words.bytes().any(|byte| is(&byte));
     let is_random = words.len() >= RANDOM
         && has(u8::is_ascii_alphabetic)
         && has(u8::is_ascii_digit)
-        && !words.contains(['.', '@', ' ', '/']);
+        && !words.contains(['.', ',', ':', ';', '@', ' ', '/', '(']);
     if is_random { vec![value] } else { Vec::new() }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! `Be kind.<U+E0041>` has one, a family of emoji and a Persian word with its joiners have none. The rule: controls (other than line breaks and tabs), the
 //! Unicode properties `Default_Ignorable_Code_Point` and `Cf`, the empty pattern of Braille and the line breaks of Unicode alone, but not those that are written: marks around Arabic numbers,
-//! a joiner behind a letter of a script that joins or between emoji, the selector behind an emoji, and the three flags that are spelled in tags.
+//! a joiner beside a letter of a script that joins or between emoji, the selector behind an emoji, and the three flags that are spelled in tags.
 
 use icu_properties::props::{
     DefaultIgnorableCodePoint, ExtendedPictographic, GeneralCategory, Script,
@@ -11,7 +11,7 @@ use icu_properties::props::{
 use icu_properties::{CodePointMapData, CodePointSetData};
 
 /// Scripts in which a joiner or its opposite behind a letter changes how it is written.
-const JOINED: [Script; 20] = [
+const JOINED: [Script; 32] = [
     Script::Arabic,
     Script::Bengali,
     Script::Devanagari,
@@ -32,6 +32,18 @@ const JOINED: [Script; 20] = [
     Script::Thaana,
     Script::Tibetan,
     Script::Javanese,
+    Script::Adlam,
+    Script::Balinese,
+    Script::Chakma,
+    Script::Grantha,
+    Script::Kaithi,
+    Script::Limbu,
+    Script::Mandaic,
+    Script::Nandinagari,
+    Script::Newa,
+    Script::Saurashtra,
+    Script::Sundanese,
+    Script::Tirhuta,
 ];
 
 /// England, Scotland and Wales, behind a black flag, in tags.
@@ -117,7 +129,9 @@ fn is_written(before: &str, c: char, after: &str) -> bool {
                     && !is_without_sign(*c)
             };
             let letter = before.chars().rev().find(|c| !is_sign(c));
-            let is_letter = [last, letter].into_iter().flatten().any(is_joined);
+            let is_alone = !last.is_some_and(|last| matches!(last, '\u{200c}' | '\u{200d}'));
+            let next = after.chars().next().filter(|_| is_alone);
+            let is_letter = [last, letter, next].into_iter().flatten().any(is_joined);
             is_letter || (c == '\u{200d}' && is_emoji_before(before) && begins_with_emoji(after))
         }
         '\u{fe0e}' | '\u{fe0f}' => {

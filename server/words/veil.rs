@@ -111,6 +111,10 @@ impl Veil {
                 }
                 is_changed
             }
+            Value::Number(number) if self.is_betrayed_by(&number.to_string(), false) => {
+                *value = MARK.into();
+                true
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
@@ -193,11 +197,12 @@ impl Pieces {
     }
 }
 
-/// Returns true if a piece of a secret may be a word that has nothing to do with it: letters and hyphens, no capital behind a small one.
+/// Returns true if a piece of a secret may be a word, a number or a date that has nothing to do with it: it has not both letters and digits, and no capital
+/// behind a small letter.
 fn is_plain(piece: &[u8]) -> bool {
-    piece
-        .iter()
-        .all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_' | b' ' | b'/'))
+    let has = |is: fn(&u8) -> bool| piece.iter().any(is);
+    let is_mixed = has(u8::is_ascii_alphabetic) && has(u8::is_ascii_digit);
+    !is_mixed
         && !piece
             .windows(2)
             .any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
@@ -218,32 +223,51 @@ fn is_of_a_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '/' | '%' | '\\')
 }
 
-/// A word as it stands, and decoded in every way that it can be.
+/// Returns a word as it stands, and decoded in every way that it can be, all in lower case.
 fn forms(word: &str) -> Vec<Vec<u8>> {
-    let mut forms = vec![word.to_ascii_lowercase().into_bytes()];
-    let mut add = |form: Vec<u8>| forms.push(form.to_ascii_lowercase());
-    if let Some(decoded) = percent_decoded(word) {
-        add(decoded.into_bytes());
-    }
+    let mut words = vec![word.to_owned()];
+    words.extend(percent_decoded(word));
+    words.extend(words.last().and_then(|word| percent_decoded(word)));
     if word.contains('\\') {
-        add(unescaped(word).into_bytes());
+        words.push(unescaped(word));
     }
-    if word.len() >= 2 * END && word.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        add(word.as_bytes().chunks_exact(2).filter_map(hex).collect());
-    }
-    if word.len() < 3 * END / 2 {
-        return forms;
-    }
-    // Wherever in the word it begins.
-    let plain = word.replace('-', "+").replace('_', "/");
-    for begin in 0..4.min(plain.len()) {
-        let whole = (plain.len() - begin) / 4 * 4;
-        let decode = |length: usize| BASE64.decode(plain.get(begin..begin + length)?).ok();
-        if let Some(decoded) = decode(plain.len() - begin).or_else(|| decode(whole)) {
-            add(decoded);
-        }
+    let mut forms: Vec<Vec<u8>> = words.iter().map(|word| word.clone().into_bytes()).collect();
+    for word in &words {
+        forms.extend(hex_runs(word));
+        forms.extend(in_base64(word));
     }
     forms
+        .iter_mut()
+        .for_each(|form| form.make_ascii_lowercase());
+    forms
+}
+
+/// Returns the bytes that runs of hex digits in a word stand for, as in `0x6b6579`.
+fn hex_runs(word: &str) -> impl Iterator<Item = Vec<u8>> + '_ {
+    let runs = word.split(|c: char| !c.is_ascii_hexdigit());
+    let long = runs.filter(|run| run.len() >= 2 * END);
+    let read = |run: &str| {
+        run.as_bytes()
+            .chunks_exact(2)
+            .filter_map(hex)
+            .collect::<Vec<u8>>()
+    };
+    // `0x`: the digit before the sign belongs to no byte.
+    long.flat_map(move |run| [read(run), read(&run[1..])])
+}
+
+/// Returns the bytes that a word in base64 stands for, wherever in it that begins.
+fn in_base64(word: &str) -> Vec<Vec<u8>> {
+    if word.len() < 3 * END / 2 {
+        return Vec::new();
+    }
+    let plain = word.replace('-', "+").replace('_', "/");
+    let decoded = (0..4.min(plain.len())).filter_map(|begin| {
+        let whole = (plain.len() - begin) / 4 * 4;
+        let decode = |length: usize| BASE64.decode(plain.get(begin..begin + length)?).ok();
+        decode(plain.len() - begin).or_else(|| decode(whole))
+    });
+    decoded.collect()
 }
 
 /// With or without padding, and cut off anywhere.

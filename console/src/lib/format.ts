@@ -58,13 +58,14 @@ export function clock(ts: string): string {
 export const LONG = 4_000;
 
 // Characters that a model reads and a person does not see: the rule of `server/words/unseen.rs`.
-const JOINED = ["Arabic", "Bengali", "Devanagari", "Gujarati", "Gurmukhi", "Javanese", "Kannada", "Khmer", "Lao", "Malayalam", "Mongolian", "Myanmar", "Nko", "Oriya", "Sinhala", "Syriac", "Tamil", "Telugu", "Thaana", "Tibetan"]
+const JOINED = ["Adlam", "Arabic", "Balinese", "Bengali", "Chakma", "Devanagari", "Grantha", "Gujarati", "Gurmukhi", "Javanese", "Kaithi", "Kannada", "Khmer", "Lao", "Limbu", "Malayalam", "Mandaic", "Mongolian", "Myanmar", "Nandinagari", "Newa", "Nko", "Oriya", "Saurashtra", "Sinhala", "Sundanese", "Syriac", "Tamil", "Telugu", "Thaana", "Tibetan", "Tirhuta"]
   .map((script) => `\\p{Script=${script}}`).join("");
 const EMOJI = "\\p{Extended_Pictographic}[\\u{1f3fb}-\\u{1f3ff}]?\\ufe0f?";
 const FLAGS = ["gbeng", "gbsct", "gbwls"].map((name) => [...name].map((c) => `\\u{${(0xe0000 + c.codePointAt(0)!).toString(16)}}`).join("")).join("|");
 /** Signs without a width that change one which is seen. */
 const WRITTEN = [
   `(?<=[${JOINED}](?:(?!\\p{Default_Ignorable_Code_Point})\\p{Mn})*)[\\u200c\\u200d]`,
+  `(?<![\\u200c\\u200d])[\\u200c\\u200d](?=[${JOINED}])`,
   `(?<=${EMOJI})\\u200d(?=\\p{Extended_Pictographic})`,
   "(?<=\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]",
   "(?<=[0-9#*])[\\ufe0e\\ufe0f](?=\\u20e3)",

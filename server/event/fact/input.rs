@@ -1,7 +1,7 @@
 //! The facts of input from outside: messages, perceptions and triggers.
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Kind;
@@ -313,15 +313,9 @@ impl<'a> Family<'a> for Trigger<'a> {
     }
 
     fn content(&self) -> Option<String> {
-        let rest = self.payload.iter().filter(|(key, _)| *key != "text");
-        let rest: Map<_, _> = rest
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect();
-        let text = self
-            .payload
-            .get("text")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
+        let mut rest = self.payload.clone();
+        let text = rest.remove("text").unwrap_or_default();
+        let text = text.as_str().unwrap_or_default();
         (!rest.is_empty()).then(|| format!("{text} {}", Value::Object(rest)))
     }
 

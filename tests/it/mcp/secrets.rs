@@ -86,7 +86,7 @@ on_both!(
         assert_eq!(results.len(), 56, "{}", story(&log));
         let is_marked = |result: &&&Value| result.to_string().contains("[api_key]");
         let marked = results.iter().filter(is_marked).count();
-        assert!(marked >= 42, "the control: {marked} were quoted");
+        assert!(marked >= 40, "the control: {marked} were quoted");
         is_hidden(&app, &stub, KEY).await;
         let told = app
             .public_log()
