@@ -283,7 +283,7 @@ impl Search {
         )?;
         let of_headers = headers
             .iter()
-            .flat_map(|(name, value)| secret::in_header(name, value.clone()));
+            .flat_map(|(name, value)| secret::in_variable(name, value.clone()));
         let of_address = self
             .options
             .url

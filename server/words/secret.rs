@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serializer;
 
@@ -187,18 +185,7 @@ const PLACES: [&str; 5] = ["file", "dir", "path", "sock", "credentials"];
 /// Values of variables from this length on may be keys by their form.
 const RANDOM: usize = 12;
 
-/// Returns the secrets in a header, as `in_variable` does, and the password of `Basic`.
-pub fn in_header(name: &str, value: SecretString) -> Vec<SecretString> {
-    let basic = value.expose_secret().strip_prefix("Basic ");
-    let decoded = basic.and_then(|code| BASE64.decode(code.trim()).ok());
-    let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
-    let password = decoded.and_then(|text| Some(text.split_once(':')?.1.into()));
-    let mut found = in_variable(name, value);
-    found.extend(password);
-    found
-}
-
-/// Returns the secrets in a variable: its value, where its name or its form says so, and of an address the password and the parameters.
+/// Returns the secrets in a variable or a header: its value, where its name or its form says so, and of an address the password and the parameters.
 ///
 /// `API_KEY = "opensesame"` is one by its name and `CANARY = "x7-Q2b9-kk31"` by its form: twelve letters and more, digits among them, no dot, comma, colon,
 /// `@`, blank or `/`. `MODE = "production"`, `ROOT = "/srv/files"`, `SINCE = "2025-06-18"` and `OWNER = "ann@example.com"` are none.

@@ -45,11 +45,23 @@ impl Veil {
                 continue;
             }
             veil.pieces.add(words);
-            // `Bearer KEY`: the key alone is secret, too.
+            // `Bearer KEY`: the key alone is secret, too, and so is the password of `Basic`.
             let key = words.rsplit(' ').next().unwrap_or_default();
-            if key.len() < words.len() && key.len() >= LONG {
-                veil.pieces.add(key);
-                veil.secrets.push(key.into());
+            let decoded = words
+                .strip_prefix("Basic ")
+                .and_then(|code| BASE64.decode(code).ok());
+            let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
+            let password = decoded
+                .as_deref()
+                .and_then(|text| Some(text.split_once(':')?.1));
+            for part in [Some(key).filter(|key| key.len() < words.len()), password]
+                .into_iter()
+                .flatten()
+            {
+                if part.len() >= LONG {
+                    veil.pieces.add(part);
+                    veil.secrets.push(part.into());
+                }
             }
             veil.secrets.push(secret);
         }

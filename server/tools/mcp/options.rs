@@ -191,11 +191,12 @@ impl Options {
     /// Returns the veil over all that the server says: the values of its headers and variables, also of those in files, and what is secret in
     /// its address.
     pub fn veil(&self) -> Veil {
-        let variables = self.whole_env().into_iter().flatten();
-        let headers = self.whole_headers().into_iter().flatten();
-        let of_values = variables
-            .flat_map(|(name, value)| secret::in_variable(&name, value))
-            .chain(headers.flat_map(|(name, value)| secret::in_header(&name, value)));
+        let named = [self.whole_env(), self.whole_headers()];
+        let of_values = named
+            .into_iter()
+            .flatten()
+            .flatten()
+            .flat_map(|(name, value)| secret::in_variable(&name, value));
         let in_url = self.url.iter().flat_map(|url| secret::named_in_url(url));
         Veil::new(of_values.chain(in_url).filter(is_long))
     }
