@@ -436,7 +436,8 @@ fn a_short_secret_is_refused_beyond_loopback() {
     for short in ["q", "fifteen-letters", "fünfzehn-Zeiche"] {
         let told = ["16 at least", "thinkd key new"];
         let at_all = ("THINKD_TOKEN", "a-long-enough-token");
-        let cases: [(&[(&str, &str)], &[(&str, &str)], &str); 5] = [
+        type Pairs<'a> = &'a [(&'a str, &'a str)];
+        let cases: [(Pairs<'_>, Pairs<'_>, &str); 5] = [
             (&[], &[beyond, ("THINKD_TOKEN", short)], "THINKD_TOKEN"),
             (
                 &[],
