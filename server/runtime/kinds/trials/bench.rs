@@ -66,7 +66,7 @@ impl OnTrial {
         }
     }
 
-    /// It as models are asked about it.
+    /// The statement as models are asked about it.
     pub fn case(&self) -> Case<'_> {
         Case {
             id: &self.row.id,

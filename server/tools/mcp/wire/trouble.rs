@@ -45,7 +45,7 @@ pub enum Holds {
     No,
 }
 
-/// What went wrong, without the server's secrets, and whether the line holds.
+/// Returns the trouble of an error, without the server's secrets, and whether the line holds.
 pub fn judged(error: &ServiceError, veil: &Veil) -> (Trouble, Holds) {
     let said = |error: &dyn Error| bounded(&veil.over(&causes(error)));
     let why = said(error);
