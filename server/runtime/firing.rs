@@ -16,6 +16,7 @@ use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::schedules::ScheduleRow;
 use crate::log::thread_row::ThreadRow;
+use crate::thread::quota::Quotas;
 use crate::words::id::{Space, ThreadId};
 use crate::words::recurrence::Due;
 use crate::words::time::{self, Timestamp};
@@ -27,6 +28,8 @@ pub struct Firing {
     pub store: Arc<dyn Store>,
     /// What takes their triggers in.
     pub inbox: Inbox,
+    /// What may be used up: a schedule of a turn draws on what that turn went back to.
+    pub quotas: Arc<Quotas>,
 }
 
 impl Firing {
@@ -110,44 +113,46 @@ impl Firing {
         };
         let heard = thread.as_ref().and_then(|thread| thread.state.root);
         let firing = schedule::Firing::new(name, times, next).caused(schedule.root, heard);
-        let (why, has_ended) = match is_under_way(&*self.store, space, schedule, thread).await? {
-            true => ("an earlier run is under way".to_owned(), false),
-            false => {
-                let (event, payload) = (&schedule.event, schedule.payload.clone());
-                let trigger =
-                    Draft::scheduled(&schedule.thread, name, event, payload, firing.to_value());
-                let trigger = trigger.only_if(stands.clone());
-                let drafts = missed_in(&schedule.thread)
-                    .into_iter()
-                    .chain([trigger])
-                    .collect();
-                let (space, thread) = (space.clone(), schedule.thread.clone());
-                match self
-                    .inbox
-                    .submit(Input {
-                        space,
-                        thread,
-                        user: None,
-                        event_id: None,
-                        content: InputContent::Made(drafts),
-                    })
-                    .await
-                {
-                    Ok(_) => return Ok(()),
-                    Err(Refused::Store(error)) => return Err(error),
-                    Err(why) => (why.to_string(), matches!(why, Refused::Ended(_))),
-                }
+        let purse = self
+            .quotas
+            .open(space, &schedule.thread, firing.root, false);
+        purse.read().await?;
+        let (why, pauses) = if is_under_way(&*self.store, space, schedule, thread).await? {
+            ("an earlier run is under way".to_owned(), false)
+        } else if let Some(spent) = purse.spent() {
+            // Its runs would fail, one like the other, and each would be stored.
+            (spent.text, true)
+        } else {
+            let (event, payload) = (&schedule.event, schedule.payload.clone());
+            let trigger =
+                Draft::scheduled(&schedule.thread, name, event, payload, firing.to_value());
+            let trigger = trigger.only_if(stands.clone());
+            let drafts = missed_in(&schedule.thread)
+                .into_iter()
+                .chain([trigger])
+                .collect();
+            let input = Input {
+                space: space.clone(),
+                thread: schedule.thread.clone(),
+                user: None,
+                event_id: None,
+                content: InputContent::Made(drafts),
+            };
+            match self.inbox.submit(input).await {
+                Ok(_) => return Ok(()),
+                Err(Refused::Store(error)) => return Err(error),
+                Err(why) => (why.to_string(), matches!(why, Refused::Ended(_))),
             }
         };
         let through = Some(firing.last);
         let mut drafts: Vec<Draft> = missed_in(&home).into_iter().collect();
-        let reason = if has_ended {
+        let reason = if pauses {
             format!("it pauses itself, for {why}")
         } else {
             why.clone()
         };
         drafts.push(Draft::schedule_skipped(&home, firing, &reason));
-        if has_ended {
+        if pauses {
             drafts.push(paused(row, &why, through));
         }
         self.append(space, drafts, stands).await
@@ -170,7 +175,7 @@ impl Firing {
     }
 }
 
-/// The schedule pauses itself: there is nothing that it could fire into, or no time at which it could.
+/// The schedule pauses itself: there is nothing that it could fire into, no time at which it could, or no model may be asked.
 fn paused(row: &ScheduleRow, why: &str, through: Option<Timestamp>) -> Draft {
     let schedule = row.schedule.clone();
     let paused = Schedule {

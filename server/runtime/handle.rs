@@ -47,6 +47,7 @@ pub(super) struct Inner {
     pub(super) lease_loop: LeaseLoop,
     pub(super) ends: Ends,
     pub(super) inbox: Inbox,
+    pub(super) firing: Firing,
     timers: Timers,
     requests: Requests,
     all: CancellationToken,
@@ -83,11 +84,12 @@ impl Runtime {
         let firing = Firing {
             store: store.clone(),
             inbox: inbox.clone(),
+            quotas: ground.quotas.clone(),
         };
         let (set, scan) = (Arc::default(), options.scan);
         let timers = Timers {
             store: store.clone(),
-            firing,
+            firing: firing.clone(),
             on_stored,
             set,
             scan,
@@ -115,6 +117,7 @@ impl Runtime {
             lease_loop,
             ends,
             inbox,
+            firing,
             timers,
             requests,
             all,

@@ -1,6 +1,6 @@
 //! What a person does to schedules: create, change, remove, run now. Each act is an event. Firing them is in `firing.rs`.
 
-use super::firing::{Firing, is_under_way};
+use super::firing::is_under_way;
 use super::handle::Runtime;
 use super::kinds::turns::input::{Input, InputContent, Received};
 use super::refused::Refused;
@@ -207,17 +207,13 @@ impl Runtime {
         name: &Name,
         now: Timestamp,
     ) -> Result<ScheduleRow, Refused> {
-        let firing = Firing {
-            store: self.store().clone(),
-            inbox: self.0.inbox.clone(),
-        };
         let mut row = self.known_schedule(space, name).await?;
         for _ in 0..TRIES {
             if row.schedule.due.is_none_or(|due| due > now) {
                 return Ok(row);
             }
             // Whoever fires it beside this may have begun earlier, and leave a due time that has come since.
-            firing.fire(space, &[row]).await?;
+            self.0.firing.fire(space, &[row]).await?;
             row = self.known_schedule(space, name).await?;
         }
         Err(overtaken(name))

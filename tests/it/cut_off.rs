@@ -229,20 +229,31 @@ on_both!(
     }
 );
 
-// Stored while no server runs the turn: whoever takes it up finds the cancel in the fold.
+// Stored while no server runs the turn: the server that takes it up finds the cancel in the fold, and has asked for no tools yet.
 on_both!(
     a_cancel_that_is_found_in_the_log_leaves_no_call_behind,
     |medium| {
         let (server, stub) = (tools().await, Stub::start().await);
-        stub.script(decision, [calls("pay")]);
+        stub.script(decision, [calls("pay"), calls("look")]);
         let mut app = setup(medium, &stub, &server).start().await;
-        app.say_in("c", "pay").await;
-        server.hears("tools/call", 1).await;
+        for (at, thread) in ["pay", "look"].into_iter().enumerate() {
+            app.say_in(thread, "go").await;
+            server.hears("tools/call", at + 1).await;
+        }
         app.kill();
-        cancel_without_server(app.database(), "c").await;
+        for thread in ["pay", "look"] {
+            cancel_without_server(app.database(), thread).await;
+        }
         app.start_again().await;
-        assert_eq!(ended(&app, "c", 1).await, "cancelled");
-        has_one(&app, "c1.0.0", "outcome_unknown", "the turn was cancelled").await;
+        for (thread, kind) in [("pay", "outcome_unknown"), ("look", "cancelled")] {
+            assert_eq!(ended(&app, thread, 1).await, "cancelled");
+            let log: Vec<_> = app.public_log().await;
+            let of_thread = |it: &&Value| it["thread"] == thread && has(it, "result");
+            let results: Vec<_> = log.iter().filter(of_thread).collect();
+            assert_eq!(results.len(), 1, "{}", story(&log));
+            assert_eq!(results[0]["payload"]["kind"], kind, "{}", results[0]);
+            assert!(said(results[0]).contains("the turn was cancelled"));
+        }
     }
 );
 

@@ -1,6 +1,7 @@
 //! Calls that a turn leaves behind: begun, and without a result. Each gets one before the turn ends, however it ends: a model that
 //! sees a call and nothing after it makes it again.
 
+use super::round;
 use super::{Halt, Turn};
 use crate::event::draft::Draft;
 use crate::event::envelope::TurnOutcome;
@@ -17,10 +18,18 @@ impl Turn {
         self.halt(Halt::Cancelled);
     }
 
+    /// Whether calls were begun and have no result.
+    pub fn leaves_calls(&self) -> bool {
+        self.left().next().is_some()
+    }
+
+    fn left(&self) -> impl Iterator<Item = &round::Call> {
+        let calls = self.rounds.iter().flat_map(|round| &round.calls);
+        calls.filter(|call| call.pending.begun && !call.done)
+    }
+
     /// The results of the calls that were begun and come to nothing any more, for this reason: a clause, such as that of `why`.
     pub fn cut_off(&self, thread: &ThreadId, tools: &Toolbox, why: &str) -> Vec<Draft> {
-        let calls = self.rounds.iter().flat_map(|round| &round.calls);
-        let begun = calls.filter(|call| call.pending.begun && !call.done);
         let result = |tool: &str, call_id: &str| {
             let is_outside = effect_begun(tool, tools) == Effect::Outside;
             let call = Call {
@@ -31,7 +40,7 @@ impl Turn {
             };
             Draft::result_failed(thread, &call, &cut_off(why, tool, is_outside), 0)
         };
-        begun
+        self.left()
             .map(|call| result(&call.pending.tool, &call.pending.call_id))
             .collect()
     }

@@ -302,8 +302,13 @@ impl Driver {
         drafts
             .iter()
             .for_each(|draft| ahead.apply(&draft.preview()));
-        let tools = self.mind.tools.of(&self.settings).now(&self.place.space);
-        drafts.extend(ahead.cut_off(&thread, &tools, why(outcome)));
+        if ahead.leaves_calls() {
+            let tools = self.mind.tools.of(&self.settings);
+            // A turn that was taken over and ends at once has asked for none yet.
+            let ready = tools.prepare(&self.place.space).await;
+            ready.map_err(Lost::Store)?;
+            drafts.extend(ahead.cut_off(&thread, &tools.now(&self.place.space), why(outcome)));
+        }
         let ends = |drafts: &[Draft]| {
             let mut own = drafts.iter().filter(|draft| draft.thread == thread);
             own.find_map(|draft| match draft.fact() {

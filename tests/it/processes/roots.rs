@@ -370,3 +370,69 @@ on_both!(
         rows_are_what_the_log_says(&mut app).await;
     }
 );
+
+// A schedule that a turn made draws on what that turn went back to. Once that is spent, it says so once and pauses, as many
+// runs as it would have had; for a person who resumes it, it runs again.
+on_both!(
+    a_schedule_of_a_spent_message_pauses_and_says_so_once,
+    |medium| {
+        let stub = Stub::start().await;
+        let often = json!({
+            "action": "create", "name": "often", "text": "go", "kind": "every", "at": null, "seconds": 0.02,
+            "time": null, "zone": null, "days": null, "day": null,
+        });
+        stub.script(
+            Request::is_decision,
+            [call("schedule", often), reply("Done.")],
+        );
+        stub.on(Request::is_decision, reply("Ran."));
+        let mut app = Setup::new(medium, &stub)
+            .file("thinkd.toml", "[tools]\nconversation = [\"*\"]\n")
+            .env("THINKD_BUDGET__ROOT__MODEL_CALLS", 4)
+            .env("THINKD_BUDGET__TIMER_MS", 10)
+            .env("THINKD_LIMITS__SCHEDULE_INTERVAL_MS", 10)
+            .start()
+            .await;
+        app.tell("often").await;
+        let paused = async |app: &App| {
+            within("the pause of the schedule", async {
+                loop {
+                    let often = app.get("/schedules/often").await.expect(200);
+                    if often["paused"] == true {
+                        return often;
+                    }
+                    tokio::time::sleep(ms(10)).await;
+                }
+            })
+            .await
+        };
+        let often = paused(&app).await;
+        assert!(
+            often["note"].to_string().contains("budget.root."),
+            "{often}"
+        );
+        at_rest(&app).await;
+        assert_eq!(stub.count(Request::is_decision), 4);
+        let log = app.public_log().await;
+        let skipped = with(&log, &["schedule:often", "skipped"]);
+        let told = skipped
+            .iter()
+            .filter(|event| said(event).contains("budget.root."))
+            .count();
+        assert_eq!(told, 1, "{}", story(&log));
+        assert!(
+            named(&log, "budget.root.model_calls").len() <= 1,
+            "{}",
+            story(&log)
+        );
+        // Ten due times later nothing was added.
+        tokio::time::sleep(ms(200)).await;
+        assert_eq!(app.public_log().await.len(), log.len());
+        app.patch("/schedules/often", json!({ "paused": false }))
+            .await
+            .expect(200);
+        stub.nth(4, Request::is_decision).await;
+        app.delete("/schedules/often").await.expect(204);
+        rows_are_what_the_log_says(&mut app).await;
+    }
+);

@@ -93,6 +93,7 @@ impl Bench {
         let firing = Firing {
             store: store.clone(),
             inbox: Inbox::new(&ground),
+            quotas: ground.quotas.clone(),
         };
         Self { store, firing }
     }
