@@ -21,6 +21,7 @@
 
 /// Values: ids, time, text, failures, budgets, secrets.
 pub mod words {
+    pub mod alike;
     pub mod budget;
     pub mod decode;
     pub mod diff;

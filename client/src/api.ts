@@ -1,7 +1,7 @@
 // Generated from openapi/openapi.json by `npm run generate`. Not to be edited.
 import type { AnyEvent } from "./events.js";
 import type { Options, Request } from "./http.js";
-import type { Ack, Approval, Audit, Cancelled, ChatMessage, CreateThread, Decided, EditTask, Entity, Entry, Framework, FrameworkChange, FrameworkOutcome, GraphPart, Kind, Metadata, Modality, ModelList, NewFramework, NewMerge, NewSchedule, NewStatement, NewSubmodule, NewUnmerge, Page, Pipeline, PostMessage, Posted, PromptView, Question, QuestionAnswer, Recollection, Remembered, Retraction, Run, Schedule, ScheduleChange, SelfView, Servers, SettingsChange, Source, SpaceSettings, StartRun, Statement, StatementTrial, StoredBlob, Submodule, SubmoduleChange, SubmoduleFigures, SubmoduleVersions, Task, TaskThought, Thread, ToolApproval, ToolApproved, Tools, Turn, Unmerged, Usage, Verdict, WorkingMemory } from "./schemas.js";
+import type { Ack, Approval, Audit, Cancelled, ChatMessage, CreateThread, Decided, EditTask, Entity, Entry, Framework, FrameworkChange, FrameworkOutcome, GraphPart, Kind, Metadata, Modality, ModelList, NewFramework, NewMerge, NewSchedule, NewStatement, NewSubmodule, NewUnmerge, Page, Pipeline, PostMessage, Posted, PromptView, Question, QuestionAnswer, Recollection, Remembered, Retraction, Run, Schedule, ScheduleChange, SelfView, Servers, SettingsChange, Source, SpaceSettings, StartRun, Statement, StatementTrial, StoredBlob, Submodule, SubmoduleChange, SubmoduleFigures, SubmoduleVersions, Task, TaskThought, Thread, ToolApproval, ToolApprovals, ToolApproved, Tools, ToolsApproved, Turn, Unmerged, Usage, Verdict, WorkingMemory } from "./schemas.js";
 
 /** Every documented operation of the server's HTTP API, under its documented name. */
 export class Api {
@@ -519,6 +519,11 @@ export class Api {
     thread?: string;
   } = {}, options: Options = {}): Promise<Tools> {
     return this.#request("GET", `/tools`, "json", { query, ...options }) as Promise<Tools>;
+  }
+
+  /** Takes these tools as their servers describe them now, if the hashes are those: all of them, or none. */
+  approveTools(body: ToolApprovals, options: Options = {}): Promise<ToolsApproved> {
+    return this.#request("POST", `/tools/approve`, "json", { body, ...options }) as Promise<ToolsApproved>;
   }
 
   /** Lets models be told of what another server says of a tool now, if that is what was looked at. */

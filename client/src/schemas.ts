@@ -478,6 +478,14 @@ export type NameMerge = {
   statement?: string | null;
 };
 
+/** A tool, and the hash of its description. */
+export type NamedTool = {
+  /** Its name. */
+  name: string;
+  /** The hash of what was looked at. */
+  sha256: string;
+};
+
 /** A statement that looks like another one. */
 export type Near = {
   /** Its id. */
@@ -1370,6 +1378,12 @@ export type ToolApproval = {
   sha256: string;
 };
 
+/** The approval of several tools as their servers describe them now: of all of them, or of none. */
+export type ToolApprovals = {
+  /** The tools. */
+  tools: NamedTool[];
+};
+
 /** What an approval came to. */
 export type ToolApproved = {
   /** The tool, of which models are told from now on. */
@@ -1381,10 +1395,14 @@ export type ToolEffect = "events" | "repeatable" | "outside";
 
 /** A server that offers tools. */
 export type ToolServer = {
+  /** The calls of its tools that wait for a person, besides those that `tools.approval` names. */
+  approve: WaitingCalls;
   /** Whether it is connected. */
   connected: boolean;
   /** Its name, as it is configured. */
   name: string;
+  /** The tools whose calls wait for no person, of those that models are told of. */
+  unseen: string[];
   /** Why it is not, or what else is to be known. */
   why?: string | null;
 };
@@ -1398,6 +1416,12 @@ export type Tools = {
   items: Tool[];
   /** The servers that offer tools from outside. */
   servers: ToolServer[];
+};
+
+/** The tools of which models are told from now on. */
+export type ToolsApproved = {
+  /** Their names. */
+  names: string[];
 };
 
 /** How often something was tried, and how often it worked. */
@@ -1535,6 +1559,9 @@ export type ViewSection = {
   /** Its share of `usage.input_tokens`, by size; where the provider counted none, a quarter of its bytes. */
   tokens_estimated: number;
 };
+
+/** The calls that wait for a person. */
+export type WaitingCalls = "all" | "writes" | "none";
 
 /** Days of the week. */
 export type Weekday = "monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday";

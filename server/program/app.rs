@@ -122,7 +122,7 @@ async fn run(
     };
     let (mut tools, mcp) = (
         tools.clone(),
-        Arc::new(Mcp::new(&settings.tools.mcp, &supplies)?),
+        Arc::new(Mcp::new(&settings.tools.servers(), &supplies)?),
     );
     if !settings.tools.mcp.is_empty() {
         tools = tools.with_shared_source(
@@ -142,6 +142,14 @@ async fn run(
     let runtime = Runtime::start(ground, kinds.all());
     tokio::spawn(kinds.trials.clone().look_for_new_instruments());
     tokio::spawn(kinds.trials.clone().contest_by_all_merges());
+    let unseen = settings.tools.unseen();
+    if !settings.listen.ip().is_loopback() && !unseen.is_empty() {
+        tracing::warn!(
+            servers = unseen.join(", "),
+            "calls to the tools of these servers run without a person, whatever they do: set approve = \"writes\" of each, \
+             or tools.mcp_approve"
+        );
+    }
     // Whoever should read it may be gone: that is no reason not to serve.
     let _ = greet(settings, listener.local_addr()?, &about);
     let checking = tokio::spawn(supervisor.watch(

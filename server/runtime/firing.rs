@@ -24,11 +24,11 @@ use crate::words::time::{self, Timestamp};
 /// Fires schedules; cheap to clone.
 #[derive(Clone)]
 pub struct Firing {
-    /// Where they are.
+    /// The store of the schedules.
     pub store: Arc<dyn Store>,
-    /// What takes their triggers in.
+    /// The inbox of their triggers.
     pub inbox: Inbox,
-    /// What may be used up: a schedule of a turn draws on what that turn went back to.
+    /// The budgets: a schedule of a turn draws on that of the event to which the turn went back.
     pub quotas: Arc<Quotas>,
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::handle::Runtime;
 use super::refused::Refused;
+use crate::event::draft::Draft;
 use crate::event::fact::Fact;
 use crate::event::fact::calls::{Came, Outcome};
 use crate::log::appended::{Append, Appended};
@@ -130,41 +131,24 @@ impl Runtime {
         Ok(counts)
     }
 
-    /// Lets models be told of what another server says of a tool now, if that is what was looked at.
-    pub async fn approve_tool(
+    /// Takes these tools of other servers, by name and hash, as their servers describe them now, if the hashes are those: all of them,
+    /// or of none.
+    pub async fn approve_tools(
         &self,
         space: &Space,
-        name: &str,
-        sha256: &str,
+        tools: &[(String, String)],
         by: &str,
     ) -> Result<(), Refused> {
         let ground = &self.0.ground;
         self.open(space).await?;
-        let approved = ground
-            .mind
-            .tools
-            .conversation
-            .approved(space, name, sha256, by)
-            .await?;
-        let draft = match approved {
-            Ok(Approved::Already) => return Ok(()),
-            Ok(Approved::By(draft)) => *draft,
-            Err(Unapproved::Unknown) => {
-                return Err(Refused::NotFound(format!("tool {name} of another server")));
-            }
-            Err(Unapproved::Other) => {
-                let text = format!(
-                    "what its server says of {name} is not what this sha256 is of: look at it again (GET /tools)"
-                );
-                return Err(Refused::ToolChanged(text));
-            }
-            Err(Unapproved::Wrong(why)) => {
-                return Err(Refused::Unprocessable(format!(
-                    "{name} is withheld whatever people say: {why}"
-                )));
-            }
-        };
-        match ground.store.append(Append::free(space, vec![draft])).await {
+        let mut drafts = Vec::new();
+        for (name, sha256) in tools {
+            drafts.extend(self.approval(space, (name, sha256), by).await?);
+        }
+        if drafts.is_empty() {
+            return Ok(());
+        }
+        match ground.store.append(Append::free(space, drafts)).await {
             Ok(Appended::Stored(placed)) => {
                 placed
                     .iter()
@@ -174,6 +158,29 @@ impl Runtime {
             Ok(_) => Ok(()),
             Err(StoreError::Unmet(unmet)) => Err(Refused::Settled(unmet.to_string())),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The event by which a space takes a tool for what it is now; none: it does already.
+    async fn approval(
+        &self,
+        space: &Space,
+        (name, sha256): (&str, &str),
+        by: &str,
+    ) -> Result<Option<Draft>, Refused> {
+        let tools = &self.0.ground.mind.tools.conversation;
+        match tools.approved(space, name, sha256, by).await? {
+            Ok(Approved::Already) => Ok(None),
+            Ok(Approved::By(draft)) => Ok(Some(*draft)),
+            Err(Unapproved::Unknown) => {
+                Err(Refused::NotFound(format!("tool {name} of another server")))
+            }
+            Err(Unapproved::Other) => Err(Refused::ToolChanged(format!(
+                "what its server says of {name} is not what this sha256 is of: look at it again (GET /tools)"
+            ))),
+            Err(Unapproved::Wrong(why)) => Err(Refused::Unprocessable(format!(
+                "{name} is withheld whatever people say: {why}"
+            ))),
         }
     }
 }

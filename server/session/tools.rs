@@ -20,11 +20,11 @@ impl Session {
         Ok(self.runtime(Right::Read)?.models())
     }
 
-    /// Lets models be told of what another server says of a tool now, if that has this hash.
-    pub async fn approve_tool(&self, name: &str, sha256: &str) -> Result<(), Error> {
+    /// Takes these tools of other servers as they are described now, by name, if the hashes are those.
+    pub async fn approve_tools(&self, tools: &[(String, String)]) -> Result<(), Error> {
         let runtime = self.runtime(Right::Shape)?;
         // Who is not named is known by what they may do: the audit says something of everybody.
         let by = self.user().unwrap_or(self.principal().role.as_str());
-        Ok(runtime.approve_tool(self.space(), name, sha256, by).await?)
+        Ok(runtime.approve_tools(self.space(), tools, by).await?)
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::words::alike::folded;
 use crate::words::text::{canonical, sha256};
 use crate::words::time::Timestamp;
 
@@ -38,9 +39,10 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// Whether a tool of this name is marked.
+    /// Whether a tool of this name is marked, or one whose name people take for it.
     pub fn marks(&self, tool: &str) -> bool {
-        self.tools.iter().any(|pattern| matches(pattern, tool))
+        let mut patterns = self.tools.iter();
+        patterns.any(|pattern| matches_alike(pattern, tool))
     }
 
     /// When a request of this tool counts as rejected that is made now.
@@ -88,6 +90,11 @@ pub struct Grant {
 /// The hash of arguments, whatever the order of their members.
 pub fn hash_of(arguments: &Value) -> String {
     sha256(canonical(arguments).as_bytes())
+}
+
+/// Whether a name is as a pattern says, or looks so: for what is kept out. What is let in goes by `matches`.
+pub fn matches_alike(pattern: &str, name: &str) -> bool {
+    matches(&folded(pattern), &folded(name))
 }
 
 #[cfg(test)]

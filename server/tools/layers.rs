@@ -37,7 +37,12 @@ pub fn layered(tool: Arc<dyn Tool>, supplies: &Supplies) -> Arc<dyn Tool> {
         store: store.clone(),
         bytes: limits.output_bytes,
     });
-    if tool.spec().always_gated || approvals.marks(tool.spec().name()) {
+    let spec = tool.spec();
+    let is_marked = [Some(spec.name()), spec.alias.as_deref()]
+        .into_iter()
+        .flatten()
+        .any(|name| approvals.marks(name));
+    if spec.always_gated || is_marked {
         return Arc::new(Gate::new(tool, runs, approvals.clone(), store.clone()));
     }
     runs

@@ -1,5 +1,6 @@
 //! The tools of other servers, which speak MCP: who offers what, and what of it models are told in which space. What a server says of a tool counts
-//! as it was the first time (its *pin*, an event of the space); what it says differently later, no model is told before a person has approved it.
+//! as it was the first time (its *pin*, an event of the space); what it says differently later, and tools that it lists later, no model is told of before a person
+//! has approved them.
 //! The protocol is in `mcp/wire.rs`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -32,6 +33,7 @@ use crate::words::id::{Seq, Space, ThreadId};
 use asking::{Desk, OnStored};
 use line::Phase;
 use offer::Offer;
+use options::NewTools;
 use server::Server;
 
 mod asking;
@@ -40,7 +42,7 @@ mod content;
 mod fit;
 mod line;
 mod meter;
-pub(super) mod names;
+pub mod names;
 pub mod offer;
 pub mod options;
 pub mod reading;
@@ -80,8 +82,10 @@ type Pins = BTreeMap<String, PinRow>;
 pub enum Standing {
     /// Models are told of it.
     Ready,
-    /// Nobody has been offered it yet.
+    /// Nobody has been offered anything of its server yet, or what that lists later is trusted.
     New,
+    /// Its server lists it since the space knows that server.
+    Later,
     /// It is another one than what the space knows, by this event.
     Changed(Seq),
     /// Something is wrong with it.
@@ -152,9 +156,13 @@ impl Mcp {
     }
 
     /// How a tool that is offered stands in a space.
-    pub fn standing(offer: &Offer, pins: &BTreeMap<String, PinRow>) -> Standing {
+    pub fn standing(server: &Server, offer: &Offer, pins: &BTreeMap<String, PinRow>) -> Standing {
+        let is_known = || pins.values().any(|pin| pin.server == server.line.name);
         match (&offer.wrong, pins.get(&offer.name)) {
             (Some(why), _) => Standing::Wrong(why.clone()),
+            (None, None) if server.options.new_tools == NewTools::Wait && is_known() => {
+                Standing::Later
+            }
             (None, None) => Standing::New,
             (None, Some(pin)) if pin.sha256 == offer.sha256 => Standing::Ready,
             (None, Some(pin)) => Standing::Changed(pin.seq),
@@ -202,7 +210,7 @@ impl Mcp {
             let offered = server.offered();
             let new = offered
                 .iter()
-                .filter(|offered| Self::standing(&offered.offer, pins) == Standing::New);
+                .filter(|offered| Self::standing(server, &offered.offer, pins) == Standing::New);
             let new = new.take(PINS_MAX.saturating_sub(known));
             drafts.extend(new.map(|offered| Self::pin(server, &offered.offer, 0, None)));
         }
@@ -254,13 +262,14 @@ impl Mcp {
         }
         for offered in &*server.offered() {
             let offer = &offered.offer;
-            let why = match Self::standing(offer, pins) {
+            let why = match Self::standing(server, offer, pins) {
                 Standing::Ready | Standing::New => continue,
                 Standing::Changed(_) => {
                     "its server says something else of it than before, which a person has to approve \
                                          (GET /tools shows the difference)"
                         .to_owned()
                 }
+                Standing::Later => shown::LATER.to_owned(),
                 Standing::Wrong(why) => why,
             };
             if self.is_news(space, format!("withheld {} {}", offer.name, why)) {
@@ -286,7 +295,7 @@ impl Source for Mcp {
             let offered = server.offered();
             let ready = offered
                 .iter()
-                .filter(|offered| Self::standing(&offered.offer, &pins) == Standing::Ready);
+                .filter(|offered| Self::standing(server, &offered.offer, &pins) == Standing::Ready);
             tools.extend(ready.map(|offered| offered.tool.clone()));
         }
         let has_more = |server: &Arc<Server>| server.has().resources || server.has().prompts;
@@ -354,11 +363,11 @@ impl Source for Mcp {
             return Ok(Err(Unapproved::Unknown));
         };
         let pins = self.store.pins(space).await?;
-        let last = match Self::standing(&offer, &pins) {
+        let last = match Self::standing(server, &offer, &pins) {
             Standing::Wrong(why) => return Ok(Err(Unapproved::Wrong(why))),
             _ if offer.sha256 != sha256 => return Ok(Err(Unapproved::Other)),
             Standing::Ready => return Ok(Ok(Approved::Already)),
-            Standing::New => 0,
+            Standing::New | Standing::Later => 0,
             Standing::Changed(last) => last,
         };
         Ok(Ok(Approved::By(Box::new(Self::pin(

@@ -130,8 +130,10 @@ pub struct Spec {
     pub effect: Effect,
     /// A call waits for a person: what it does once one has said yes (`effect` is what waiting does).
     pub gated: Option<Effect>,
-    /// It waits for a person, whatever is configured.
+    /// It waits for a person, whatever `tools.approval` says.
     pub always_gated: bool,
+    /// Another name that `tools.approval` marks it by: that which its server gives it.
+    pub alias: Option<String>,
     /// Whether the decision is asked again after a call, to read what came of it.
     pub asks_again: bool,
     /// Whether a call leaves an action event (all but those that are one event themselves).
@@ -152,6 +154,7 @@ impl Spec {
             effect,
             gated: None,
             always_gated: false,
+            alias: None,
             asks_again: true,
             leaves_action: true,
             time: None,

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use super::approval::matches;
 use super::crowd;
 use super::layers::layered;
+use super::mcp::options::WaitingCalls;
 use super::supplies::Supplies;
 use super::tool::{Effect, Tool, is_name};
 use crate::event::draft::Draft;
@@ -97,7 +98,7 @@ pub enum State {
     New,
     /// Models are told of it, but who offers it is away.
     Away,
-    /// It is not what it was, and a person has to approve it.
+    /// It is not what it was, or came later than its server's first list, and a person has to approve it.
     Changed,
     /// Something is wrong with it.
     Withheld,
@@ -108,6 +109,8 @@ pub enum State {
 pub struct Provider {
     /// Its name.
     pub name: String,
+    /// The calls of its tools that wait for a person.
+    pub approve: WaitingCalls,
     /// Whether it can be called.
     pub is_connected: bool,
     /// Why not, or what else is to be known.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 mod answers;
+mod approve;
 mod asks;
 mod hostile;
 mod lists;
@@ -23,6 +24,11 @@ fn setup(medium: Medium, stub: &Stub, server: &ToolServer, more: &str) -> Setup 
         "thinkd.toml",
         &format!("{more}\n[tools.mcp.it]\nurl = \"{}\"\n", server.url()),
     )
+}
+
+/// The same, where tools that it lists later are taken.
+fn trusting(medium: Medium, stub: &Stub, server: &ToolServer) -> Setup {
+    setup(medium, stub, server, "").env("THINKD_TOOLS__MCP__IT__NEW_TOOLS", "trust")
 }
 
 /// The tools of other servers that a request offers.
@@ -258,7 +264,7 @@ on_both!(
         let server = ToolServer::start(vec![tool("a", "A.")]).await;
         let stub = Stub::start().await;
         stub.on(decision, reply("yes"));
-        let app = setup(medium, &stub, &server, "").start().await;
+        let app = trusting(medium, &stub, &server).start().await;
         app.tell("one").await;
         assert_eq!(outside(&*stub.nth(0, decision).await), ["mcp__it__a"]);
         server.changes(vec![tool("a", "A."), tool("b", "B.")]);

@@ -358,6 +358,9 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
         )
         .with(json!({ "sha256": "0".repeat(64) }))
         .only(Whose::Absent),
+        act("POST /tools/approve", Shape, "/tools/approve".into())
+            .with(json!({ "tools": [{ "name": "nothing", "sha256": "0".repeat(64) }] }))
+            .only(Whose::Absent),
         act("GET /threads/{thread}", Read, format!("/threads/{thread}")),
         act(
             "GET /threads/{thread}/turns",

@@ -806,6 +806,11 @@ fn every_container_is_bounded() {
         include_str!("../../docker-compose.scale.yml"),
     ];
     for (name, service) in files.iter().flat_map(|file| {
+        let writes = "THINKD_TOOLS__MCP_APPROVE: writes";
+        assert!(
+            file.contains(writes),
+            "calls of a server of tools run unseen"
+        );
         let file: Value = serde_yaml_ng::from_str(file).unwrap();
         file["services"].as_object().unwrap().clone()
     }) {

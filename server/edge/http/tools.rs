@@ -1,23 +1,30 @@
 //! `/tools`: what a thread may use, and the approval of what other servers changed of their tools.
 
+use std::collections::BTreeMap;
+
 use axum::Router;
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use utoipa::{OpenApi, ToSchema};
 
 use super::needs::{Needs, Read, Shape};
 use super::params::Params;
-use super::path::{Path, ToolName};
+use super::path::{Id as _, Path, ToolName};
 use super::{Resource, bounds};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::runtime::tools::{ThreadTool, ThreadTools};
+use crate::tools::mcp::options::WaitingCalls;
 use crate::tools::tool::Effect;
 use crate::tools::toolbox;
 use crate::words::text::Json;
 
+/// Most tools that one act approves.
+const APPROVED_MAX: usize = 256;
+
 #[derive(OpenApi)]
-#[openapi(paths(list, approve), tags((name = "tools", description = "What a thread may use")))]
+#[openapi(paths(list, approve, approve_all), tags((name = "tools", description = "What a thread may use")))]
 struct Document;
 
 /// See the module.
@@ -25,11 +32,16 @@ pub const RESOURCE: Resource = Resource {
     routes: || {
         Router::new()
             .route("/tools", get(list))
+            .route("/tools/approve", post(approve_all))
             .route("/tools/{name}/approve", post(approve))
     },
     document: Document::openapi,
     bounds: |document| {
         bounds::of_body(document, "ToolApproval", [("sha256", bounds::sha256())]);
+        let named = [("name", bounds::tool()), ("sha256", bounds::sha256())];
+        bounds::of_body(document, "NamedTool", named);
+        let all = json!({ "minItems": 1, "maxItems": APPROVED_MAX });
+        bounds::of_body(document, "ToolApprovals", [("tools", all)]);
         // A tool may be called what no other name may be.
         let parameters = &mut document["paths"]["/tools/{name}/approve"]["post"]["parameters"];
         bounds::put(&mut parameters[0]["schema"], bounds::tool());
@@ -91,7 +103,8 @@ pub enum ToolState {
     New,
     /// Models are told of it, and its server is away: calls fail.
     Away,
-    /// It is another one than the space knows: `diff` says how. A person may approve it.
+    /// It is another one than the space knows, or came after the first list of its server: `diff` says how it differs. A person may
+    /// approve it.
     Changed,
     /// Something is wrong with it: `why` says what. Nobody can approve it.
     Withheld,
@@ -125,6 +138,10 @@ pub struct ToolServer {
     /// Its name, as it is configured.
     #[schema(example = "files")]
     pub name: String,
+    /// The calls of its tools that wait for a person, besides those that `tools.approval` names.
+    pub approve: WaitingCalls,
+    /// The tools whose calls wait for no person, of those that models are told of.
+    pub unseen: Vec<String>,
     /// Whether it is connected.
     pub connected: bool,
     /// Why it is not, or what else is to be known.
@@ -181,19 +198,29 @@ impl From<ThreadTools> for Tools {
                 failed,
             }
         };
+        let items: Vec<Tool> = all.tools.into_iter().map(tool).collect();
         let server = |toolbox::Provider {
                           name,
+                          approve,
                           is_connected,
                           why,
-                      }| ToolServer {
-            name,
-            connected: is_connected,
-            why,
+                      }| {
+            let is_unseen = |tool: &&Tool| {
+                tool.server.as_ref() == Some(&name)
+                    && !tool.needs_approval
+                    && !matches!(tool.state, ToolState::Changed | ToolState::Withheld)
+            };
+            let unseen = items.iter().filter(is_unseen);
+            ToolServer {
+                unseen: unseen.map(|tool| tool.name.clone()).collect(),
+                name,
+                approve,
+                connected: is_connected,
+                why,
+            }
         };
-        Self {
-            items: all.tools.into_iter().map(tool).collect(),
-            servers: all.providers.into_iter().map(server).collect(),
-        }
+        let servers = all.providers.into_iter().map(server).collect();
+        Self { items, servers }
     }
 }
 
@@ -205,16 +232,59 @@ pub struct ToolApproval {
     pub sha256: String,
 }
 
+/// The approval of several tools as their servers describe them now: of all of them, or of none.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolApprovals {
+    /// The tools.
+    pub tools: Vec<NamedTool>,
+}
+
+/// A tool, and the hash of its description.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NamedTool {
+    /// Its name.
+    #[schema(example = "mcp__files__read")]
+    pub name: String,
+    /// The hash of what was looked at.
+    pub sha256: String,
+}
+
 impl Body for ToolApproval {
     fn check(&self, wrongs: &mut Wrongs) {
-        if self.sha256.len() != 64 || !self.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            wrongs.add(
-                Slug::InvalidFrame,
-                "/sha256",
-                "64 hex digits, as GET /tools shows them",
-            );
+        check_hash(&self.sha256, "/sha256", wrongs);
+    }
+}
+
+impl Body for ToolApprovals {
+    fn check(&self, wrongs: &mut Wrongs) {
+        if self.tools.is_empty() || self.tools.len() > APPROVED_MAX {
+            let text = format!("1 to {APPROVED_MAX} tools");
+            wrongs.add(Slug::InvalidFrame, "/tools", text);
+        }
+        for (at, tool) in self.tools.iter().enumerate().take(APPROVED_MAX) {
+            if ToolName::read(&tool.name).is_err() {
+                let text = "1 to 64 of a-z, A-Z, 0-9, _ and -, as GET /tools shows them";
+                wrongs.add(Slug::InvalidFrame, format!("/tools/{at}/name"), text);
+            }
+            check_hash(&tool.sha256, &format!("/tools/{at}/sha256"), wrongs);
         }
     }
+}
+
+fn check_hash(sha256: &str, pointer: &str, wrongs: &mut Wrongs) {
+    if sha256.len() != 64 || !sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        let text = "64 hex digits, as GET /tools shows them";
+        wrongs.add(Slug::InvalidFrame, pointer, text);
+    }
+}
+
+/// The tools of which models are told from now on.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ToolsApproved {
+    /// Their names.
+    pub names: Vec<String>,
 }
 
 /// What an approval came to.
@@ -246,8 +316,26 @@ pub async fn approve(
     super::Json(body): super::Json<ToolApproval>,
 ) -> Result<axum::Json<ToolApproved>, Problem> {
     params.end()?;
-    session
-        .approve_tool(&name, &body.sha256.to_ascii_lowercase())
-        .await?;
+    let tool = (name.clone(), body.sha256.to_ascii_lowercase());
+    session.approve_tools(&[tool]).await?;
     Ok(axum::Json(ToolApproved { name }))
+}
+
+/// Takes these tools as their servers describe them now, if the hashes are those: all of them, or none.
+#[utoipa::path(post, path = "/tools/approve", operation_id = "approve_tools", tag = "tools",
+    request_body = ToolApprovals, responses((status = 200, body = ToolsApproved)))]
+pub async fn approve_all(
+    session: Needs<Shape>,
+    params: Params,
+    super::Json(body): super::Json<ToolApprovals>,
+) -> Result<axum::Json<ToolsApproved>, Problem> {
+    params.end()?;
+    let named = body.tools.into_iter();
+    let tools: BTreeMap<String, String> = named
+        .map(|tool| (tool.name, tool.sha256.to_ascii_lowercase()))
+        .collect();
+    let tools: Vec<(String, String)> = tools.into_iter().collect();
+    session.approve_tools(&tools).await?;
+    let names = tools.into_iter().map(|(name, _)| name).collect();
+    Ok(axum::Json(ToolsApproved { names }))
 }

@@ -18,7 +18,7 @@ impl Turn {
         self.halt(Halt::Cancelled);
     }
 
-    /// Whether calls were begun and have no result.
+    /// Says that calls were begun and have no result.
     pub fn leaves_calls(&self) -> bool {
         self.left().next().is_some()
     }

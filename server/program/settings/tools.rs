@@ -12,7 +12,8 @@ use crate::mind::decision;
 use crate::tools::approval::{EXPIRY_MAX, Rules};
 use crate::tools::catalogue::Catalogue;
 use crate::tools::code;
-use crate::tools::mcp::options;
+use crate::tools::mcp::names::PREFIX;
+use crate::tools::mcp::options::{self, WaitingCalls};
 
 /// The tools that are chosen by name, and their time limit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -39,6 +40,9 @@ pub struct Tools {
     pub open_requests: u64,
     /// The tool `run_code`: what code that a model writes may take.
     pub code: code::Options,
+    /// The calls to tools of other servers that wait for a person, where a server does not say (`tools.mcp.<name>.approve`): `all`, `writes` (all but those that
+    /// their server marks as only reading), or `none`, unless said.
+    pub mcp_approve: WaitingCalls,
     /// A server of tools by its name, as many as wanted: its tools are called `mcp__<name>__<tool>`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub mcp: BTreeMap<String, options::Options>,
@@ -58,6 +62,7 @@ impl Default for Tools {
             approval_ms_of: BTreeMap::new(),
             open_requests: open_max,
             code: code::Options::default(),
+            mcp_approve: WaitingCalls::None,
             mcp: BTreeMap::new(),
         }
     }
@@ -82,6 +87,28 @@ impl Tools {
                 .collect(),
             open_max: *open_requests,
         }
+    }
+
+    /// The servers of tools, each with what is said of all.
+    pub fn servers(&self) -> BTreeMap<String, options::Options> {
+        let said = |options: &options::Options| options::Options {
+            approve: Some(options.approve.unwrap_or(self.mcp_approve)),
+            ..options.clone()
+        };
+        self.mcp
+            .iter()
+            .map(|(name, options)| (name.clone(), said(options)))
+            .collect()
+    }
+
+    /// The servers all of whose calls run without a person, unless `tools.approval` names some of them.
+    pub fn unseen(&self) -> Vec<String> {
+        let marks = self.approvals();
+        let runs = |(name, options): (String, options::Options)| {
+            let all = format!("{PREFIX}{name}__");
+            (options.approve() == WaitingCalls::None && !marks.marks(&all)).then_some(name)
+        };
+        self.servers().into_iter().filter_map(runs).collect()
     }
 
     /// Says what is wrong with a server of tools.

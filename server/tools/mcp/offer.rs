@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::fit::unfit;
 use super::names::names;
-use super::options::Options;
+use super::options::{Options, WaitingCalls};
 use super::wire::Told;
 use crate::words::text::{canonical, sha256};
 use crate::words::unseen::first_unseen;
@@ -32,6 +32,8 @@ pub struct Offer {
     pub is_repeatable: bool,
     /// It changes nothing: likewise.
     pub only_reads: bool,
+    /// Its calls wait for a person.
+    pub waits: bool,
     /// The hash of all that.
     pub sha256: String,
     /// Why no model is told of it, whatever people say.
@@ -47,19 +49,26 @@ pub fn offers(server: &str, options: &Options, mut told: Vec<Told>) -> Vec<Offer
         .into_iter()
         .zip(told)
         .filter(|(_, tool)| options.takes(&tool.name));
-    let mut offers: Vec<Offer> = all
-        .map(|(name, tool)| offer(name, tool, options.believe_annotations))
-        .collect();
+    let mut offers: Vec<Offer> = all.map(|(name, tool)| offer(name, tool, options)).collect();
     offers.sort_by(|one, other| one.name.cmp(&other.name));
     offers
 }
 
-fn offer(name: String, told: Told, is_believed: bool) -> Offer {
+fn offer(name: String, told: Told, options: &Options) -> Offer {
     let wrong = wrong(&told).err();
+    let is_believed = options.believe_annotations;
+    let waits = match options.approve() {
+        WaitingCalls::All => true,
+        WaitingCalls::Writes => !told.only_reads,
+        WaitingCalls::None => false,
+    };
     let only_reads = is_believed && told.only_reads;
     let is_repeatable = only_reads || is_believed && told.is_idempotent;
     let believed = if is_repeatable && !only_reads {
         json!("repeatable")
+    } else if options.approve() == WaitingCalls::Writes && told.only_reads && !is_believed {
+        // The mark lets its calls run: without it the tool is another one.
+        json!("reads")
     } else {
         json!(only_reads)
     };
@@ -80,6 +89,7 @@ fn offer(name: String, told: Told, is_believed: bool) -> Offer {
             schema,
             is_repeatable,
             only_reads,
+            waits,
             sha256,
             wrong,
         };
@@ -96,6 +106,7 @@ fn offer(name: String, told: Told, is_believed: bool) -> Offer {
         schema: Value::Null,
         is_repeatable,
         only_reads,
+        waits,
         sha256,
         wrong,
     }
@@ -154,7 +165,7 @@ mod tests {
     }
 
     fn why(schema: Value) -> Option<String> {
-        offer("mcp__s__t".into(), told(schema), false).wrong
+        offer("mcp__s__t".into(), told(schema), &Options::default()).wrong
     }
 
     #[test]
@@ -215,8 +226,14 @@ mod tests {
 
     #[test]
     fn what_changes_a_tool_changes_its_hash_and_the_order_of_members_does_not() {
-        let of =
-            |text: &str| offer("n".into(), told(serde_json::from_str(text).unwrap()), false).sha256;
+        let of = |text: &str| {
+            offer(
+                "n".into(),
+                told(serde_json::from_str(text).unwrap()),
+                &Options::default(),
+            )
+            .sha256
+        };
         assert_eq!(
             of(r#"{"type":"object","title":"a"}"#),
             of(r#"{"title":"a","type":"object"}"#)
@@ -225,18 +242,27 @@ mod tests {
             of(r#"{"type":"object","title":"a"}"#),
             of(r#"{"type":"object","title":"b"}"#)
         );
-        let one = offer("n".into(), told(json!({ "type": "object" })), true);
+        let believing = Options {
+            believe_annotations: true,
+            ..Options::default()
+        };
+        let one = offer("n".into(), told(json!({ "type": "object" })), &believing);
         assert!(one.is_repeatable);
         assert_ne!(
             one.sha256,
-            offer("n".into(), told(json!({ "type": "object" })), false).sha256
+            offer(
+                "n".into(),
+                told(json!({ "type": "object" })),
+                &Options::default()
+            )
+            .sha256
         );
         let changes = Told {
             only_reads: false,
             is_idempotent: true,
             ..told(json!({ "type": "object" }))
         };
-        let other = offer("n".into(), changes, true);
+        let other = offer("n".into(), changes, &believing);
         assert!(other.is_repeatable && !other.only_reads);
         assert_ne!(
             one.sha256, other.sha256,

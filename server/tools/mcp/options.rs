@@ -7,7 +7,7 @@ use std::time::Duration;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::tools::approval::matches;
+use crate::tools::approval::{matches, matches_alike};
 use crate::words::secret;
 use crate::words::text::unmarked;
 use crate::words::veil::{Veil, is_long};
@@ -61,6 +61,12 @@ pub struct Options {
     /// Of these none is taken: a list likewise, which comes first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
+    /// The calls of its tools that wait for a person: `all`, `writes` (all but those that its server marks as only reading, which is the
+    /// server's word), or `none`; absent: as `tools.mcp_approve` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approve: Option<WaitingCalls>,
+    /// Tools that were not on the first list that a space had of the server wait for a person (`wait`, unless said), or are taken (`trust`).
+    pub new_tools: NewTools,
     /// How long a call of its tools may take, 30 s unless said; `tools.timeout_ms` is not about them.
     pub timeout_ms: u64,
     /// How old the list of a server with a `url` gets while turns use it, 60 s unless said: then it is read again, for what was to tell of its changes
@@ -69,6 +75,30 @@ pub struct Options {
     /// Whether it is believed which of its tools only read, or may be called again (`readOnlyHint`, `idempotentHint`): such a
     /// call is run again after a crash. Unless said, no.
     pub believe_annotations: bool,
+}
+
+/// The calls that wait for a person.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WaitingCalls {
+    /// Each.
+    All,
+    /// All but those of tools that their server marks as only reading.
+    Writes,
+    /// None but those that `tools.approval` names.
+    #[default]
+    None,
+}
+
+/// The rule for tools that a server lists later.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NewTools {
+    /// It waits for a person.
+    #[default]
+    Wait,
+    /// Models are told of it.
+    Trust,
 }
 
 impl Default for Options {
@@ -83,6 +113,8 @@ impl Default for Options {
             headers_file: None,
             allow: None,
             deny: Vec::new(),
+            approve: None,
+            new_tools: NewTools::default(),
             timeout_ms: 30_000,
             list_ms: 60_000,
             believe_annotations: false,
@@ -153,8 +185,15 @@ impl Options {
 
     /// Whether a tool that the server calls so is taken.
     pub fn takes(&self, tool: &str) -> bool {
-        let in_list = |list: &[String]| list.iter().any(|pattern| matches(pattern, tool));
-        self.allow.as_deref().is_none_or(in_list) && !in_list(&self.deny)
+        let is_allowed = |list: &[String]| list.iter().any(|pattern| matches(pattern, tool));
+        let mut denied = self.deny.iter();
+        self.allow.as_deref().is_none_or(is_allowed)
+            && !denied.any(|pattern| matches_alike(pattern, tool))
+    }
+
+    /// Returns the calls of its tools that wait for a person.
+    pub fn approve(&self) -> WaitingCalls {
+        self.approve.unwrap_or_default()
     }
 
     /// How old its list gets while it is used. None: a program tells of all its changes, or has ended.

@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use super::asking::{Asker, Desk};
 use super::content::output;
 use super::line::Line;
+use super::names::PREFIX;
 use super::offer::Offer;
 use super::wire::Trouble;
 use crate::model::provider::ToolSpec;
@@ -46,6 +47,8 @@ impl Remote {
             // As long for a place as for the call.
             time: Some(limit * 2),
             only_reads: offer.only_reads,
+            always_gated: offer.waits,
+            alias: Some(format!("{PREFIX}{}__{}", line.name, offer.original)),
             ..Spec::new(told, effect)
         };
         Self {

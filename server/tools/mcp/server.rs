@@ -42,7 +42,7 @@ pub struct Offered {
 pub struct Server {
     /// The way to it.
     pub line: Arc<Line>,
-    /// How it is configured.
+    /// Its configuration.
     pub options: Options,
     desk: Arc<Desk>,
     list: Mutex<List>,

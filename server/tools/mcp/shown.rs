@@ -13,6 +13,10 @@ use crate::tools::toolbox::{Provider, Shown, State};
 use crate::words::diff::unified;
 use crate::words::id::Space;
 
+/// Why a tool waits that its server lists later.
+pub const LATER: &str = "its server lists it since this space knows that server, and a person has to approve it \
+    (GET /tools shows it whole)";
+
 /// The tools that are offered, as a space has them.
 pub async fn tools(mcp: &Mcp, space: &Space) -> Result<Vec<Shown>, StoreError> {
     let pins = mcp.known(space);
@@ -37,13 +41,18 @@ async fn tool(
     pins: &Pins,
     away: Option<&str>,
 ) -> Result<Shown, StoreError> {
-    let (state, why, diff) = match Mcp::standing(offer, pins) {
+    let (state, why, diff) = match Mcp::standing(server, offer, pins) {
         Standing::Ready => match away {
             Some(why) => (State::Away, Some(why.to_owned()), None),
             None => (State::Ready, None, None),
         },
         Standing::New => (State::New, None, None),
         Standing::Wrong(why) => (State::Withheld, Some(why), None),
+        Standing::Later => {
+            let now = words(&offer.description, &offer.schema, &offer.original);
+            let diff = unified(("known", ""), ("now", &now));
+            (State::Changed, Some(LATER.to_owned()), Some(diff))
+        }
         Standing::Changed(_) => {
             let why =
                 "its server says something else of it than before: approve what it says now, or leave it".to_owned();
@@ -61,7 +70,7 @@ async fn tool(
         why,
         diff,
         sha256: offer.wrong.is_none().then(|| offer.sha256.clone()),
-        needs_approval: false,
+        needs_approval: offer.waits,
         told: None,
     })
 }
@@ -106,6 +115,7 @@ pub fn provider(server: &Server) -> Provider {
     };
     Provider {
         name: server.line.name.clone(),
+        approve: server.options.approve(),
         is_connected,
         why,
     }

@@ -176,7 +176,7 @@ on_both!(
         let server = ToolServer::start(vec![tool("a", "A.")]).await;
         let stub = Stub::start().await;
         stub.on(decision, reply("yes"));
-        let app = setup(medium, &stub, &server, "").start().await;
+        let app = trusting(medium, &stub, &server).start().await;
         app.tell("one").await;
         assert_eq!(outside(&*stub.nth(0, decision).await), ["mcp__it__a"]);
         server.answers("tools/list", json!({ "tools": 7 }));
@@ -228,7 +228,7 @@ on_both!(
         server.has_no_sessions(&json!({ "listChanged": true }));
         let stub = Stub::start().await;
         stub.on(decision, reply("yes"));
-        let app = setup(medium, &stub, &server, "").start().await;
+        let app = trusting(medium, &stub, &server).start().await;
         app.tell("one").await;
         assert_eq!(outside(&*stub.nth(0, decision).await), ["mcp__it__a"]);
         assert_eq!(server.hears("GET", 1).await["session"], Value::Null);
@@ -253,7 +253,7 @@ on_both!(
         let stub = Stub::start().await;
         stub.on(decision, reply("yes"));
         let toml = format!(
-            "[tools.mcp.it]\nurl = \"{}\"\nlist_ms = 200\n",
+            "[tools.mcp.it]\nurl = \"{}\"\nlist_ms = 200\nnew_tools = \"trust\"\n",
             server.url()
         );
         let app = Setup::new(medium, &stub)

@@ -142,7 +142,9 @@ async fn t1_01_the_doctor_asks_each_server_of_tools() {
     let output = within("the doctor", command.output()).await.unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(
-        said.contains("3 tools; withheld: mcp__it__b (its name"),
+        said.contains(
+            "3 tools; calls run without a person: mcp__it__a; withheld: mcp__it__b (its name"
+        ),
         "{said}"
     );
     assert!(

@@ -6,8 +6,12 @@ use super::Report;
 use crate::program::settings::Settings;
 use crate::tools::catalogue::Catalogue;
 use crate::tools::crowd;
+use crate::tools::mcp::names::PREFIX;
 use crate::tools::mcp::offer::{Offer, TOOLS_MAX, offers};
 use crate::tools::mcp::wire::{self, Garbled, Listing};
+
+/// Most tools that a line names.
+const NAMED: usize = 8;
 
 /// Asks every server that is configured.
 pub async fn check(
@@ -16,7 +20,8 @@ pub async fn check(
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let mut found: Vec<String> = Vec::new();
-    for (name, options) in &settings.tools.mcp {
+    let marks = settings.tools.approvals();
+    for (name, options) in &settings.tools.servers() {
         let asked = async {
             let refused = |why: String| anyhow!("{} does not serve tools: {why}", options.place());
             let connection = wire::connect(name, options, Garbled::default())
@@ -40,9 +45,13 @@ pub async fn check(
             } else {
                 format!("; not taken of its list: {lacks}")
             };
+            let unseen = unseen(&offers, |offer| {
+                let alias = format!("{PREFIX}{name}__{}", offer.original);
+                offer.waits || marks.marks(&offer.name) || marks.marks(&alias)
+            });
             Ok((
                 format!(
-                    "{}: {} tools{withheld}{lacks}",
+                    "{}: {} tools{unseen}{withheld}{lacks}",
                     options.place(),
                     offers.len()
                 ),
@@ -68,4 +77,23 @@ pub async fn check(
         report.tell("tools", Ok(text))?;
     }
     Ok(())
+}
+
+/// Says which tools run without a person.
+fn unseen(offers: &[Offer], waits: impl Fn(&Offer) -> bool) -> String {
+    let run = offers
+        .iter()
+        .filter(|offer| offer.wrong.is_none() && !waits(offer));
+    let names: Vec<&str> = run.map(|offer| offer.name.as_str()).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        names if names.len() <= NAMED => {
+            format!("; calls run without a person: {}", names.join(", "))
+        }
+        names => format!(
+            "; calls run without a person: {} and {} more",
+            names[..NAMED].join(", "),
+            names.len() - NAMED
+        ),
+    }
 }
