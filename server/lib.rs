@@ -322,6 +322,7 @@ pub mod program {
     mod greeting;
     mod jwks;
     mod key_files;
+    mod orphans;
     mod output;
     mod parts;
     pub mod settings;

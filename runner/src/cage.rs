@@ -49,6 +49,12 @@ pub fn enter(limits: &Limits) -> Vec<String> {
     kept
 }
 
+/// Gives up root's rights, and the set from which a program could get some. A process without any has nothing to give up.
+#[cfg(target_os = "linux")]
+pub fn give_up_capabilities() -> Result<(), String> {
+    linux::no_capabilities().map_err(|error| error.to_string())
+}
+
 /// Lets the kernel end this process where it computes for longer than a run may, also if nobody is left who would kill it.
 pub(crate) fn compute_until(limits: &Limits) {
     // Whole seconds, and those begun on both sides; the worker's own watch and the server are earlier.
@@ -145,14 +151,10 @@ mod linux {
             hidden.map_err(|error| error.to_string()),
         );
         // A second wall behind the filter: root without them is nobody in particular.
-        give_up(
-            "capabilities",
-            no_capabilities().map_err(|error| error.to_string()),
-        );
+        give_up("capabilities", super::give_up_capabilities());
     }
 
-    /// Gives up root's rights, and the set from which a program could get some. A process without any has nothing to give up.
-    fn no_capabilities() -> Result<(), Errno> {
+    pub(super) fn no_capabilities() -> Result<(), Errno> {
         if capabilities(None)?.permitted.is_empty() {
             return Ok(());
         }

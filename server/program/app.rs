@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::greeting::{About, greet};
 use super::jwks;
 use super::key_files::KeyFiles;
+use super::orphans;
 use super::parts::{model, open_store, recall};
 use super::settings::{Invalid, Settings};
 use super::stop::Stop;
@@ -142,6 +143,9 @@ async fn run(
     let runtime = Runtime::start(ground, kinds.all());
     tokio::spawn(kinds.trials.clone().look_for_new_instruments());
     tokio::spawn(kinds.trials.clone().contest_by_all_merges());
+    if orphans::is_first() {
+        tokio::spawn(supervisor.watch("the wait for orphans", orphans::reap()?));
+    }
     let unseen = settings.tools.unseen();
     if !settings.listen.ip().is_loopback() && !unseen.is_empty() {
         tracing::warn!(

@@ -1,6 +1,7 @@
 //! The command line: which command, with which settings, and what the exit code says.
 //! Each command is a file below; serving is `app`.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,6 +17,7 @@ use crate::event::catalogue;
 use crate::pipelines::registry::Pipelines;
 use crate::tools::catalogue::Catalogue;
 use crate::tools::code;
+use crate::tools::mcp::launcher;
 
 mod chat;
 pub mod client;
@@ -103,6 +105,13 @@ enum Command {
     /// Run code that is handed over by a server (`tools/code.rs` starts it so)
     #[command(name = code::WORKER, hide = true)]
     CodeWorker,
+    /// Run a program of `tools.mcp`, and end it with the server (`tools/mcp/child.rs` starts it so)
+    #[command(name = launcher::LAUNCHER, hide = true)]
+    ToolLauncher {
+        program: OsString,
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Print the contract of the HTTP interface (OpenAPI, JSON)
     Openapi,
     /// Print the contract of the socket (AsyncAPI, YAML)
@@ -134,7 +143,10 @@ pub fn run(pipelines: Pipelines, tools: Catalogue) -> ExitCode {
         complain(&format!("other programs can read this one: {error}"));
     }
     let line = Line::parse();
-    // Before anything else: it has one thread, and wants no settings.
+    // Before anything else: these have no settings.
+    if let Some(Command::ToolLauncher { program, arguments }) = &line.command {
+        return launcher::main(program, arguments);
+    }
     if let Some(Command::CodeWorker) = line.command {
         return if runner::worker::main().is_ok() {
             ExitCode::SUCCESS
@@ -173,7 +185,7 @@ fn dispatch(line: Line, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Resu
     let Loaded { settings, sources } = loaded?;
     match command {
         // Done: a configuration that cannot be read is a finding, and a worker reads none.
-        Command::Doctor(_) | Command::CodeWorker => Ok(()),
+        Command::Doctor(_) | Command::CodeWorker | Command::ToolLauncher { .. } => Ok(()),
         Command::Serve => app::serve(&settings.with_key_files()?, pipelines, tools),
         Command::Replica => replica::serve(&settings),
         Command::Config => {

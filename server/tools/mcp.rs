@@ -40,6 +40,7 @@ mod asking;
 mod child;
 mod content;
 mod fit;
+pub mod launcher;
 mod line;
 mod meter;
 pub mod names;

@@ -6,12 +6,15 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use runner::pool;
 use rustix::process::{Pid, Signal, kill_process_group};
 use secrecy::ExposeSecret as _;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::time::Instant;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout};
 
+use super::launcher;
 use super::options::Options;
 use crate::words::veil::Veil;
 
@@ -36,10 +39,13 @@ pub struct Program {
     pub group: Group,
 }
 
-/// A program and what it started: one group of processes, which is killed when this is dropped. Whoever leaves the group escapes.
+/// A program and what it started, which end when this is dropped: its launcher sees to that. The launcher dead, their group of processes is
+/// killed, and whoever has left that escapes.
 pub struct Group {
     leader: Child,
     id: Option<Pid>,
+    /// The end of standard error for which the launcher stays.
+    lifeline: AbortHandle,
 }
 
 impl Group {
@@ -48,9 +54,22 @@ impl Group {
         self.leader.wait().await
     }
 
+    /// Says why the program of this name could not be started, if that is why it ended.
+    pub async fn was_not_started(mut self, program: &str) -> Option<String> {
+        let why = match timeout(LEAVE, self.wait()).await.ok()?.ok()?.code()? {
+            launcher::NOT_FOUND => "there is no such program",
+            launcher::NOT_RUN => "it may not be run",
+            _ => return None,
+        };
+        Some(format!("{program} cannot be started: {why}"))
+    }
+
     /// Ends it: its input has ended; where it does not go by itself, it is killed.
     pub async fn end(mut self) {
-        let _ = tokio::time::timeout(LEAVE, self.leader.wait()).await;
+        if timeout(LEAVE, self.leader.wait()).await.is_err() {
+            self.lifeline.abort();
+            let _ = timeout(LEAVE, self.leader.wait()).await;
+        }
         self.kill();
         let _ = self.leader.wait().await;
     }
@@ -65,7 +84,10 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.kill();
+        self.lifeline.abort();
+        if matches!(self.leader.try_wait(), Ok(Some(_))) {
+            self.kill();
+        }
     }
 }
 
@@ -73,8 +95,9 @@ impl Drop for Group {
 pub fn start(name: &str, options: &Options, veil: Arc<Veil>) -> Result<Program, String> {
     let program = options.command.as_deref().unwrap_or_default();
     let env = options.whole_env()?;
-    let mut command = Command::new(program);
-    command.args(&options.args).env_clear().kill_on_drop(true);
+    let mut command = Command::new(pool::Options::this_program());
+    command.args([launcher::LAUNCHER, "--", program]);
+    command.args(&options.args).env_clear();
     command.envs(
         GIVEN
             .into_iter()
@@ -88,7 +111,7 @@ pub fn start(name: &str, options: &Options, veil: Arc<Veil>) -> Result<Program, 
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // A group of its own: what a terminal sends to the server (Ctrl-C) is not for it; it ends when its input does.
+    // A group of its own, with its launcher: what a terminal sends to the server (Ctrl-C) is not for it; it ends when its input does.
     command.process_group(0);
     let mut leader = command
         .spawn()
@@ -101,11 +124,16 @@ pub fn start(name: &str, options: &Options, veil: Arc<Veil>) -> Result<Program, 
         leader.stdin.take(),
         leader.stderr.take(),
     );
-    let group = Group { leader, id };
     let (Some(output), Some(input), Some(words)) = pipes else {
         return Err(format!("{program} was started without pipes"));
     };
-    tokio::spawn(log(words, Said::new(name, "on standard error", veil)));
+    let said = Said::new(name, "on standard error", veil);
+    let lifeline = tokio::spawn(log(words, said)).abort_handle();
+    let group = Group {
+        leader,
+        id,
+        lifeline,
+    };
     Ok(Program {
         output,
         input,

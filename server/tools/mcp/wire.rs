@@ -174,10 +174,20 @@ pub async fn connect(
         let transport = Veiled::new(Counted::new(inner, messages.clone()), veil);
         (handler.serve(transport).await, None)
     };
-    let running = running.map_err(|error| {
-        let why = messages.overrun().map(|what| format!("it sent {what}"));
-        why.unwrap_or_else(|| bounded(&strict.over(&causes(&error))))
-    })?;
+    let running = match running {
+        Ok(running) => running,
+        Err(error) => {
+            if let Some(what) = messages.overrun() {
+                return Err(format!("it sent {what}"));
+            }
+            let command = options.command.as_deref().unwrap_or_default();
+            let unstarted = match program {
+                Some(program) => program.was_not_started(command).await,
+                None => None,
+            };
+            return Err(unstarted.unwrap_or_else(|| bounded(&strict.over(&causes(&error)))));
+        }
+    };
     let link = Link {
         peer: running.peer().clone(),
         running: calls,

@@ -1,0 +1,138 @@
+//! The launcher: a small process between the server and a program of tools, the same binary once more. It sees the server end, however that
+//! ends, and then ends the program with all that it started; orphans of the program are its own, and it reaps them.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, ExitCode, ExitStatus};
+use std::thread;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
+
+/// The hidden command of the server's binary that is the launcher.
+pub const LAUNCHER: &str = "tool-launcher";
+/// The exit code of a launcher that found no such program, as shells have it.
+pub const NOT_FOUND: i32 = 127;
+/// The exit code of a launcher that may not run the program, likewise.
+pub const NOT_RUN: i32 = 126;
+/// The pause between two looks at what is still there.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Runs a program with the standard input and output of this process, until it ends or the server does. Its exit code is the program's.
+///
+/// The lifeline is standard error: the server holds its other end for as long as it wants the program.
+pub fn main(program: &OsString, arguments: &[OsString]) -> ExitCode {
+    confine();
+    let started = Command::new(program).args(arguments).spawn();
+    let leader = match started {
+        Ok(child) => Pid::from_child(&child),
+        Err(error) => {
+            return ExitCode::from(
+                u8::try_from(if error.kind() == io::ErrorKind::NotFound {
+                    NOT_FOUND
+                } else {
+                    NOT_RUN
+                })
+                .unwrap_or(u8::MAX),
+            );
+        }
+    };
+    // Only the program holds them: where it closes one, the server sees that.
+    let _ = let_go();
+    thread::spawn(move || {
+        server_ended();
+        let _ = kill_process(leader, Signal::KILL);
+    });
+    let status = ended(leader);
+    end_all();
+    as_status(status)
+}
+
+/// Gives up what the program is not to inherit, and takes its orphans.
+#[cfg(target_os = "linux")]
+fn confine() {
+    // A kernel that does not let one of these go leaves the program as it would be without a launcher.
+    let _ = rustix::process::set_child_subreaper(Some(getpid()));
+    let _ = runner::cage::give_up_capabilities();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn confine() {}
+
+fn let_go() -> io::Result<()> {
+    let nothing = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&nothing)?;
+    rustix::stdio::dup2_stdout(&nothing)?;
+    Ok(())
+}
+
+/// Returns when nobody holds the other end of standard error any more.
+fn server_ended() {
+    let stderr = rustix::stdio::stderr();
+    loop {
+        let mut end = [PollFd::new(&stderr, PollFlags::empty())];
+        match poll(&mut end, None) {
+            Ok(_) if end[0].revents().is_empty() => {}
+            Ok(_) => return,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Waits for the program, and reaps its orphans meanwhile.
+fn ended(leader: Pid) -> ExitStatus {
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == leader => {
+                return ExitStatus::from_raw(status.as_raw());
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return ExitStatus::default(),
+        }
+    }
+}
+
+/// Kills all that is left: children of what is killed become children of this process, until there are none.
+fn end_all() {
+    loop {
+        for child in children() {
+            let _ = kill_process(child, Signal::KILL);
+        }
+        match wait(WaitOptions::NOHANG) {
+            Ok(None) => thread::sleep(PAUSE),
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Returns the children of this process; elsewhere than on Linux none.
+fn children() -> Vec<Pid> {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten();
+    let of_task = tasks
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    of_task
+        .flat_map(|text| {
+            let pids = text.split_whitespace().map(str::parse::<i32>);
+            pids.filter_map(|pid| Pid::from_raw(pid.ok()?))
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// Ends this process as the program ended: by the same signal, where it was one.
+fn as_status(status: ExitStatus) -> ExitCode {
+    if let Some(signal) = status.signal().and_then(Signal::from_named_raw) {
+        let _ = kill_process(getpid(), signal);
+        thread::sleep(PAUSE);
+    }
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    code.map_or(ExitCode::FAILURE, ExitCode::from)
+}
