@@ -47,7 +47,7 @@ async fn multiplied(script: &str) -> (App, Vec<String>) {
     (app, numbers)
 }
 
-/// Those of the processes that have not ended.
+/// Returns the processes that have not ended.
 fn there(numbers: &[String]) -> Vec<&String> {
     let is_there = |number: &&String| {
         std::fs::read_to_string(format!("/proc/{number}/stat"))
