@@ -305,9 +305,15 @@ fn most_tools(words: &str, body: &Map<String, Value>) -> Option<usize> {
         return None;
     }
     let numbers = words.split(|c: char| !c.is_ascii_digit());
-    let numbers = numbers.filter_map(|number| number.parse().ok());
+    let numbers: Vec<usize> = numbers
+        .filter_map(|number| number.parse().ok())
+        .collect();
     // The answer and the opener of tools need a place each.
-    numbers.filter(|number| (2..sent).contains(number)).max()
+    let most = numbers.iter().copied().filter(|it| (2..sent).contains(it));
+    let is_many = numbers.is_empty() && has_any(words, "too many|exceed|more than");
+    // Without a number half as many are tried, as often as needed.
+    let half = (is_many && sent >= 4).then_some(sent / 2);
+    most.max().or(half)
 }
 
 fn has_system(body: &Map<String, Value>) -> bool {

@@ -94,9 +94,15 @@ fn a_number_of_tools_is_read_where_more_were_sent() {
         "Invalid 'tools[3].function.name': string too long. Expected maximum length 64",
         "Function names may have at most 64 characters",
         "Too many tools: at most 128 tools per request",
-        "Too many tools",
     ] {
         assert_eq!(most(words), None, "{words}");
+    }
+    for words in [
+        "Too many tools",
+        "The number of tools exceeds the limit of this model.",
+        "Request has more than the maximum number of functions",
+    ] {
+        assert_eq!(most(words), Some(Habit::TakesTools(50)), "{words}");
     }
 }
 
