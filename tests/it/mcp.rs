@@ -11,6 +11,7 @@ mod hostile;
 mod lists;
 mod lost;
 mod neighbours;
+mod numbers;
 mod program;
 mod reads;
 mod real;

@@ -9,6 +9,7 @@ use super::waiting::{Waiting, Word};
 use crate::program::output::say;
 use crate::program::settings::Settings;
 use crate::program::telemetry::escaped;
+use crate::words::digits;
 use crate::words::text::unmarked;
 
 /// Whose inbox, and what is to be done; without more all that waits is listed.
@@ -134,6 +135,9 @@ fn read(given: &str) -> anyhow::Result<Value> {
     };
     let arguments: Value =
         serde_json::from_str(unmarked(&text)).context("--arguments: this is not JSON")?;
+    if let Some(number) = digits::unkept(&text) {
+        bail!("--arguments: {}", digits::wrong(number));
+    }
     if !arguments.is_object() {
         bail!(
             "--arguments: the arguments of a call are a JSON object, such as {{\"name\": \"owl\"}}"
