@@ -133,11 +133,11 @@ fn read(given: &str) -> anyhow::Result<Value> {
             .with_context(|| format!("--arguments: {file} cannot be read"))?,
         None => given.to_owned(),
     };
-    let arguments: Value =
-        serde_json::from_str(unmarked(&text)).context("--arguments: this is not JSON")?;
     if let Some(number) = digits::unkept(&text) {
         bail!("--arguments: {}", digits::wrong(number));
     }
+    let arguments: Value =
+        serde_json::from_str(unmarked(&text)).context("--arguments: this is not JSON")?;
     if !arguments.is_object() {
         bail!(
             "--arguments: the arguments of a call are a JSON object, such as {{\"name\": \"owl\"}}"
