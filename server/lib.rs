@@ -25,6 +25,7 @@ pub mod words {
     pub mod budget;
     pub mod decode;
     pub mod diff;
+    pub mod digits;
     pub mod failure;
     pub mod id;
     pub mod lenient_json;

@@ -3,6 +3,7 @@
 import { final, pause, type Backoff, type Final } from "./closing.js";
 import type { Hello, ServerFrame } from "./frames.js";
 import type { Token } from "./http.js";
+import { readJson, writeJson } from "./json.js";
 import { Signal, guarded } from "./signal.js";
 
 /** What a connection is doing. */
@@ -99,7 +100,7 @@ export class Connection {
   /** Sends a frame, if the server knows who we are. */
   send(frame: object): boolean {
     if (!this.#known || !this.#socket) return false;
-    this.#socket.send(JSON.stringify(frame));
+    this.#socket.send(writeJson(frame));
     return true;
   }
 
@@ -167,7 +168,7 @@ export class Connection {
     this.#heard();
     let frame: ServerFrame;
     try {
-      frame = JSON.parse(text) as ServerFrame;
+      frame = readJson(text) as ServerFrame;
     } catch {
       this.#lost(1006, "what answered is no thinkd");
       return;

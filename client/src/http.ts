@@ -1,5 +1,6 @@
 // One request over HTTP: address, credentials, query, body, and what comes back. Which requests there are is in api.ts.
 
+import { readJson, writeJson } from "./json.js";
 import { ProblemError, UnreachableError } from "./problem.js";
 import type { Problem } from "./schemas.js";
 
@@ -29,7 +30,7 @@ export function requester(base: string, token: Token, fetcher: typeof fetch): Re
     const response = await asked(fetcher, base + path + search(query), init);
     if (!response.ok) throw await problem(response);
     if (as === "nothing") return undefined;
-    return as === "json" ? response.json() : response;
+    return as === "json" ? readJson(await response.text()) : response;
   };
 }
 
@@ -49,7 +50,7 @@ function encoded(body: unknown, headers: Headers): BodyInit {
     return body as BodyInit;
   }
   headers.set("content-type", "application/json");
-  return JSON.stringify(body);
+  return writeJson(body);
 }
 
 /** A query: lists repeat their name, and what is absent is left out. */
@@ -68,7 +69,7 @@ async function problem(response: Response): Promise<Error> {
   const after = Number(response.headers.get("retry-after") ?? NaN);
   const seconds = Number.isFinite(after) ? after : undefined;
   try {
-    const problem = (await response.json()) as Problem;
+    const problem = readJson(await response.text()) as Problem;
     if (typeof problem.type === "string" && typeof problem.detail === "string") return new ProblemError(problem, seconds);
   } catch {
     // Not JSON: whatever stands between the server and us has answered.

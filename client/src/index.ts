@@ -9,6 +9,7 @@ export type { AnyEvent, ThinkdEvent } from "./events.js";
 export type * as Events from "./events.js";
 export type { Delta, DeltaEnd, Filter, Hello, Said, ServerFrame, StatusHint, WorkHint } from "./frames.js";
 export type { Options } from "./http.js";
+export { Exact, asWritten, readJson, writeJson } from "./json.js";
 export { pages } from "./pages.js";
 export { ClosedError, ProblemError, UnreachableError } from "./problem.js";
 export type * as Schemas from "./schemas.js";

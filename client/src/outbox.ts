@@ -1,6 +1,7 @@
 // What is said and not yet acknowledged: in order, under ids that stay, so that each is stored once however often it is sent.
 
 import type { Connection } from "./connection.js";
+import { writeJson } from "./json.js";
 import { ClosedError, ProblemError, refusal } from "./problem.js";
 import type { Ack, Problem } from "./schemas.js";
 
@@ -43,7 +44,7 @@ export class Outbox {
       signal?.throwIfAborted();
       const id = `m${(this.#last += 1)}`;
       const whole = { ...frame, id };
-      const bytes = new TextEncoder().encode(JSON.stringify(whole)).length;
+      const bytes = new TextEncoder().encode(writeJson(whole)).length;
       if (this.#waiting.size >= MOST || this.#characters + bytes > MOST_CHARACTERS) {
         throw refusal("queue-full", 429, "Too much waits", "the client holds as much as it may until the server is back");
       }

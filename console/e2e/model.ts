@@ -5,7 +5,8 @@ import type { AddressInfo } from "node:net";
 /** What an endpoint answers with. */
 export interface Answer {
   text?: string;
-  calls?: { name: string; arguments: Record<string, unknown> }[];
+  /** Arguments that are a text are it, as a model may write what no value of JavaScript has. */
+  calls?: { name: string; arguments: Record<string, unknown> | string }[];
   /** Milliseconds before the first piece, and between pieces. */
   after?: number;
   between?: number;
@@ -78,7 +79,7 @@ async function answer(body: Body, script: (asked: Asked) => Answer | Promise<Ans
   }
   for (const [index, call] of calls.entries()) {
     send({ tool_calls: [{ index, id: `call_${index}`, type: "function", function: { name: call.name, arguments: "" } }] });
-    for (const piece of pieces(JSON.stringify(call.arguments))) {
+    for (const piece of pieces(typeof call.arguments === "string" ? call.arguments : JSON.stringify(call.arguments))) {
       send({ tool_calls: [{ index, function: { arguments: piece } }] });
       if (between) await pause(between);
     }

@@ -3,15 +3,18 @@
 
 use std::fmt;
 
+use serde::Deserialize;
 use serde::de::{
     self, DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
     Visitor,
 };
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::limits::Limits;
 use super::problem::{Problem, Slug, Wrongs};
 use crate::words::decode::{self, Fault};
+use crate::words::digits;
 use crate::words::id::INTEGER_MAX;
 use crate::words::text::unmarked;
 
@@ -34,11 +37,17 @@ pub fn members(
         wrongs,
     };
     let mut deserializer = serde_json::Deserializer::from_str(unmarked(text));
+    let unkept = unkept_argument(text);
     let value = (&mut reader)
         .deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value));
     match value {
-        Ok(Value::Object(members)) => Ok(members),
+        Ok(Value::Object(members)) => {
+            if let Some(number) = unkept {
+                wrongs.add(Slug::InvalidFrame, "/arguments", digits::wrong(number));
+            }
+            Ok(members)
+        }
         Ok(_) => Err(Problem::at(
             Slug::InvalidFrame,
             "",
@@ -47,8 +56,24 @@ pub fn members(
         Err(error) if reader.depth > limits.json_depth => {
             Err(reader.wrongs.take().unwrap_or_else(|| malformed(&error)))
         }
-        Err(error) => Err(malformed(&error)),
+        Err(error) => Err(unkept
+            .filter(|number| digits::is_beyond(number))
+            .map_or_else(
+                || malformed(&error),
+                |number| Problem::at(Slug::InvalidFrame, "/arguments", digits::wrong(number)),
+            )),
     }
+}
+
+/// Returns the first number in the arguments of a call that would run as another number.
+fn unkept_argument(text: &str) -> Option<&str> {
+    #[derive(Deserialize)]
+    struct Call<'t> {
+        #[serde(borrow)]
+        arguments: &'t RawValue,
+    }
+    let Call { arguments } = serde_json::from_str(unmarked(text)).ok()?;
+    digits::unkept(arguments.get())
 }
 
 fn malformed(error: &serde_json::Error) -> Problem {
@@ -133,10 +158,10 @@ impl Reader<'_> {
     }
 
     fn number(&mut self, value: Value) -> Value {
-        if value
-            .as_f64()
-            .is_some_and(|number| number.abs() > INTEGER_MAX as f64)
-        {
+        // The arguments of a call are a tool's, and are sent back as they were shown.
+        let is_argument = self.path.split('/').nth(1) == Some("arguments");
+        let is_far = |number: f64| number.abs() > INTEGER_MAX as f64;
+        if !is_argument && value.as_f64().is_some_and(is_far) {
             self.wrong(
                 Slug::InvalidFrame,
                 format!("a number beyond ±{INTEGER_MAX}"),

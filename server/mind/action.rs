@@ -14,7 +14,9 @@ use crate::thread::settings::Commit;
 use crate::tools::arguments;
 use crate::tools::tool::{CallSite, Effect, Output, Spec, fitted, is_name};
 use crate::tools::toolbox::Toolbox;
+use crate::words::digits;
 use crate::words::failure::{Failure, FailureKind, Who};
+use crate::words::lenient_json::ROUNDED;
 
 /// Stands for a tool whose name is none: a name is part of tags and of prompts.
 pub const INVALID_NAME: &str = "invalid_name";
@@ -47,8 +49,13 @@ impl Asked {
         let name = name_of(&call.name, tools);
         let told = tools.get(name).map(|tool| &tool.spec().told);
         let text = call.arguments.trim();
-        let read =
-            arguments::read(text, told).filter(|read| is_within_depth(&read.value, DEPTH_MAX));
+        // A person would be shown a number, and it would run, which the model did not write.
+        let waits = tools
+            .get(name)
+            .is_some_and(|tool| tool.spec().gated.is_some());
+        let read = arguments::read(text, told).filter(|read| {
+            is_within_depth(&read.value, DEPTH_MAX) && !(waits && read.mends.contains(ROUNDED))
+        });
         let (arguments, mends) = match read {
             Some(read) => (Ok(read.value), read.mends),
             None => (Err(text.to_owned()), BTreeSet::new()),
@@ -206,17 +213,27 @@ impl Asked {
                 Failure::new(FailureKind::Tool, text).with(json!({ "reason": "unknown_tool" }))
             );
         };
-        let arguments = self.arguments.clone().map_err(|_| {
-            let text = format!(
-                "the arguments of {} are not JSON, or nested deeper than {DEPTH_MAX}",
-                self.tool
-            );
-            Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" }))
-        })?;
+        let arguments = self.arguments.clone();
+        let arguments = arguments.map_err(|written| unreadable(tool.spec(), &written))?;
         let schema = serde_json::from_str(tool.spec().told.parameters.as_str());
         let arguments = fitted(&schema.unwrap_or_default(), arguments);
         tool.call(arguments, site).await
     }
+}
+
+/// Returns the failure of arguments that stayed the text of the model, with advice about a number in them.
+fn unreadable(spec: &Spec, written: &str) -> Failure {
+    let read = arguments::read(written, Some(&spec.told));
+    let is_rounded = read.is_some_and(|read| read.mends.contains(ROUNDED));
+    // Also of a number in JSON that is the text of JSON.
+    let bare = written.replace(['"', '\'', '\\'], " ");
+    let number = digits::unkept(&bare).filter(|it| is_rounded || digits::is_beyond(it));
+    let name = spec.name();
+    let text = match number {
+        Some(number) => format!("{name} was not called: {}", digits::wrong(number)),
+        None => format!("the arguments of {name} are not JSON, or nested deeper than {DEPTH_MAX}"),
+    };
+    Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" }))
 }
 
 /// The name of a tool without the decoration of templates (`functions.reply:0`), where no tool has the whole name.

@@ -305,9 +305,7 @@ fn most_tools(words: &str, body: &Map<String, Value>) -> Option<usize> {
         return None;
     }
     let numbers = words.split(|c: char| !c.is_ascii_digit());
-    let numbers: Vec<usize> = numbers
-        .filter_map(|number| number.parse().ok())
-        .collect();
+    let numbers: Vec<usize> = numbers.filter_map(|number| number.parse().ok()).collect();
     // The answer and the opener of tools need a place each.
     let most = numbers.iter().copied().filter(|it| (2..sent).contains(it));
     let is_many = numbers.is_empty() && has_any(words, "too many|exceed|more than");

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use serde_json::{Map, Value};
 
 use crate::model::provider::ToolSpec;
-use crate::words::lenient_json::{self, Read};
+use crate::words::lenient_json::{self, ROUNDED, Read};
 
 mod digits;
 
@@ -220,7 +220,7 @@ impl<'s> Types<'s> {
 fn typed(value: Value, types: &Types<'_>, mends: &mut BTreeSet<&'static str>) -> Value {
     let found = match &value {
         _ if types.is_any() => None,
-        Value::String(text) if !types.has("string") => of_text(text, types),
+        Value::String(text) if !types.has("string") => of_text(text, types, mends),
         Value::Number(number) if types.has_text_alone() => Some(Value::String(number.to_string())),
         Value::Bool(flag) if types.has("string") && !types.has("boolean") => {
             Some(Value::String(flag.to_string()))
@@ -271,9 +271,9 @@ fn listed(
 }
 
 /// A value of one of the types that is written as text. None: there is none, or more than one.
-fn of_text(text: &str, types: &Types<'_>) -> Option<Value> {
-    let Read { value, .. } = lenient_json::read(text.trim())?;
-    match &value {
+fn of_text(text: &str, types: &Types<'_>, mends: &mut BTreeSet<&'static str>) -> Option<Value> {
+    let Read { value, mends: more } = lenient_json::read(text.trim())?;
+    let found = match &value {
         Value::Number(_) if types.has("number") => Some(value),
         Value::Number(number) if types.has("integer") => match number.is_f64() {
             true => whole(number.as_f64()),
@@ -284,7 +284,11 @@ fn of_text(text: &str, types: &Types<'_>) -> Option<Value> {
         Value::Array(_) if types.has("array") => Some(value),
         Value::Object(_) if types.has("object") => Some(value),
         _ => None,
+    };
+    if found.is_some() && more.contains(ROUNDED) {
+        mends.insert(ROUNDED);
     }
+    found
 }
 
 /// A whole number that is written with a fraction of zero.

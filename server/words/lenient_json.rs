@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Number, Value};
 
-use super::marks;
+use super::{digits, marks};
+
+/// The name of the mend of a number that lost digits.
+pub const ROUNDED: &str = "rounded numbers";
 
 /// Deepest nesting that is read.
 const DEPTH_MAX: usize = 128;
@@ -15,7 +18,7 @@ const DEPTH_MAX: usize = 128;
 pub struct Read {
     /// The value.
     pub value: Value,
-    /// The mends, in alphabetical order; empty: the text was JSON.
+    /// The mends, in alphabetical order; empty: the text was JSON, and its numbers are kept.
     pub mends: BTreeSet<&'static str>,
 }
 
@@ -79,9 +82,10 @@ pub fn visible(text: &str) -> &str {
 
 fn read_plain(text: &str) -> Option<Read> {
     if let Ok(value) = serde_json::from_str(text) {
+        let rounded = digits::unkept(text).map(|_| ROUNDED);
         return Some(Read {
             value,
-            mends: BTreeSet::new(),
+            mends: rounded.into_iter().collect(),
         });
     }
     let mut mends = BTreeSet::new();
@@ -345,6 +349,9 @@ impl Reader<'_> {
             return None;
         }
         let number: Number = serde_json::from_str(&rest[..end]).ok()?;
+        if !digits::is_kept(&rest[..end]) {
+            self.mends.insert(ROUNDED);
+        }
         self.at += end;
         Some(Value::Number(number))
     }

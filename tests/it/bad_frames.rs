@@ -723,6 +723,15 @@ fn refused() -> Vec<(String, &'static str, &'static str)> {
         "/tags/0",
     );
     row(r#"{"type":"approve"}"#.into(), "invalid-frame", "/approval");
+    for number in [
+        "1e400",
+        "0.100000000000000005551115123126",
+        "18446744073709551616",
+    ] {
+        let frame =
+            format!(r#"{{"type":"approve","approval":"a","arguments":{{"n":[{number}]}}}}"#);
+        row(frame, "invalid-frame", "/arguments");
+    }
     row(
         r#"{"type":"answer","question":"q"}"#.into(),
         "invalid-frame",

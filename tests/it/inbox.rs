@@ -255,6 +255,19 @@ async fn what_the_inbox_cannot_do_it_says_in_a_sentence_and_leaves_what_waits() 
             "this is not JSON",
         ),
         (&["approve", &id, "--arguments", "{\"key\":1}"], "422"),
+        (
+            &["approve", &id, "--arguments", "{\"key\":1e400}"],
+            "the number 1e400 cannot be kept digit by digit",
+        ),
+        (
+            &[
+                "approve",
+                &id,
+                "--arguments",
+                "{\"key\":0.30000000000000000001}",
+            ],
+            "the number 0.30000000000000000001 cannot be kept digit by digit",
+        ),
         (&["approve", &id, "--user", "a:b"], "cannot be a name"),
         (&["--url", "http://127.0.0.1:9"], "no thinkd answers"),
     ] {

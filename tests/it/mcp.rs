@@ -13,6 +13,7 @@ mod launcher;
 mod lists;
 mod lost;
 mod neighbours;
+mod numbers;
 mod program;
 mod reads;
 mod real;

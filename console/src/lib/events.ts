@@ -1,5 +1,6 @@
 // How an event is looked at: its kind, its sign, whose it is, its words. One place, so that every view shows it alike.
 import type { AnyEvent } from "../../../client/src/index.ts";
+import { asWritten } from "../../../client/src/json.ts";
 import { json, line } from "./format.ts";
 
 export type { AnyEvent };
@@ -188,7 +189,7 @@ export function statementRole(status: string): Role {
 /** Arguments in one line. One that has a single text is that text in quotes. */
 export function brief(value: unknown): string {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-    const kept = Object.entries(value).filter(([, member]) => member !== null && member !== undefined);
+    const kept = Object.keys(value).map((name) => [name, asWritten(value, name)] as const).filter(([, member]) => member !== null && member !== undefined);
     const [only] = kept;
     if (kept.length === 0) return "";
     if (kept.length === 1 && only && typeof only[1] === "string") return `“${line(only[1], 90)}”`;

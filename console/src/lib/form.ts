@@ -1,4 +1,5 @@
 // A form for a tool's arguments: its fields from the schema where there is one, else from the arguments, and back into arguments.
+import { Exact, asWritten, readJson, writeJson } from "../../../client/src/json.ts";
 
 /** One field. `json`: what no simple field holds is edited as JSON. */
 export interface Field {
@@ -12,7 +13,7 @@ export interface Field {
 
 type Schema = Record<string, unknown>;
 
-const object = (value: unknown): Schema => (typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Schema) : {});
+const object = (value: unknown): Schema => (typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Exact) ? (value as Schema) : {});
 
 /** The fields of a call. */
 export function fieldsOf(args: unknown, schema: unknown): Field[] {
@@ -23,7 +24,7 @@ export function fieldsOf(args: unknown, schema: unknown): Field[] {
 }
 
 function field(name: string, schema: Schema, value: unknown, required: boolean): Field {
-  const types = Array.isArray(schema.type) ? schema.type.map(String) : [String(schema.type ?? typeof value)];
+  const types = Array.isArray(schema.type) ? schema.type.map(String) : [String(schema.type ?? (value instanceof Exact ? "number" : typeof value))];
   const choices = Array.isArray(schema.enum) ? schema.enum.filter((one) => typeof one === "string").map(String) : [];
   const about = typeof schema.description === "string" ? schema.description : "";
   return { name, kind: kindOf(types, choices, value), choices, about, required, nullable: types.includes("null") || value === null };
@@ -31,39 +32,42 @@ function field(name: string, schema: Schema, value: unknown, required: boolean):
 
 function kindOf(types: string[], choices: string[], value: unknown): Field["kind"] {
   if (choices.length > 0 && (value === null || value === undefined || typeof value === "string")) return "choice";
-  if (value !== null && typeof value === "object") return "json";
+  if (value !== null && typeof value === "object" && !(value instanceof Exact)) return "json";
   if (types.includes("boolean")) return "boolean";
   if (types.includes("number") || types.includes("integer")) return "number";
   if (types.includes("string")) return typeof value === "string" && (value.length > 60 || value.includes("\n")) ? "long" : "text";
   return "json";
 }
 
-/** What a field shows of a value. */
-export function written(field: Field, value: unknown): string {
+/** What a field shows of these arguments, numbers digit by digit. */
+export function written(field: Field, args: unknown): string {
+  const value = asWritten(args, field.name);
   if (value === null || value === undefined) return "";
-  return field.kind === "json" ? JSON.stringify(value, null, 2) : String(value);
+  return field.kind === "json" ? writeJson(value, 2) : String(value);
 }
 
 /** What a field's text means; throws with words for the reader when it means nothing. */
 export function read(field: Field, text: string): unknown {
   if (text === "" && field.nullable) return null;
   if (text === "" && !field.required && field.kind !== "text" && field.kind !== "long") return undefined;
-  if (field.kind === "number") {
-    const value = Number(text);
-    if (text.trim() === "" || !Number.isFinite(value)) throw new Error(`${field.name} has to be a number`);
-    return value;
-  }
   if (field.kind === "boolean") return text === "true";
-  if (field.kind !== "json") return text;
+  if (field.kind !== "number" && field.kind !== "json") return text;
+  const wrong = new Error(`${field.name} has to be ${field.kind === "number" ? "a number, as 12 or 0.5" : "JSON"}`);
   try {
-    return JSON.parse(text) as unknown;
+    if (field.kind === "json") return readJson(text);
+    const digits = new Exact(text.trim());
+    return String(Number(digits)) === String(digits) ? Number(digits) : digits;
   } catch {
-    throw new Error(`${field.name} has to be JSON`);
+    throw wrong;
   }
 }
 
-/** The arguments of a whole form. Members that mean nothing are not there. */
-export function argumentsOf(fields: Field[], texts: Record<string, string>): Record<string, unknown> {
-  const entries = fields.map((field) => [field.name, read(field, texts[field.name] ?? "")] as const);
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+/** The arguments of a whole form: what was changed as it was typed, all else as it was proposed. Members that mean nothing are not there. */
+export function argumentsOf(fields: Field[], texts: Record<string, string | undefined>, proposed: unknown = {}): Record<string, unknown> {
+  const value = (field: Field) => {
+    const text = texts[field.name];
+    const kept = text === undefined || text === written(field, proposed);
+    return kept && Object.hasOwn(object(proposed), field.name) ? asWritten(proposed, field.name) : read(field, text ?? "");
+  };
+  return Object.fromEntries(fields.map((field) => [field.name, value(field)]).filter(([, value]) => value !== undefined));
 }

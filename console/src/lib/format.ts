@@ -1,4 +1,5 @@
 // Numbers, times and foreign text as the console writes them. Nothing here knows events.
+import { writeJson } from "../../../client/src/json.ts";
 
 /** 1234567 → "1,234,567". */
 export function count(value: number): string {
@@ -92,9 +93,9 @@ export function plain(text: string, most = 240): string {
   return line(text.slice(0, most * 3).replace(/[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}|^#{1,6} /gm, ""), most);
 }
 
-/** JSON as text, short of `most` characters. */
+/** JSON as text, its numbers digit by digit, short of `most` characters. */
 export function json(value: unknown, indent = 0, most = LONG): string {
-  const text = typeof value === "string" ? value : (JSON.stringify(value, null, indent) ?? "");
+  const text = typeof value === "string" ? value : value === undefined ? "" : writeJson(value, indent);
   return shown(text.length > most ? `${text.slice(0, most)} …` : text);
 }
 

@@ -1,4 +1,5 @@
 // Values that are too large for an event: a blob has them, as JSON, and the event says which one and how large.
+import { readJson } from "../../../client/src/json.ts";
 import { count } from "./format.ts";
 
 /** Where a large value is. */
@@ -25,5 +26,5 @@ export function keptWords({ bytes }: Kept): string {
 
 /** Reads a value; of one that is too large nothing. */
 export async function valueOf({ blob, bytes }: Kept, get: (blob: string) => Promise<Response>): Promise<unknown> {
-  return bytes > MOST ? undefined : (await get(blob)).json();
+  return bytes > MOST ? undefined : readJson(await (await get(blob)).text());
 }

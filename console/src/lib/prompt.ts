@@ -1,4 +1,5 @@
 // What a model call saw, in sections: the request that the server rebuilt, taken apart for reading. Nothing is left out or added.
+import { writeJson } from "../../../client/src/json.ts";
 import type { Role } from "./events.ts";
 
 /** One entry of the log as the prompt has it. */
@@ -53,7 +54,7 @@ export function sectionsOf(view: PromptView, batch: ReadonlySet<number> = new Se
     else sections.push(section(role === "tool" ? "tool" : "decision", role === "tool" ? "Result of a tool" : "Earlier answer", "", text));
   }
   // Tools stand first, as providers read and cache them.
-  if (tools.length > 0) sections.unshift(section("tool", `Tools, ${tools.length}`, "names, descriptions, schemas", JSON.stringify(tools, null, 1)));
+  if (tools.length > 0) sections.unshift(section("tool", `Tools, ${tools.length}`, "names, descriptions, schemas", writeJson(tools, 1)));
   if (view.sections?.length) share(sections, view.sections);
   else weigh(sections, view.usage?.input_tokens);
   return sections;
@@ -62,7 +63,7 @@ export function sectionsOf(view: PromptView, batch: ReadonlySet<number> = new Se
 function said(message: unknown): { role: string; text: string } {
   const { role, content, tool_calls } = message as { role?: string; content?: unknown; tool_calls?: unknown };
   const parts = Array.isArray(content) ? content.map((part: { text?: string; type?: string }) => part.text ?? `(${part.type ?? "part"})`).join("\n") : String(content ?? "");
-  return { role: role ?? "", text: tool_calls === undefined ? parts : `${parts}${JSON.stringify(tool_calls)}` };
+  return { role: role ?? "", text: tool_calls === undefined ? parts : `${parts}${writeJson(tool_calls)}` };
 }
 
 const section = (role: Role, title: string, note: string, text: string, entries: Entry[] = []): Section => ({ role, title, note, text, entries, tokens: 0 });

@@ -1,4 +1,5 @@
 // A run of a pipeline, folded from its events: each node, when it worked, what became of it, and whether the journal answered for it.
+import { asWritten } from "../../../client/src/json.ts";
 import { type AnyEvent, type Role, numberOf, tagged, textOf } from "./events.ts";
 import { at } from "./format.ts";
 import { type Kept, keptOf } from "./kept.ts";
@@ -69,7 +70,7 @@ export function nodesOf(events: readonly AnyEvent[]): { nodes: RunNode[]; resume
     node.end = at(event.ts);
     node.state = tagged(event, "finished") ? "done" : tagged(event, "failed") ? "failed" : "abandoned";
     node.kept = keptOf(event.payload.value_blob);
-    node.value = event.payload.value ?? (node.kept ? undefined : event.payload.text);
+    node.value = asWritten(event.payload, "value") ?? (node.kept ? undefined : event.payload.text);
     node.journal = tagged(event, "finished") && event.seq < last;
   }
   const over = events.findLast((event) => tagged(event, "run") && tagged(event, "ended"));

@@ -1,6 +1,6 @@
 // When a schedule is due, in words.
 import type { Schemas } from "../../../client/src/index.ts";
-import { count, shown } from "./format.ts";
+import { count, json } from "./format.ts";
 
 /** `every hour`, `every 90 s from 2026-01-01 00:15 UTC`, `weekly on monday and friday at 09:00, Europe/Berlin`. */
 export function recurrenceOf(when: Schemas.When): string {
@@ -10,7 +10,7 @@ export function recurrenceOf(when: Schemas.When): string {
     case "daily": return `daily at ${local(when)}`;
     case "weekly": return `weekly on ${when.days.join(", ").replace(/, ([^,]*)$/, " and $1")} at ${local(when)}`;
     case "monthly": return `monthly on ${when.day === "last" ? "the last day" : `day ${when.day}`} at ${local(when)}`;
-    default: return shown(JSON.stringify(when)); // of a newer server
+    default: return json(when); // of a newer server
   }
 }
 

@@ -1,8 +1,8 @@
 //! Calls as Gemma writes them: `call:reply{text:<|"|>hi<|"|>}`, with marks for quotes.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
-use super::rest::Rest;
+use super::rest::{Rest, number};
 use super::{Arguments, Written};
 
 /// Deepest nesting of lists and objects.
@@ -72,7 +72,7 @@ fn value(rest: &mut Rest<'_>, depth: usize) -> Option<Value> {
         "true" | "True" => Some(true.into()),
         "false" | "False" => Some(false.into()),
         "null" | "None" => Some(Value::Null),
-        number => number.parse::<Number>().ok().map(Value::Number),
+        word => number(word),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Calls as Python writes them: `[reply(text="hi"), wait(seconds=3)]` (Llama).
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
-use super::rest::Rest;
+use super::rest::{Rest, number};
 use super::{Arguments, CALLS_MAX, Written};
 
 /// Deepest nesting of lists and dictionaries.
@@ -75,7 +75,7 @@ fn word(word: &str) -> Option<Value> {
         "True" | "true" => Some(Value::Bool(true)),
         "False" | "false" => Some(Value::Bool(false)),
         "None" | "null" => Some(Value::Null),
-        number => number.parse::<Number>().ok().map(Value::Number),
+        other => number(other),
     }
 }
 

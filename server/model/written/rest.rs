@@ -1,12 +1,23 @@
 //! A cursor over the rest of a text.
 
-use serde_json::{Deserializer, Value};
+use std::borrow::Cow;
 
-use crate::words::{lenient_json, marks};
+use serde_json::{Deserializer, Number, Value};
+
+use crate::words::{digits, lenient_json, marks};
 
 /// Beginnings of marks behind JSON, and most of them that are tried as its end.
 const ENDS: [&str; 6] = ["</", "<|", "<｜", "```", "[/TOOL_CALLS]", "✿"];
 const ENDS_MAX: usize = 8;
+
+/// A number; of one that would lose digits, the text.
+pub(super) fn number(word: &str) -> Option<Value> {
+    let number = word.parse::<Number>().ok()?;
+    Some(match digits::is_kept(word) {
+        true => Value::Number(number),
+        false => word.into(),
+    })
+}
 
 /// The rest of a text. Each method moves it forward, or leaves it where it is.
 #[derive(Clone)]
@@ -74,7 +85,13 @@ impl<'t> Rest<'t> {
 
     /// A whole object or array, as JSON or as models write it: also with braces too many.
     pub fn json(&mut self) -> Option<Value> {
-        let value = self.strict_json().or_else(|| self.lenient_json())?;
+        let whole = self.0.trim_start();
+        let mut value = self.strict_json().or_else(|| self.lenient_json())?;
+        let read = &whole[..whole.len() - self.0.len()];
+        // Whoever reads the arguments sees the digits, and makes the number of them.
+        if let Cow::Owned(kept) = digits::quoted(read, |number| !digits::is_kept(number)) {
+            value = serde_json::from_str(&kept).unwrap_or(value);
+        }
         while value.is_object() && self.eat("}") {}
         Some(value)
     }

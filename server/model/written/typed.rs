@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::super::provider::{ToolCall, ToolSpec};
 use super::{Arguments, Written};
+use crate::words::digits;
 
 /// Deepest nesting of `anyOf` that is looked into.
 const DEPTH_MAX: usize = 8;
@@ -82,6 +83,10 @@ fn typed(text: &str, schema: &Value) -> Value {
         "False" => Value::Bool(false),
         _ => serde_json::from_str(word).unwrap_or_default(),
     };
+    // Whoever reads the arguments sees the digits, and makes the number of them.
+    if digits::unkept(word).is_some() {
+        return text.into();
+    }
     let fits = match &value {
         Value::Null => false,
         Value::Bool(_) => has("boolean"),

@@ -9,6 +9,7 @@ use super::waiting::{Waiting, Word};
 use crate::program::output::say;
 use crate::program::settings::Settings;
 use crate::program::telemetry::escaped;
+use crate::words::digits;
 use crate::words::text::unmarked;
 
 /// Whose inbox, and what is to be done; without more all that waits is listed.
@@ -132,6 +133,9 @@ fn read(given: &str) -> anyhow::Result<Value> {
             .with_context(|| format!("--arguments: {file} cannot be read"))?,
         None => given.to_owned(),
     };
+    if let Some(number) = digits::unkept(&text) {
+        bail!("--arguments: {}", digits::wrong(number));
+    }
     let arguments: Value =
         serde_json::from_str(unmarked(&text)).context("--arguments: this is not JSON")?;
     if !arguments.is_object() {

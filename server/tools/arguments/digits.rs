@@ -5,6 +5,8 @@ use std::borrow::Cow;
 
 use serde_json::Number;
 
+use crate::words::digits::is_beyond;
+
 /// The text with each such number in quotation marks. `wants_text` tells of a member by the names that lead to it.
 pub(super) fn kept<'t>(text: &'t str, wants_text: impl Fn(&[&str]) -> bool) -> Cow<'t, str> {
     let mut kept = Cow::Borrowed(text);
@@ -72,9 +74,8 @@ fn number(value: &str) -> usize {
     let is_part = |c: char| c.is_ascii_digit() || "+-.eE".contains(c);
     let length = value.find(|c| !is_part(c)).unwrap_or(0);
     let ends = value[length..].trim_start().starts_with([',', '}']);
-    let read = serde_json::from_str::<Number>(&value[..length]);
-    match read {
-        Ok(number) if ends && number.to_string() != value[..length] => length,
-        _ => 0,
-    }
+    let number = &value[..length];
+    let read = serde_json::from_str::<Number>(number);
+    let is_same = read.map_or(!is_beyond(number), |read| read.to_string() == *number);
+    if ends && !is_same { length } else { 0 }
 }

@@ -9,6 +9,7 @@ use crate::event::draft::{DEPTH_MAX, is_within_depth};
 use crate::log::blob::Blob;
 use crate::log::kernel::Store;
 use crate::tools::tool::Output;
+use crate::words::digits;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::Space;
 
@@ -102,8 +103,11 @@ impl Found {
     /// Words alone are a text; of words that say the same as the JSON beside them, the JSON is kept.
     fn value(self, structured: Option<Value>, left_out: usize) -> Value {
         let text = self.texts.join("\n");
-        let is_said =
-            |value: &Value| serde_json::from_str::<Value>(&text).is_ok_and(|said| said == *value);
+        // Words that have more digits than the JSON say more.
+        let is_said = |value: &Value| {
+            serde_json::from_str::<Value>(&text).is_ok_and(|said| said == *value)
+                && digits::unkept(&text).is_none()
+        };
         if self.media.is_empty() && self.links.is_empty() && left_out == 0 {
             match structured {
                 None => return text.into(),

@@ -12,6 +12,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use super::super::child::Said;
 use super::super::meter::{Garbled, Lines};
 use super::whose::{misspoken, unusable};
+use crate::words::digits::{is_beyond, quoted};
 
 /// See the module.
 pub struct Piped {
@@ -47,9 +48,11 @@ impl Piped {
         if text.is_empty() {
             return None;
         }
-        serde_json::from_str(text).ok().or_else(|| {
+        // A number that is beyond all that a message has would cost the whole answer.
+        let text = quoted(text, is_beyond);
+        serde_json::from_str(&text).ok().or_else(|| {
             self.said.line(line);
-            let odd = misspoken(text).map(unusable);
+            let odd = misspoken(&text).map(unusable);
             if odd.is_none() {
                 self.garbled.add();
             }

@@ -1,0 +1,141 @@
+//! Numbers in JSON texts, and the digits that a value keeps of them: 64 bits of an integer, 17 digits of a float. Pure.
+
+use std::borrow::Cow;
+
+use serde_json::Number;
+
+/// Most characters of a number that an error quotes.
+const SHOWN_MAX: usize = 60;
+
+/// Returns the first number of a JSON text that a value does not keep digit by digit.
+pub fn unkept(json: &str) -> Option<&str> {
+    let mut found = None;
+    walk(json, |number| {
+        if found.is_none() && !is_kept(number) {
+            found = Some(number);
+        }
+    });
+    found
+}
+
+/// Returns the JSON text with these numbers in quotation marks: a string keeps the digits.
+pub fn quoted(json: &str, is_such: impl Fn(&str) -> bool) -> Cow<'_, str> {
+    let (mut quoted, mut done) = (String::new(), 0);
+    walk(json, |number| {
+        if is_such(number) {
+            let begin = number.as_ptr().addr() - json.as_ptr().addr();
+            quoted.extend([&json[done..begin], "\"", number, "\""]);
+            done = begin + number.len();
+        }
+    });
+    if quoted.is_empty() {
+        return json.into();
+    }
+    quoted.push_str(&json[done..]);
+    quoted.into()
+}
+
+/// True for a number that a value writes as the same number.
+pub fn is_kept(number: &str) -> bool {
+    let read = serde_json::from_str::<Number>(number);
+    read.is_ok_and(|read| {
+        let written = read.to_string();
+        written == number || decimal(&written) == decimal(number)
+    })
+}
+
+/// True for a number beyond the largest float.
+pub fn is_beyond(number: &str) -> bool {
+    number.parse::<f64>().is_ok_and(f64::is_infinite)
+}
+
+/// Returns the error about a number that is not kept, with advice.
+pub fn wrong(number: &str) -> String {
+    let mut shown: String = number.chars().take(SHOWN_MAX).collect();
+    if shown.len() < number.len() {
+        shown.push_str(" …");
+    }
+    format!(
+        "the number {shown} cannot be kept digit by digit: write it as text, or in fewer digits"
+    )
+}
+
+/// Hands over each number outside of the strings.
+fn walk<'t>(json: &'t str, mut each: impl FnMut(&'t str)) {
+    let bytes = json.as_bytes();
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-._".contains(byte);
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let begin = at;
+        at += 1;
+        match byte {
+            b'"' => {
+                while let Some(byte) = bytes.get(at).filter(|byte| **byte != b'"') {
+                    at += if *byte == b'\\' { 2 } else { 1 };
+                }
+                at += 1;
+            }
+            byte if is_part(byte) => {
+                at += bytes[at..].iter().take_while(|byte| is_part(byte)).count();
+                if matches!(byte, b'-' | b'0'..=b'9') {
+                    each(&json[begin..at]);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A number as its sign, its digits without zeros around them, and the power of ten behind the last.
+fn decimal(number: &str) -> (bool, String, i64) {
+    let (digits, power) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (whole, behind) = digits.split_once('.').unwrap_or((digits, ""));
+    let all = format!("{}{behind}", whole.trim_start_matches('-'));
+    let all = all.trim_start_matches('0');
+    let kept = all.trim_end_matches('0');
+    // An exponent of more digits makes zero, or a number beyond all floats.
+    let power: i64 = power.parse().unwrap_or(i64::MAX / 2);
+    let power = power - behind.len() as i64 + (all.len() - kept.len()) as i64;
+    let power = if kept.is_empty() { 0 } else { power };
+    (number.starts_with('-'), kept.to_owned(), power)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_kept_where_it_is_written_as_the_same_number() {
+        let kept = "0 -0 -0.0 1 1.0 1.50 1e2 1E+2 12e-1 0.1 0.10 0.30000000000000004 1e308 5e-324 9007199254740993 \
+                    -9007199254740993 18446744073709551615 -9223372036854775808 0.100000000000000000000000000000 \
+                    100000000000000000000 123e20 0e999";
+        let unkept = "18446744073709551616 -9223372036854775809 123456789012345678901234567890 9007199254740993.0 \
+                      0.100000000000000005551115123126 0.10000000000000001 1e400 -1e400 1e-400 1e99999999999999999999 \
+                      3.141592653589793238462643383279";
+        for number in kept.split_whitespace() {
+            assert!(is_kept(number), "{number}");
+        }
+        for number in unkept.split_whitespace() {
+            assert!(!is_kept(number), "{number}");
+            let json =
+                format!(r#"{{"a \\\" 1e400": ["1e401", {{"b":-1,"c": {number}}}], "d":1e402}}"#);
+            assert_eq!(super::unkept(&json), Some(number));
+            let texts = quoted(&json, |number| !is_kept(number));
+            let read: serde_json::Value = serde_json::from_str(&texts).expect("JSON");
+            assert_eq!(read["a \\\" 1e400"][1]["c"], number);
+            assert_eq!(read["d"], "1e402");
+        }
+        for none in [
+            "",
+            "\"",
+            "\"1e400",
+            "\"\\",
+            "{}",
+            "é",
+            "[true, null]",
+            "\"1e400\\\" 1e400\"",
+        ] {
+            assert_eq!(super::unkept(none), None, "{none}");
+        }
+    }
+}
