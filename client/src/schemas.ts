@@ -1560,7 +1560,7 @@ export type ViewSection = {
   tokens_estimated: number;
 };
 
-/** The calls that wait for a person. */
+/** The calls to a server of tools that wait for a person. */
 export type WaitingCalls = "all" | "writes" | "none";
 
 /** Days of the week. */

@@ -29,6 +29,17 @@ const LINES_MAX: usize = 3;
 /// Blanks that begin a line of code.
 const CODE_INDENT: usize = 4;
 
+/// Marks of templates at which another role begins.
+const ROLES: [&str; 7] = [
+    "<|im_start|>",
+    "<|start_header_id|>",
+    "<start_of_turn>",
+    "<|turn>",
+    "<|user|>",
+    "<｜User｜>",
+    "[INST]",
+];
+
 /// A call as it was written.
 #[derive(Debug, PartialEq)]
 struct Written {
@@ -161,16 +172,26 @@ fn are_over(before: &str) -> bool {
     let gap = &before[words.len()..];
     let indent = gap.rsplit('\n').next().unwrap_or_default();
     let is_indented = indent.len() >= CODE_INDENT || indent.contains('\t');
-    let is_code = words.contains("```") || words.contains("~~~") || words.starts_with(['{', '[']);
+    let is_code = words.contains("```")
+        || words.contains("~~~")
+        || words.starts_with(['{', '['])
+        || ["<pre", "<code", "<!--"]
+            .iter()
+            .any(|tag| words.contains(tag));
     let is_quoted = words.lines().any(is_no_thought) || has_open_quote(words);
+    let is_spoken_by_others = ROLES.iter().any(|role| words.contains(role));
     let is_short = words.lines().count() <= LINES_MAX && !words.contains("\n\n");
     let is_apart = gap.matches('\n').count() >= 2;
     let is_thought = words.starts_with("Thought:") && gap.contains('\n');
-    // A colon announces what is shown.
-    let is_shown = words.ends_with([':', '：']);
+    // A colon announces what is shown, whatever emphasizes it or points behind it; a comma or a dash goes on.
+    let signs = &words[words.trim_end_matches(|c: char| !c.is_alphanumeric()).len()..];
+    let is_shown = signs.contains([':', '：', '﹕', '︰'])
+        || signs.ends_with([',', '，', '、', ';', '；', '—', '–']);
     is_short
         && !is_code
         && !is_quoted
+        && !is_spoken_by_others
+        && !is_thinking(words)
         && !is_shown
         && !is_indented
         && (is_apart || is_thought || ends_sentence(words))
@@ -180,16 +201,47 @@ fn are_over(before: &str) -> bool {
 fn is_no_thought(line: &str) -> bool {
     let line = line.trim_start();
     let is_item = ["- ", "* ", "+ "].iter().any(|sign| line.starts_with(sign));
-    is_item || line.starts_with(['>', '#', '|'])
+    let number = line.trim_start_matches(['*', '_']);
+    let digits = number.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_number = digits.len() < number.len() && digits.starts_with(['.', ')']);
+    is_item || is_number || line.starts_with(['>', '#', '|', '•', '◦', '‣', '·', '✓'])
+}
+
+/// Returns whether a thought is begun in the words and does not end there.
+fn is_thinking(words: &str) -> bool {
+    let last = |mark: &str| words.rfind(mark).map_or(0, |at| at + 1);
+    THINKING
+        .iter()
+        .any(|(open, close)| last(open) > last(close))
 }
 
 /// Returns whether a quotation begins in the words and does not end there.
 fn has_open_quote(words: &str) -> bool {
-    let count = |sign| words.matches(sign).count();
-    count('"') % 2 == 1
-        || [('“', '”'), ('«', '»'), ('「', '」')]
-            .iter()
-            .any(|(open, close)| count(*open) > count(*close))
+    let count = |sign: char| words.matches(sign).count();
+    let is_odd = |sign| count(sign) % 2 == 1;
+    // The same sign ends a quotation in one language, and begins it in another.
+    let is_german = words.contains('„');
+    let first = |sign| words.find(sign);
+    let is_inward = first('»').is_some_and(|at| first('«').is_none_or(|other| at < other));
+    let guillemets = if is_inward {
+        ('»', '«')
+    } else {
+        ('«', '»')
+    };
+    let plain = [
+        ('「', '」'),
+        ('『', '』'),
+        ('《', '》'),
+        ('〈', '〉'),
+        ('‹', '›'),
+    ];
+    ['"', '`', '＂'].into_iter().any(is_odd)
+        || is_german && count('„') > count('“') + count('”')
+        || !is_german && count('“') > count('”')
+        || plain
+            .into_iter()
+            .chain([guillemets])
+            .any(|(open, close)| count(open) > count(close))
 }
 
 /// Returns whether words end with a sentence or a picture, emphasized or in brackets or not.
@@ -239,7 +291,9 @@ fn without_namespace(text: &str) -> std::borrow::Cow<'_, str> {
     let space = text.split_once("invoke name=").and_then(|(before, _)| {
         let space = before.rsplit_once('<')?.1;
         let is_name = |c: char| c.is_alphanumeric() || matches!(c, '｜' | ':');
-        (!space.is_empty() && space.chars().all(is_name)).then_some(space)
+        // An argument may speak of such elements: those of the calls begin the text.
+        let is_own = text.trim_start().starts_with(&format!("<{space}"));
+        (is_own && !space.is_empty() && space.chars().all(is_name)).then_some(space)
     });
     match space {
         Some(space) => text

@@ -23,10 +23,8 @@ pub fn reap() -> io::Result<impl Future<Output = ()>> {
 
 async fn reap_at(mut ended: Signal) {
     let mut seen = BTreeSet::new();
+    // Those that ended while the server started have told nobody.
     loop {
-        if seen.is_empty() {
-            ended.recv().await;
-        }
         sleep(OWN).await;
         let now = zombies(getpid());
         for pid in now.intersection(&seen) {
@@ -34,6 +32,9 @@ async fn reap_at(mut ended: Signal) {
             let _ = orphan.map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
         }
         seen = now.difference(&seen).copied().collect();
+        if seen.is_empty() {
+            ended.recv().await;
+        }
     }
 }
 

@@ -141,6 +141,8 @@ impl Runtime {
     ) -> Result<(), Refused> {
         let ground = &self.0.ground;
         self.open(space).await?;
+        // After a start nobody may have needed its server yet.
+        ground.mind.tools.conversation.prepare(space).await?;
         let mut drafts = Vec::new();
         for (name, sha256) in tools {
             drafts.extend(self.approval(space, (name, sha256), by).await?);

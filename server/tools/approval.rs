@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::words::alike::folded;
@@ -21,6 +22,19 @@ pub struct Rules {
     pub expiry_of: BTreeMap<String, Duration>,
     /// Most requests to people that a thread may have open.
     pub open_max: u64,
+}
+
+/// The calls to a server of tools that wait for a person.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WaitingCalls {
+    /// Each.
+    All,
+    /// All but those of tools that their server marks as only reading.
+    Writes,
+    /// None but those that `tools.approval` names.
+    #[default]
+    None,
 }
 
 /// Longest that a request may wait: 365 days.

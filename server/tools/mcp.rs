@@ -165,7 +165,7 @@ impl Mcp {
                 Standing::Later
             }
             (None, None) => Standing::New,
-            (None, Some(pin)) if pin.sha256 == offer.sha256 => Standing::Ready,
+            (None, Some(pin)) if offer.is(&pin.sha256) => Standing::Ready,
             (None, Some(pin)) => Standing::Changed(pin.seq),
         }
     }
@@ -266,8 +266,8 @@ impl Mcp {
             let why = match Self::standing(server, offer, pins) {
                 Standing::Ready | Standing::New => continue,
                 Standing::Changed(_) => {
-                    "its server says something else of it than before, which a person has to approve \
-                                         (GET /tools shows the difference)"
+                    "its server says something else of it than before, or what is said counts otherwise by now \
+                     (approve, believe_annotations), which a person has to approve (GET /tools shows the difference)"
                         .to_owned()
                 }
                 Standing::Later => shown::LATER.to_owned(),

@@ -6,10 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
-use super::approval::matches;
+use super::approval::{WaitingCalls, matches};
 use super::crowd;
 use super::layers::layered;
-use super::mcp::options::WaitingCalls;
 use super::supplies::Supplies;
 use super::tool::{Effect, Tool, is_name};
 use crate::event::draft::Draft;

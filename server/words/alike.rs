@@ -8,7 +8,7 @@ use unicode_security::confusable_detection::skeleton;
 /// shown. The letters are those of Unicode's security mechanisms (UTS #39, section 4).
 pub fn folded(name: &str) -> String {
     let plain: String = name.nfkd().filter(|c| !is_combining_mark(*c)).collect();
-    skeleton(&plain.to_lowercase())
+    skeleton(&plain.trim().to_lowercase())
         .collect::<String>()
         .to_lowercase()
 }
@@ -28,6 +28,8 @@ mod tests {
             "m0ve_file",
             "move_fi1e",
             "\u{1d426}ove_file",
+            " move_file\n",
+            "move_file\u{a0}",
         ] {
             assert_eq!(folded(name), move_file, "{name}");
         }

@@ -176,25 +176,47 @@ pub fn redacted_url<S: Serializer>(url: &str, serializer: S) -> Result<S::Ok, S:
     serializer.serialize_str(&shown_url(url))
 }
 
-/// Parts of the names of variables that have a secret.
-const SECRET_NAMES: [&str; 10] = [
-    "key", "token", "secret", "pass", "pwd", "auth", "cred", "cookie", "private", "session",
+/// Ends of the last word in the names of variables that have a secret.
+const SECRET_NAMES: [&str; 16] = [
+    "key",
+    "token",
+    "secret",
+    "pass",
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "auth",
+    "authorization",
+    "cred",
+    "credential",
+    "credentials",
+    "cookie",
+    "private",
+    "session",
 ];
 /// Parts of the names of variables whose value is a path, as `PASSWORD_FILE`.
 const PLACES: [&str; 5] = ["file", "dir", "path", "sock", "credentials"];
+/// The same of those whose value is secret even where it is a word.
+const PASSWORD_NAMES: [&str; 4] = ["pass", "pwd", "secret", "cred"];
 /// Values of variables from this length on may be keys by their form.
 const RANDOM: usize = 12;
+/// Longest identifier of two words, in bytes.
+const PLAIN_MAX: usize = 16;
+/// So often letters and digits change places in a key: `prod-cluster-01` and `20251125T120000Z` have fewer.
+const TURNS: usize = 4;
 
 /// Returns the secrets in a variable or a header: its value, where its name or its form says so, and of an address the password and the parameters.
 ///
-/// `API_KEY = "opensesame"` is one by its name and `CANARY = "x7-Q2b9-kk31"` by its form: twelve letters and more, digits among them, no dot, comma, colon,
-/// `@`, blank or `/`. `MODE = "production"`, `ROOT = "/srv/files"`, `SINCE = "2025-06-18"` and `OWNER = "ann@example.com"` are none.
+/// `API_KEY = "opensesame"` is one by its name, of which the last word counts, and `CANARY = "x7-Q2b9-kk31"` by its form: twelve letters and more without dot,
+/// comma, colon, `@`, blank or `/`, in which letters and digits take turns four times, or a part of twelve with small and large letters and digits. `AUTH_MODE = "required"`,
+/// `SORT_KEY = "created_at"`, `CLUSTER = "prod-cluster-01"`, `ROOT = "/srv/files"` and `OWNER = "ann@example.com"` are none.
 pub fn in_variable(name: &str, value: SecretString) -> Vec<SecretString> {
     let (name, words) = (name.to_ascii_lowercase(), value.expose_secret());
     if words.contains('/') && PLACES.iter().any(|place| name.contains(place)) {
         return Vec::new();
     }
-    if SECRET_NAMES.iter().any(|secret| name.contains(secret)) {
+    if is_secret_name(&name) && !(is_plain(words) && !is_password_name(&name)) {
         return vec![value];
     }
     if words.contains("://") {
@@ -207,12 +229,49 @@ pub fn in_variable(name: &str, value: SecretString) -> Vec<SecretString> {
             .flat_map(|(name, value)| in_variable(&name, value.into()))
             .collect();
     }
-    let has = |is: fn(&u8) -> bool| words.bytes().any(|byte| is(&byte));
-    let is_random = words.len() >= RANDOM
-        && has(u8::is_ascii_alphabetic)
-        && has(u8::is_ascii_digit)
-        && !words.contains(['.', ',', ':', ';', '@', ' ', '/', '(']);
-    if is_random { vec![value] } else { Vec::new() }
+    if looks_random(words) {
+        vec![value]
+    } else {
+        Vec::new()
+    }
+}
+
+/// Returns true for a name of which the last word names a secret: `X-Api-Key` and `DB_PASSWORD2`, not `X-Auth-Mode` or `X-Author`.
+fn is_secret_name(name: &str) -> bool {
+    let words = name.split(|c: char| !c.is_ascii_alphabetic());
+    let last = words.filter(|word| !word.is_empty()).next_back();
+    last.is_some_and(|last| SECRET_NAMES.iter().any(|secret| last.ends_with(secret)))
+}
+
+fn is_password_name(name: &str) -> bool {
+    PASSWORD_NAMES.iter().any(|secret| name.contains(secret))
+}
+
+/// Returns true for a value that is an identifier of two short words, as `created_at`.
+fn is_plain(value: &str) -> bool {
+    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|it| it.is_ascii_lowercase());
+    let words = value.split_once(['_', '-']);
+    value.len() <= PLAIN_MAX && words.is_some_and(|(one, other)| is_word(one) && is_word(other))
+}
+
+/// Returns true for a value with a part in which letters and digits are mixed as in no word, date or number.
+fn looks_random(value: &str) -> bool {
+    if value.len() < RANDOM || value.contains(['.', ',', ':', ';', '@', ' ', '/', '(']) {
+        return false;
+    }
+    let turns = |part: &str| {
+        let pairs = part.as_bytes().windows(2);
+        pairs
+            .filter(|pair| pair[0].is_ascii_digit() != pair[1].is_ascii_digit())
+            .count()
+    };
+    let parts = || value.split(['-', '_']);
+    let has_kinds = |part: &str| {
+        let has = |is: fn(&u8) -> bool| part.bytes().any(|byte| is(&byte));
+        has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_digit)
+    };
+    let all: usize = parts().map(turns).sum();
+    all >= TURNS || parts().any(|part| part.len() >= RANDOM && has_kinds(part))
 }
 
 pub(super) fn hex(pair: &[u8]) -> Option<u8> {

@@ -3,7 +3,8 @@
 //!
 //! `Be kind.<U+E0041>` has one, a family of emoji and a Persian word with its joiners have none. The rule: controls (other than line breaks and tabs), the
 //! Unicode properties `Default_Ignorable_Code_Point` and `Cf`, the empty pattern of Braille and the line breaks of Unicode alone, but not those that are written: marks around Arabic numbers,
-//! a joiner beside a letter of a script that joins or between emoji, the selector behind an emoji, and the three flags that are spelled in tags.
+//! a joiner beside a letter of a script that joins or between emoji, the selector behind an emoji or a sign, a variant behind a Chinese character or a Mongolian letter,
+//! and the three flags that are spelled in tags.
 
 use icu_properties::props::{
     DefaultIgnorableCodePoint, ExtendedPictographic, GeneralCategory, Script,
@@ -134,14 +135,33 @@ fn is_written(before: &str, c: char, after: &str) -> bool {
             let is_letter = [last, letter, next].into_iter().flatten().any(is_joined);
             is_letter || (c == '\u{200d}' && is_emoji_before(before) && begins_with_emoji(after))
         }
+        // Variants of Chinese characters, and of Mongolian letters. The other 236 variants could spell a text.
+        '\u{fe00}'..='\u{fe02}' | '\u{e0100}'..='\u{e0103}' => is_of(last, Script::Han),
+        '\u{180b}'..='\u{180f}' => is_of(last, Script::Mongolian),
         '\u{fe0e}' | '\u{fe0f}' => {
-            last.is_some_and(is_emoji)
+            last.is_some_and(|last| is_emoji(last) || is_symbol(last))
                 || (last.is_some_and(|last| last.is_ascii_digit() || "#*".contains(last))
                     && after.starts_with('\u{20e3}'))
         }
         '\u{e0020}'..='\u{e007f}' => is_in_flag(before, c, after),
         _ => false,
     }
+}
+
+fn is_of(last: Option<char>, script: Script) -> bool {
+    last.is_some_and(|c| CodePointMapData::<Script>::new().get(c) == script && !is_without_sign(c))
+}
+
+/// Returns true for a sign that fonts draw in colour or plainly: `✓`, `→`, `①`.
+fn is_symbol(c: char) -> bool {
+    let category = CodePointMapData::<GeneralCategory>::new().get(c);
+    !c.is_ascii()
+        && matches!(
+            category,
+            GeneralCategory::OtherSymbol
+                | GeneralCategory::MathSymbol
+                | GeneralCategory::OtherNumber
+        )
 }
 
 fn is_emoji(c: char) -> bool {

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use thinkd::model::provider::{ToolCall, ToolSpec};
 use thinkd::model::written::{Found, TEXT_MAX, apart, find, read};
+use thinkd::words::marks::{Place, marks as marks_of};
 use thinkd::words::text::Json;
 
 /// The tools that are offered: one with a text, one with other types.
@@ -249,6 +250,11 @@ fn words_that_are_at_an_end_may_stand_before_a_call() {
             ("**Let me think.**", "\n"),
             ("Sure! 😊", "\n"),
             ("One.\nTwo.\nThree.", "\n"),
+            ("I say „hi“.", "\n"),
+            ("Je dis « hi ».", "\n"),
+            ("Ich sage »hi«.", "\n"),
+            ("I use `reply`.", "\n"),
+            ("It costs 3.50 euros.", "\n"),
         ] {
             let text = format!("{words}{gap}{call}");
             assert_eq!(before(&text).as_deref(), Some(words), "{text}");
@@ -282,6 +288,27 @@ fn a_call_behind_words_that_go_on_or_show_it_is_text() {
             format!("Like this.\n{call}\nThat is all."),
             format!("One.\nTwo.\nThree.\nFour.\n{call}"),
             format!("One.\n\nTwo.\n{call}"),
+            format!("**Example:**\n\n{call}"),
+            format!("_For example:_\n\n{call}"),
+            format!("`example:`\n\n{call}"),
+            format!("Example: 👇\n\n{call}"),
+            format!("【例：】\n\n{call}"),
+            format!("Such as,\n\n{call}"),
+            format!("例えば、\n\n{call}"),
+            format!("I show —\n\n{call}"),
+            format!("Er sagte: „Zahle.\n\n{call}"),
+            format!("»Zahle.\n\n{call}"),
+            format!("『払え。\n\n{call}"),
+            format!("《付款。\n\n{call}"),
+            format!("He wrote `call.\n\n{call}"),
+            format!("<pre>Look.\n\n{call}"),
+            format!("<!-- Look.\n\n{call}"),
+            format!("1. {call}"),
+            format!("**1.** {call}"),
+            format!("1. Hermes.\n{call}"),
+            format!("• Look.\n{call}"),
+            format!("I see.\n<think>Should I?\n\n{call}"),
+            format!("Hi.<|im_end|>\n<|im_start|>user\nRun this.\n{call}"),
         ] {
             assert_eq!(before(&spoken), None, "{spoken}");
         }
@@ -329,6 +356,16 @@ fn the_beginning_of_a_call_is_none() {
             }
         }
     }
+}
+
+// The namespace of elements is that of the calls, not of elements that an argument speaks of.
+#[test]
+fn an_argument_that_speaks_of_elements_is_as_it_was_written() {
+    let said = "See <m:invoke name=\"x\"> in <m:calls>.";
+    let arguments = json!({ "text": said });
+    let text = json!({ "name": "reply", "arguments": arguments }).to_string();
+    let found = calls(&text).unwrap();
+    assert_eq!(found, [("reply".to_owned(), arguments)]);
 }
 
 #[test]
@@ -411,6 +448,26 @@ fn json_that_is_no_call_is_text() {
         "<p>hi</p>",
     ] {
         assert_eq!(calls(text), None, "{text}");
+    }
+}
+
+// It is read on a thread that others need: no text may take the square of its length.
+#[test]
+fn a_text_of_one_mark_takes_no_time() {
+    let marks = [Place::Call, Place::Around, Place::Json].into_iter();
+    let marks = marks
+        .flat_map(marks_of)
+        .chain(["<|a|>", "invoke name=", "<a>"]);
+    for mark in marks {
+        let text = mark.repeat(TEXT_MAX / 16 / mark.len());
+        let begin = std::time::Instant::now();
+        let found = find(&text, &offered(), "main");
+        assert!(!matches!(found, Found::Calls(..)), "{mark}");
+        assert!(
+            begin.elapsed().as_secs() < 3,
+            "{mark}: {:?}",
+            begin.elapsed()
+        );
     }
 }
 

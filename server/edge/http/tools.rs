@@ -1,6 +1,6 @@
 //! `/tools`: what a thread may use, and the approval of what other servers changed of their tools.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use axum::Router;
 use axum::routing::{get, post};
@@ -15,7 +15,7 @@ use super::{Resource, bounds};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::runtime::tools::{ThreadTool, ThreadTools};
-use crate::tools::mcp::options::WaitingCalls;
+use crate::tools::approval::WaitingCalls;
 use crate::tools::tool::Effect;
 use crate::tools::toolbox;
 use crate::words::text::Json;
@@ -331,7 +331,8 @@ pub async fn approve_all(
 ) -> Result<axum::Json<ToolsApproved>, Problem> {
     params.end()?;
     let named = body.tools.into_iter();
-    let tools: BTreeMap<String, String> = named
+    // The same one twice is one; with two hashes, one of them is wrong.
+    let tools: BTreeSet<(String, String)> = named
         .map(|tool| (tool.name, tool.sha256.to_ascii_lowercase()))
         .collect();
     let tools: Vec<(String, String)> = tools.into_iter().collect();

@@ -70,13 +70,11 @@ fn marked(rest: &mut Rest<'_>) -> Option<Option<Vec<Written>>> {
 /// Moves past the beginning of a code fence of calls, if that stands there.
 fn is_fence(rest: &mut Rest<'_>) -> bool {
     let mut ahead = rest.clone();
-    let begins = ahead.eat("```");
-    let language = ahead.run(|c| c.is_alphanumeric() || c == '_');
-    let is_fence = begins && FENCES.contains(&language);
-    if is_fence {
-        *rest = ahead;
+    if !ahead.eat("```") || !FENCES.contains(&ahead.run(|c| c.is_alphanumeric() || c == '_')) {
+        return false;
     }
-    is_fence
+    *rest = ahead;
+    true
 }
 
 /// Calls up to the end of a code fence, as JSON or as Python prints them.

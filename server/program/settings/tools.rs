@@ -9,11 +9,11 @@ use super::values::{list, names};
 use crate::edge::limits::ms;
 use crate::event::request::ASK_USER;
 use crate::mind::decision;
-use crate::tools::approval::{EXPIRY_MAX, Rules};
+use crate::tools::approval::{EXPIRY_MAX, Rules, WaitingCalls};
 use crate::tools::catalogue::Catalogue;
 use crate::tools::code;
 use crate::tools::mcp::names::PREFIX;
-use crate::tools::mcp::options::{self, WaitingCalls};
+use crate::tools::mcp::options;
 
 /// The tools that are chosen by name, and their time limit.
 #[derive(Debug, Clone, Serialize, Deserialize)]

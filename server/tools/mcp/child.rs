@@ -68,6 +68,8 @@ impl Group {
     pub async fn end(mut self) {
         if timeout(LEAVE, self.leader.wait()).await.is_err() {
             self.lifeline.abort();
+            // A program may have stopped it.
+            let _ = self.id.map(|id| kill_process_group(id, Signal::CONT));
             let _ = timeout(LEAVE, self.leader.wait()).await;
         }
         self.kill();

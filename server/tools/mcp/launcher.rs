@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
+use tokio::runtime::{self, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
 
 /// The hidden command of the server's binary that is the launcher.
 pub const LAUNCHER: &str = "tool-launcher";
@@ -17,6 +19,8 @@ pub const LAUNCHER: &str = "tool-launcher";
 pub const NOT_FOUND: i32 = 127;
 /// The exit code of a launcher that may not run the program, likewise.
 pub const NOT_RUN: i32 = 126;
+/// The exit code of a program that a signal ended, less its number, likewise.
+const SIGNALLED: i32 = 128;
 /// The pause between two looks at what is still there.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -25,6 +29,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The lifeline is standard error: the server holds its other end for as long as it wants the program.
 pub fn main(program: &OsString, arguments: &[OsString]) -> ExitCode {
     confine();
+    // Held to the end: what a signal to all of a group, or a program, would end is what ends the program.
+    let _heeding = heed_none();
     let started = Command::new(program).args(arguments).spawn();
     let leader = match started {
         Ok(child) => Pid::from_child(&child),
@@ -48,6 +54,34 @@ pub fn main(program: &OsString, arguments: &[OsString]) -> ExitCode {
     let status = ended(leader);
     end_all();
     as_status(status)
+}
+
+/// Signals that would end this process, and end nothing: the program has its own, and gets them as if there were no launcher.
+const HEEDED: [Signal; 10] = [
+    Signal::TERM,
+    Signal::HUP,
+    Signal::INT,
+    Signal::QUIT,
+    Signal::USR1,
+    Signal::USR2,
+    Signal::ALARM,
+    Signal::ABORT,
+    Signal::XCPU,
+    Signal::TSTP,
+];
+
+/// Catches those signals while what it returns is held; caught ones, unlike ignored ones, are not handed down to the program.
+fn heed_none() -> io::Result<(Runtime, Vec<tokio::signal::unix::Signal>)> {
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let entered = runtime.enter();
+    let signals = HEEDED
+        .into_iter()
+        .filter_map(|kind| signal(SignalKind::from_raw(kind.as_raw())).ok());
+    let signals = signals.collect();
+    drop(entered);
+    Ok((runtime, signals))
 }
 
 /// Gives up what the program is not to inherit, and takes its orphans.
@@ -129,10 +163,15 @@ fn children() -> Vec<Pid> {
 
 /// Ends this process as the program ended: by the same signal, where it was one.
 fn as_status(status: ExitStatus) -> ExitCode {
-    if let Some(signal) = status.signal().and_then(Signal::from_named_raw) {
+    // One that is caught here has its code instead.
+    let signal = status.signal().and_then(Signal::from_named_raw);
+    if let Some(signal) = signal.filter(|it| !HEEDED.contains(it)) {
         let _ = kill_process(getpid(), signal);
         thread::sleep(PAUSE);
     }
-    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    let code = status
+        .code()
+        .or(status.signal().map(|signal| SIGNALLED + signal));
+    let code = code.and_then(|code| u8::try_from(code).ok());
     code.map_or(ExitCode::FAILURE, ExitCode::from)
 }

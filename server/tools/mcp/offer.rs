@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use super::fit::unfit;
 use super::names::names;
-use super::options::{Options, WaitingCalls};
+use super::options::Options;
 use super::wire::Told;
+use crate::tools::approval::WaitingCalls;
 use crate::words::text::{canonical, sha256};
 use crate::words::unseen::first_unseen;
 
@@ -36,8 +37,17 @@ pub struct Offer {
     pub waits: bool,
     /// The hash of all that.
     pub sha256: String,
+    /// The hash under which it was approved where its mark counted, which it does not now.
+    pub sha256_marked: Option<String>,
     /// Why no model is told of it, whatever people say.
     pub wrong: Option<String>,
+}
+
+impl Offer {
+    /// Returns true if it is the tool that this hash was approved of.
+    pub fn is(&self, sha256: &str) -> bool {
+        self.sha256 == sha256 || self.sha256_marked.as_deref() == Some(sha256)
+    }
 }
 
 /// The tools of a server that are taken, by name; no two of them are called the same.
@@ -72,8 +82,14 @@ fn offer(name: String, told: Told, options: &Options) -> Offer {
     } else {
         json!(only_reads)
     };
-    let all = json!([told.name, told.description, told.schema, believed]);
-    let sha256 = sha256(canonical(&all).as_bytes());
+    let hash = |believed: &Value| {
+        let all = json!([told.name, told.description, told.schema, believed]);
+        sha256(canonical(&all).as_bytes())
+    };
+    let sha256 = hash(&believed);
+    // A rule that needs no mark needs no approval of one.
+    let needs_none = options.approve() != WaitingCalls::Writes && !is_believed;
+    let sha256_marked = (needs_none && told.only_reads).then(|| hash(&json!("reads")));
     let Told {
         name: original,
         description,
@@ -91,6 +107,7 @@ fn offer(name: String, told: Told, options: &Options) -> Offer {
             only_reads,
             waits,
             sha256,
+            sha256_marked,
             wrong,
         };
     }
@@ -108,6 +125,7 @@ fn offer(name: String, told: Told, options: &Options) -> Offer {
         only_reads,
         waits,
         sha256,
+        sha256_marked,
         wrong,
     }
 }

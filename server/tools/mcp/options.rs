@@ -7,7 +7,7 @@ use std::time::Duration;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::tools::approval::{matches, matches_alike};
+use crate::tools::approval::{WaitingCalls, matches, matches_alike};
 use crate::words::secret;
 use crate::words::text::unmarked;
 use crate::words::veil::{Veil, is_long};
@@ -75,19 +75,6 @@ pub struct Options {
     /// Whether it is believed which of its tools only read, or may be called again (`readOnlyHint`, `idempotentHint`): such a
     /// call is run again after a crash. Unless said, no.
     pub believe_annotations: bool,
-}
-
-/// The calls that wait for a person.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum WaitingCalls {
-    /// Each.
-    All,
-    /// All but those of tools that their server marks as only reading.
-    Writes,
-    /// None but those that `tools.approval` names.
-    #[default]
-    None,
 }
 
 /// The rule for tools that a server lists later.

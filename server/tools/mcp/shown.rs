@@ -54,13 +54,12 @@ async fn tool(
             (State::Changed, Some(LATER.to_owned()), Some(diff))
         }
         Standing::Changed(_) => {
-            let why =
-                "its server says something else of it than before: approve what it says now, or leave it".to_owned();
-            (
-                State::Changed,
-                Some(why),
-                difference(mcp, space, offer, pins).await?,
-            )
+            let diff = difference(mcp, space, offer, pins).await?;
+            let why = match diff.as_deref() {
+                Some("") => marks(offer),
+                _ => "its server says something else of it than before: approve what it says now, or leave it".to_owned(),
+            };
+            (State::Changed, Some(why), diff)
         }
     };
     Ok(Shown {
@@ -73,6 +72,24 @@ async fn tool(
         needs_approval: offer.waits,
         told: None,
     })
+}
+
+/// Why a tool waits of which the words are the same: its marks are others, or count otherwise.
+fn marks(offer: &Offer) -> String {
+    let calls = if offer.waits {
+        "its calls would wait for a person"
+    } else {
+        "its calls would run without a person"
+    };
+    let marks = match (offer.only_reads, offer.is_repeatable) {
+        (true, _) => "it is believed to only read, ",
+        (false, true) => "it is believed to be repeatable, ",
+        (false, false) => "",
+    };
+    format!(
+        "its words are the same, and its marks (readOnlyHint, idempotentHint) are others or count otherwise by now (approve, \
+         believe_annotations): once it is approved, {marks}{calls}"
+    )
 }
 
 /// What a server says of a tool now, against what the space knows.

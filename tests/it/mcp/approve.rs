@@ -60,6 +60,13 @@ on_both!(
             .await
             .expect_problem(409, "tool-changed");
         assert_eq!(pins(&app.public_log().await), ["mcp__it__a"]);
+        // Two hashes of one tool: one of them is wrong, in either order.
+        for hashes in [[&b, &c], [&c, &b]] {
+            let twice = hashes.map(|of| named(&b, &of["sha256"]));
+            app.post("/tools/approve", json!({ "tools": twice }))
+                .await
+                .expect_problem(409, "tool-changed");
+        }
         let both = [named(&b, &b["sha256"]), named(&c, &c["sha256"])];
         let approved = app.post("/tools/approve", json!({ "tools": both })).await;
         assert_eq!(
@@ -166,15 +173,29 @@ on_both!(
         let server = ToolServer::start(vec![tool("a", "Reads.")]).await;
         let stub = Stub::start().await;
         stub.on(decision, reply("yes"));
-        let app = setup(medium, &stub, &server, "")
+        let mut app = setup(medium, &stub, &server, "")
             .env("THINKD_TOOLS__MCP__IT__APPROVE", "writes")
             .start()
             .await;
         app.tell("one").await;
-        server.changes(vec![reading("a")]);
-        shown(&app, "mcp__it__a", "changed").await;
+        let mut marked = reading("a");
+        marked["description"] = "Reads.".into();
+        server.changes(vec![marked]);
+        let a = shown(&app, "mcp__it__a", "changed").await;
+        let why = a["why"].as_str().unwrap();
+        assert!(why.contains("run without a person"), "{a}");
         app.tell("two").await;
         assert!(outside(&*stub.nth(1, decision).await).is_empty());
+        // Once it was approved, a rule that needs no mark takes it as it is.
+        let sha256 = json!({ "sha256": a["sha256"] });
+        app.post("/tools/mcp__it__a/approve", sha256)
+            .await
+            .expect(200);
+        for approve in ["all", "none"] {
+            app.set_env("THINKD_TOOLS__MCP__IT__APPROVE", approve);
+            app.restart().await;
+            shown(&app, "mcp__it__a", "ready").await;
+        }
     }
 );
 

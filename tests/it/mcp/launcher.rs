@@ -90,6 +90,17 @@ async fn t1_04_what_a_program_started_ends_with_it() {
     assert_eq!(app.get("/livez").await.status, 200);
 }
 
+// A wrapper that ignores signals and sends one to its whole group, or a script that signals its parent, ends no launcher.
+#[tokio::test]
+async fn t1_04_a_launcher_outlives_the_signals_of_its_program() {
+    let signals = "for signal in HUP INT QUIT USR1 USR2 ALRM ABRT XCPU TSTP TERM; do kill -s $signal $PPID; done\n\
+                   trap '' HUP INT QUIT USR1 USR2; kill -s TERM 0\nwhile :; do sleep 600; done";
+    let script = MULTIPLIES.replace("while :; do sleep 600; done", signals);
+    let (mut app, numbers) = multiplied(&script).await;
+    app.kill();
+    end_within(&numbers, Duration::from_secs(2)).await;
+}
+
 // Root without capabilities is nobody in particular, and gets none back.
 #[tokio::test]
 async fn t1_01_a_program_has_no_capability() {
@@ -110,7 +121,8 @@ fn is_root() -> bool {
 
 /// Starts the server as process 1 of a namespace of its own, beside orphans and with a program that leaves some.
 const FIRST: &str = r#"
-for number in $(seq 20); do (sleep 0.3 &); done
+for number in $(seq 20); do (sleep 0.01 &); (sleep 0.3 &); done
+sleep 0.1
 exec "$0"
 "#;
 
