@@ -265,16 +265,36 @@ fn begins_call(block: &str) -> bool {
     is_begun && !name.ends_with(SENTENCE_ENDS)
 }
 
-/// Returns whether a call was not written to its end: no words stand behind its last mark.
+/// Returns whether a call was not written to its end: behind its last mark stand no words, but nothing or the next call or argument.
 fn is_cut(text: &str) -> bool {
     let ends = marks(Place::Closing).chain(marks(Place::Around));
     let ends = ends.filter(|end| marks(Place::Call).all(|mark| mark != *end));
     let last = ends.filter_map(|mark| Some(text.rfind(mark)? + mark.len()));
-    last.max().is_none_or(|at| text[at..].trim().is_empty())
+    let Some(at) = last.max() else {
+        return !goes_on(text);
+    };
+    let rest = text[at..].trim();
+    let mut begins = marks(Place::Call).chain(["<parameter", "<arg_"]);
+    rest.is_empty() || begins.any(|begin| rest.starts_with(begin))
 }
 
-/// Returns whether a text is the beginning of an object that calls a tool which is there.
+/// Returns whether words stand behind the arguments of a call whose form has no mark at its end.
+fn goes_on(text: &str) -> bool {
+    let mark = marks(Place::Call).filter(|mark| text.starts_with(mark));
+    let behind = &text[mark.map(str::len).max().unwrap_or_default()..];
+    let mut rest = Rest::new(&behind[behind.find(['{', '[']).unwrap_or(behind.len())..]);
+    let is_whole = rest.strict_json().is_some();
+    rest.eat("```");
+    is_whole && rest.next().is_some_and(char::is_alphanumeric)
+}
+
+/// Returns whether a text is the beginning of an object, or of a list of Python's calls, that calls a tool which is there.
 fn is_bare_cut(text: &str, offered: &[ToolSpec]) -> bool {
+    let is_listed = |tool: &ToolSpec| text.starts_with(&format!("[{}(", tool.name));
+    let count = |signs: [char; 2]| text.matches(signs).count();
+    if offered.iter().any(is_listed) {
+        return count(['[', '(']) > count([']', ')']);
+    }
     let is_object = text.starts_with('{') || text.starts_with("[{");
     let has = |member: &str| text.contains(&format!("\"{member}\":"));
     let names = |tool: &ToolSpec| text.contains(&format!("\"{}\"", tool.name));
@@ -282,7 +302,7 @@ fn is_bare_cut(text: &str, offered: &[ToolSpec]) -> bool {
         && has("name")
         && (has("arguments") || has("parameters"))
         && offered.iter().any(names)
-        && !text.ends_with(['}', ']'])
+        && (!text.ends_with(['}', ']']) || count(['{', '[']) > count(['}', ']']))
         && Rest::new(text).json().is_none()
 }
 

@@ -358,6 +358,33 @@ fn the_beginning_of_a_call_is_none() {
     }
 }
 
+// What a limit of tokens leaves is asked for again, and never shown.
+#[test]
+fn a_call_that_is_cut_is_broken_and_a_sentence_about_one_is_words() {
+    let whole =
+        "<tool_call>\n{\"name\": \"reply\", \"arguments\": {\"text\": \"hi\"}}\n</tool_call>";
+    for cut in [
+        "<function=reply>\n<parameter=text>\nhi\n</parameter>\n<parameter=n>\n5",
+        &format!("{whole}\n<tool_call>\n{{\"name\": \"rep"),
+        &format!("{whole}\n<tool_call>\n{{\"name\": \"reply\", \"arguments\": {{\"text\": \"h"),
+        "{\"name\": \"reply\", \"arguments\": {\"text\": \"hi\"}",
+        "[reply(text=\"hi\")",
+        "[TOOL_CALLS][{\"name\": \"reply\", \"arguments\": {\"text\": \"h",
+    ] {
+        let found = find(cut, &offered(), "main");
+        assert!(matches!(found, Found::Broken), "{cut}: {found:?}");
+    }
+    for words in [
+        "[TOOL_CALLS][{\"name\": \"reply\", \"arguments\": {\"text\": \"hi\"}}] is what I never write.",
+        "<|python_tag|>{\"name\": \"reply\", \"parameters\": {\"text\": \"hi\"}} is what I never write.",
+        "[reply(text=\"hi\")] is what I never write.",
+        &format!("{whole} is what I never write."),
+    ] {
+        let found = find(words, &offered(), "main");
+        assert!(matches!(found, Found::Words), "{words}: {found:?}");
+    }
+}
+
 // The namespace of elements is that of the calls, not of elements that an argument speaks of.
 #[test]
 fn an_argument_that_speaks_of_elements_is_as_it_was_written() {
