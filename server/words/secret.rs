@@ -216,7 +216,7 @@ pub fn in_variable(name: &str, value: SecretString) -> Vec<SecretString> {
     if words.contains('/') && PLACES.iter().any(|place| name.contains(place)) {
         return Vec::new();
     }
-    if is_secret_name(&name) && !(is_plain(words) && !is_password_name(&name)) {
+    if is_secret_name(&name) && (is_password_name(&name) || !is_plain(words)) {
         return vec![value];
     }
     if words.contains("://") {
@@ -238,8 +238,8 @@ pub fn in_variable(name: &str, value: SecretString) -> Vec<SecretString> {
 
 /// Returns true for a name of which the last word names a secret: `X-Api-Key` and `DB_PASSWORD2`, not `X-Auth-Mode` or `X-Author`.
 fn is_secret_name(name: &str) -> bool {
-    let words = name.split(|c: char| !c.is_ascii_alphabetic());
-    let last = words.filter(|word| !word.is_empty()).next_back();
+    let mut words = name.split(|c: char| !c.is_ascii_alphabetic());
+    let last = words.rfind(|word| !word.is_empty());
     last.is_some_and(|last| SECRET_NAMES.iter().any(|secret| last.ends_with(secret)))
 }
 
