@@ -43,7 +43,7 @@ pub enum Content {
 pub struct Message {
     /// Who speaks.
     pub role: Role,
-    /// What is said; text alone in most cases.
+    /// The parts of the message; text alone in most cases.
     pub content: Vec<Content>,
 }
 
@@ -52,7 +52,7 @@ pub struct Message {
 pub struct ToolSpec {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
     /// JSON Schema of its arguments.
     pub parameters: Json,
@@ -175,7 +175,7 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
-/// What a call cost, as far as the provider said.
+/// The cost of a call, as far as the provider said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
     /// Tokens of the prompt.
@@ -210,7 +210,7 @@ pub struct Answer {
     pub text: String,
     /// Its tool calls, in order.
     pub calls: Vec<ToolCall>,
-    /// What it cost.
+    /// Its cost.
     pub usage: Usage,
     /// The provider's word for why it ended.
     pub finish: String,

@@ -30,7 +30,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub fn main(program: &OsString, arguments: &[OsString]) -> ExitCode {
     confine();
     // Held to the end: what a signal to all of a group, or a program, would end is what ends the program.
-    let _heeding = heed_none();
+    let _caught = catch_signals();
     let started = Command::new(program).args(arguments).spawn();
     let leader = match started {
         Ok(child) => Pid::from_child(&child),
@@ -57,7 +57,7 @@ pub fn main(program: &OsString, arguments: &[OsString]) -> ExitCode {
 }
 
 /// Signals that would end this process, and end nothing: the program has its own, and gets them as if there were no launcher.
-const HEEDED: [Signal; 10] = [
+const CAUGHT: [Signal; 10] = [
     Signal::TERM,
     Signal::HUP,
     Signal::INT,
@@ -71,12 +71,12 @@ const HEEDED: [Signal; 10] = [
 ];
 
 /// Catches those signals while what it returns is held; caught ones, unlike ignored ones, are not handed down to the program.
-fn heed_none() -> io::Result<(Runtime, Vec<tokio::signal::unix::Signal>)> {
+fn catch_signals() -> io::Result<(Runtime, Vec<tokio::signal::unix::Signal>)> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let entered = runtime.enter();
-    let signals = HEEDED
+    let signals = CAUGHT
         .into_iter()
         .filter_map(|kind| signal(SignalKind::from_raw(kind.as_raw())).ok());
     let signals = signals.collect();
@@ -165,7 +165,7 @@ fn children() -> Vec<Pid> {
 fn as_status(status: ExitStatus) -> ExitCode {
     // One that is caught here has its code instead.
     let signal = status.signal().and_then(Signal::from_named_raw);
-    if let Some(signal) = signal.filter(|it| !HEEDED.contains(it)) {
+    if let Some(signal) = signal.filter(|it| !CAUGHT.contains(it)) {
         let _ = kill_process(getpid(), signal);
         thread::sleep(PAUSE);
     }
