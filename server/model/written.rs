@@ -203,7 +203,10 @@ fn is_no_thought(line: &str) -> bool {
     let is_item = ["- ", "* ", "+ "].iter().any(|sign| line.starts_with(sign));
     let number = line.trim_start_matches(['*', '_']);
     let digits = number.trim_start_matches(|c: char| c.is_ascii_digit());
-    let is_number = digits.len() < number.len() && digits.starts_with(['.', ')']);
+    let behind = digits.strip_prefix(['.', ')']);
+    // `3.5` begins a sentence.
+    let is_number = digits.len() < number.len()
+        && behind.is_some_and(|it| !it.starts_with(|c: char| c.is_ascii_digit()));
     is_item || is_number || line.starts_with(['>', '#', '|', '•', '◦', '‣', '·', '✓'])
 }
 

@@ -53,7 +53,7 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// Whether a tool of this name is marked, or one whose name people take for it.
+    /// Returns true for a tool that is marked, also where its name only looks like one that is.
     pub fn marks(&self, tool: &str) -> bool {
         let mut patterns = self.tools.iter();
         patterns.any(|pattern| matches_alike(pattern, tool))
@@ -106,7 +106,7 @@ pub fn hash_of(arguments: &Value) -> String {
     sha256(canonical(arguments).as_bytes())
 }
 
-/// Whether a name is as a pattern says, or looks so: for what is kept out. What is let in goes by `matches`.
+/// Returns true for a name that is as a pattern says, or looks so: a rule that keeps out. One that lets in goes by `matches`.
 pub fn matches_alike(pattern: &str, name: &str) -> bool {
     matches(&folded(pattern), &folded(name))
 }

@@ -255,6 +255,7 @@ fn words_that_are_at_an_end_may_stand_before_a_call() {
             ("Ich sage »hi«.", "\n"),
             ("I use `reply`.", "\n"),
             ("It costs 3.50 euros.", "\n"),
+            ("3.5 is the sum.", "\n"),
         ] {
             let text = format!("{words}{gap}{call}");
             assert_eq!(before(&text).as_deref(), Some(words), "{text}");
