@@ -5,7 +5,9 @@ use serde_json::{Map, Value};
 
 use super::provider::{ToolCall, ToolSpec};
 use crate::words::marks::{Place, SENTENCE_ENDS, THINKING, mark_behind, marks};
+use crate::words::text::unmarked;
 use rest::Rest;
+use unicode_normalization::char::is_combining_mark;
 
 mod forms;
 mod gemma;
@@ -23,22 +25,8 @@ pub const CALLS_MAX: usize = 256;
 /// Least bytes of a mark by which it is known.
 const BEGUN_MIN: usize = 6;
 
-/// Most lines of words before calls.
-const LINES_MAX: usize = 3;
-
-/// Blanks that begin a line of code.
-const CODE_INDENT: usize = 4;
-
-/// Marks of templates at which another role begins.
-const ROLES: [&str; 7] = [
-    "<|im_start|>",
-    "<|start_header_id|>",
-    "<start_of_turn>",
-    "<|turn>",
-    "<|user|>",
-    "<｜User｜>",
-    "[INST]",
-];
+/// Signs inside of plain sentences, besides their ends.
+const SIGNS: [char; 9] = [',', '，', '、', '\'', '’', '-', '_', '`', '%'];
 
 /// A call as it was written.
 #[derive(Debug, PartialEq)]
@@ -58,7 +46,7 @@ enum Arguments {
 
 /// The thinking at the beginning of a text, and the rest. Thinking that is not closed takes all of it.
 pub fn apart(text: &str) -> (&str, &str) {
-    let text = text.trim();
+    let text = unmarked(text.trim()).trim();
     for (open, close) in &THINKING {
         if let Some(rest) = text.strip_prefix(*open) {
             let (thought, words) = rest.split_once(*close).unwrap_or((rest, ""));
@@ -153,106 +141,49 @@ pub fn has_mark(text: &str) -> bool {
     marks(Place::Call).any(|mark| text.contains(mark))
 }
 
-/// A few words and the calls behind them, which begin with the first mark of all. The words are
-/// at an end, so that the calls stand inside of no sentence, quotation or code.
+/// A paragraph of plain sentences and the calls behind it, which begin with the first mark of all.
 fn block(text: &str) -> (&str, &str) {
     let text = text.trim();
     let parts = [Place::Call, Place::Shown].into_iter().filter_map(|place| {
         let first = marks(place).filter_map(|mark| text.find(mark)).min()?;
         Some(text.split_at(first))
     });
-    let mut apart = parts.filter(|(before, _)| are_over(before));
+    let mut apart = parts.filter(|(before, _)| is_thought(before));
     let (before, calls) = apart.next().unwrap_or(("", text));
     (before.trim_end(), calls)
 }
 
-/// Returns whether words before a call are at an end: with a sentence, a thought, or a blank line.
-fn are_over(before: &str) -> bool {
+/// Returns whether words before a call are thinking: a paragraph of plain sentences at its end, and
+/// the call begins a line or follows at once. A sign of quotation, code, a list or an announcement
+/// shows the call; behind a blank in the line or an indent, it is a part of the words.
+fn is_thought(before: &str) -> bool {
     let words = before.trim_end();
-    let gap = &before[words.len()..];
-    let indent = gap.rsplit('\n').next().unwrap_or_default();
-    let is_indented = indent.len() >= CODE_INDENT || indent.contains('\t');
-    let is_code = words.contains("```")
-        || words.contains("~~~")
-        || words.starts_with(['{', '['])
-        || ["<pre", "<code", "<!--"]
-            .iter()
-            .any(|tag| words.contains(tag));
-    let is_quoted = words.lines().any(is_no_thought) || has_open_quote(words);
-    let is_spoken_by_others = ROLES.iter().any(|role| words.contains(role));
-    let is_short = words.lines().count() <= LINES_MAX && !words.contains("\n\n");
-    let is_apart = gap.matches('\n').count() >= 2;
-    let is_thought = words.starts_with("Thought:") && gap.contains('\n');
-    // A colon announces what is shown, whatever emphasizes it or points behind it; a comma or a dash goes on.
-    let signs = &words[words.trim_end_matches(|c: char| !c.is_alphanumeric()).len()..];
-    let is_shown = signs.contains([':', '：', '﹕', '︰'])
-        || signs.ends_with([',', '，', '、', ';', '；', '—', '–']);
-    is_short
-        && !is_code
-        && !is_quoted
-        && !is_spoken_by_others
-        && !is_thinking(words)
-        && !is_shown
-        && !is_indented
-        && (is_apart || is_thought || ends_sentence(words))
-}
-
-/// Returns whether a line is a quotation, a heading, an item of a list, or an entry of the log.
-fn is_no_thought(line: &str) -> bool {
-    let line = line.trim_start();
-    let is_item = ["- ", "* ", "+ "].iter().any(|sign| line.starts_with(sign));
-    let number = line.trim_start_matches(['*', '_']);
-    let digits = number.trim_start_matches(|c: char| c.is_ascii_digit());
-    let behind = digits.strip_prefix(['.', ')']);
-    // `3.5` begins a sentence.
-    let is_number = digits.len() < number.len()
-        && behind.is_some_and(|it| !it.starts_with(|c: char| c.is_ascii_digit()));
-    is_item || is_number || line.starts_with(['>', '#', '|', '•', '◦', '‣', '·', '✓'])
-}
-
-/// Returns whether a thought is begun in the words and does not end there.
-fn is_thinking(words: &str) -> bool {
-    let last = |mark: &str| words.rfind(mark).map_or(0, |at| at + 1);
-    THINKING
-        .iter()
-        .any(|(open, close)| last(open) > last(close))
-}
-
-/// Returns whether a quotation begins in the words and does not end there.
-fn has_open_quote(words: &str) -> bool {
-    let count = |sign: char| words.matches(sign).count();
-    let is_odd = |sign| count(sign) % 2 == 1;
-    // The same sign ends a quotation in one language, and begins it in another.
-    let is_german = words.contains('„');
-    let first = |sign| words.find(sign);
-    let is_inward = first('»').is_some_and(|at| first('«').is_none_or(|other| at < other));
-    let guillemets = if is_inward {
-        ('»', '«')
-    } else {
-        ('«', '»')
+    let (words, ends) = match words.strip_prefix("Thought:") {
+        Some(thought) => (thought.trim_start(), before.ends_with('\n')),
+        None => (words, ends_sentence(words)),
     };
-    let plain = [
-        ('「', '」'),
-        ('『', '』'),
-        ('《', '》'),
-        ('〈', '〉'),
-        ('‹', '›'),
-    ];
-    ['"', '`', '＂'].into_iter().any(is_odd)
-        || is_german && count('„') > count('“') + count('”')
-        || !is_german && count('“') > count('”')
-        || plain
-            .into_iter()
-            .chain([guillemets])
-            .any(|(open, close)| count(open) > count(close))
+    let is_paragraph = words
+        .lines()
+        .all(|line| line.starts_with(char::is_alphabetic));
+    let is_inside = before.ends_with([' ', '\t']);
+    let has_open_code = words.matches('`').count() % 2 == 1;
+    ends && is_paragraph && !is_inside && !has_open_code && words.chars().all(is_prose)
 }
 
-/// Returns whether words end with a sentence or a picture, emphasized or in brackets or not.
+/// Returns whether words end with a sentence or a picture.
 fn ends_sentence(words: &str) -> bool {
-    let is_picture =
-        |c: char| matches!(c, '\u{2600}'..='\u{27bf}' | '\u{fe0f}' | '\u{1f300}'..='\u{1faff}');
-    let words = words.trim_end_matches(['*', '_', ')', ']']);
     words.ends_with(|c| SENTENCE_ENDS.contains(&c) || is_picture(c))
+}
+
+/// Returns whether plain sentences have a character.
+fn is_prose(c: char) -> bool {
+    let is_letter = c.is_alphanumeric() || is_combining_mark(c);
+    let is_sign = SIGNS.contains(&c) || SENTENCE_ENDS.contains(&c);
+    is_letter || is_sign || c.is_whitespace() || is_picture(c)
+}
+
+fn is_picture(c: char) -> bool {
+    matches!(c, '\u{2600}'..='\u{27bf}' | '\u{fe0f}' | '\u{1f300}'..='\u{1faff}')
 }
 
 /// Returns whether a call stands behind a mark, not words about the mark.

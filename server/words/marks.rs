@@ -22,7 +22,7 @@ pub enum Place {
 }
 
 /// The marks, each with its places. None begins with another one.
-const MARKS: [(&str, &[Place]); 85] = [
+const MARKS: [(&str, &[Place]); 87] = [
     ("<tools>", &[Call, Around]),
     ("<tool_use>", &[Call, Around]),
     ("<tool_call>", &[Call]),
@@ -33,6 +33,7 @@ const MARKS: [(&str, &[Place]); 85] = [
     ("<invoke name=", &[Call]),
     ("<minimax:tool_call>", &[Call, Around]),
     ("<seed:tool_call>", &[Call, Around]),
+    ("<longcat_tool_call>", &[Call, Around]),
     ("<TOOLCALL>", &[Call, Around]),
     ("<TOOL_CALL>", &[Call, Around]),
     ("<start_function_call>", &[Call]),
@@ -67,6 +68,7 @@ const MARKS: [(&str, &[Place]); 85] = [
     ("</tool_call>", &[Around, Closing]),
     ("</minimax:tool_call>", &[Around, Closing]),
     ("</seed:tool_call>", &[Around]),
+    ("</longcat_tool_call>", &[Around, Closing]),
     ("</TOOLCALL>", &[Around]),
     ("</TOOL_CALL>", &[Around]),
     ("<|/tool_calls|>", &[Around]),

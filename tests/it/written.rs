@@ -234,28 +234,22 @@ fn before(text: &str) -> Option<String> {
 }
 
 #[test]
-fn words_that_are_at_an_end_may_stand_before_a_call() {
+fn a_paragraph_of_plain_sentences_may_stand_before_a_call() {
     let marked = FORMS.iter().map(|(_, call)| *call);
     let marked = marked.filter(|call| is_marked(call) || call.starts_with('`'));
     let begins = ["functools", "<|channel|>analysis"];
     for call in marked.filter(|call| !begins.iter().any(|it| call.starts_with(it))) {
         for (words, gap) in [
             ("Let me think.", " \n"),
-            ("Let me think.", "\n"),
-            ("Let me think", "\n\n\n"),
-            ("Let me think", "\r\n\r\n"),
+            ("Let me think.", "\n\n\n"),
+            ("Let me think.", "\r\n\r\n"),
             ("Sure.", ""),
-            ("Sure!", " "),
             ("好的。", "\n"),
-            ("**Let me think.**", "\n"),
+            ("मैं देखता हूँ।", "\n"),
             ("Sure! 😊", "\n"),
-            ("One.\nTwo.\nThree.", "\n"),
-            ("I say „hi“.", "\n"),
-            ("Je dis « hi ».", "\n"),
-            ("Ich sage »hi«.", "\n"),
-            ("I use `reply`.", "\n"),
+            ("One.\nTwo, and\nthree.\nFour…", "\n"),
+            ("I'll use `set_timer`, it's well-known.", "\n"),
             ("It costs 3.50 euros.", "\n"),
-            ("3.5 is the sum.", "\n"),
         ] {
             let text = format!("{words}{gap}{call}");
             assert_eq!(before(&text).as_deref(), Some(words), "{text}");
@@ -273,7 +267,7 @@ fn words_that_are_at_an_end_may_stand_before_a_call() {
 }
 
 #[test]
-fn a_call_behind_words_that_go_on_or_show_it_is_text() {
+fn a_call_behind_other_words_is_text() {
     let action = "Action: reply\nAction Input: {\"text\": \"hi\"}";
     for call in FORMS.iter().map(|(_, call)| *call).chain([action]) {
         for spoken in [
@@ -287,7 +281,14 @@ fn a_call_behind_words_that_go_on_or_show_it_is_text() {
             format!("Like this.\n```\n{call}\n```"),
             format!("Like this.\n`{call}`"),
             format!("Like this.\n{call}\nThat is all."),
-            format!("One.\nTwo.\nThree.\nFour.\n{call}"),
+            format!("Let me think\n\n{call}"),
+            format!("Such as e.g. {call}"),
+            format!("It is → this.\n{call}"),
+            format!("The call (as I know it.\n{call}"),
+            format!("**Let me think.**\n{call}"),
+            format!("Je dis « hi ».\n{call}"),
+            format!("3. Look.\n{call}"),
+            format!("  Look.\n  {call}"),
             format!("One.\n\nTwo.\n{call}"),
             format!("**Example:**\n\n{call}"),
             format!("_For example:_\n\n{call}"),
@@ -313,6 +314,10 @@ fn a_call_behind_words_that_go_on_or_show_it_is_text() {
         ] {
             assert_eq!(before(&spoken), None, "{spoken}");
         }
+    }
+    for sign in ('!'..='~').filter(|sign| !sign.is_alphanumeric() && !".,!?'-_%".contains(*sign)) {
+        let spoken = format!("Look {sign} here.\n{}", FORMS[0].1);
+        assert_eq!(before(&spoken), None, "{spoken}");
     }
     for words in [
         "Calls have a mark. <tool_call> is its name",
