@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
+use super::fits::Key;
 use super::{ModelClient, PromptView, Question, Scope, TurnPlace};
 use crate::event::summary::{self, Covers, Held, Place};
 use crate::log::error::StoreError;
@@ -29,6 +30,8 @@ const PART: usize = 4;
 /// Most characters of a summary, and the part of a view that it takes at most.
 const CHARS_MAX: usize = 4000;
 const CHARS_PART: usize = 8;
+/// The smallest piece, in bytes, that is asked about after refusals for the length.
+const BYTES_LEAST: usize = 256;
 /// How many events are read at a time for a piece.
 const PAGE: u32 = 50;
 /// Nothing is shortened: no event is so long.
@@ -217,7 +220,7 @@ impl ModelClient {
             summary::goes_on(&row.state.summaries, cleared(row), target, self.back())
         {
             let entries = self.to_read(place, row, ToSumUp { from, target }).await?;
-            return Ok(self.of_piece(row, from, &entries, chars));
+            return Ok(self.of_piece(place, (row, from), &entries, chars));
         }
         let Some(row_of) = summary::to_join(&row.state.summaries) else {
             return Ok(None);
@@ -254,10 +257,34 @@ impl ModelClient {
         }))
     }
 
+    /// Most bytes of a piece: a part of the smallest view that a model of the thread takes.
+    fn piece_bytes(&self, place: &TurnPlace) -> usize {
+        let fewest = self.fits.fewest((&place.space, &place.thread));
+        self.options.bytes.min(fewest.unwrap_or(usize::MAX)) / PART
+    }
+
+    /// Halves the pieces of a thread after a refusal for the length. False: they are as small as
+    /// can be, or of this the pieces are no cause.
+    pub fn halves_pieces(&self, place: &TurnPlace, refused: &Summing) -> bool {
+        let bytes = self.piece_bytes(place) / 2;
+        let is_smaller = refused.joins.is_empty() && bytes >= BYTES_LEAST;
+        if is_smaller {
+            let question = &refused.question;
+            let key = Key {
+                space: place.space.clone(),
+                thread: place.thread.clone(),
+                show: Show::Visible,
+                model: self.model.asked(&question.who, question.tier),
+            };
+            self.fits.keep(key, bytes * PART);
+        }
+        is_smaller
+    }
+
     fn of_piece(
         &self,
-        row: &ThreadRow,
-        from: Place,
+        place: &TurnPlace,
+        (row, from): (&ThreadRow, Place),
         entries: &[Arc<Entry>],
         chars: usize,
     ) -> Option<Summing> {
@@ -265,7 +292,7 @@ impl ModelClient {
         let grain = EVENTS_MIN.next_multiple_of(self.options.block.max(1));
         let events = (grain - from.position % grain).min(EVENTS_MAX);
         let most = usize::try_from(events).unwrap_or(usize::MAX);
-        let (count, upto) = history::piece(entries, from.skip, self.options.bytes / PART, most);
+        let (count, upto) = history::piece(entries, from.skip, self.piece_bytes(place), most);
         let entries = &entries[..count];
         let slice = Slice {
             skip: from.skip,
@@ -341,7 +368,7 @@ impl ModelClient {
         let (mut entries, mut sum) = (Vec::<Arc<Entry>>::new(), 0);
         let mut left = (target - from.position).min(EVENTS_MAX);
         // What was read of the first one already takes no room.
-        while left > 0 && sum <= self.options.bytes / PART {
+        while left > 0 && sum <= self.piece_bytes(place) {
             let limit = u32::try_from(left).unwrap_or(PAGE).min(PAGE);
             let query = Query {
                 thread: Some(place.thread.clone()),

@@ -251,7 +251,8 @@ impl Summaries {
         Ok(())
     }
 
-    /// Makes one summary. False: it was given up, which is said.
+    /// Makes one summary, or finds that its piece has to be smaller. False: it was given up, which
+    /// is said.
     async fn make(
         &self,
         place: &TurnPlace,
@@ -291,6 +292,10 @@ impl Summaries {
                     Err(failure) => failure,
                 },
             };
+            if failure.is_too_long() && mind.client.halves_pieces(place, summing) {
+                writer.write(vec![record]).await?;
+                return Ok(true);
+            }
             if attempt == TRIES || !failure.retryable {
                 writer
                     .write(vec![record, given_up(place, summing, failure)])

@@ -150,3 +150,35 @@ on_both!(what_a_budget_refuses_is_not_summed_up, |medium| {
         "{refused}"
     );
 });
+
+on_both!(
+    what_is_too_long_to_be_summed_up_is_halved_until_the_model_takes_it,
+    |medium| {
+        const WINDOW: usize = 4_000;
+        let stub = Stub::start().await;
+        stub.on_each(summing, |request| match request.bytes.len() > WINDOW {
+            true => {
+                let error =
+                    json!({ "error": { "message": "Prompt exceeds max length", "code": "1261" } });
+                raw(error.to_string()).with_status(400)
+            }
+            false => read(request),
+        });
+        let mut app = sums_up(medium, &stub).start().await;
+        for at in 0..24 {
+            app.tell(&format!("message {at}: {}", "and so on. ".repeat(60)))
+                .await;
+        }
+        let log = summed_up(&app, "main", 30).await;
+        let refused = stub.all(|request| summing(request) && request.bytes.len() > WINDOW);
+        assert!(
+            (1..=6).contains(&refused.len()),
+            "{} were refused",
+            refused.len()
+        );
+        let failures = with(&log, &["failure"]);
+        assert!(failures.is_empty(), "{failures:#?}");
+        views_are_exact(&app, "call:summary").await;
+        rebuild_finds_nothing_to_mend(&mut app).await;
+    }
+);
