@@ -1,6 +1,6 @@
 //! A veil takes known secrets out of texts that others wrote, also where a secret stands shortened or encoded. Pure.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -20,8 +20,12 @@ const END: usize = 4;
 const PIECE: usize = 6;
 /// So much of a secret is a piece of it, whatever it looks like.
 const RUN: usize = 12;
+/// The same of a secret of hex digits, of which six stand in another one by chance.
+const HEX_PIECE: usize = 8;
 /// In longer words shorter pieces are found by chance.
 const WORD_MAX: usize = 256;
+/// Encodings of one another that are read.
+const ENCODINGS: usize = 3;
 
 /// Returns true if a secret is long enough to be recognised in the middle of other words.
 pub fn is_long(secret: &SecretString) -> bool {
@@ -132,12 +136,17 @@ impl Veil {
     }
 
     fn is_betrayed_by(&self, word: &str, is_cut: bool) -> bool {
-        if word.len() < END || self.secrets.is_empty() {
-            return false;
+        let is_short = word.len() < END || self.secrets.is_empty();
+        !is_short && self.is_in(word.as_bytes(), is_cut, ENCODINGS)
+    }
+
+    /// Returns true if a secret is in a text, or in what it stands for in so many encodings.
+    fn is_in(&self, text: &[u8], is_cut: bool, encodings: usize) -> bool {
+        if self.pieces.are_in(&text.to_ascii_lowercase(), is_cut) {
+            return true;
         }
-        forms(word)
-            .iter()
-            .any(|form| self.pieces.are_in(form, is_cut))
+        let coded = std::str::from_utf8(text).ok().filter(|_| encodings > 0);
+        coded.is_some_and(|text| decoded(text).any(|form| self.is_in(&form, is_cut, encodings - 1)))
     }
 }
 
@@ -154,8 +163,11 @@ struct Pieces {
     /// Beginnings and ends; those that may be plain words count beside a mark of shortening alone.
     ends: HashSet<Vec<u8>>,
     plain_ends: HashSet<Vec<u8>>,
-    /// Pieces of `PIECE` and of `RUN` bytes.
+    /// Pieces of these lengths, and those that tell in words of any length: `RUN` bytes, or a shorter
+    /// secret.
     inner: HashSet<Vec<u8>>,
+    lengths: BTreeSet<usize>,
+    runs: BTreeSet<usize>,
     /// By the first two bytes of a piece, whether there is one: looked at before anything is hashed.
     begun: Vec<bool>,
 }
@@ -178,8 +190,17 @@ impl Pieces {
                 }
             }
         }
-        let telling = bytes.windows(PIECE).filter(|piece| !is_plain(piece));
-        for piece in telling.chain(bytes.windows(RUN)) {
+        let is_hex = |byte: &u8| byte.is_ascii_hexdigit() || *byte == b'-';
+        let piece = if bytes.iter().all(is_hex) {
+            HEX_PIECE
+        } else {
+            PIECE
+        };
+        let run = RUN.min(bytes.len());
+        self.lengths.extend([piece, run]);
+        self.runs.insert(run);
+        let telling = bytes.windows(piece).filter(|piece| !is_plain(piece));
+        for piece in telling.chain(bytes.windows(run)) {
             let piece = lower(piece);
             self.begun.resize(1 << 16, false);
             self.begun[usize::from(u16::from_be_bytes([piece[0], piece[1]]))] = true;
@@ -190,10 +211,9 @@ impl Pieces {
     /// Returns true if a word in lower case says enough of a secret to be kept back.
     fn are_in(&self, word: &[u8], is_cut: bool) -> bool {
         // A picture has any six bytes somewhere.
-        let lengths = if word.len() > WORD_MAX {
-            &[RUN][..]
-        } else {
-            &[PIECE, RUN]
+        let lengths = match word.len() > WORD_MAX {
+            true => &self.runs,
+            false => &self.lengths,
         };
         self.whole.contains(word)
             || self.ends.contains(word)
@@ -201,7 +221,7 @@ impl Pieces {
             || (0..word.len().saturating_sub(PIECE - 1)).any(|at| {
                 let first = usize::from(u16::from_be_bytes([word[at], word[at + 1]]));
                 self.begun.get(first) == Some(&true)
-                    && lengths.iter().any(|&length| {
+                    && lengths.iter().any(|length| {
                         word.get(at..at + length)
                             .is_some_and(|piece| self.inner.contains(piece))
                     })
@@ -235,23 +255,16 @@ fn is_of_a_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '/' | '%' | '\\')
 }
 
-/// Returns a word as it stands, and decoded in every way that it can be, all in lower case.
-fn forms(word: &str) -> Vec<Vec<u8>> {
-    let mut words = vec![word.to_owned()];
-    words.extend(percent_decoded(word));
-    words.extend(words.last().and_then(|word| percent_decoded(word)));
-    if word.contains('\\') {
-        words.push(unescaped(word));
-    }
-    let mut forms: Vec<Vec<u8>> = words.iter().map(|word| word.clone().into_bytes()).collect();
-    for word in &words {
-        forms.extend(hex_runs(word));
-        forms.extend(in_base64(word));
-    }
-    forms
-        .iter_mut()
-        .for_each(|form| form.make_ascii_lowercase());
-    forms
+/// Returns a text decoded once, in each way that it can be.
+fn decoded(text: &str) -> impl Iterator<Item = Vec<u8>> + '_ {
+    let escaped = || text.contains('\\').then(|| unescaped(text));
+    let texts = percent_decoded(text)
+        .into_iter()
+        .chain(std::iter::once_with(escaped).flatten());
+    let is_of_base64 = |c: char| c.is_ascii_alphanumeric() || "-_+/".contains(c);
+    let runs = text.split(move |c| !is_of_base64(c));
+    let texts = texts.map(String::into_bytes);
+    texts.chain(hex_runs(text)).chain(runs.flat_map(in_base64))
 }
 
 /// Returns the bytes that runs of hex digits in a word stand for, as in `0x6b6579`.
@@ -269,17 +282,14 @@ fn hex_runs(word: &str) -> impl Iterator<Item = Vec<u8>> + '_ {
 }
 
 /// Returns the bytes that a word in base64 stands for, wherever in it that begins.
-fn in_base64(word: &str) -> Vec<Vec<u8>> {
-    if word.len() < 3 * END / 2 {
-        return Vec::new();
-    }
+fn in_base64(word: &str) -> impl Iterator<Item = Vec<u8>> {
+    let begins = if word.len() < 3 * END / 2 { 0 } else { 4 };
     let plain = word.replace('-', "+").replace('_', "/");
-    let decoded = (0..4.min(plain.len())).filter_map(|begin| {
-        let whole = (plain.len() - begin) / 4 * 4;
-        let decode = |length: usize| BASE64.decode(plain.get(begin..begin + length)?).ok();
-        decode(plain.len() - begin).or_else(|| decode(whole))
-    });
-    decoded.collect()
+    (0..begins).filter_map(move |begin| {
+        let rest = &plain[begin..];
+        let whole = &rest[..rest.len() / 4 * 4];
+        BASE64.decode(rest).or_else(|_| BASE64.decode(whole)).ok()
+    })
 }
 
 /// With or without padding, and cut off anywhere.

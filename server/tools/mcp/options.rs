@@ -18,6 +18,8 @@ const NAME_MAX: usize = 24;
 const TIMEOUT_MAX_MS: u64 = 24 * 60 * 60 * 1000;
 /// The youngest list that is read again.
 const LIST_MIN_MS: u64 = 100;
+/// The shortest value, in bytes, that is taken out of errors.
+const STRICT: usize = 4;
 
 /// A server of tools that speaks MCP: a program (`command`), or an address (`url`).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -227,11 +229,13 @@ impl Options {
         Veil::new(of_values.chain(in_url).filter(is_long))
     }
 
-    /// Returns the veil over words that are no data, errors and lines of a log: all values, short and plain ones among them.
+    /// Returns the veil over words that are no data, errors and lines of a log: all values of four
+    /// bytes and more, plain ones among them.
     pub fn strict_veil(&self) -> Veil {
         let values = [self.whole_env(), self.whole_headers()];
         let values = values.into_iter().flatten().flat_map(BTreeMap::into_values);
-        Veil::new(values.chain(self.secrets()))
+        let is_no_letter = |value: &SecretString| value.expose_secret().len() >= STRICT;
+        Veil::new(values.chain(self.secrets()).filter(is_no_letter))
     }
 
     /// What is secret of what is configured here; not what stands in files.

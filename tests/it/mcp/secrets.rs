@@ -1,7 +1,9 @@
 //! A server of tools that quotes the key which it was sent, or its program's variables. Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
+use base64::engine::general_purpose::{STANDARD as BASE64, URL_SAFE_NO_PAD};
+use secrecy::SecretString;
+use thinkd::words::veil::Veil;
 
 use super::*;
 
@@ -140,3 +142,81 @@ done
         is_hidden(&app, &stub, KEY).await;
     }
 );
+
+/// The ways in which a text is encoded.
+fn encodings() -> [(&'static str, fn(&str) -> String); 5] {
+    let hex: fn(&str) -> String = |text| text.bytes().map(|it| format!("{it:02x}")).collect();
+    let percent: fn(&str) -> String = |text| text.bytes().map(|it| format!("%{it:02X}")).collect();
+    let marks: fn(&str) -> String = |text| {
+        let plain = |it: u8| it.is_ascii_alphanumeric();
+        let written = text.bytes().map(|it| match plain(it) {
+            true => char::from(it).to_string(),
+            false => format!("%{it:02X}"),
+        });
+        written.collect()
+    };
+    [
+        ("base64", |text| BASE64.encode(text)),
+        ("base64 of URLs", |text| URL_SAFE_NO_PAD.encode(text)),
+        ("hex", hex),
+        ("percent", percent),
+        ("percent, marks alone", marks),
+    ]
+}
+
+#[test]
+fn a_key_is_found_in_two_encodings_and_in_long_words() {
+    for key in [KEY, "k3y-8let", "9f2c01bd-77aa-4be1-9c0f-5d21e8f6a3b4"] {
+        let veil = Veil::new([SecretString::from(key)]);
+        for (outer, outside) in encodings() {
+            for (inner, inside) in encodings() {
+                for around in [
+                    ["", ""],
+                    ["key ", ""],
+                    ["Bearer ", " it was"],
+                    ["a=1&b=", "&c=2"],
+                ] {
+                    let coded = outside(&format!("{}{}{}", around[0], inside(key), around[1]));
+                    let told = veil.over(&format!("got {coded}, and no more"));
+                    assert!(!told.contains(&coded), "{inner} in {outer}: {told}");
+                    assert!(told.ends_with(", and no more"), "{told}");
+                }
+            }
+        }
+        let long = format!("{}{key}{}", "xZ".repeat(200), "q7".repeat(200));
+        assert!(!veil.over(&long).contains(key), "{key}");
+    }
+}
+
+#[test]
+fn a_key_of_hex_digits_masks_no_other() {
+    let uuid = |number: u128| uuid::Uuid::from_u128(number).to_string();
+    // A generator of numbers, which are the same each time.
+    let mut last = 0x9f2c_01bd_77aa_4be1_9c0f_5d21_e8f6_a3b4_u128;
+    let veil = Veil::new([SecretString::from(uuid(last))]);
+    let masked = (0..20_000).filter(|_| {
+        last = last
+            .wrapping_mul(0x2d99_787d_926d_46932_da40_ca62_5b2d_4c5)
+            .wrapping_add(0x9e37);
+        let other = uuid(last ^ last >> 61);
+        veil.over(&other) != other
+    });
+    assert_eq!(masked.count(), 0);
+}
+
+// A header of one letter is no secret, and its letter stands in every error.
+on_both!(errors_keep_the_letters_of_short_values, |medium| {
+    let server = ToolServer::start(vec![tool("say", "Say it.")]).await;
+    let stub = Stub::start().await;
+    let more = "headers = { x-version = \"1\", x-of = \"no\" }\n";
+    let toml = format!("[tools.mcp.it]\nurl = \"{}\"\n{more}", server.url());
+    let setup = Setup::new(medium, &stub).file("thinkd.toml", &toml);
+    let app = setup.start().await;
+    server.does("say", Does::Refuses(403, "no more than 1 call".to_owned()));
+    let asked = call("mcp__it__say", arguments("a"));
+    stub.script(decision, [asked, reply("Yes.")]);
+    app.tell("say").await;
+    let log = app.public_log().await;
+    let result = one(&log, &["result", "tool:mcp__it__say"]).to_string();
+    assert!(result.contains("no more than 1 call"), "{result}");
+});
