@@ -102,7 +102,7 @@ pub(super) trait Backend: Send + 'static {
     /// Ends a transaction in which nothing was written.
     fn undo(&mut self) -> impl Future<Output = ()> + Send;
     /// Undoes the transaction, if one is open, or at least sees to it that the next one starts afresh.
-    fn rollback(&mut self) -> impl Future<Output = ()> + Send;
+    fn rollback(&mut self, why: &StoreError) -> impl Future<Output = ()> + Send;
     /// The transaction is over; these leases were given back in it.
     fn settled(&mut self, released: &[Fence]);
     /// What is to be written next beside the appends, if anything: so many bytes.
@@ -335,8 +335,8 @@ impl<B: Backend> Task<B> {
         self.soundness.begins(bytes);
         let result = limited(self.limit, self.backend.write_aside()).await;
         self.soundness.ended(result.is_ok());
-        if result.is_err() {
-            self.backend.rollback().await;
+        if let Err(why) = &result {
+            self.backend.rollback(why).await;
         }
         if self.backend.wrote_aside(result) {
             self.queue.0.nudge_again();
@@ -355,8 +355,8 @@ impl<B: Backend> Task<B> {
         }
         let result = limited(self.limit, self.backend.touch(self.soundness.probe())).await;
         self.soundness.ended(result.is_ok());
-        if result.is_err() {
-            self.backend.rollback().await;
+        if let Err(why) = &result {
+            self.backend.rollback(why).await;
         }
         // Nobody may wait for the answer any more.
         let _ = answer.send(result);
@@ -435,7 +435,7 @@ impl<B: Backend> Task<B> {
                 Ok(plan.outcomes)
             }
             Err(error) => {
-                self.backend.rollback().await;
+                self.backend.rollback(&error).await;
                 self.backend.settled(&[]);
                 // Nobody knows what is in the log now.
                 self.feed.doubt();

@@ -147,6 +147,7 @@ impl Postgres {
             epoch,
             supervisor: settings.supervisor.clone(),
             pools: Pools::default(),
+            server: Arc::default(),
         };
         let sizes = Sizes::of(settings.connections);
         let places = Places::new("readers", sizes.spaces, settings.space_share);
@@ -183,6 +184,7 @@ impl Postgres {
             incarnation: 0,
             clock: None,
             limit: commit,
+            renewals: life.pools.renewals(),
         };
         let tables = Tables::new(options.clone(), life.clone());
         let index = Index::start(tables, supervisor);

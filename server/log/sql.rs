@@ -156,6 +156,17 @@ fn is_passing(code: Option<&str>) -> bool {
     }
 }
 
+/// Returns true for an error after which a connection to Postgres is of no use, though it answers: 08
+/// connection, 57P shutdown, 25 transactions (read-only, timed out), 0A a plan of before a change of
+/// the tables.
+pub(super) fn spoils(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|cause| cause.code());
+    let Some(code) = code else { return true };
+    ["08", "57P", "25", "0A"]
+        .iter()
+        .any(|class| code.starts_with(class))
+}
+
 /// `after` and `before` as one range, both ends excluded.
 pub(super) fn range(query: &Query) -> (Seq, Seq) {
     (query.after.unwrap_or(0), query.before.unwrap_or(Seq::MAX))
@@ -169,7 +180,10 @@ macro_rules! ask {
         let limit = reader.limit();
         match tokio::time::timeout(limit, $query.$fetch(reader.connection())).await {
             Ok(result) => {
-                reader.done();
+                match &result {
+                    Err(error) if sql::spoils(error) => reader.spoiled(),
+                    _ => reader.done(),
+                }
                 Ok(result)
             }
             Err(_) => Err(sql::no_answer()),

@@ -40,7 +40,7 @@ use crate::tools::mcp::Mcp;
 use crate::tools::supplies::Supplies;
 use crate::words::secret::shown_url;
 
-/// How long a server of which a part is dead waits for the rest of its writes.
+/// How long a server that ends waits for the rest of its writes.
 const LAST_COMMITS: Duration = Duration::from_secs(5);
 
 /// Serves until a signal, or until a part dies.
@@ -205,13 +205,24 @@ async fn run(
             servers.wait().await;
             edge.context("the boundary failed while it stopped")?
                 .map_err(anyhow::Error::msg)?;
-            store.close().await;
-        } else if timeout(LAST_COMMITS, store.close()).await.is_err() {
+        }
+        store.close().await;
+        anyhow::Ok(())
+    };
+    // A database that is silent keeps nobody from going.
+    let drains = ms(settings.runtime.grace_ms.max(settings.limits.drain_ms));
+    let limit = if died.is_none() {
+        drains
+    } else {
+        Duration::ZERO
+    } + LAST_COMMITS;
+    let going = async {
+        timeout(limit, going).await.unwrap_or_else(|_| {
             tracing::warn!(
                 "the database was not closed in order; nothing that was acknowledged is lost"
             );
-        }
-        anyhow::Ok(())
+            Ok(())
+        })
     };
     tokio::select! {
         gone = going => gone?,

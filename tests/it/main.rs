@@ -32,6 +32,7 @@ mod doctor;
 mod documented;
 mod documents;
 mod facts;
+mod failover;
 mod failures;
 mod floors;
 mod frameworks;

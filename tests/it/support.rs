@@ -14,6 +14,7 @@ use serde_json::Value;
 
 pub mod answer;
 pub mod app;
+pub mod cluster;
 pub mod db;
 pub mod envelope;
 pub mod facts;
@@ -39,6 +40,7 @@ pub mod worlds;
 
 pub use answer::{Answer, Gate, call, call_raw, raw, raw_parts, reply, status, text};
 pub use app::{App, Setup};
+pub use cluster::{Cluster, Relay};
 pub use db::Medium;
 pub use followers::Followers;
 pub use http::Reply;

@@ -65,7 +65,7 @@ impl Backend for Log {
 
     async fn undo(&mut self) {}
 
-    async fn rollback(&mut self) {}
+    async fn rollback(&mut self, _: &StoreError) {}
 
     fn settled(&mut self, released: &[Fence]) {
         self.leases.settle(released);

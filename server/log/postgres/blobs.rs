@@ -59,7 +59,12 @@ impl Blobs {
         )
         .await
         {
-            Ok(put) => put,
+            Ok(put) => {
+                if matches!(put, Err(StoreError::Unavailable(_))) {
+                    connection.discard();
+                }
+                put
+            }
             Err(_) => {
                 // The pool would wait for it, too.
                 connection.discard();

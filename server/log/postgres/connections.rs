@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
 use tokio::sync::futures::Notified;
-use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::sleep;
 
 /// How long after a refusal one more connection is tried.
@@ -39,6 +39,8 @@ struct State {
     owed: usize,
     /// When Postgres refused one, or one more was tried.
     refused: Option<Instant>,
+    /// Those that were born before are closed as soon as they are not in use.
+    renewed: Option<Instant>,
 }
 
 struct Kept {
@@ -63,6 +65,7 @@ impl Connections {
             places: most,
             owed: 0,
             refused: None,
+            renewed: None,
         };
         Self {
             most,
@@ -198,6 +201,15 @@ impl Connections {
         true
     }
 
+    /// Closes all that there are, those in use when they come back.
+    fn renew(&self) {
+        let mut state = self.state();
+        state.renewed = Some(Instant::now());
+        state.open -= state.idle.len();
+        // Dropped, they are closed.
+        state.idle.clear();
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // A panic while this short lock was held left nothing half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -248,7 +260,10 @@ impl Drop for Taken {
                 .take()
                 .into_iter()
                 .for_each(OwnedSemaphorePermit::forget);
-        } else if self.pool.places.is_closed() || kept.born.elapsed() > OLD {
+        } else if self.pool.places.is_closed()
+            || kept.born.elapsed() > OLD
+            || state.renewed.is_some_and(|at| kept.born <= at)
+        {
             state.open -= 1;
         } else {
             kept.used = Instant::now();
@@ -260,7 +275,10 @@ impl Drop for Taken {
 
 /// All pools of a server; cheap to clone.
 #[derive(Clone, Default)]
-pub(super) struct Pools(Arc<Mutex<Vec<Weak<Connections>>>>);
+pub(super) struct Pools {
+    all: Arc<Mutex<Vec<Weak<Connections>>>>,
+    renewed: watch::Sender<()>,
+}
 
 impl Pools {
     /// One more pool, with these.
@@ -294,12 +312,23 @@ impl Pools {
         pools.iter().any(|pool| pool.give_up())
     }
 
+    /// Closes every connection, those in use when they come back.
+    pub fn renew(&self) {
+        self.all().iter().for_each(|pool| pool.renew());
+        self.renewed.send_replace(());
+    }
+
+    /// Changes with each `renew`: who has a connection beside the pools closes it then.
+    pub fn renewals(&self) -> watch::Receiver<()> {
+        self.renewed.subscribe()
+    }
+
     fn all(&self) -> Vec<Arc<Connections>> {
         self.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Weak<Connections>>> {
         // A panic while this short lock was held left nothing half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::TryStreamExt as _;
 use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use super::life::Life;
@@ -29,13 +30,16 @@ pub(super) struct Tables {
     connection: Option<PgConnection>,
     /// When that was used last.
     used: Instant,
+    renewals: watch::Receiver<()>,
 }
 
 impl Tables {
     pub fn new(options: PgConnectOptions, life: Life) -> Self {
+        let renewals = life.pools.renewals();
         Self {
             options,
             life,
+            renewals,
             connection: None,
             used: Instant::now(),
         }
@@ -48,6 +52,10 @@ impl Tables {
             && rested
             && connection.ping().await.is_err()
         {
+            self.connection = None;
+        }
+        if self.renewals.has_changed().unwrap_or(false) {
+            self.renewals.mark_unchanged();
             self.connection = None;
         }
         if self.connection.is_none() {

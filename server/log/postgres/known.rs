@@ -24,7 +24,10 @@ impl Postgres {
             // Of many spaces at once, each by its key: nobody's search stands in the way.
             let mut reader = self.reader(None).await?;
             let rows = read_threads(reader.connection(), &keys).await;
-            reader.done();
+            match &rows {
+                Err(StoreError::Unavailable(_)) => reader.spoiled(),
+                _ => reader.done(),
+            }
             let mut found: HashMap<(String, String), Result<ThreadRow, StoreError>> =
                 HashMap::new();
             for row in rows? {

@@ -2,6 +2,8 @@
 //! the server began with; restoring holds the lock alone. So nothing is restored under a server that runs, and none goes on with
 //! another log than it began with: where it meets one, it ends.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
@@ -27,6 +29,9 @@ pub(super) struct Life {
     pub epoch: Uuid,
     pub supervisor: Supervisor,
     pub pools: Pools,
+    /// When the Postgres started that the last connection leads to, in µs since 1970; 0: none was
+    /// made yet.
+    pub server: Arc<AtomicI64>,
 }
 
 impl Life {
@@ -69,17 +74,31 @@ impl Life {
     async fn join(&self, connection: &mut PgConnection) -> Result<(), StoreError> {
         share(connection).await?;
         // A statement of its own: it sees what was committed before the lock was had.
-        let epoch: Uuid = sqlx::query_scalar("select epoch from log")
+        let text = "select epoch, (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint from log";
+        let (epoch, started): (Uuid, i64) = sqlx::query_as(text)
             .fetch_one(connection)
             .await
             .map_err(sql::error)?;
         if epoch == self.epoch {
+            self.leads_to(started);
             return Ok(());
         }
         let why = "the database holds another log than the one this server began with: it was made anew, or restored, meanwhile; \
                    start the server again";
         self.supervisor.end(why.to_owned());
         Err(StoreError::Unavailable(why.to_owned()))
+    }
+
+    /// Takes note of the Postgres that a new connection leads to. After a failover the former one may
+    /// live on and answer: nothing is asked of it any more.
+    fn leads_to(&self, started: i64) {
+        let former = self.server.swap(started, Ordering::Relaxed);
+        if former != 0 && former != started {
+            tracing::info!(
+                "connections lead to another Postgres, or it was started again; the former ones are closed"
+            );
+            self.pools.renew();
+        }
     }
 }
 

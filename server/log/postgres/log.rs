@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use super::life::Life;
@@ -34,6 +35,8 @@ pub(super) struct Log {
     pub clock: Option<(i64, Instant)>,
     /// How long a statement may take.
     pub limit: Duration,
+    /// Changes where connections lead to another server.
+    pub renewals: watch::Receiver<()>,
 }
 
 pub(super) fn lost() -> StoreError {
@@ -45,7 +48,17 @@ impl Log {
         self.connection.as_mut().ok_or_else(lost)
     }
 
+    /// Closes a connection to a server that is the former one.
+    fn leave_former(&mut self) {
+        if self.renewals.has_changed().unwrap_or(false) {
+            self.renewals.mark_unchanged();
+            self.connection = None;
+            self.cache.forget();
+        }
+    }
+
     async fn connected(&mut self) -> Result<&mut PgConnection, StoreError> {
+        self.leave_former();
         if self.connection.is_none() {
             self.connection = Some(self.life.connect(&self.options).await?);
         }
@@ -231,6 +244,7 @@ impl Backend for Log {
     }
 
     async fn known(&mut self, wanted: &Wanted) -> Result<Option<Found>, StoreError> {
+        self.leave_former();
         let heads = self
             .connection
             .as_ref()
@@ -317,9 +331,13 @@ impl Backend for Log {
         }
     }
 
-    async fn rollback(&mut self) {
+    async fn rollback(&mut self, why: &StoreError) {
         self.cache.forget();
-        self.undo().await;
+        match why {
+            // A server that answers may be none that can be written to, as the former primary.
+            StoreError::Unavailable(_) => self.connection = None,
+            _ => self.undo().await,
+        }
     }
 
     fn settled(&mut self, _: &[Fence]) {
@@ -360,8 +378,15 @@ impl Backend for Log {
         let Some(connection) = self.connection else {
             return;
         };
-        if let Err(error) = connection.close().await {
-            tracing::warn!(%error, "the database was not closed in order; nothing is lost");
+        // A server that is silent says no goodbye.
+        match timeout(ROLLBACK, connection.close()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the database was not closed in order; nothing is lost");
+            }
+            Err(_) => tracing::warn!(
+                "the database does not answer the end of the connection; nothing is lost"
+            ),
         }
     }
 }

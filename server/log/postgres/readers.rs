@@ -44,6 +44,12 @@ impl Reader {
     pub fn done(mut self) {
         self.done = true;
     }
+
+    /// The query is over, and the connection of no use any more.
+    pub fn spoiled(mut self) {
+        self.done = true;
+        self.connection.take().map(Taken::discard);
+    }
 }
 
 impl Drop for Reader {

@@ -144,6 +144,7 @@ async fn listen(watch: Arc<Watch>, options: PgConnectOptions, life: Life) {
 }
 
 async fn hear(watch: &Watch, options: &PgConnectOptions, life: &Life) -> Result<(), sqlx::Error> {
+    let mut renewals = life.pools.renewals();
     // A connection of its own, so that the pool is for reading.
     let pool = PgPoolOptions::new()
         .max_connections(1)
@@ -154,7 +155,11 @@ async fn hear(watch: &Watch, options: &PgConnectOptions, life: &Life) -> Result<
     listener.listen_all([MOVED, LEFT]).await?;
     loop {
         // After a lost connection anything may have been missed, so that is a reason to look, too.
-        let said = listener.try_recv().await?;
+        let said = tokio::select! {
+            said = listener.try_recv() => said?,
+            // Of the server that it leads to nobody hears any more.
+            _ = renewals.changed() => return Ok(watch.feed.doubt()),
+        };
         if said
             .as_ref()
             .is_some_and(|said| said.payload().starts_with(&watch.id))

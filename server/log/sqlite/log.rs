@@ -215,7 +215,7 @@ impl Backend for Log {
         // No transaction is open yet.
     }
 
-    async fn rollback(&mut self) {
+    async fn rollback(&mut self, _: &StoreError) {
         self.cache.forget();
         // It fails where no transaction is open (SQLite ends one itself when the disk is full); then nothing is to be undone. Where
         // the disk does not answer it is not waited for: it is done, in its turn, before whatever is asked of the connection next.

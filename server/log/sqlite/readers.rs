@@ -192,6 +192,11 @@ impl Reader<'_> {
     pub fn done(mut self) {
         self.done = true;
     }
+
+    /// The same: a connection to a file leads nowhere else.
+    pub fn spoiled(self) {
+        self.done();
+    }
 }
 
 impl Drop for Reader<'_> {

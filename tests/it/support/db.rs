@@ -121,6 +121,16 @@ impl Medium {
         self.url.starts_with("postgres")
     }
 
+    /// A database that the test itself made.
+    pub fn of(url: String) -> Self {
+        Self {
+            folder: Folder::new(),
+            url,
+            drop_on: None,
+            disk: None,
+        }
+    }
+
     /// All there are here, each empty.
     pub async fn each() -> Vec<Self> {
         [Some(Self::sqlite()), Self::postgres().await]
@@ -248,7 +258,8 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-fn binaries() -> Option<PathBuf> {
+/// The folder with the programs of Postgres; none where it is not installed.
+pub fn binaries() -> Option<PathBuf> {
     let complete = |bin: &PathBuf| bin.join("postgres").is_file() && bin.join("initdb").is_file();
     if let Some(bin) = std::env::var_os("THINKD_TEST_PG_BIN") {
         return Some(PathBuf::from(bin)).filter(complete);
@@ -270,32 +281,8 @@ async fn start(bin: &Path) -> Server {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let folder = FOLDER
         .get_or_init(|| std::env::temp_dir().join(format!("thinkd-pg-{}", std::process::id())));
-    let _ = fs::remove_dir_all(folder);
-    fs::create_dir_all(folder).unwrap();
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
-    if let Some((user, group)) = *OWNER {
-        chown(folder, Some(user), Some(group)).unwrap();
-    }
-    let data = folder.join("data");
-    let made = as_owner(&mut Command::new(bin.join("initdb")))
-        .arg("-D")
-        .arg(&data)
-        .args([
-            "-U",
-            "thinkd",
-            "--auth=trust",
-            "--encoding=UTF8",
-            "--locale=C",
-            "--no-sync",
-        ])
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    assert!(
-        made.status.success(),
-        "initdb failed: {}",
-        String::from_utf8_lossy(&made.stderr)
-    );
+    owned(folder);
+    initdb(bin, folder);
     let script = r#"
         "$1" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=400 \
             -c shared_buffers=64MB >"$2/log" 2>&1 </dev/null &
@@ -330,6 +317,36 @@ async fn start(bin: &Path) -> Server {
     server
 }
 
+/// Makes an empty folder for the user of Postgres.
+pub fn owned(folder: &Path) {
+    let _ = fs::remove_dir_all(folder);
+    fs::create_dir_all(folder).unwrap();
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
+    if let Some((user, group)) = *OWNER {
+        chown(folder, Some(user), Some(group)).unwrap();
+    }
+}
+
+/// Makes a cluster in `data` below this folder.
+pub fn initdb(bin: &Path, folder: &Path) {
+    let made = as_owner(&mut Command::new(bin.join("initdb")))
+        .arg("-D")
+        .arg(folder.join("data"))
+        .args([
+            "-U",
+            "thinkd",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-sync",
+        ])
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&made.stderr);
+    assert!(made.status.success(), "initdb failed: {said}");
+}
+
 /// Postgres does not run as root: the user it runs as then, `postgres` or else `nobody`.
 static OWNER: LazyLock<Option<(u32, u32)>> = LazyLock::new(|| {
     let is_root = fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0);
@@ -348,7 +365,8 @@ static OWNER: LazyLock<Option<(u32, u32)>> = LazyLock::new(|| {
     })
 });
 
-fn as_owner(command: &mut Command) -> &mut Command {
+/// Lets a command run as the user of Postgres.
+pub fn as_owner(command: &mut Command) -> &mut Command {
     if let Some((user, group)) = *OWNER {
         command.uid(user).gid(group);
     }

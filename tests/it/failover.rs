@@ -1,0 +1,190 @@
+//! A database that moves, is read-only for a while, or falls silent: messages are taken again within
+//! ten seconds, nothing acknowledged is lost, followers miss nothing, and the server ends when told.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::support::*;
+
+/// The time within which messages are taken again.
+const TAKEN_WITHIN: Duration = Duration::from_secs(10);
+
+/// A client that says one thing after the other, each as often as it takes.
+struct Load {
+    client: JoinHandle<Vec<Said>>,
+    is_over: Arc<AtomicBool>,
+}
+
+/// A message that was acknowledged.
+struct Said {
+    id: String,
+    at: Instant,
+    refusals: usize,
+}
+
+impl Load {
+    fn start(app: &App, thread: &str) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (over, url) = (
+            is_over.clone(),
+            app.url(&format!("/threads/{thread}/messages")),
+        );
+        let client = tokio::spawn(async move {
+            let (client, mut all) = (reqwest::Client::new(), Vec::new());
+            while !over.load(Ordering::Relaxed) {
+                let id = uuid::Uuid::now_v7().to_string();
+                let body = json!({ "text": format!("message {id}"), "event_id": id });
+                let mut refusals = 0;
+                loop {
+                    let sent = client.post(&url).json(&body).send().await.unwrap();
+                    if sent.status() == 202 {
+                        break;
+                    }
+                    assert_eq!(sent.status(), 503, "{:?}", sent.text().await);
+                    refusals += 1;
+                    tokio::time::sleep(ms(50)).await;
+                }
+                let at = Instant::now();
+                all.push(Said { id, at, refusals });
+                tokio::time::sleep(ms(20)).await;
+            }
+            all
+        });
+        Self { client, is_over }
+    }
+
+    async fn end(self) -> Vec<Said> {
+        self.is_over.store(true, Ordering::Relaxed);
+        within("the last message of the load", self.client)
+            .await
+            .unwrap()
+    }
+}
+
+/// Starts a server on this address, and something is said.
+async fn server(url: String, stub: &Stub) -> App {
+    let app = Setup::new(Medium::of(url), stub).start().await;
+    assert_eq!(said(&app.tell("hello").await[0]), "ok: hello");
+    app
+}
+
+/// Asserts that what was acknowledged is in the log once, and that messages were taken again in time.
+async fn is_whole(app: &App, loads: Vec<Vec<Said>>, since: Instant) {
+    let log = app.public_log().await;
+    for all in &loads {
+        for said in all {
+            let is_it = |event: &&Value| event["event_id"] == said.id.as_str();
+            assert_eq!(log.iter().filter(is_it).count(), 1, "{} is lost", said.id);
+        }
+        let again = all.iter().find(|said| said.at > since).unwrap();
+        let taken = again.at - since;
+        println!(
+            "taken again after {taken:?}, {} messages, none lost",
+            all.len()
+        );
+        assert!(taken < TAKEN_WITHIN, "taken again after {taken:?}");
+    }
+    let refused: usize = loads.iter().flatten().map(|said| said.refusals).sum();
+    assert!(refused > 0, "the control: nothing was refused");
+    envelope::check_log(&app.log().await);
+}
+
+// A failover: the former primary lives on, and only reads.
+#[tokio::test]
+async fn a_database_that_moved_is_written_again_and_nothing_is_lost_or_missed() {
+    let Some(former) = Cluster::start().await else {
+        return;
+    };
+    let standby = former.standby().await;
+    let (stub, relay) = (Stub::start().await, Relay::to(&former));
+    let app = server(relay.url(), &stub).await;
+    let beside = server(relay.url(), &stub).await;
+    let (mut followers, mut others) = (
+        Followers::start(&app).await,
+        Followers::start(&beside).await,
+    );
+    let loads = [Load::start(&app, "main"), Load::start(&beside, "main")];
+    tokio::time::sleep(ms(500)).await;
+    former.sets("default_transaction_read_only = on").await;
+    tokio::time::sleep(ms(500)).await;
+    standby.promote().await;
+    relay.leads_to(&standby);
+    let since = Instant::now();
+    tokio::time::sleep(ms(3000)).await;
+    let mut taken = Vec::new();
+    for load in loads {
+        taken.push(load.end().await);
+    }
+    is_whole(&app, taken, since).await;
+    followers.have_seen_all(&app).await;
+    others.have_seen_all(&app).await;
+    assert_eq!(app.get("/readyz").await.status, 200);
+    assert_eq!(said(&beside.tell("after it").await[0]), "ok: after it");
+    // What is said at one is heard at the other at once: both listen to the new one.
+    let mut socket = beside.socket().await;
+    let begun = Instant::now();
+    app.say_in("main", "to the other").await;
+    socket
+        .event("the message", |event| said_text(event) == "to the other")
+        .await;
+    assert!(
+        begun.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+fn said_text(event: &Value) -> &str {
+    event["payload"]["text"].as_str().unwrap_or_default()
+}
+
+// A window of read-only, as during an upgrade of a managed database.
+#[tokio::test]
+async fn a_database_that_was_read_only_for_a_while_is_written_again() {
+    let Some(cluster) = Cluster::start().await else {
+        return;
+    };
+    let (stub, relay) = (Stub::start().await, Relay::to(&cluster));
+    let app = server(relay.url(), &stub).await;
+    let mut followers = Followers::start(&app).await;
+    let load = Load::start(&app, "main");
+    tokio::time::sleep(ms(300)).await;
+    cluster.sets("default_transaction_read_only = on").await;
+    tokio::time::sleep(ms(1000)).await;
+    assert_eq!(app.get("/readyz").await.status, 503);
+    assert!(
+        !app.public_log().await.is_empty(),
+        "what is there can be read"
+    );
+    cluster.sets("default_transaction_read_only = off").await;
+    let since = Instant::now();
+    tokio::time::sleep(ms(2000)).await;
+    is_whole(&app, vec![load.end().await], since).await;
+    followers.have_seen_all(&app).await;
+}
+
+#[tokio::test]
+async fn a_server_whose_database_is_silent_ends_within_its_limits() {
+    let Some(cluster) = Cluster::start().await else {
+        return;
+    };
+    let (stub, relay) = (Stub::start().await, Relay::to(&cluster));
+    let setup = Setup::new(Medium::of(relay.url()), &stub)
+        .env("THINKD_RUNTIME__GRACE_MS", 500)
+        .env("THINKD_LIMITS__DRAIN_MS", 500);
+    let mut app = setup.start().await;
+    let mut socket = app.socket().await;
+    socket.say("hello").await;
+    socket.turn_ended().await;
+    relay.falls_silent();
+    let begun = Instant::now();
+    app.terminate();
+    app.ended().await;
+    let took = begun.elapsed();
+    println!("gone after {took:?}");
+    assert!(took < Duration::from_secs(6), "gone after {took:?}");
+}
