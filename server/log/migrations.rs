@@ -51,7 +51,7 @@ macro_rules! migration {
 pub(super) use migration;
 
 /// Those of the kernel, and of the projections that were there before projections brought theirs.
-pub(super) const KERNEL: [Migration; 15] = [
+pub(super) const KERNEL: [Migration; 16] = [
     migration!("0001_first_light"),
     migration!("0002_search_at_once"),
     migration!("0003_threads_are_processes"),
@@ -67,4 +67,5 @@ pub(super) const KERNEL: [Migration; 15] = [
     migration!("0030_servers"),
     migration!("0032_words_of_a_version"),
     migration!("0036_cut_off_turns"),
+    migration!("0037_names_compare_bytewise"),
 ];

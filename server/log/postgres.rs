@@ -48,6 +48,7 @@ mod pool;
 mod readers;
 mod search;
 mod servers;
+mod session;
 mod vectors;
 mod watch;
 
@@ -135,13 +136,12 @@ impl Postgres {
         let options = options(url)?;
         // Given up here, it is given up there: what was refused as it took too long is not to be stored later.
         let commit = settings.commit * 3 / 4;
-        let writing = options.clone().options([(
-            "statement_timeout",
-            format!("{}ms", commit.as_millis().max(1)),
-        )]);
+        let writing = options
+            .clone()
+            .options([("statement_timeout", commit.as_millis().max(1).to_string())]);
         // It becomes the one that writes.
         let mut connection = connect(&writing).await?;
-        let epoch = begin(&mut connection, settings.connections).await;
+        let epoch = begin(&mut connection, &writing, settings.connections).await;
         let epoch = epoch.map_err(|error| placed(&options, &error, ""))?;
         let life = Life {
             epoch,
@@ -154,10 +154,7 @@ impl Postgres {
         // Nothing that must last is written over these connections. Leases are: who appends under one has it flushed before what is
         // appended, and one that a crash of the database forgets makes its holder's appends stale.
         let reading = options.clone().options([
-            (
-                "statement_timeout",
-                format!("{}ms", settings.read.as_millis()),
-            ),
+            ("statement_timeout", settings.read.as_millis().to_string()),
             ("synchronous_commit", "off".to_owned()),
         ]);
         let reading = reading.options(nearest::SETTINGS);

@@ -81,6 +81,9 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Bring the tables of the database up to date, as a start does: for the owner of the tables, where the server's role
+    /// may not
+    Migrate,
     /// Make the vectors of all that is held anew, after a change of the model for them
     Reembed,
     /// Copy the log into a new file; a server may go on meanwhile
@@ -203,6 +206,7 @@ fn dispatch(line: Line, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Resu
         Command::Memory { command } => wait_for(memory::run(&command, &settings)),
         Command::Healthcheck => wait_for(client::healthcheck(&settings)),
         Command::Rebuild { check } => wait_for(store::rebuild(&settings, check)),
+        Command::Migrate => wait_for(store::migrate(&settings)),
         Command::Reembed => wait_for(reembed::run(&settings)),
         Command::Backup { file } => wait_for(store::backup(&settings, &file)),
         Command::Restore { file } => wait_for(store::restore(&settings, &file)),

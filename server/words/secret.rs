@@ -52,7 +52,7 @@ impl<'a> Parts<'a> {
             _ => (None, rest),
         };
         // A password with a `?`, or an `@` among the parameters?
-        if credentials.is_some_and(|credentials| credentials.contains(['?', '#'])) {
+        if credentials.is_some_and(|credentials| credentials.contains(['?', '#', '/'])) {
             return None;
         }
         let rest = rest.split_once('#').map_or(rest, |(rest, _)| rest);
@@ -165,6 +165,16 @@ pub fn named_in_url(url: &str) -> Vec<SecretString> {
         );
     }
     found
+}
+
+/// Returns true for a text of which the parts of a URL can be told apart.
+pub fn is_url(url: &str) -> bool {
+    Parts::of(url).is_some()
+}
+
+/// Returns the hosts of a URL, with ports and path.
+pub fn address(url: &str) -> Option<&str> {
+    Some(Parts::of(url)?.address)
 }
 
 fn is_harmless(name: &str) -> bool {

@@ -515,3 +515,231 @@ async fn a_server_that_postgres_gives_no_connections_is_not_ready_and_goes_on_wh
     drop(app);
     forget(&medium, &role).await;
 }
+
+// A load balancer asks whether a server is alive by an address of its own.
+#[tokio::test]
+async fn health_is_told_to_whoever_asks_by_any_name() {
+    let stub = Stub::start().await;
+    let app = App::start(Medium::sqlite(), &stub).await;
+    let asked = async |path: &str| {
+        let request = app.request("GET", path).header("host", "10.1.2.3:30080");
+        request.send().await.unwrap().status().as_u16()
+    };
+    assert_eq!(asked("/readyz").await, 200);
+    assert_eq!(asked("/livez").await, 200);
+    for path in ["/", "/metadata", "/events", "/console/", "/readyz/x"] {
+        assert_eq!(asked(path).await, 421, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_lacks_characters_is_refused_at_the_start() {
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
+    let (server, name) = medium.admin().unwrap();
+    let other = format!("{name}_latin");
+    let text = format!(
+        "create database {other} encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0"
+    );
+    admin(server, text).await;
+    let url = medium.url().replace(name, &other);
+    for arguments in [&["serve"][..], &["doctor"]] {
+        let env = [("DATABASE_URL", &*url), ("THINKD_LISTEN", "127.0.0.1:0")];
+        let (code, said) = app::ran(medium.folder(), &env, arguments).await;
+        assert_eq!(code, Some(1), "{arguments:?}: {said}");
+        assert!(
+            said.contains("LATIN1") && said.contains("encoding 'UTF8'"),
+            "{said}"
+        );
+    }
+    admin(server, format!("drop database {other}")).await;
+}
+
+// Tables are the owner's; the server's role reads and writes rows.
+#[tokio::test]
+async fn a_role_that_may_not_change_tables_starts_where_they_are_up_to_date() {
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
+    let name = medium.admin().unwrap().1.to_owned();
+    let role = format!("role_{name}");
+    admin(
+        medium.url(),
+        format!("create role {role} login; grant usage on schema public to {role}"),
+    )
+    .await;
+    let url = medium.url().replace("thinkd@", &format!("{role}@"));
+    let env = [("DATABASE_URL", &*url), ("THINKD_LISTEN", "127.0.0.1:0")];
+    let (code, said) = app::ran(medium.folder(), &env, &["serve"]).await;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("thinkd migrate"), "{said}");
+    let owner = [("DATABASE_URL", medium.url())];
+    let (code, said) = app::ran(medium.folder(), &owner, &["migrate"]).await;
+    assert_eq!(
+        (code, said.contains("of this version")),
+        (Some(0), true),
+        "{said}"
+    );
+    let text = format!(
+        "grant select, insert, update, delete on all tables in schema public to {role}; \
+         grant usage on all sequences in schema public to {role}"
+    );
+    admin(medium.url(), text).await;
+    let stub = Stub::start().await;
+    let app = Setup::new(Medium::of(url), &stub).start().await;
+    assert_eq!(said_of(&app.tell("hello").await), "ok: hello");
+    drop(app);
+    admin(
+        medium.url(),
+        format!("drop owned by {role}; drop role {role}"),
+    )
+    .await;
+}
+
+fn said_of(replies: &[serde_json::Value]) -> &str {
+    said(&replies[0])
+}
+
+// Words for people about addresses that the library misreads.
+#[tokio::test]
+async fn an_address_of_a_database_that_cannot_be_read_says_why() {
+    let folder = db::Folder::new();
+    for (url, wanted) in [
+        ("postgres://ann:p@ss/w#rd?%@127.0.0.1:1/minds", "%40 %2F"),
+        ("postgres://me@one,two:5432/minds", "several hosts"),
+        ("postgres://me@one/minds?sslrootcert=system", "name a file"),
+        ("postgres://me@[::1]:1/minds", "Postgres at ::1:1"),
+    ] {
+        let env = [("DATABASE_URL", url), ("THINKD_LISTEN", "127.0.0.1:0")];
+        let (code, said) = app::ran(folder.path(), &env, &["serve"]).await;
+        assert_ne!(code, Some(0), "{url}: {said}");
+        assert!(said.contains(wanted), "{url}: {said}");
+        assert!(!said.contains("ss:5432") && !said.contains("rd?"), "{said}");
+        assert!(!said.contains("lookup"), "{said}");
+    }
+}
+
+/// PgBouncer before a Postgres; it ends when this is dropped.
+struct Pooler {
+    process: std::process::Child,
+    port: u16,
+}
+
+impl Pooler {
+    /// One that hands out connections so; none where it is not installed.
+    fn start(cluster: &Cluster, folder: &std::path::Path, lines: &str) -> Option<Self> {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let ini = format!(
+            "[databases]\n* = host={} user=thinkd\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
+             auth_type = any\nunix_socket_dir =\n{lines}\n",
+            cluster.folder().display()
+        );
+        let file = folder.join("pgbouncer.ini");
+        std::fs::write(&file, ini).unwrap();
+        std::process::Command::new("chmod")
+            .args(["-R", "a+rX"])
+            .arg(folder)
+            .status()
+            .unwrap();
+        let mut command = std::process::Command::new("pgbouncer");
+        let command = db::as_owner(command.arg("-q").arg(&file));
+        let process = command.stderr(std::process::Stdio::null()).spawn().ok();
+        if process.is_none() {
+            eprintln!("no PgBouncer here: tests with it did not run");
+        }
+        Some(Self {
+            process: process?,
+            port,
+        })
+    }
+
+    fn url(&self) -> String {
+        format!(
+            "postgres://thinkd@127.0.0.1:{}/thinkd?sslmode=disable",
+            self.port
+        )
+    }
+
+    async fn answers(&self) {
+        within("PgBouncer", async {
+            while tokio::net::TcpStream::connect(("127.0.0.1", self.port))
+                .await
+                .is_err()
+            {
+                tokio::time::sleep(ms(20)).await;
+            }
+        })
+        .await;
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+const IGNORES: &str = "ignore_startup_parameters = extra_float_digits,options";
+
+// Behind a pooler by session a server has the settings that its safety rests on.
+#[tokio::test]
+async fn a_pooler_by_session_is_used_and_one_by_transaction_is_refused() {
+    let Some(cluster) = Cluster::start().await else {
+        return;
+    };
+    let folder = db::Folder::new();
+    let serve = async |url: &str| {
+        let env = [("DATABASE_URL", url), ("THINKD_LISTEN", "127.0.0.1:0")];
+        app::ran(folder.path(), &env, &["serve"]).await
+    };
+    let Some(pooler) = Pooler::start(&cluster, folder.path(), "pool_mode = session") else {
+        return;
+    };
+    pooler.answers().await;
+    let (code, said) = serve(&pooler.url()).await;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("ignore_startup_parameters"), "{said}");
+    drop(pooler);
+
+    let lines = format!("pool_mode = transaction\n{IGNORES}");
+    let pooler = Pooler::start(&cluster, folder.path(), &lines).unwrap();
+    pooler.answers().await;
+    for _ in 0..3 {
+        let (code, said) = serve(&pooler.url()).await;
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("pool_mode = session"), "{said}");
+    }
+    drop(pooler);
+
+    let lines = format!("pool_mode = session\ndefault_pool_size = 60\n{IGNORES}");
+    let pooler = Pooler::start(&cluster, folder.path(), &lines).unwrap();
+    pooler.answers().await;
+    let stub = Stub::start().await;
+    let mut app = Setup::new(Medium::of(pooler.url()), &stub).start().await;
+    assert_eq!(said_of(&app.tell("hello").await), "ok: hello");
+    let direct = format!(
+        "postgres://thinkd@localhost/thinkd?host={}",
+        cluster.folder().display()
+    );
+    app.kill();
+    within("a lock that is free after kill -9", async {
+        let mut other = PgConnection::connect(&direct).await.unwrap();
+        let text = "select count(*) from pg_locks where locktype = 'advisory'";
+        while sqlx::query_scalar::<_, i64>(text)
+            .fetch_one(&mut other)
+            .await
+            .unwrap()
+            > 0
+        {
+            tokio::time::sleep(ms(20)).await;
+        }
+    })
+    .await;
+    app.start_again().await;
+    assert_eq!(said_of(&app.tell("again").await), "ok: again");
+    drop(app);
+}

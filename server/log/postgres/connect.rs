@@ -8,34 +8,59 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::time::timeout;
 
 use super::ACQUIRE;
+use super::session::settle;
 use crate::log::error::StoreError;
 use crate::log::sql;
+use crate::words::secret;
 
-/// Every statement and every lock has its limit. And every plan is the one that its statement was written for: joins go row by row
+/// Every statement and every lock has its limit, in ms. And every plan is the one that its statement was written for: joins go row by row
 /// from the few to their keys, pages are read in the order of an index. What Postgres would plan otherwise depends on statistics,
 /// which a log that grows quickly does not have yet; a plan made while it was short stays when it is long.
+pub(super) const LIMITS: [(&str, &str); 11] = [
+    ("statement_timeout", "30000"),
+    ("lock_timeout", "10000"),
+    ("idle_in_transaction_session_timeout", "60000"),
+    ("synchronous_commit", "on"),
+    ("enable_seqscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+    ("enable_sort", "off"),
+    // Or else Postgres plans nearly every statement anew for the arrays it is given, which takes longer than to carry it out.
+    ("plan_cache_mode", "force_generic_plan"),
+    // It would begin to compile what these make look dear.
+    ("jit", "off"),
+    // Whatever the database has as its own: a commit looks at rows again that others have changed meanwhile.
+    ("default_transaction_isolation", "read committed"),
+];
+
+/// Reads the address of a database, and adds the settings that each connection has.
 pub(in crate::log) fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
-    let options = PgConnectOptions::from_str(url)
-        .map_err(|error| StoreError::Broken(format!("the database URL: {error}")))?;
-    let limits = [
-        ("statement_timeout", "30s"),
-        ("lock_timeout", "10s"),
-        ("idle_in_transaction_session_timeout", "60s"),
-        ("synchronous_commit", "on"),
-        ("enable_seqscan", "off"),
-        ("enable_hashjoin", "off"),
-        ("enable_mergejoin", "off"),
-        ("enable_sort", "off"),
-        // Or else Postgres plans nearly every statement anew for the arrays it is given, which takes longer than to carry it out.
-        ("plan_cache_mode", "force_generic_plan"),
-        // It would begin to compile what these make look dear.
-        ("jit", "off"),
-        // Whatever the database has as its own: a commit looks at rows again that others have changed meanwhile.
-        ("default_transaction_isolation", "read committed"),
-    ];
+    let wrong = |why: &str| Err(StoreError::Broken(format!("the database URL: {why}")));
+    if !secret::is_url(url) {
+        return wrong(
+            "it cannot be read; in a user or password write @ / ? # % as %40 %2F %3F %23 %25",
+        );
+    }
+    if secret::address(url).is_some_and(|address| address.contains(',')) {
+        return wrong("it names several hosts; name one address that leads to the primary");
+    }
+    if url.contains("sslrootcert=system") {
+        return wrong("sslrootcert=system is read by libpq alone; name a file of certificates");
+    }
+    let options = match PgConnectOptions::from_str(url) {
+        Ok(options) => options,
+        Err(error) => return wrong(&error.to_string()),
+    };
+    // The brackets of an IPv6 address are the URL's.
+    let host = options
+        .get_host()
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .to_owned();
     Ok(options
+        .host(&host)
         .application_name("thinkd")
-        .options(limits)
+        .options(LIMITS)
         .statement_cache_capacity(256)
         .disable_statement_logging())
 }
@@ -70,8 +95,14 @@ pub(in crate::log) async fn connect(
 /// Connects, or says what kind of refusal it was.
 pub async fn try_connect(options: &PgConnectOptions) -> Result<PgConnection, Refused> {
     const REACH: &str = "; see that it runs there and can be reached (DATABASE_URL)";
+    const POOLER: &str = "; where this is a pooler, let it ignore the parameters that it does not know (PgBouncer: \
+         ignore_startup_parameters = extra_float_digits,options) and pool by session";
     match timeout(ACQUIRE, options.connect()).await {
-        Ok(Ok(connection)) => Ok(connection),
+        Ok(Ok(mut connection)) => {
+            let settled = settle(&mut connection, options).await;
+            settled.map_err(|error| placed(options, &error, ""))?;
+            Ok(connection)
+        }
         Ok(Err(error)) => {
             let code = error.as_database_error().and_then(|cause| cause.code());
             let (is_full, is_starting) = (
@@ -84,6 +115,7 @@ pub async fn try_connect(options: &PgConnectOptions) -> Result<PgConnection, Ref
                 sqlx::Error::Tls(_) => {
                     "; see whether it speaks TLS, and what sslmode in DATABASE_URL asks for"
                 }
+                _ if code.as_deref() == Some("08P01") => POOLER,
                 _ => "",
             };
             let error = placed(options, &sql::error(error), advice);
@@ -137,13 +169,13 @@ pub fn placed(options: &PgConnectOptions, error: &StoreError, advice: &str) -> S
 }
 
 /// Brings the tables up to date. Of several servers that start together, one does; the others wait.
+/// A role that may not change tables starts where they are.
 pub(in crate::log) async fn migrate(connection: &mut PgConnection) -> Result<(), StoreError> {
+    if is_up_to_date(connection).await? {
+        return Ok(());
+    }
     // Indexes of a long log take their time.
-    sqlx::query("set statement_timeout = 0")
-        .execute(&mut *connection)
-        .await
-        .map_err(sql::error)?;
-    sqlx::query("set lock_timeout = 0")
+    sqlx::raw_sql("set statement_timeout = 0; set lock_timeout = 0")
         .execute(&mut *connection)
         .await
         .map_err(sql::error)?;
@@ -151,6 +183,26 @@ pub(in crate::log) async fn migrate(connection: &mut PgConnection) -> Result<(),
         .run(connection)
         .await
         .map_err(sql::migration_error)
+}
+
+/// Returns whether all migrations are made, and no other ones.
+async fn is_up_to_date(connection: &mut PgConnection) -> Result<bool, StoreError> {
+    let text = "select to_regclass('_sqlx_migrations') is not null";
+    let is_there: bool = sqlx::query_scalar(text)
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(sql::error)?;
+    if !is_there {
+        return Ok(false);
+    }
+    let text = "select version, checksum from _sqlx_migrations where success order by version";
+    let made: Vec<(i64, Vec<u8>)> = sqlx::query_as(text)
+        .fetch_all(connection)
+        .await
+        .map_err(sql::error)?;
+    let all = migrations();
+    let all = all.iter().map(|it| (it.version, it.checksum.to_vec()));
+    Ok(all.eq(made))
 }
 
 fn migrations() -> Migrator {

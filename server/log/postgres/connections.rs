@@ -39,7 +39,7 @@ struct State {
     owed: usize,
     /// When Postgres refused one, or one more was tried.
     refused: Option<Instant>,
-    /// Those that were born before are closed as soon as they are not in use.
+    /// Connections that were born before are closed as soon as they are not in use.
     renewed: Option<Instant>,
 }
 

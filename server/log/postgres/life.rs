@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::connect::{Refused, migrate, try_connect};
 use super::connections::Pools;
+use super::session::{is_own, settle};
 use super::{ACQUIRE, sql};
 use crate::log::error::StoreError;
 use crate::log::not_copied::NotCopied;
@@ -142,7 +143,13 @@ pub(in crate::log) async fn release(connection: &mut PgConnection) -> Result<(),
 }
 
 /// Takes the database into use; the epoch of its log.
-pub async fn begin(connection: &mut PgConnection, wanted: u32) -> Result<Uuid, StoreError> {
+pub async fn begin(
+    connection: &mut PgConnection,
+    options: &PgConnectOptions,
+    wanted: u32,
+) -> Result<Uuid, StoreError> {
+    is_own(connection, options).await?;
+    holds_all_characters(connection).await?;
     share(connection).await?;
     count(connection, wanted).await?;
     migrate(connection).await?;
@@ -154,10 +161,28 @@ pub async fn begin(connection: &mut PgConnection, wanted: u32) -> Result<Uuid, S
         .map_err(sql::error)?;
     // What the migrations had set: from here on it has the limits that it was opened with.
     sqlx::raw_sql("reset statement_timeout; reset lock_timeout")
-        .execute(connection)
+        .execute(&mut *connection)
         .await
         .map_err(sql::error)?;
+    settle(connection, options).await?;
     Ok(epoch)
+}
+
+/// Refuses a database that cannot hold every character: a message in one that it lacks would be
+/// refused for good.
+async fn holds_all_characters(connection: &mut PgConnection) -> Result<(), StoreError> {
+    let text = "select pg_encoding_to_char(encoding)::text from pg_database where datname = current_database()";
+    let encoding: String = sqlx::query_scalar(text)
+        .fetch_one(connection)
+        .await
+        .map_err(sql::error)?;
+    if encoding == "UTF8" {
+        return Ok(());
+    }
+    Err(StoreError::Broken(format!(
+        "the database has the encoding {encoding}, which lacks most characters; make another one: \
+         create database NAME encoding 'UTF8' template template0"
+    )))
 }
 
 /// Says how many connections are wanted, and how many there can be. Superusers are bound by the server's limit alone.

@@ -34,7 +34,7 @@ fn advice(code: &str) -> Option<&'static str> {
         }
         "42501" => {
             "the role must be allowed to make and change tables there: make it the database's owner (`alter database NAME owner to \
-             ROLE`), or `grant all on schema public to ROLE`"
+             ROLE`), or `grant all on schema public to ROLE`; or let the owner run `thinkd migrate` first"
         }
         "25006" => {
             "the server must be one that takes writes: name the primary, not a standby, in DATABASE_URL, and see that \

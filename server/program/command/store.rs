@@ -52,6 +52,13 @@ pub async fn rebuild(settings: &Settings, check: bool) -> anyhow::Result<()> {
     }
 }
 
+/// Brings the tables up to date.
+pub async fn migrate(settings: &Settings) -> anyhow::Result<()> {
+    let store = open_store(settings, &Supervisor::default()).await?;
+    store.close().await;
+    Ok(say("the tables are those of this version")?)
+}
+
 fn words(it: &Unread) -> String {
     let Unread {
         space,

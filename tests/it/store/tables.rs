@@ -368,3 +368,27 @@ async fn a_disk_in_memory_outlives_its_store() {
     );
     store.close().await;
 }
+
+#[tokio::test]
+async fn names_of_spaces_compare_byte_by_byte_and_every_table_has_a_key() {
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
+    open(&medium).await.close().await;
+    let mut connection = PgConnection::connect(medium.url()).await.unwrap();
+    let text = "select table_name::text from information_schema.columns where table_schema = 'public' \
+         and column_name = 'space' and collation_name is distinct from 'C' order by 1";
+    let other: Vec<String> = sqlx::query_scalar(text)
+        .fetch_all(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(other, [""; 0]);
+    let text = "select c.relname::text from pg_class c where c.relkind = 'r' \
+         and c.relnamespace = 'public'::regnamespace and not exists \
+         (select from pg_index i where i.indrelid = c.oid and i.indisprimary) order by 1";
+    let without: Vec<String> = sqlx::query_scalar(text)
+        .fetch_all(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(without, [""; 0]);
+}

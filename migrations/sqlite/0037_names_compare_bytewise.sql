@@ -1,0 +1,2 @@
+-- SQLite compares bytes.
+select 1;
