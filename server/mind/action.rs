@@ -190,6 +190,18 @@ impl Asked {
         }
     }
 
+    /// The result of a reply whose text its reader has read.
+    pub fn repeated(&self, site: &CallSite) -> Draft {
+        let call = Call {
+            turn: site.turn,
+            by: &site.by,
+            tool: &self.tool,
+            call_id: &self.call_id,
+        };
+        let told = "not sent again: the user has read this text";
+        Draft::result(&site.thread, &call, told.into(), 0)
+    }
+
     /// The result of a call that is not run at all.
     pub fn refused(&self, site: &CallSite, failure: &Failure) -> Draft {
         let call = Call {

@@ -69,8 +69,8 @@ pub struct Turn {
     step: Option<Step>,
     /// It has sent itself a message.
     thought: bool,
-    /// The last it said to whoever listens.
-    reply: Option<String>,
+    /// Everything that it said to whoever listens.
+    replies: Vec<String>,
     model_calls: u64,
     tokens: u64,
     tool_calls: u64,
@@ -137,7 +137,7 @@ impl Turn {
             intents: Vec::new(),
             step: None,
             thought: false,
-            reply: None,
+            replies: Vec::new(),
             model_calls: 0,
             tokens: 0,
             tool_calls: 0,
@@ -238,7 +238,12 @@ impl Turn {
 
     /// The last it said to whoever listens.
     pub fn reply(&self) -> Option<&str> {
-        self.reply.as_deref()
+        self.replies.last().map(String::as_str)
+    }
+
+    /// Returns whether it said this.
+    pub fn has_replied(&self, text: &str) -> bool {
+        self.replies.iter().any(|reply| reply == text)
     }
 
     /// Why it cannot go on, if the decision failed.
@@ -402,7 +407,7 @@ impl Turn {
             }
         }
         if let Fact::Reply(reply) = fact {
-            self.reply = Some(reply.text.to_owned());
+            self.replies.push(reply.text.to_owned());
         }
         if let Some(intent) = fact.intent() {
             self.step.iter_mut().for_each(|step| step.take(&intent));

@@ -7,6 +7,7 @@ use super::provider::{Answer, Piece, Usage};
 use calls::{Calls, Part};
 pub(super) use ending::Ending;
 use members::{as_text, choices, is_something, number_at, text_at};
+use repeats::Deltas;
 pub(super) use reported::{Reported, reported};
 use reported::{is_error, of_error};
 use thinking::Thinking;
@@ -16,6 +17,7 @@ use usage::{read_usage, usages};
 mod calls;
 mod ending;
 mod members;
+mod repeats;
 mod reported;
 mod thinking;
 mod usage;
@@ -58,6 +60,7 @@ pub(super) struct Draft {
     beside: Calls,
     /// All that whole messages in the place of deltas have said.
     told: String,
+    deltas: Deltas,
     /// Words came in deltas.
     has_deltas: bool,
     weight: usize,
@@ -152,14 +155,18 @@ impl Draft {
     pub fn finish(mut self) -> Whole {
         let ending = self.ending();
         let is_cut = ending == Ending::Cut;
-        let rest = self.thinking.finish();
+        let held = self.deltas.finish();
+        let rest = self.thinking.push(&held) + &self.thinking.finish();
         self.text.push_str(&rest);
         let behind = thinking::behind_unopened(&self.text).map(str::to_owned);
         if self.calls.is_empty() && ending::announces_calls(&self.finish) {
             self.calls = self.beside;
         }
         let (made, _) = self.calls.counts();
-        let calls = self.calls.finish(is_cut);
+        let mut calls = self.calls.finish(is_cut);
+        let cut_calls = made - calls.len();
+        // The same under one id is one call, whatever its number.
+        calls.dedup_by(|call, before| !call.id.is_empty() && call == before);
         let answer = Answer {
             usage: self.usage,
             finish: self.finish,
@@ -168,7 +175,7 @@ impl Draft {
         Whole {
             rest,
             ending,
-            cut_calls: made - calls.len(),
+            cut_calls,
             unopened: behind.is_some(),
             answer: Answer {
                 text: behind.unwrap_or(self.text),
@@ -211,6 +218,8 @@ impl Draft {
                 None => text_at(choice, "text").unwrap_or_default().to_owned(),
             };
             self.has_deltas |= !words.is_empty();
+            let word = text_at(choice, "finish_reason").unwrap_or_default();
+            let words = self.deltas.take(&words, Ending::of(word) != Ending::Open);
             self.take_words(&words, pieces);
             for call in delta.into_iter().flat_map(calls_of) {
                 self.take_call(part_of(call), pieces);

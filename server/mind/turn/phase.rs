@@ -229,6 +229,11 @@ impl Turn {
                 question: *question,
             };
         }
+        // It says and does once more what it has said and done: nothing new comes of it.
+        let earlier = &self.rounds[..self.rounds.len() - 1];
+        if last.replies() && earlier.iter().any(|round| round.is_like(last)) {
+            return closing(TurnOutcome::Done);
+        }
         let has_ended = self
             .intents
             .iter()
@@ -264,7 +269,7 @@ impl Turn {
     /// After an answer of a conversation that did nothing. Words that are an answer are a call of `reply` by now.
     fn after_words(&self, last: &Round) -> Phase {
         let plain_text = self.limits.plain_text;
-        let has_replied = self.reply.is_some();
+        let has_replied = !self.replies.is_empty();
         if plain_text == PlainText::Reply && has_replied {
             return closing(TurnOutcome::Done);
         }
@@ -289,7 +294,7 @@ impl Turn {
 
     /// True for a conversation that takes words for an answer, and has said nothing yet.
     fn owes_reply(&self) -> bool {
-        !self.process && self.limits.plain_text == PlainText::Reply && self.reply.is_none()
+        !self.process && self.limits.plain_text == PlainText::Reply && self.replies.is_empty()
     }
 
     /// The last words for the user that were lost, and true if they were cut off: the words of an answer without calls, unless calls

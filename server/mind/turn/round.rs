@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::options::{PlainText, TurnOptions};
 use crate::event::fact::calls::{Record, RecordedCall};
+use crate::mind::decision::REPLY;
 use crate::thread::settings::Language;
 use crate::words::budget::Budget;
 
@@ -75,6 +76,21 @@ impl Round {
     pub fn is_unread(&self) -> bool {
         let all_unread = self.calls.iter().all(|call| call.unread);
         all_unread && (self.unreadable || !self.calls.is_empty())
+    }
+
+    /// True if one of its calls is a reply that was made, or was made before.
+    pub fn replies(&self) -> bool {
+        let is_reply = |call: &Call| call.pending.tool == REPLY && !call.back;
+        self.calls.iter().any(is_reply)
+    }
+
+    /// True if it made the same calls.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let calls = |round: &Self| {
+            let calls = round.calls.iter().map(|call| &call.pending);
+            Vec::from_iter(calls.map(|call| (call.tool.clone(), call.arguments.clone())))
+        };
+        calls(self) == calls(other)
     }
 
     /// The calls that have no result yet.

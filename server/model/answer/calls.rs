@@ -52,6 +52,8 @@ enum Place {
     New,
     /// Repeats a call that is whole.
     Again,
+    /// Says a call that was whole once more, and more of it.
+    Grown(usize),
     /// Repeats the name of a call that is whole: arguments that follow are of another call.
     Named(usize),
 }
@@ -64,6 +66,14 @@ impl Calls {
             Place::Named(at) => {
                 self.list[at].is_renamed = true;
                 return (None, 0);
+            }
+            Place::Grown(at) => {
+                let coming = &mut self.list[at];
+                coming.scan = Scan::default();
+                coming.scan.read(&part.arguments);
+                let weight = part.arguments.len();
+                coming.call.arguments = part.arguments;
+                return (None, weight);
             }
             Place::In(at) => at,
             Place::New => {
@@ -138,6 +148,9 @@ impl Calls {
     }
 
     fn place(&self, part: &Part<'_>) -> Place {
+        if let Some(at) = self.cut_open(part) {
+            return Place::In(at);
+        }
         let Some(at) = self.candidate(part) else {
             return Place::New;
         };
@@ -176,6 +189,7 @@ impl Calls {
         }
         if coming.is_whole() {
             return match is_again {
+                _ if same_id && coming.is_grown(&part.arguments) => Place::Grown(at),
                 true if same_id => Place::Again,
                 true if is_blank => Place::Named(at),
                 _ => Place::New,
@@ -187,6 +201,22 @@ impl Calls {
         } else {
             Place::In(at)
         }
+    }
+
+    /// The last call, which is in the middle of its arguments, where a part that is named as it goes on
+    /// with them: some servers give each part an id or a number of its own.
+    fn cut_open(&self, part: &Part<'_>) -> Option<usize> {
+        let at = self.list.len().checked_sub(1)?;
+        let last = &self.list[at];
+        let is_another = |it: &Coming| {
+            let by_id = !part.id.is_empty() && it.call.id == part.id;
+            by_id || part.index.is_some() && it.index == part.index
+        };
+        let is_known = self.list[..at].iter().any(is_another);
+        let arguments = part.arguments.trim_start();
+        let goes_on = !arguments.is_empty() && !arguments.starts_with('{');
+        let is_named = !part.name.is_empty() && part.name == last.call.name;
+        (goes_on && is_named && last.scan.is_open() && !is_known).then_some(at)
     }
 
     /// The call that a part may belong to: of its index, of its id, or, where it has no name, the last one.
@@ -202,8 +232,8 @@ impl Calls {
                 .rposition(|it| !part.id.is_empty() && it.call.id == part.id)
         };
         // A name beside a number that is new begins a call, whatever its id: some servers repeat one id.
-        if part.index.is_some() && !part.name.is_empty() {
-            return by_index();
+        if part.index.is_some() && !part.name.is_empty() && by_index().is_none() {
+            return None;
         }
         // A name alone, said once more in the middle of its call, begins none.
         let last = || {
@@ -212,7 +242,14 @@ impl Calls {
             let is_bare = part.id.is_empty() && part.index.is_none() && part.name == call.name;
             (part.name.is_empty() || (is_bare && scan.is_open())).then_some(at)
         };
-        by_index().or_else(by_id).or_else(last)
+        // Of several calls with one number the id tells.
+        let is_of_other = |at: &usize| {
+            let known = self.list[*at].call.id.as_str();
+            !part.id.is_empty() && !known.is_empty() && part.id != known
+        };
+        let of_index = by_index();
+        let of_id = of_index.filter(is_of_other).and_then(|_| by_id());
+        of_id.or(of_index).or_else(by_id).or_else(last)
     }
 }
 
@@ -238,6 +275,17 @@ impl Coming {
     fn is_snapshot(&self, arguments: &str) -> bool {
         let so_far = self.call.arguments.as_str();
         so_far.starts_with('{') && arguments.starts_with(so_far)
+    }
+
+    /// True if arguments are whole, and say all that was said and more: `{"text":"h"}`, `{"text":"hi"}`.
+    fn is_grown(&self, arguments: &str) -> bool {
+        let so_far = self.call.arguments.as_str();
+        let begun = so_far.trim_end().trim_end_matches(['"', '}', ']']);
+        let is_json = || serde_json::from_str::<IgnoredAny>(arguments).is_ok();
+        begun.len() > 1
+            && arguments.len() > so_far.len()
+            && arguments.starts_with(begun)
+            && is_json()
     }
 
     /// True where a value is to follow, so that an object there may begin as the whole does.
