@@ -110,10 +110,19 @@ impl AtOnce {
 /// True where a server says that it has no place for a call just now.
 fn is_busy(trouble: &Trouble) -> bool {
     match trouble.failure.detail["status"].as_u64() {
-        Some(503) => true,
-        Some(429) => {
+        Some(503 | 529) => true,
+        Some(429 | 500) => {
             let said = trouble.failure.text.to_lowercase();
-            said.contains("concurren") || said.contains("并发")
+            let busy = [
+                "concurren",
+                "并发",
+                "overload",
+                "busy",
+                "in-flight",
+                "in flight",
+                "capacity",
+            ];
+            busy.iter().any(|words| said.contains(words))
         }
         _ => false,
     }

@@ -276,6 +276,11 @@ impl Entry {
         }
     }
 
+    /// Returns whether it has a word, whatever its case. `word` is in small letters.
+    pub fn says(&self, word: &str) -> bool {
+        self.line.to_lowercase().contains(word)
+    }
+
     /// How many bytes of a view it takes.
     pub fn written(&self) -> usize {
         self.line.len() + 1

@@ -503,7 +503,7 @@ async fn a_key_that_is_echoed_shortened_or_encoded_is_never_said() {
         ..options(&provider.url())
     })
     .unwrap();
-    assert!(failure(&model).await.text.ends_with(words));
+    assert!(failure(&model).await.text.contains(words));
     // What stands in the address is as secret.
     let says = Say::status(
         "302 Found",

@@ -25,6 +25,9 @@ const BYTES_LEAST: usize = 1024;
 /// Most times that less is tried after a refusal without a reason.
 const GUESSES_MAX: u32 = 3;
 
+/// Fewest characters of a word that a refusal quotes.
+const QUOTED_MIN: usize = 4;
+
 /// Most times that a call is made again without what its model does not take.
 const WITHOUT_MAX: usize = 4;
 
@@ -41,6 +44,8 @@ struct Refused {
     first: Option<(Failure, usize)>,
     /// The number of refusals that said no reason.
     guesses: u32,
+    /// A refusal without a known cause was met, and the same was asked once more.
+    is_asked_again: bool,
 }
 
 impl ModelClient {
@@ -94,6 +99,20 @@ impl ModelClient {
                 }
                 _ => next,
             };
+            let is_unsaid = matches!(failure.reason(), Some(UNSAID | UNCLEAR));
+            let leaves_out =
+                |next: &PromptView| next.untaken.left_out.len() > view.untaken.left_out.len();
+            // It may be a refusal of the moment: no words are left out for that.
+            if is_unsaid
+                && !refused.is_asked_again
+                && next.as_ref().is_some_and(leaves_out)
+                && !has_new_media()
+            {
+                refused.is_asked_again = true;
+                let records = ready.records(place, &ended, json!({ "last": false }));
+                refused.records.extend(records);
+                continue;
+            }
             let Some(next_view) = next else {
                 let is_length = matches!(failure.reason(), Some(TOO_LONG | UNSAID));
                 return Ok(match is_length {
@@ -109,9 +128,10 @@ impl ModelClient {
                 .last()
                 .filter(|_| left_out.len() > view.untaken.left_out.len())
             {
-                Some(left_out) => refused
-                    .told
-                    .push((left_out.clone(), told(left_out, failure, &ready))),
+                Some(left_out) => refused.told.push((
+                    left_out.clone(),
+                    told(left_out, &unquoted(failure, left_out, view), &ready),
+                )),
                 None => {
                     refused.guesses += u32::from(failure.reason() == Some(UNSAID));
                     let first = || (failure.clone(), view.written());
@@ -335,6 +355,39 @@ fn stretches(view: &PromptView, round: u64, part: Part, named: Option<&str>) -> 
 
 fn is_any(stretches: &[(Seq, Seq)]) -> bool {
     !stretches.is_empty()
+}
+
+/// The failure without the words of what was left out: quoted in an event they would stand in the
+/// next prompts, and be refused again.
+fn unquoted(failure: &Failure, left_out: &LeftOut, view: &PromptView) -> Failure {
+    let is_out = |seq: Seq| {
+        let mut refused = left_out.refused.iter();
+        refused.any(|(from, to)| (*from..=*to).contains(&seq))
+    };
+    let refused = Vec::from_iter(view.entries.iter().filter(|entry| is_out(entry.seq)));
+    let is_quoted = |word: &str| {
+        let word = word.to_lowercase();
+        word.chars().count() >= QUOTED_MIN && refused.iter().any(|entry| entry.says(&word))
+    };
+    let Some((ours, said)) = failure.text.split_once(": ") else {
+        return failure.clone();
+    };
+    let (mut text, mut is_hidden) = (format!("{ours}: "), false);
+    for part in said.split_inclusive(|c: char| !c.is_alphanumeric()) {
+        let word = part.trim_end_matches(|c: char| !c.is_alphanumeric());
+        if is_quoted(word) {
+            text.push_str(if is_hidden { "" } else { "…" });
+            text.push_str(&part[word.len()..]);
+            is_hidden = true;
+        } else {
+            text.push_str(part);
+            is_hidden &= word.is_empty();
+        }
+    }
+    Failure {
+        text,
+        ..failure.clone()
+    }
 }
 
 /// Says what was left out.

@@ -49,7 +49,10 @@ const DONE: [&str; 19] = [
     "refusal",
 ];
 
-const CUT: [&str; 9] = [
+const CUT: [&str; 12] = [
+    "incomplete",
+    "max_new_tokens",
+    "context_window_exceeded",
     "length",
     "max_tokens",
     "max_token",
@@ -61,7 +64,11 @@ const CUT: [&str; 9] = [
     "truncated",
 ];
 
-const FILTERED: [&str; 10] = [
+const FILTERED: [&str; 14] = [
+    "moderation",
+    "moderated",
+    "toxic",
+    "error_toxic",
     "content_filter",
     "content_filtered",
     "safety",

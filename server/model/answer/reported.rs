@@ -50,6 +50,15 @@ pub fn reported(answer: &Value) -> Option<Reported> {
                 .is_some()
         })
         .filter(|_| choices(answer).next().is_none());
+    // MiniMax says so of a prompt beside no choice.
+    if answer.get("input_sensitive") == Some(&Value::Bool(true)) && choices(answer).next().is_none()
+    {
+        return Some(Reported {
+            message: "the input is sensitive (input_sensitive)".to_owned(),
+            code: "content_filter".to_owned(),
+            status: Some(400),
+        });
+    }
     let listed = answer.get("errors").and_then(|errors| errors.get(0));
     let has_code = |told: &&Value| told.get("status_code").is_some_and(is_something);
     let error = answer
@@ -94,7 +103,11 @@ pub fn is_error(error: &Value) -> bool {
 /// Reads an error, which stands in an answer.
 pub fn of_error(error: &Value, answer: &Value) -> Reported {
     let message = MESSAGES.iter().find_map(|key| text_at(error, key));
-    let message = message.map_or_else(|| as_text(Some(error)), str::to_owned);
+    let mut message = message.map_or_else(|| as_text(Some(error)), str::to_owned);
+    // The words of the provider behind a gateway.
+    if let Some(raw) = error.get("metadata").and_then(|it| text_at(it, "raw")) {
+        message = format!("{message}: {raw}");
+    }
     let code = CODES.iter().find_map(|key| number_at(error, key));
     // A provider's own numbers are no status.
     let status = code.and_then(|code| u16::try_from(code).ok());
@@ -103,10 +116,14 @@ pub fn of_error(error: &Value, answer: &Value) -> Reported {
     let words = [error, answer]
         .into_iter()
         .flat_map(|it| ["code", "type", "status", "param"].map(|key| text_at(it, key)))
-        .flatten();
+        .flatten()
+        .map(str::to_owned);
+    let number = code
+        .filter(|_| status.is_none())
+        .map(|code| code.to_string());
     Reported {
         message,
-        code: words.collect::<Vec<_>>().join(" "),
+        code: words.chain(number).collect::<Vec<_>>().join(" "),
         status,
     }
 }

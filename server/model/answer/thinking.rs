@@ -241,6 +241,9 @@ fn without_marks(mut text: String) -> String {
 /// the answer, and stands at the beginning of a line, or close behind a word, or behind the end of
 /// a sentence. In code, in quotation marks, or in the middle of a sentence it is part of the words.
 pub(super) fn behind_unopened(text: &str) -> Option<&str> {
+    if let Some(words) = behind_channels(text) {
+        return Some(words);
+    }
     let mut is_fenced = false;
     let mut begin = 0;
     for line in text.split_inclusive('\n') {
@@ -271,6 +274,14 @@ pub(super) fn behind_unopened(text: &str) -> Option<&str> {
         begin += line.len();
     }
     None
+}
+
+/// The words of gpt-oss behind channels of which the marks were lost: `analysisThe user asks.assistantfinalHello`.
+fn behind_channels(text: &str) -> Option<&str> {
+    let thought = text.trim_start().strip_prefix("analysis")?;
+    let is_joined = thought.starts_with(char::is_uppercase);
+    let (_, words) = thought.rsplit_once("assistantfinal")?;
+    is_joined.then(|| words.trim_start())
 }
 
 /// Returns whether a tag behind this part of its line may end thinking.

@@ -108,6 +108,11 @@ impl Said {
         has(&self.all, words)
     }
 
+    /// Returns whether it has one of these codes.
+    fn is_coded(&self, codes: &[&str]) -> bool {
+        self.code.split_whitespace().any(|it| codes.contains(&it))
+    }
+
     /// Its sentences.
     fn sentences(&self) -> impl Iterator<Item = &str> {
         let ends = [". ", "; ", "\n", "。", "；", "! "];
@@ -145,7 +150,7 @@ const LENGTHS: &str = "context_length|context length|contextlength|context windo
     too many tokens|too many input tokens|too many prompt tokens|input token count|\
     reduce the length|reduce your message size|request_too_large|request too large|\
     entity too large|payload too large|payloadtoolarge|body too large|content too large|\
-    n_ctx|tokens exceed|exceeds the token|exceeded the token|token limit exceeded|kv cache|上下文长度|输入过长|输入超长|文本过长";
+    n_ctx|tokens exceed|token exceeds|max input|exceeds the token|exceeded the token|token limit exceeded|kv cache|上下文长度|输入过长|输入超长|文本过长";
 
 /// The words of a sentence that says it: about whom, its size, and that it is too much.
 const PROMPT: &str = "prompt|input|context|message|conversation|request|sequence|body|payload|query|text|输入|\
@@ -188,8 +193,9 @@ const CAUSES: &str = "api key|api_key|apikey|unauthor|authenticat|credential|per
     forbidden|signature|invalid token|country|region|territory|api version|api-version|\
     arrear|overdue|payment|good standing|suspended|subscri|free tier|model_not|model not|\
     no such model|unknown model|not found|not exist|deployment|decommission|deprecated|\
-    overload|capacity|loading|busy|unavailable|timeout|timed out|try again|connection|\
-    upstream|memory|cuda";
+    overload|capacity|loading|busy|unavailable|timeout|timed out|try again|retry|connection|\
+    upstream|memory|cuda|unexpected eof|broken pipe|bad response status|budget|organization|\
+    location|invalid model|on-demand|coding agents|繁忙|重试|再试|过载|限流";
 
 /// Causes that stand in other members than the messages.
 const MEMBERS: &str = "tool|function|schema|grammar|failed_generation|strict|temperature|top_p|top_k|\
@@ -231,7 +237,7 @@ fn is_too_long(status: u16, said: &Said) -> bool {
     {
         return is_of_the_prompt(said);
     }
-    said.code == "1261"
+    said.is_coded(&["1261", "1039", "10907", "336007"])
         || said.has(LENGTHS) && !is_of_media(said)
         || said.sentences().any(is_too_much)
 }
@@ -337,13 +343,14 @@ fn is_filtered(status: u16, said: &Said) -> bool {
         blockreason|block_reason|prompt was blocked|prompt is blocked|high risk|\
         high_risk|harmful|unsafe|guardrail|violates|violating|policy violation|illegal|censor|\
         blocked by|is blocked|was blocked|content blocked|敏感|违规|违法|不合规|不安全|风险";
-    const NOT: &str = "api key|api_key|safety_identifier|safety_settings|safety settings|case-sensitive|\
+    const NOT: &str = "unavailable|please retry|api key|api_key|safety_identifier|safety_settings|safety settings|case-sensitive|\
         case sensitive|insensitive";
     if matches!(status, 401 | 402 | 404 | 407 | 408 | 429) {
         return false;
     }
     status == 451
-        || matches!(said.code.as_str(), "1301" | "invalid_prompt")
+        || said.is_coded(&["1301", "1026", "1027", "invalid_prompt"])
+        || said.has("content violates|violates usage|safety_check_type")
         || said.has(FILTERED) && !said.has(NOT)
 }
 

@@ -168,13 +168,19 @@ fn is_passing(status: StatusCode, reported: &Reported) -> bool {
     let passing = matches!(status.as_u16(), 408 | 409 | 425 | 429) || status.is_server_error();
     let said = format!("{} {}", reported.code, reported.message).to_lowercase();
     let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
-    let is_busy = status.is_success() && says(&BUSY) && !says(&LASTING);
+    // Gateways say so under a status of success, and of a request that is wrong.
+    let may_be_busy = status.is_success() || matches!(status.as_u16(), 400 | 403 | 422);
+    let is_busy = may_be_busy && says(&BUSY) && !says(&LASTING);
     (passing || says(&ABOUT_THE_ANSWER) || is_busy) && !says(&SPENT)
 }
 
 /// Refusals of the moment, which some send with a status of success: too much is asked, by one or
 /// by all, or something failed on the way.
-const BUSY: [&str; 38] = [
+const BUSY: [&str; 42] = [
+    "unexpected eof",
+    "broken pipe",
+    "bad response status",
+    "please retry",
     "overload",
     "again later",
     "again in",
@@ -238,7 +244,10 @@ const ABOUT_THE_ANSWER: [&str; 8] = [
 ];
 
 /// Refusals until somebody pays.
-const SPENT: [&str; 15] = [
+const SPENT: [&str; 18] = [
+    "per-day",
+    "perday",
+    "monthly quota",
     "insufficient_quota",
     "exceeded_current_quota",
     "billing_hard_limit",
@@ -319,7 +328,9 @@ fn hint(status: StatusCode, message: &str) -> &'static str {
         400 | 422 if message.contains("stream_options") => {
             " (set usage_in_stream = false for this model)"
         }
-        400 | 422 if message.contains("strict") => " (set strict_tools = false for this model)",
+        400 | 422 if message.contains("strict") || message.contains("additionalProperties") => {
+            " (set strict_tools = false for this model)"
+        }
         _ => "",
     }
 }

@@ -347,7 +347,12 @@ fn variable_says(variable: &str, value: &str) -> Result<Option<(String, Value)>,
         )));
     }
     Ok(key_of(variable).map(|key| {
-        let value = read(&key, value);
+        // Files of variables end lines with a carriage return, and begin with a mark.
+        let plain = match is_secret(&key) {
+            true => value,
+            false => unmarked(value).trim(),
+        };
+        let value = read(&key, plain);
         (key, value)
     }))
 }

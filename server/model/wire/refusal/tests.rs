@@ -590,3 +590,26 @@ fn a_refusal_that_names_no_known_cause_may_be_about_what_is_new() {
     assert!(is_worded("the content of the request is not for us"));
     assert!(!is_worded("Bad Request") && !is_worded("No. 1") && !is_worded("<p>a b c d</p>"));
 }
+
+#[test]
+fn a_length_is_known_by_numbers_and_by_words_of_gateways() {
+    for (status, code, words) in [
+        (
+            500,
+            "",
+            "Prompt length (9000) exceeds maximum input length (4096).",
+        ),
+        (200, "336007", "the max input characters is 24000"),
+        (200, "1039", "token limit"),
+        (200, "10907", "token exceeds limit"),
+        (
+            502,
+            "",
+            "Provider returned error: {\"error\":\"This model's maximum context length is 32768 tokens\"}",
+        ),
+    ] {
+        let status = StatusCode::from_u16(status).unwrap();
+        let read = meaning(status, code, words);
+        assert_eq!(read, Meaning::TooLong, "{words}");
+    }
+}
