@@ -219,15 +219,17 @@ pub(super) fn mended(call: Asked) -> Asked {
     if call.tool != REPLY {
         return call;
     }
-    let text = |text: String| json!({ "text": text });
     let arguments = match &call.arguments {
-        Err(written) => arriving::whole(written).map(text),
-        Ok(Value::String(inner)) if inner.trim_start().starts_with('{') => {
-            serde_json::from_str(inner).ok()
+        Err(written) => arriving::whole(written),
+        Ok(Value::String(inner)) if !inner.trim_start().starts_with('{') => Some(inner.clone()),
+        Ok(Value::Object(members))
+            if members.len() == 1 && members.get("text").is_some_and(Value::is_string) =>
+        {
+            None
         }
-        Ok(Value::String(inner)) => Some(text(inner.clone())),
-        Ok(_) => None,
+        Ok(arguments) => spoken(arguments, WRAPPED_MAX),
     };
+    let arguments = arguments.map(|text| json!({ "text": text }));
     match arguments {
         Some(arguments) => Asked {
             arguments: Ok(arguments),
@@ -235,6 +237,38 @@ pub(super) fn mended(call: Asked) -> Asked {
             ..call
         },
         None => call,
+    }
+}
+
+/// Most values around the text of a reply.
+const WRAPPED_MAX: usize = 4;
+
+/// Members that hold the arguments of a call as some models write them.
+const WRAPPERS: [&str; 7] = [
+    "properties",
+    "arguments",
+    "parameters",
+    "input",
+    "tool_input",
+    "function",
+    "text",
+];
+
+/// The text of a reply whose arguments have more members than `text`, or stand inside of others.
+fn spoken(value: &Value, depth: usize) -> Option<String> {
+    if depth == 0 {
+        return None;
+    }
+    if let Value::String(inner) = value {
+        let read: Value = serde_json::from_str(inner).ok()?;
+        return spoken(read.as_object().map(|_| &read)?, depth - 1);
+    }
+    match value.get("text") {
+        Some(Value::String(text)) => Some(text.clone()),
+        _ => {
+            let inner = WRAPPERS.iter().find_map(|name| value.get(name))?;
+            spoken(inner, depth - 1)
+        }
     }
 }
 
