@@ -30,6 +30,7 @@ mod meant;
 pub mod options;
 mod phase;
 pub mod recalling;
+mod repeated;
 mod round;
 pub mod step;
 pub mod stop;
@@ -236,14 +237,9 @@ impl Turn {
         self.thought
     }
 
-    /// The last it said to whoever listens.
-    pub fn reply(&self) -> Option<&str> {
-        self.replies.last().map(String::as_str)
-    }
-
-    /// Returns whether it said this.
-    pub fn has_replied(&self, text: &str) -> bool {
-        self.replies.iter().any(|reply| reply == text)
+    /// Everything that it said to whoever listens.
+    pub fn replies(&self) -> &[String] {
+        &self.replies
     }
 
     /// Why it cannot go on, if the decision failed.

@@ -7,11 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
-use super::fits::Key;
 use super::{ModelClient, PromptView, Question, Scope, TurnPlace};
 use crate::event::summary::{self, Covers, Held, Place};
 use crate::log::error::StoreError;
-use crate::log::query::{Order, Query, Show};
+use crate::log::query::{Query, Show};
 use crate::log::thread_row::ThreadRow;
 use crate::model::provider::{Tier, ToolChoice, ToolSpecs};
 use crate::thread::history::{self, Entry, Lengths, Omitted, Slice, Summary, Window};
@@ -24,18 +23,14 @@ use crate::words::time;
 /// Fewest events that a summary is made for, unless they are long.
 const EVENTS_MIN: u64 = 16;
 /// Most events in a piece.
-const EVENTS_MAX: u64 = 500;
+pub(super) const EVENTS_MAX: u64 = 500;
 /// A piece takes at most this part of a view, and so do all summaries together.
-const PART: usize = 4;
+pub(super) const PART: usize = 4;
 /// Most characters of a summary, and the part of a view that it takes at most.
 const CHARS_MAX: usize = 4000;
 const CHARS_PART: usize = 8;
-/// The smallest piece, in bytes, that is asked about after refusals for the length.
-const BYTES_LEAST: usize = 256;
-/// How many events are read at a time for a piece.
-const PAGE: u32 = 50;
 /// Nothing is shortened: no event is so long.
-const WHOLE: Lengths = Lengths {
+pub(super) const WHOLE: Lengths = Lengths {
     event_chars: 1 << 30,
     entry_bytes: 1 << 30,
 };
@@ -257,30 +252,6 @@ impl ModelClient {
         }))
     }
 
-    /// Most bytes of a piece: a part of the smallest view that a model of the thread takes.
-    fn piece_bytes(&self, place: &TurnPlace) -> usize {
-        let fewest = self.fits.fewest((&place.space, &place.thread));
-        self.options.bytes.min(fewest.unwrap_or(usize::MAX)) / PART
-    }
-
-    /// Halves the pieces of a thread after a refusal for the length. False: they are as small as
-    /// can be, or of this the pieces are no cause.
-    pub fn halves_pieces(&self, place: &TurnPlace, refused: &Summing) -> bool {
-        let bytes = self.piece_bytes(place) / 2;
-        let is_smaller = refused.joins.is_empty() && bytes >= BYTES_LEAST;
-        if is_smaller {
-            let question = &refused.question;
-            let key = Key {
-                space: place.space.clone(),
-                thread: place.thread.clone(),
-                show: Show::Visible,
-                model: self.model.asked(&question.who, question.tier),
-            };
-            self.fits.keep(key, bytes * PART);
-        }
-        is_smaller
-    }
-
     fn of_piece(
         &self,
         place: &TurnPlace,
@@ -351,80 +322,6 @@ impl ModelClient {
             choice: ToolChoice::Auto,
             tier: Tier::Low,
         }
-    }
-
-    /// The visible events of a thread from a place on, whole, as many as a piece can hold and one more; all before the target.
-    async fn to_read(
-        &self,
-        place: &TurnPlace,
-        row: &ThreadRow,
-        ToSumUp { from, target }: ToSumUp,
-    ) -> Result<Vec<Arc<Entry>>, StoreError> {
-        let mut after = match row.state.summaries.last().map(|held| &held.covers) {
-            Some(last) if last.upto.is_some() => last.to - 1,
-            Some(last) => last.to,
-            None => self.before(place, row, from.position).await?,
-        };
-        let (mut entries, mut sum) = (Vec::<Arc<Entry>>::new(), 0);
-        let mut left = (target - from.position).min(EVENTS_MAX);
-        // What was read of the first one already takes no room.
-        while left > 0 && sum <= self.piece_bytes(place) {
-            let limit = u32::try_from(left).unwrap_or(PAGE).min(PAGE);
-            let query = Query {
-                thread: Some(place.thread.clone()),
-                show: Show::Visible,
-                after: Some(after),
-                order: Order::Ascending,
-                limit,
-                ..Query::default()
-            };
-            let page = self.store.events(&place.space, &query).await?;
-            left = if page.len() < limit as usize {
-                0
-            } else {
-                left - u64::from(limit)
-            };
-            after = page.last().map_or(after, |event| event.seq);
-            entries.extend(
-                page.iter()
-                    .map(|event| Arc::new(Entry::of(event, WHOLE, &self.prompts))),
-            );
-            // A sentence stands for what is not shown: positions are those of the thread.
-            history::leave_out(&mut entries, &row.state.unshown, &[], &self.prompts);
-            let skipped = entries
-                .first()
-                .map_or(0, |first| if from.skip > 0 { first.written() } else { 0 });
-            sum = entries.iter().map(|entry| entry.written()).sum::<usize>() - skipped;
-        }
-        Ok(entries)
-    }
-
-    /// The seq before the visible event at a position.
-    async fn before(
-        &self,
-        place: &TurnPlace,
-        row: &ThreadRow,
-        position: u64,
-    ) -> Result<Seq, StoreError> {
-        let (mut left, mut before) = (row.visible.saturating_sub(position), row.head + 1);
-        while left > 0 && position > 0 {
-            let limit = u32::try_from(left).unwrap_or(PAGE).min(PAGE);
-            let query = Query {
-                thread: Some(place.thread.clone()),
-                show: Show::Visible,
-                before: Some(before),
-                limit,
-                ..Query::default()
-            };
-            let page = self.store.events(&place.space, &query).await?;
-            left = if page.len() < limit as usize {
-                0
-            } else {
-                left - u64::from(limit)
-            };
-            before = page.last().map_or(before, |event| event.seq);
-        }
-        Ok(if position > 0 { before - 1 } else { 0 })
     }
 }
 

@@ -13,26 +13,23 @@ use super::step::Step;
 use super::stop::Why;
 use super::{Next, Pending};
 use crate::event::draft::Draft;
-use crate::event::envelope::{Event, TurnOutcome};
+use crate::event::envelope::TurnOutcome;
 use crate::event::fact::calls::FROM_TEXT;
 use crate::event::fact::set::{Change, Set};
 use crate::event::fact::{Fact, Kind};
 use crate::event::intent::Intent;
 use crate::log::error::StoreError;
 use crate::log::hint::DeltaOutcome;
-use crate::log::query::Query;
 use crate::mind::action::{self, Asked};
 use crate::mind::call::{Ended, Ready, TurnPlace};
 use crate::mind::decision::{REPLY, Streamed};
 use crate::mind::turn_writer::Lost;
-use crate::model::answer::said;
 use crate::model::provider::Answer;
 use crate::thread::settings::Language;
 use crate::tools::catalogue::think::Think;
 use crate::tools::tool::{CallSite, Effect, SoFar, Typed as _};
 use crate::tools::toolbox::Toolbox;
 use crate::words::failure::{Failure, FailureKind, Who, cut_off, not_run};
-use crate::words::id::Seq;
 
 /// So often are calls run again whose events were overtaken.
 const TRIES: u32 = 16;
@@ -338,45 +335,6 @@ impl Driver {
             root: None,
         };
         Some(Fact::Set(set).encode(&self.place.thread))
-    }
-
-    /// Returns whether a reply says what its reader has read: earlier in the turn, or in the reply
-    /// before a turn that a thought of the thread began. `drafts` are about to be appended before it.
-    async fn has_said(&self, call: &Asked, drafts: &[Draft]) -> Result<bool, Lost> {
-        let arguments = call.arguments.as_ref().ok();
-        let Some(text) = arguments.and_then(|it| it["text"].as_str()).map(said) else {
-            return Ok(false);
-        };
-        let is_it =
-            |draft: &Draft| matches!(draft.fact(), Fact::Reply(reply) if reply.text == text);
-        if self.turn.has_replied(&text) || drafts.iter().any(is_it) {
-            return Ok(true);
-        }
-        let Some(first) = self.turn.batch().first().copied() else {
-            return Ok(false);
-        };
-        let began = self.last_event(&[], first + 1).await?;
-        let is_of_thought = began
-            .is_some_and(|event| event.seq == first && event.fact().kind() == Some(Kind::Thought));
-        if !is_of_thought {
-            return Ok(false);
-        }
-        let before = self.last_event(&["response"], first).await?;
-        Ok(before
-            .is_some_and(|event| matches!(event.fact(), Fact::Reply(reply) if reply.text == text)))
-    }
-
-    /// The last event of the thread before a position, of these tags.
-    async fn last_event(&self, tags: &[&str], before: Seq) -> Result<Option<Event>, Lost> {
-        let query = Query {
-            thread: Some(self.place.thread.clone()),
-            tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
-            before: Some(before),
-            limit: 1,
-            ..Query::default()
-        };
-        let events = self.mind.client.store().events(&self.place.space, &query);
-        Ok(events.await.map_err(Lost::Store)?.into_iter().next())
     }
 
     /// The limit that a call meets, if it meets one. `drafts` are about to be appended before it.

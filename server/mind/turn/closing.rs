@@ -55,7 +55,7 @@ impl Closing<'_> {
             _ => None,
         });
         if let Some(reason) = end {
-            let last = turn.reply().unwrap_or(reason);
+            let last = turn.replies().last().unwrap_or(reason);
             drafts.extend(self.done(reason, last).await?);
             return Ok((drafts, None));
         }

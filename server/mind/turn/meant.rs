@@ -98,7 +98,7 @@ impl Driver {
     pub(super) fn is_answered_by_words(&self, taught: bool) -> bool {
         !self.settings.is_process()
             && self.mind.options.plain_text == PlainText::Reply
-            && self.turn.reply().is_none()
+            && self.turn.replies().is_empty()
             && (self.language() != Language::Auto || taught)
     }
 

@@ -347,12 +347,8 @@ fn variable_says(variable: &str, value: &str) -> Result<Option<(String, Value)>,
         )));
     }
     Ok(key_of(variable).map(|key| {
-        // Files of variables end lines with a carriage return, and begin with a mark.
-        let plain = match is_secret(&key) {
-            true => value,
-            false => unmarked(value).trim(),
-        };
-        let value = read(&key, plain);
+        let plain = (!is_secret(&key)).then(|| unmarked(value).trim());
+        let value = read(&key, plain.unwrap_or(value));
         (key, value)
     }))
 }
