@@ -276,7 +276,7 @@ impl Entry {
         }
     }
 
-    /// Returns whether it has a word, whatever its case. `word` is in small letters.
+    /// True if it has a word, in small letters or not. `word` is in small letters.
     pub fn says(&self, word: &str) -> bool {
         self.line.to_lowercase().contains(word)
     }

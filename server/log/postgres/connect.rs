@@ -8,30 +8,10 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::time::timeout;
 
 use super::ACQUIRE;
-use super::session::settle;
+use super::session::{LIMITS, settle};
 use crate::log::error::StoreError;
 use crate::log::sql;
 use crate::words::secret;
-
-/// Every statement and every lock has its limit, in ms. And every plan is the one that its statement was written for: joins go row by row
-/// from the few to their keys, pages are read in the order of an index. What Postgres would plan otherwise depends on statistics,
-/// which a log that grows quickly does not have yet; a plan made while it was short stays when it is long.
-pub(super) const LIMITS: [(&str, &str); 11] = [
-    ("statement_timeout", "30000"),
-    ("lock_timeout", "10000"),
-    ("idle_in_transaction_session_timeout", "60000"),
-    ("synchronous_commit", "on"),
-    ("enable_seqscan", "off"),
-    ("enable_hashjoin", "off"),
-    ("enable_mergejoin", "off"),
-    ("enable_sort", "off"),
-    // Or else Postgres plans nearly every statement anew for the arrays it is given, which takes longer than to carry it out.
-    ("plan_cache_mode", "force_generic_plan"),
-    // It would begin to compile what these make look dear.
-    ("jit", "off"),
-    // Whatever the database has as its own: a commit looks at rows again that others have changed meanwhile.
-    ("default_transaction_isolation", "read committed"),
-];
 
 /// Reads the address of a database, and adds the settings that each connection has.
 pub(in crate::log) fn options(url: &str) -> Result<PgConnectOptions, StoreError> {

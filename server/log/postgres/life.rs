@@ -10,9 +10,9 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use super::connect::{Refused, migrate, try_connect};
+use super::connect::{Refused, connect, migrate, try_connect};
 use super::connections::Pools;
-use super::session::{is_own, settle};
+use super::session::{have_their_own, is_pooled, settle};
 use super::{ACQUIRE, sql};
 use crate::log::error::StoreError;
 use crate::log::not_copied::NotCopied;
@@ -148,7 +148,12 @@ pub async fn begin(
     options: &PgConnectOptions,
     wanted: u32,
 ) -> Result<Uuid, StoreError> {
-    is_own(connection, options).await?;
+    if is_pooled(connection).await? {
+        have_their_own(connection, &mut connect(options).await?).await?;
+        tracing::info!(
+            "a pooler by session stands before Postgres: each connection sets its settings"
+        );
+    }
     holds_all_characters(connection).await?;
     share(connection).await?;
     count(connection, wanted).await?;

@@ -48,7 +48,9 @@ impl Reader {
     /// The query is over, and the connection of no use any more.
     pub fn spoiled(mut self) {
         self.done = true;
-        self.connection.take().map(Taken::discard);
+        if let Some(connection) = self.connection.take() {
+            connection.discard();
+        }
     }
 }
 

@@ -4,13 +4,32 @@
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 
-use super::connect::connect;
 use super::sql;
 use crate::log::error::StoreError;
 
 const BY_TRANSACTION: &str = "a pooler between thinkd and Postgres hands out connections by transaction, \
      and thinkd needs sessions of its own: let it pool by session (PgBouncer: pool_mode = session), \
      or name Postgres itself in DATABASE_URL";
+
+/// Every statement and every lock has its limit, in ms. And every plan is the one that its statement was written for: joins go row by row
+/// from the few to their keys, pages are read in the order of an index. What Postgres would plan otherwise depends on statistics,
+/// which a log that grows quickly does not have yet; a plan made while it was short stays when it is long.
+pub(super) const LIMITS: [(&str, &str); 11] = [
+    ("statement_timeout", "30000"),
+    ("lock_timeout", "10000"),
+    ("idle_in_transaction_session_timeout", "60000"),
+    ("synchronous_commit", "on"),
+    ("enable_seqscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+    ("enable_sort", "off"),
+    // Or else Postgres plans nearly every statement anew for the arrays it is given, which takes longer than to carry it out.
+    ("plan_cache_mode", "force_generic_plan"),
+    // It would begin to compile what these make look dear.
+    ("jit", "off"),
+    // Whatever the database has as its own: a commit looks at rows again that others have changed meanwhile.
+    ("default_transaction_isolation", "read committed"),
+];
 
 /// The settings that these options send: names, and values as `pg_settings` has them.
 fn sent(options: &PgConnectOptions) -> (Vec<String>, Vec<String>) {
@@ -21,11 +40,7 @@ fn sent(options: &PgConnectOptions) -> (Vec<String>, Vec<String>) {
     let settings = all.split(' ').filter_map(|it| it.split_once('='));
     // The last one counts.
     let settings: std::collections::BTreeMap<&str, &str> = settings.collect();
-    let is_ours = |name: &&str| {
-        super::connect::LIMITS
-            .iter()
-            .any(|(limit, _)| limit == name)
-    };
+    let is_ours = |name: &&str| LIMITS.iter().any(|(limit, _)| limit == name);
     let settings = settings.into_iter().filter(|(name, _)| is_ours(name));
     settings
         .map(|(name, value)| (name.to_owned(), value.replace('\0', " ")))
@@ -69,34 +84,30 @@ pub(super) async fn settle(
     )))
 }
 
-/// Refuses a pooler that hands out connections by transaction: `connection` and another one share a
-/// backend there. Asked of the first connection of a server, whose settings are settled.
-pub(super) async fn is_own(
-    connection: &mut PgConnection,
-    options: &PgConnectOptions,
-) -> Result<(), StoreError> {
-    // What was sent with the connection has another source: then nothing drops it on the way.
-    let text = "select pg_backend_pid(), exists (select from pg_settings \
+/// Returns whether a pooler stands between: it dropped what was sent with the connection, and
+/// `settle` set it in its place.
+pub(super) async fn is_pooled(connection: &mut PgConnection) -> Result<bool, StoreError> {
+    let text = "select exists (select from pg_settings \
          where name = 'statement_timeout' and source = 'session')";
-    let (own, is_pooled): (i32, bool) = sqlx::query_as(text)
-        .fetch_one(connection)
-        .await
-        .map_err(error)?;
-    if !is_pooled {
-        return Ok(());
+    let query = sqlx::query_scalar(text).fetch_one(connection);
+    query.await.map_err(error)
+}
+
+/// Refuses a pooler that hands out connections by transaction: two of a server share a backend
+/// there, while neither does anything.
+pub(super) async fn have_their_own(
+    one: &mut PgConnection,
+    other: &mut PgConnection,
+) -> Result<(), StoreError> {
+    let mut backends = [0_i32; 2];
+    for (backend, connection) in backends.iter_mut().zip([one, other]) {
+        let query = sqlx::query_scalar("select pg_backend_pid()").fetch_one(connection);
+        *backend = query.await.map_err(error)?;
     }
-    let mut other = connect(options).await?;
-    let backend: i32 = sqlx::query_scalar("select pg_backend_pid()")
-        .fetch_one(&mut other)
-        .await
-        .map_err(error)?;
-    if backend == own {
-        return Err(StoreError::Broken(BY_TRANSACTION.to_owned()));
+    match backends[0] == backends[1] {
+        true => Err(StoreError::Broken(BY_TRANSACTION.to_owned())),
+        false => Ok(()),
     }
-    tracing::info!(
-        "a pooler by session stands before Postgres: its settings are set by each connection"
-    );
-    Ok(())
 }
 
 /// An error of a connection that is new. Statements that others have prepared, or that are not there,

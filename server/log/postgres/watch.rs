@@ -158,7 +158,10 @@ async fn hear(watch: &Watch, options: &PgConnectOptions, life: &Life) -> Result<
         let said = tokio::select! {
             said = listener.try_recv() => said?,
             // Of the server that it leads to nobody hears any more.
-            _ = renewals.changed() => return Ok(watch.feed.doubt()),
+            _ = renewals.changed() => {
+                watch.feed.doubt();
+                return Ok(());
+            }
         };
         if said
             .as_ref()
