@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 use crate::model::prompt::{Error, ToolWords};
 use crate::words::decode::WRONGS_MAX;
 
+pub mod known;
+
 /// The schema of `T` as strict function calling wants it: every property required, nothing else allowed, no `$schema`, no titles,
 /// no formats that providers refuse. Nor has it descriptions: comments are for who reads the code, sentences for a model are
 /// prompts.
@@ -60,9 +62,11 @@ pub fn check(schema: &Value) -> Result<(), String> {
     validator(schema).map(drop)
 }
 
-/// Whether a value is as a schema says, or what is wrong with it.
+/// Whether a value is as a schema says, or what is wrong with it. What is not understood of a schema is not checked.
 pub fn fits(schema: &Value, value: &Value) -> Result<(), String> {
-    let validator = validator(schema)?;
+    let Ok(validator) = validator(&known::known(schema).checks) else {
+        return Ok(());
+    };
     let wrongs: Vec<String> = validator
         .iter_errors(value)
         .take(WRONGS_MAX)

@@ -17,6 +17,7 @@ mod numbers;
 mod program;
 mod reads;
 mod real;
+mod schemas;
 mod secrets;
 mod trust;
 

@@ -1,9 +1,9 @@
 //! What words and schemas of other servers have to be before a model or a person sees them: seen whole, and of a size that does no harm.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::event::draft::is_within_depth;
-use crate::tools::schema;
+use crate::tools::schema::known::{Known, known};
 use crate::words::unseen::first_unseen;
 
 /// Longest schema, in bytes.
@@ -32,70 +32,50 @@ pub fn unfit(schema: &Value) -> Result<(), String> {
             "its schema is nested more than {SCHEMA_DEPTH} deep"
         ));
     }
-    if schema.get("type").is_some_and(|kind| kind != "object") {
+    let Known { checks, leads_away } = known(schema);
+    if leads_away {
+        return Err("its schema has a $ref to somewhere else".into());
+    }
+    let is_object = |kind: &Value| match kind {
+        Value::Array(kinds) => kinds.iter().any(|kind| kind == "object"),
+        kind => kind == "object",
+    };
+    if checks.get("type").is_some_and(|kind| !is_object(kind)) {
         return Err("its schema is not that of an object".into());
     }
-    let mut open = Vec::new();
-    nodes(schema, schema, &mut open)?;
-    schema::check(schema)
+    nodes(&checks, &checks, &mut Vec::new())?;
+    Ok(())
 }
 
-/// How many members a schema has, where what a reference names is counted each time that it is named. `open` are the references that lead here.
-fn nodes<'a>(root: &'a Value, schema: &'a Value, open: &mut Vec<&'a str>) -> Result<u64, String> {
+/// How many members the checks of a schema have, where what a reference names is counted each time that it is named, and inside itself no more. `open` are the
+/// references that lead here.
+fn nodes<'a>(root: &'a Value, checks: &'a Value, open: &mut Vec<&'a str>) -> Result<u64, String> {
     let mut count = 1_u64;
-    match schema {
-        Value::Array(items) => {
-            for item in items {
-                count = count.saturating_add(nodes(root, item, open)?);
-            }
-        }
+    let mut inner: Vec<&Value> = match checks {
+        Value::Array(items) => items.iter().collect(),
         Value::Object(members) => {
-            if let Some(reference) = reference(members)? {
-                if open.contains(&reference) {
-                    return Err(format!("its schema names itself ({reference})"));
-                }
-                let named = reference
-                    .strip_prefix('#')
-                    .and_then(|pointer| root.pointer(pointer));
-                let named = named.ok_or_else(|| {
-                    format!("its schema has a reference that leads nowhere ({reference})")
-                })?;
-                open.push(reference);
-                count = count.saturating_add(nodes(root, named, open)?);
-                open.pop();
-            }
-            for member in members.values() {
-                count = count.saturating_add(nodes(root, member, open)?);
-            }
+            let is_named = |key: &str| key == "$defs" && std::ptr::eq(checks, root);
+            let members = members.iter().filter(|(key, _)| !is_named(key));
+            members.map(|(_, value)| value).collect()
         }
-        _ => {}
+        _ => Vec::new(),
+    };
+    let reference = checks.get("$ref").and_then(Value::as_str);
+    let reference = reference.filter(|reference| !open.contains(reference));
+    let named = reference.and_then(|reference| root.pointer(reference.strip_prefix('#')?));
+    inner.extend(named);
+    open.extend(reference);
+    for part in inner {
+        count = count.saturating_add(nodes(root, part, open)?);
+        // Not counted to its end: that of a hostile one takes for ever.
+        if count > SCHEMA_NODES {
+            return Err(format!(
+                "its schema has more than {SCHEMA_NODES} members, with what its references stand for"
+            ));
+        }
     }
-    // Not counted to its end: that of a hostile one takes for ever.
-    if count > SCHEMA_NODES {
-        return Err(format!(
-            "its schema has more than {SCHEMA_NODES} members, with what its references stand for"
-        ));
+    if reference.is_some() {
+        open.pop();
     }
     Ok(count)
-}
-
-/// The reference of a part of a schema: into the schema itself, or nowhere.
-fn reference(members: &Map<String, Value>) -> Result<Option<&str>, String> {
-    if members.keys().any(|key| {
-        matches!(
-            key.as_str(),
-            "$dynamicRef" | "$recursiveRef" | "$id" | "$anchor"
-        )
-    }) {
-        return Err("its schema has $dynamicRef, $recursiveRef, $id or $anchor, which are not followed here".into());
-    }
-    match members.get("$ref") {
-        None => Ok(None),
-        Some(Value::String(reference)) if reference.len() <= 200 && reference.starts_with("#/") => {
-            Ok(Some(reference))
-        }
-        Some(Value::String(_)) => Err("its schema has a $ref to somewhere else".into()),
-        // A property may be called so.
-        Some(_) => Ok(None),
-    }
 }
