@@ -14,6 +14,7 @@ mod lists;
 mod lost;
 mod neighbours;
 mod numbers;
+mod parts;
 mod program;
 mod reads;
 mod real;

@@ -1,17 +1,21 @@
 //! What a server answered, as the output of a tool: words and JSON as they are, pictures and sounds as blobs, all of it bounded.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
+use base64::alphabet::STANDARD;
+use base64::engine::DecodePaddingMode::Indifferent;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value, json};
 
-use super::wire::{Answer, Part};
+use super::wire::{Answer, Part, Pointer};
 use crate::event::draft::{DEPTH_MAX, is_within_depth};
 use crate::log::blob::Blob;
 use crate::log::kernel::Store;
 use crate::tools::tool::Output;
-use crate::words::digits;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::Space;
+use forms::one_form;
+
+mod forms;
 
 /// Most parts of an answer.
 const PARTS_MAX: usize = 256;
@@ -31,6 +35,14 @@ const KINDS: [&str; 9] = [
     "audio/webm",
     "application/pdf",
 ];
+
+/// Base64, as it is written: with signs that fill it up at its end, or without.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
 
 /// What a call came to, in the words of its server.
 pub async fn output(
@@ -70,24 +82,24 @@ pub async fn output(
 struct Found {
     texts: Vec<String>,
     media: Vec<Value>,
-    links: Vec<String>,
+    links: Vec<Pointer>,
 }
 
 impl Found {
     async fn take(&mut self, part: Part, store: &dyn Store, space: &Space) -> Result<(), Failure> {
         match part {
             Part::Text(text) => self.texts.push(text),
-            Part::Link(uri) => self.links.push(uri),
+            Part::Link(link) => self.links.push(link),
             Part::Media { .. } if self.media.len() >= MEDIA_MAX => {
                 self.texts.push(format!(
                     "(a picture or sound is left out: an answer may have {MEDIA_MAX})"
                 ));
             }
-            Part::Media { mime, data } => match BASE64.decode(data.trim()) {
-                Err(_) => self
+            Part::Media { mime, data } => match bytes_of(&data) {
+                None => self
                     .texts
                     .push(format!("({mime:?} that is not base64 is left out)")),
-                Ok(bytes) => self.media.push(kept(&mime, bytes, store, space).await?),
+                Some(bytes) => self.media.push(kept(&mime, bytes, store, space).await?),
             },
         }
         Ok(())
@@ -100,18 +112,14 @@ impl Found {
         }
     }
 
-    /// Words alone are a text; of words that say the same as the JSON beside them, the JSON is kept.
+    /// Words alone are a text, JSON alone is JSON.
     fn value(self, structured: Option<Value>, left_out: usize) -> Value {
-        let text = self.texts.join("\n");
-        // Words that have more digits than the JSON say more.
-        let is_said = |value: &Value| {
-            serde_json::from_str::<Value>(&text).is_ok_and(|said| said == *value)
-                && digits::unkept(&text).is_none()
-        };
+        let (texts, structured) = one_form(self.texts, structured);
+        let text = texts.join("\n");
         if self.media.is_empty() && self.links.is_empty() && left_out == 0 {
             match structured {
                 None => return text.into(),
-                Some(value) if text.is_empty() || is_said(&value) => return value,
+                Some(value) if texts.is_empty() => return value,
                 Some(_) => {}
             }
         }
@@ -123,7 +131,7 @@ impl Found {
             ("media", some(self.media)),
             (
                 "links",
-                some(self.links.into_iter().map(Value::from).collect()),
+                some(self.links.into_iter().map(|link| json!(link)).collect()),
             ),
             ("left_out", (left_out > 0).then(|| left_out.into())),
         ];
@@ -134,6 +142,17 @@ impl Found {
         );
         Value::Object(all)
     }
+}
+
+/// The bytes of base64, which may stand in lines, and in the letters of addresses.
+fn bytes_of(data: &str) -> Option<Vec<u8>> {
+    let letter = |letter: u8| match letter {
+        b'-' => b'+',
+        b'_' => b'/',
+        other => other,
+    };
+    let letters = data.bytes().filter(|letter| !letter.is_ascii_whitespace());
+    BASE64.decode(letters.map(letter).collect::<Vec<u8>>()).ok()
 }
 
 /// Stores media, and says where they are.

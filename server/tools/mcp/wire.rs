@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
 use rmcp::ServiceExt as _;
-use rmcp::model::{CallToolRequest, CallToolRequestParams, PingRequest, ServerResult};
+use rmcp::model::{CallToolRequest, CallToolRequestParams, PingRequest};
 use rmcp::service::{
     ClientCacheConfig, Peer, RoleClient, RunningServiceCancellationToken, ServiceError,
 };
@@ -16,6 +16,7 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };
 use secrecy::ExposeSecret as _;
+use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -104,7 +105,23 @@ pub enum Part {
         data: String,
     },
     /// Where more is.
-    Link(String),
+    Link(Pointer),
+}
+
+/// Where more is, and what is said of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Pointer {
+    /// The address.
+    pub uri: String,
+    /// What it is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What the server says of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What kind of data it says that it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime: Option<String>,
 }
 
 /// A way to a server that is connected; cheap to clone.
@@ -329,16 +346,9 @@ impl Link {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let request = CallToolRequest::new(params).into();
         let result = self.running.send(&self.peer, request, Some(asker)).await;
-        match result.map_err(|error| self.trouble(error))? {
-            ServerResult::CallToolResult(result) => Ok(answers::answer(result)),
-            // Nothing to say, in so many words.
-            ServerResult::EmptyResult(_) => Ok(Answer {
-                parts: Vec::new(),
-                structured: None,
-                is_error: false,
-            }),
-            _ => Err(self.trouble(ServiceError::UnexpectedResponse)),
-        }
+        let result = result.map_err(|error| self.trouble(error))?;
+        answers::answer(answers::json(result))
+            .ok_or_else(|| self.trouble(ServiceError::UnexpectedResponse))
     }
 
     /// Whether the server says anything at all to whether it is there. One that takes its time may be busy.

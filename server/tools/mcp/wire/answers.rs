@@ -1,14 +1,13 @@
-//! What servers answer, from the types of the protocol to ours.
+//! What servers answer, from JSON to types of ours. It is read part by part: the library reads all of an answer or nothing of it, and a part of a kind
+//! that is not known would cost those beside it.
 
-use std::sync::Arc;
+use rmcp::model::ServerResult;
+use serde_json::{Value, to_value};
 
-use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, Tool};
-use serde_json::Value;
+use super::{Answer, Part, Pointer, Told};
 
-use super::{Answer, Part, Told};
-
-/// Stands for what this build cannot read.
-const UNKNOWN: &str = "(a kind of content that is not known here)";
+/// Most characters that are said of a kind that is not known.
+const KIND_MAX: usize = 60;
 
 /// A page of a list.
 #[derive(Debug)]
@@ -20,26 +19,21 @@ pub struct Page {
     pub next: Option<Value>,
 }
 
-/// A tool, as it is listed.
-pub fn told(tool: Tool) -> Told {
-    let hints = tool.annotations.unwrap_or_default();
-    Told {
-        name: tool.name.into_owned(),
-        description: tool.description.unwrap_or_default().into_owned(),
-        schema: Value::Object(Arc::unwrap_or_clone(tool.input_schema)),
-        only_reads: hints.read_only_hint.unwrap_or(false),
-        is_idempotent: hints.idempotent_hint.unwrap_or(false),
+/// The JSON of an answer, whatever the library took it for.
+pub fn json(result: ServerResult) -> Value {
+    match result {
+        ServerResult::CustomResult(result) => result.0,
+        known => to_value(known).unwrap_or_default(),
     }
 }
 
-/// A page of tools that cannot be read as a whole, each tool by itself: what is wrong with one is seen where all are looked at (`offer.rs`). None: it is
-/// no page of tools.
-pub fn told_apart(mut page: Value) -> Option<Page> {
+/// A page of tools: what is wrong with one is seen where all are looked at (`offer.rs`). None: it is no page of tools.
+pub fn page(mut page: Value) -> Option<Page> {
     let next = page.get_mut("nextCursor").map(Value::take);
     let (mut tools, mut odd) = (Vec::new(), Vec::new());
     for (at, tool) in page.get("tools")?.as_array()?.iter().enumerate() {
         if tool.is_object() {
-            tools.push(one_told_apart(tool))
+            tools.push(told(tool))
         } else {
             odd.push(at + 1)
         }
@@ -47,71 +41,119 @@ pub fn told_apart(mut page: Value) -> Option<Page> {
     Some(Page { tools, odd, next })
 }
 
-fn one_told_apart(tool: &Value) -> Told {
-    let text = |member: &str| {
-        tool.get(member)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
+fn told(tool: &Value) -> Told {
     let hint = |hint: &str| {
         tool.get("annotations")
             .and_then(|hints| hints.get(hint)?.as_bool())
             .unwrap_or(false)
     };
     Told {
-        name: text("name"),
-        description: text("description"),
+        name: text(tool, "name").unwrap_or_default(),
+        description: text(tool, "description").unwrap_or_default(),
         schema: tool.get("inputSchema").cloned().unwrap_or_default(),
         only_reads: hint("readOnlyHint"),
         is_idempotent: hint("idempotentHint"),
     }
 }
 
-/// What a call came to.
-pub fn answer(result: CallToolResult) -> Answer {
-    let CallToolResult {
-        content,
-        structured_content,
+/// A member that is a text, unless it is empty.
+pub fn text(of: &Value, member: &str) -> Option<String> {
+    let text = of.get(member)?.as_str()?;
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// What a call came to. None: it is nothing that a call comes to.
+pub fn answer(result: Value) -> Option<Answer> {
+    let Value::Object(mut members) = result else {
+        return None;
+    };
+    let known = ["content", "structuredContent", "isError"];
+    if !members.is_empty() && !known.iter().any(|key| members.contains_key(*key)) {
+        return None;
+    }
+    let is_error = !matches!(
+        members.get("isError"),
+        None | Some(Value::Null | Value::Bool(false))
+    );
+    let structured = members.remove("structuredContent");
+    Some(Answer {
+        parts: members.remove("content").map(parts).unwrap_or_default(),
+        structured,
         is_error,
-        ..
-    } = result;
-    let parts = content.into_iter().map(part).collect();
-    Answer {
-        parts,
-        structured: structured_content,
-        is_error: is_error.unwrap_or(false),
+    })
+}
+
+/// The parts of an answer; one alone may stand without a list around it.
+pub fn parts(content: Value) -> Vec<Part> {
+    match content {
+        Value::Null => Vec::new(),
+        Value::Array(parts) => parts.into_iter().map(part).collect(),
+        one => vec![part(one)],
     }
 }
 
-/// A part of it.
-pub fn part(block: ContentBlock) -> Part {
-    match block {
-        ContentBlock::Text(text) => Part::Text(text.text),
-        ContentBlock::Image(image) => Part::Media {
-            mime: image.mime_type,
-            data: image.data,
+fn part(block: Value) -> Part {
+    let mut block = match block {
+        Value::String(text) => return Part::Text(text),
+        Value::Object(block) => Value::Object(block),
+        _ => return left_out("a part of no kind"),
+    };
+    let kind = text(&block, "type").unwrap_or_default();
+    match kind.as_str() {
+        "text" | "" if block.get("text").is_some() => words(block["text"].take()),
+        "image" => media(block, "data", None).unwrap_or_else(|| left_out("a picture of no kind")),
+        "audio" => media(block, "data", None).unwrap_or_else(|| left_out("a sound of no kind")),
+        "resource" => contents(block["resource"].take()),
+        "resource_link" => match text(&block, "uri") {
+            Some(uri) => Part::Link(Pointer {
+                uri,
+                name: text(&block, "title").or_else(|| text(&block, "name")),
+                description: text(&block, "description"),
+                mime: text(&block, "mimeType"),
+            }),
+            None => left_out("a link to nowhere"),
         },
-        ContentBlock::Audio(audio) => Part::Media {
-            mime: audio.mime_type,
-            data: audio.data,
-        },
-        ContentBlock::Resource(resource) => contents(resource.resource),
-        ContentBlock::ResourceLink(link) => Part::Link(link.uri),
-        _ => Part::Text(UNKNOWN.to_owned()),
+        "" => left_out("a part of no kind"),
+        kind => {
+            let kind: String = kind.chars().take(KIND_MAX).collect();
+            left_out(&format!("a part of the kind {kind:?}"))
+        }
     }
 }
 
 /// What a resource holds.
-pub fn contents(contents: ResourceContents) -> Part {
-    match contents {
-        ResourceContents::TextResourceContents { text, .. } => Part::Text(text),
-        ResourceContents::BlobResourceContents {
-            mime_type, blob, ..
-        } => Part::Media {
-            mime: mime_type.unwrap_or_default(),
-            data: blob,
-        },
-        _ => Part::Text(UNKNOWN.to_owned()),
+pub fn contents(mut contents: Value) -> Part {
+    if contents.get("text").is_some_and(|text| !text.is_null()) {
+        return words(contents["text"].take());
     }
+    media(contents, "blob", Some("")).unwrap_or_else(|| left_out("a resource of no kind"))
+}
+
+/// Words, or JSON in their place.
+fn words(text: Value) -> Part {
+    match text {
+        Value::String(text) => Part::Text(text),
+        Value::Null => left_out("a text without words"),
+        other => Part::Text(other.to_string()),
+    }
+}
+
+/// Bytes in base64, of which the kind is said beside them, or before them in an address (`data:`); else they are of the kind `unsaid`.
+fn media(mut block: Value, member: &str, unsaid: Option<&str>) -> Option<Part> {
+    let Value::String(data) = block.get_mut(member)?.take() else {
+        return None;
+    };
+    let address = data.trim_start().strip_prefix("data:");
+    let (kind, bytes) = address
+        .and_then(|address| address.split_once(";base64,"))
+        .map_or((None, None), |(kind, bytes)| (Some(kind), Some(bytes)));
+    let mime = text(&block, "mimeType");
+    let mime = mime.as_deref().or(kind).or(unsaid)?.to_owned();
+    let data = bytes.map(str::to_owned).unwrap_or(data);
+    Some(Part::Media { mime, data })
+}
+
+/// Stands for what cannot be read.
+fn left_out(what: &str) -> Part {
+    Part::Text(format!("({what} is left out)"))
 }

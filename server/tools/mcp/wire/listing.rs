@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use rmcp::model::{ListToolsRequest, PaginatedRequestParams, ServerResult};
+use rmcp::model::{ListToolsRequest, PaginatedRequestParams};
 use rmcp::service::ServiceError;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
@@ -101,22 +101,10 @@ impl Link {
             ..ListToolsRequest::default()
         }
         .into();
-        match self
-            .peer
-            .send_request(request)
-            .await
-            .map_err(|error| self.trouble(error))?
-        {
-            ServerResult::ListToolsResult(page) => Ok(Page {
-                tools: page.tools.into_iter().map(answers::told).collect(),
-                odd: Vec::new(),
-                next: page.next_cursor.map(Value::String),
-            }),
-            // The library reads all of a page or nothing of it.
-            ServerResult::CustomResult(page) => answers::told_apart(page.0)
-                .ok_or_else(|| self.trouble(ServiceError::UnexpectedResponse)),
-            _ => Err(self.trouble(ServiceError::UnexpectedResponse)),
-        }
+        let result = self.peer.send_request(request).await;
+        let page = result.map_err(|error| self.trouble(error))?;
+        answers::page(answers::json(page))
+            .ok_or_else(|| self.trouble(ServiceError::UnexpectedResponse))
     }
 }
 
@@ -137,6 +125,7 @@ fn behind(
 ) -> Result<Option<String>, &'static str> {
     match next {
         None | Some(Value::Null) => Ok(None),
+        Some(Value::String(next)) if next.is_empty() => Ok(None),
         Some(_) if number == PAGES_MAX => Err("more pages are not read"),
         Some(Value::String(next)) if cursors.insert(next.clone()) => Ok(Some(next)),
         Some(Value::String(_)) => Err("its cursor was there before"),

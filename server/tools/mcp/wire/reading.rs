@@ -1,16 +1,17 @@
 //! What servers have besides tools, read over the protocol: resources by their addresses, prompts by their names, and the lists of both.
 
 use rmcp::model::{
-    GetPromptRequest, GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest,
-    ListResourcesRequest, PaginatedRequestParams, Prompt, ReadResourceRequest,
-    ReadResourceRequestParams, Resource, ResourceTemplate, Role, ServerResult,
+    ClientRequest, GetPromptRequest, GetPromptRequestParams, ListPromptsRequest,
+    ListResourceTemplatesRequest, ListResourcesRequest, PaginatedRequestParams,
+    ReadResourceRequest, ReadResourceRequestParams,
 };
 use rmcp::service::ServiceError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Answer, Link, Part, Trouble, answers};
+use super::answers::{self, text};
+use super::{Answer, Link, Part, Trouble};
 
 /// What a server says that it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -89,44 +90,38 @@ impl Link {
             }
             .into(),
         };
-        let result = self
-            .running
-            .send(&self.peer, request, None)
-            .await
-            .map_err(|error| self.trouble(error))?;
-        match result {
-            ServerResult::ListResourcesResult(list) if kind == Kind::Resources => Ok(Page {
-                entries: list.resources.into_iter().map(resource).collect(),
-                next: list.next_cursor,
-            }),
-            ServerResult::ListResourceTemplatesResult(list) if kind == Kind::Templates => {
-                Ok(Page {
-                    entries: list.resource_templates.into_iter().map(template).collect(),
-                    next: list.next_cursor,
-                })
-            }
-            ServerResult::ListPromptsResult(list) if kind == Kind::Prompts => Ok(Page {
-                entries: list.prompts.into_iter().map(prompt).collect(),
-                next: list.next_cursor,
-            }),
-            _ => Err(self.trouble(ServiceError::UnexpectedResponse)),
-        }
+        let mut page = self.json(request).await?;
+        let (list, id) = match kind {
+            Kind::Resources => ("resources", "uri"),
+            Kind::Templates => ("resourceTemplates", "uriTemplate"),
+            Kind::Prompts => ("prompts", "name"),
+        };
+        let entries = self.listed(&mut page, list)?;
+        let entry = |entry: &Value| {
+            let name = if kind == Kind::Prompts {
+                "title"
+            } else {
+                "name"
+            };
+            Some(Entry {
+                id: text(entry, id)?,
+                name: text(entry, name).unwrap_or_default(),
+                description: text(entry, "description").unwrap_or_default(),
+                mime: text(entry, "mimeType"),
+                arguments: arguments(entry),
+            })
+        };
+        Ok(Page {
+            entries: entries.iter().filter_map(entry).collect(),
+            next: text(&page, "nextCursor"),
+        })
     }
 
     /// What is at an address.
     pub async fn read(&self, uri: &str) -> Result<Answer, Trouble> {
         let request = ReadResourceRequest::new(ReadResourceRequestParams::new(uri)).into();
-        match self
-            .running
-            .send(&self.peer, request, None)
-            .await
-            .map_err(|error| self.trouble(error))?
-        {
-            ServerResult::ReadResourceResult(result) => {
-                Ok(data(result.contents.into_iter().map(answers::contents)))
-            }
-            _ => Err(self.trouble(ServiceError::UnexpectedResponse)),
-        }
+        let contents = self.listed(&mut self.json(request).await?, "contents")?;
+        Ok(data(contents.into_iter().map(answers::contents)))
     }
 
     /// A prompt with these arguments: each of its messages behind who it lets say it.
@@ -137,25 +132,32 @@ impl Link {
     ) -> Result<Answer, Trouble> {
         let params = GetPromptRequestParams::new(name).with_arguments(arguments);
         let request = GetPromptRequest::new(params).into();
-        match self
-            .running
-            .send(&self.peer, request, None)
-            .await
-            .map_err(|error| self.trouble(error))?
-        {
-            ServerResult::GetPromptResult(result) => {
-                Ok(data(result.messages.into_iter().flat_map(|message| {
-                    let who = if message.role == Role::User {
-                        "user"
-                    } else {
-                        "assistant"
-                    };
-                    match answers::part(message.content) {
-                        Part::Text(text) => vec![Part::Text(format!("{who}: {text}"))],
-                        other => vec![Part::Text(format!("{who}:")), other],
-                    }
-                })))
-            }
+        let messages = self.listed(&mut self.json(request).await?, "messages")?;
+        let said = messages.into_iter().flat_map(|mut message| {
+            let is_user = message.get("role").is_some_and(|role| role == "user");
+            let who = if is_user { "user" } else { "assistant" };
+            let parts = message.get_mut("content").map(Value::take);
+            let parts = answers::parts(parts.unwrap_or_default()).into_iter();
+            parts.flat_map(move |part| match part {
+                Part::Text(text) => vec![Part::Text(format!("{who}: {text}"))],
+                other => vec![Part::Text(format!("{who}:")), other],
+            })
+        });
+        Ok(data(said))
+    }
+
+    /// What a request is answered, as JSON.
+    async fn json(&self, request: ClientRequest) -> Result<Value, Trouble> {
+        let result = self.running.send(&self.peer, request, None).await;
+        result
+            .map(answers::json)
+            .map_err(|error| self.trouble(error))
+    }
+
+    /// A list of objects in an answer, without what else stands in it.
+    fn listed(&self, answer: &mut Value, list: &str) -> Result<Vec<Value>, Trouble> {
+        match answer.get_mut(list).map(Value::take) {
+            Some(Value::Array(all)) => Ok(all.into_iter().filter(Value::is_object).collect()),
             _ => Err(self.trouble(ServiceError::UnexpectedResponse)),
         }
     }
@@ -169,58 +171,9 @@ fn data(parts: impl Iterator<Item = Part>) -> Answer {
     }
 }
 
-fn resource(it: Resource) -> Entry {
-    let Resource {
-        uri,
-        name,
-        description,
-        mime_type,
-        ..
-    } = it;
-    Entry {
-        id: uri,
-        name,
-        description: description.unwrap_or_default(),
-        mime: mime_type,
-        arguments: Vec::new(),
-    }
-}
-
-fn template(it: ResourceTemplate) -> Entry {
-    let ResourceTemplate {
-        uri_template,
-        name,
-        description,
-        mime_type,
-        ..
-    } = it;
-    Entry {
-        id: uri_template,
-        name,
-        description: description.unwrap_or_default(),
-        mime: mime_type,
-        arguments: Vec::new(),
-    }
-}
-
-fn prompt(it: Prompt) -> Entry {
-    let Prompt {
-        name,
-        title,
-        description,
-        arguments,
-        ..
-    } = it;
-    let arguments = arguments
-        .unwrap_or_default()
-        .into_iter()
-        .map(|it| (it.name, it.required.unwrap_or(false)));
-    let (title, description) = (title.unwrap_or_default(), description.unwrap_or_default());
-    Entry {
-        id: name,
-        name: title,
-        description,
-        mime: None,
-        arguments: arguments.collect(),
-    }
+/// The arguments of a prompt, and whether they are required.
+fn arguments(entry: &Value) -> Vec<(String, bool)> {
+    let all = entry.get("arguments").and_then(Value::as_array);
+    let argument = |it: &Value| Some((text(it, "name")?, it.get("required") == Some(&true.into())));
+    all.into_iter().flatten().filter_map(argument).collect()
 }
