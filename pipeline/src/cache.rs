@@ -13,9 +13,9 @@ use crate::sync::Mutex;
 /// How many values a cache keeps, if nothing else is said.
 const AT_MOST: usize = 10_000;
 
-/// A cache returns what a node of the same name returned for the same arguments before, in any run. Clones share the values.
+/// A cache returns what the same node returned for the same arguments before, in any run. Clones share the values.
 ///
-/// Only the named nodes are cached: the library cannot know whether an earlier value will do. Their arguments must be data
+/// Only the named nodes are cached, those of one name in two modules each for itself: the library cannot know whether an earlier value will do. Their arguments must be data
 /// (`Serialize`); `#[node(ignore(it))]` leaves out an argument that does not matter to the value. Values stay in memory, as they
 /// are; failures are not kept. A journal belongs around a cache: `run.hook(journal).hook(cache)`.
 ///
@@ -42,7 +42,7 @@ pub struct Cache {
     kept: Arc<Mutex<Kept>>,
 }
 
-/// By name, version and arguments.
+/// By name, version and arguments, which have the module.
 type Key = (String, u32, Arguments);
 
 #[derive(Default)]
@@ -97,7 +97,7 @@ impl Hook for Cache {
             .map_err(|error| Arc::new(error) as crate::Cause)?;
         let key = (call.node().to_owned(), call.version(), arguments);
         let known = self.kept.with(|kept| kept.values.get(&key).cloned());
-        // Another node may have the same name.
+        // Another node of the module may have the same name.
         if let Some(output) = known.filter(|output| call.node.accepts(output)) {
             return Ok(output);
         }

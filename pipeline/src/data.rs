@@ -9,10 +9,14 @@ use sha2::{Digest, Sha256};
 
 /// The arguments of a call: the name of each, and a hash of its value.
 ///
-/// The hash is of the value as JSON, the keys of every object in order, so it is the same in every process.
+/// The hash is of the value as JSON, the keys of every object in order, so it is the same in every process. Beside them stands the module of
+/// the node's function: nodes of one name in two modules are two.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Arguments(BTreeMap<String, String>);
+
+/// Stands among the names of arguments for the module of the node's function: no argument is called so.
+const MODULE: &str = "(module)";
 
 /// Why the arguments of a call cannot be compared.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +40,7 @@ pub enum ArgumentError {
 impl Arguments {
     /// The names of the arguments in which these two differ, or that only one of them has.
     pub fn differing<'a>(&'a self, other: &'a Arguments) -> Vec<&'a str> {
-        let differs = |name: &&String| self.0.get(*name) != other.0.get(*name);
+        let differs = |name: &&String| *name != MODULE && self.0.get(*name) != other.0.get(*name);
         let names: std::collections::BTreeSet<&String> =
             self.0.keys().chain(other.0.keys()).collect();
         names
@@ -44,6 +48,11 @@ impl Arguments {
             .filter(differs)
             .map(String::as_str)
             .collect()
+    }
+
+    /// The module of the node's function. None where there is no function, and in what was kept before modules were.
+    pub(crate) fn module(&self) -> Option<&str> {
+        self.0.get(MODULE).map(String::as_str)
     }
 }
 
@@ -64,6 +73,13 @@ impl Gathering {
             Some(Ok(data)) => drop(arguments.0.insert(name, hash(data))),
             Some(Err(source)) => self.0 = Err(ArgumentError::Data { name, source }),
             None => self.0 = Err(ArgumentError::NotData(name)),
+        }
+    }
+
+    /// The module of the node's function.
+    pub fn module(&mut self, path: &str) {
+        if let Ok(arguments) = &mut self.0 {
+            arguments.0.insert(MODULE.to_owned(), path.to_owned());
         }
     }
 

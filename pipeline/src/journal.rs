@@ -285,6 +285,15 @@ impl Record {
                 now: now.version,
             });
         }
+        if let (Some(module), Some(other)) = (arguments.module(), others.module())
+            && module != other
+        {
+            return Err(JournalError::AnotherWay {
+                place,
+                recorded: format!("{module}::{node}"),
+                now: format!("{other}::{node}"),
+            });
+        }
         match arguments.differing(others) {
             names if names.is_empty() => Ok(()),
             names => {

@@ -353,7 +353,7 @@ impl Node {
         }
     }
 
-    /// Says of each argument what it is as data.
+    /// Says of each argument what it is as data, and in which module the function is.
     fn gathered(&self) -> TokenStream {
         let wanted = |name: &Ident| !self.ignore.contains(name);
         let this = self
@@ -366,7 +366,7 @@ impl Node {
             let said = unraw(name);
             quote!(__into.add(#said, (&__library::support::Probe::<#value>::new()).data(&*#name.value(__parents)));)
         });
-        quote!(#this #(#arguments)*)
+        quote!(__into.module(::std::module_path!()); #this #(#arguments)*)
     }
 
     /// The limits are one for all calls of the function.

@@ -184,3 +184,73 @@ async fn a_journal_around_a_cache_records_what_the_cache_gave() {
         );
     }
 }
+
+mod english {
+    use unhurried::node;
+
+    #[node]
+    pub async fn spoken(text: String) -> String {
+        format!("en:{text}")
+    }
+}
+
+mod german {
+    use unhurried::node;
+
+    #[node]
+    pub async fn spoken(text: String) -> String {
+        format!("de:{text}")
+    }
+
+    pub mod swiss {
+        use unhurried::node;
+
+        #[node(name = "spoken")]
+        pub async fn said(text: String) -> String {
+            format!("ch:{text}")
+        }
+    }
+}
+
+#[tokio::test]
+async fn nodes_of_one_name_in_two_modules_are_two() {
+    let cache = Cache::of(["spoken"]);
+    for times in [1, 0] {
+        let (value, count) = ran(&cache, "spoken", || english::spoken(text("owl"))).await;
+        assert_eq!((&*value, count), ("en:owl", times));
+        let (value, count) = ran(&cache, "spoken", || german::spoken(text("owl"))).await;
+        assert_eq!((&*value, count), ("de:owl", times));
+        let (value, count) = ran(&cache, "spoken", || german::swiss::said(text("owl"))).await;
+        assert_eq!((&*value, count), ("ch:owl", times));
+    }
+}
+
+#[tokio::test]
+async fn a_journal_refuses_a_node_of_the_same_name_of_another_module() {
+    let store = MemoryStore::default();
+    let read = |context: fn(Context<String>) -> Context<String>| {
+        let run = Run::new("one").hook(Journal::new(store.clone()));
+        async move { run.scope(async move { context(text("owl")).await }).await }
+    };
+    assert_eq!(*read(english::spoken).await.unwrap(), *"en:owl");
+    let refused = read(german::spoken).await.unwrap_err();
+    let said = format!("{:?}", refused);
+    assert!(
+        said.contains("english::spoken") && said.contains("german::spoken"),
+        "{said}"
+    );
+    // What was recorded before modules were is taken as it was.
+    let record = store.find("one", "1").await.unwrap().unwrap();
+    let mut older = serde_json::to_value(&record).unwrap();
+    older["arguments"]
+        .as_object_mut()
+        .unwrap()
+        .remove("(module)")
+        .unwrap();
+    store.forget("one").await.unwrap();
+    store
+        .keep("one", serde_json::from_value(older).unwrap())
+        .await
+        .unwrap();
+    assert_eq!(*read(english::spoken).await.unwrap(), *"en:owl");
+}
