@@ -16,8 +16,10 @@ use super::wire::reading::Has;
 use super::wire::{self, Connection, Ended, Link, Listing};
 use crate::tools::tool::Tool;
 
-/// How long connecting may take: what starts a program by a package manager loads it first.
-const CONNECT: Duration = Duration::from_secs(60);
+/// A server that has not answered for so long counts as away, and is waited for.
+const ANSWER: Duration = Duration::from_secs(60);
+/// How long connecting may take: what starts a program by a package manager loads it first, and who ends it lets it begin again.
+const CONNECT: Duration = Duration::from_secs(600);
 /// How long changes of a list are gathered; twice as long each time that there are more.
 const GATHER: Duration = Duration::from_millis(200);
 /// At most so long. After as long without a change it is as at first.
@@ -103,8 +105,22 @@ impl Server {
             if time == 0 {
                 self.line.phase.send_replace(Phase::Connecting);
             }
+            let connecting = self.connect();
+            tokio::pin!(connecting);
             let connected = tokio::select! {
-                connected = self.connect() => connected,
+                connected = &mut connecting => connected,
+                () = sleep(ANSWER) => {
+                    let why = format!(
+                        "it has not answered for {} s, and is waited for",
+                        ANSWER.as_secs()
+                    );
+                    time += 1;
+                    self.line.phase.send_replace(Phase::Away { why, time });
+                    tokio::select! {
+                        connected = connecting => connected,
+                        () = stop.cancelled() => return,
+                    }
+                }
                 () = stop.cancelled() => return,
             };
             let begin = Instant::now();
@@ -167,19 +183,18 @@ impl Server {
 
     async fn connect(&self) -> Result<Connection, String> {
         let late = |_| format!("it could not be reached within {} s", CONNECT.as_secs());
-        let connected = timeout(
-            CONNECT,
-            wire::connect(&self.line.name, &self.options, self.line.garbled.clone()),
-        );
-        let connected = connected.await.map_err(late)?;
-        let connection = connected?;
-        match self.list(&connection.link).await {
-            Ok(()) => Ok(connection),
-            Err(why) => {
-                connection.close().await;
-                Err(why)
+        let connected = async {
+            let garbled = self.line.garbled.clone();
+            let connection = wire::connect(&self.line.name, &self.options, garbled).await?;
+            match self.list(&connection.link).await {
+                Ok(()) => Ok(connection),
+                Err(why) => {
+                    connection.close().await;
+                    Err(why)
+                }
             }
-        }
+        };
+        timeout(CONNECT, connected).await.map_err(late).flatten()
     }
 
     /// Takes changes of its list in, until the connection ends: those it tells of, and those that it told when nothing came through. What it was before counts

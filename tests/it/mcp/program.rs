@@ -159,3 +159,26 @@ async fn t1_01_the_doctor_asks_each_server_of_tools() {
     );
     assert!(!output.status.success());
 }
+
+/// Says that it began, and takes longer than anybody waits.
+const SLOW: &str = "echo begun >> begun; sleep 64";
+
+// As long as the program takes: a minute that nobody has to wait for.
+#[tokio::test]
+async fn t1_04_a_program_that_takes_more_than_a_minute_to_begin_is_waited_for() {
+    let stub = Stub::start().await;
+    stub.on(decision, reply("yes"));
+    let setup = program(Medium::sqlite(), &stub).file("server.sh", &format!("{SLOW}\n{SCRIPT}"));
+    let app = setup.start().await;
+    app.tell("one").await;
+    let soon = tokio::time::timeout(ms(90_000), async {
+        while !app.output().contains("a server of tools is connected") {
+            tokio::time::sleep(ms(100)).await;
+        }
+    });
+    soon.await.unwrap_or_else(|_| panic!("{}", app.output()));
+    let begun = std::fs::read_to_string(app.folder().join("begun")).unwrap();
+    assert_eq!(begun.lines().count(), 1, "it was begun once");
+    app.tell("two").await;
+    assert!(outside(&*stub.nth(1, decision).await).contains(&"mcp__sh__env".to_owned()));
+}
