@@ -176,15 +176,23 @@ fn question(deciding: &Deciding, view: &PromptView) -> Question {
     values.insert(0, value("batch", &positions(&deciding.batch)));
     let reminders = reminders(deciding, view);
     values.extend((!reminders.is_empty()).then(|| value("reminders", &reminders)));
+    let speaks = deciding.language.is_some();
+    let tools = if speaks {
+        ToolSpecs::new(Vec::new())
+    } else {
+        deciding.tools.offered(&view.row.state.open)
+    };
+    let names = tools.list.iter().map(|tool| tool.name.as_str());
+    let said = deciding.tools.said_of(names);
     let system = match &deciding.language {
         Some(own) => Text::new(format!(
             "{}\n\n{}",
             system.as_str(),
             prompts.language.fill(&[("own", own)])
         )),
-        None => system.clone(),
+        None if said.is_empty() => system.clone(),
+        None => Text::new(format!("{}\n\n{said}", system.as_str())),
     };
-    let speaks = deciding.language.is_some();
     Question {
         who: Who::Decision,
         purpose: if repair { "repair" } else { "decide" },
@@ -194,11 +202,7 @@ fn question(deciding: &Deciding, view: &PromptView) -> Question {
         values,
         prompt: deciding.prompt.clone(),
         own: Vec::new(),
-        tools: if speaks {
-            ToolSpecs::new(Vec::new())
-        } else {
-            deciding.tools.offered(&view.row.state.open)
-        },
+        tools,
         choice: if (repair || deciding.manner.is_last()) && !speaks {
             ToolChoice::Only(REPLY.to_owned())
         } else {

@@ -87,7 +87,7 @@ impl Runtime {
         let tools = shelf.shown(space).await?.into_iter().map(tool).collect();
         Ok(ThreadTools {
             tools,
-            providers: shelf.providers(),
+            providers: shelf.providers(space).await?,
         })
     }
 

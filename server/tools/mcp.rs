@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use super::supplies::Supplies;
 use super::tool::Tool;
+use super::toolbox::said::Said;
 use super::toolbox::{Approved, Provider, Shown, Source, Unapproved};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
@@ -48,6 +49,7 @@ pub mod offer;
 pub mod options;
 pub mod reading;
 mod remote;
+mod said;
 pub mod server;
 mod shown;
 pub mod wire;
@@ -158,7 +160,13 @@ impl Mcp {
 
     /// How a tool that is offered stands in a space.
     pub fn standing(server: &Server, offer: &Offer, pins: &BTreeMap<String, PinRow>) -> Standing {
-        let is_known = || pins.values().any(|pin| pin.server == server.line.name);
+        let name = &server.line.name;
+        // What it says of all of them is no tool.
+        let is_tool = |pin: &str| pin != said::name(name);
+        let is_known = || {
+            let mut pins = pins.iter();
+            pins.any(|(pin, row)| row.server == *name && is_tool(pin))
+        };
         match (&offer.wrong, pins.get(&offer.name)) {
             (Some(why), _) => Standing::Wrong(why.clone()),
             (None, None) if server.options.new_tools == NewTools::Wait && is_known() => {
@@ -173,9 +181,8 @@ impl Mcp {
     /// What is offered under this name now.
     pub fn offer(&self, name: &str) -> Option<(&Arc<Server>, Arc<Offer>)> {
         self.servers.iter().find_map(|server| {
-            let offered = server.offered();
-            let found = offered.iter().find(|offered| offered.offer.name == name)?;
-            Some((server, found.offer.clone()))
+            let mut offers = server.offers().into_iter();
+            Some((server, offers.find(|offer| offer.name == name)?))
         })
     }
 
@@ -208,12 +215,10 @@ impl Mcp {
                 .values()
                 .filter(|pin| pin.server == server.line.name)
                 .count();
-            let offered = server.offered();
-            let new = offered
-                .iter()
-                .filter(|offered| Self::standing(server, &offered.offer, pins) == Standing::New);
+            let is_new = |offer: &Arc<Offer>| Self::standing(server, offer, pins) == Standing::New;
+            let new = server.offers().into_iter().filter(is_new);
             let new = new.take(PINS_MAX.saturating_sub(known));
-            drafts.extend(new.map(|offered| Self::pin(server, &offered.offer, 0, None)));
+            drafts.extend(new.map(|offer| Self::pin(server, &offer, 0, None)));
         }
         drafts
     }
@@ -261,8 +266,7 @@ impl Mcp {
                 failure(text, "server_away").retryable(),
             ));
         }
-        for offered in &*server.offered() {
-            let offer = &offered.offer;
+        for offer in &server.offers() {
             let why = match Self::standing(server, offer, pins) {
                 Standing::Ready | Standing::New => continue,
                 Standing::Changed(_) => {
@@ -274,13 +278,13 @@ impl Mcp {
                 Standing::Wrong(why) => why,
             };
             if self.is_news(space, format!("withheld {} {}", offer.name, why)) {
-                news.push((
-                    who(&offer.name),
-                    failure(
-                        format!("the tool {} is withheld: {why}", offer.name),
-                        "withheld",
-                    ),
-                ));
+                let what = if offer.original.is_empty() && offer.name == said::name(name) {
+                    format!("what the server {name} says of its tools")
+                } else {
+                    format!("the tool {}", offer.name)
+                };
+                let text = format!("{what} is withheld: {why}");
+                news.push((who(&offer.name), failure(text, "withheld")));
             }
         }
         news
@@ -307,6 +311,20 @@ impl Source for Mcp {
                 .then(|| self.reading.clone()),
         );
         tools
+    }
+
+    fn said(&self, space: &Space) -> Vec<Said> {
+        let pins = self.known(space);
+        let said = |server: &Arc<Server>| {
+            let said = server.said()?;
+            let is_ready = Self::standing(server, &said, &pins) == Standing::Ready;
+            is_ready.then(|| Said {
+                server: server.line.name.clone(),
+                prefix: format!("{}__", said.name),
+                text: said.description.as_str().into(),
+            })
+        };
+        self.servers.iter().filter_map(said).collect()
     }
 
     async fn prepare(&self, space: &Space) -> Result<(), StoreError> {
@@ -346,11 +364,8 @@ impl Source for Mcp {
         shown::tools(self, space).await
     }
 
-    fn providers(&self) -> Vec<Provider> {
-        self.servers
-            .iter()
-            .map(|server| shown::provider(server))
-            .collect()
+    async fn providers(&self, space: &Space) -> Result<Vec<Provider>, StoreError> {
+        shown::providers(self, space).await
     }
 
     async fn approved(

@@ -18,14 +18,21 @@ use crate::model::provider::{ToolSpec, ToolSpecs};
 use crate::thread::settings::{Kind, Settings};
 use crate::words::failure::{Failure, Who};
 use crate::words::id::Space;
+use said::Said;
 
 mod opening;
+pub mod said;
 
 /// Something outside that offers tools, which come and go. A function that says which there are in a space is one.
 #[async_trait]
 pub trait Source: Send + Sync + 'static {
     /// The tools that it offers a space at this moment. Asked at every decision: it answers from memory.
     fn tools(&self, space: &Space) -> Vec<Arc<dyn Tool>>;
+
+    /// What those who offer these tools say of all of them together.
+    fn said(&self, _space: &Space) -> Vec<Said> {
+        Vec::new()
+    }
 
     /// Sees to it that it can answer for a space. Awaited before every decision: it waits for nobody but the store.
     async fn prepare(&self, _space: &Space) -> Result<(), StoreError> {
@@ -42,9 +49,9 @@ pub trait Source: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// Who offers its tools.
-    fn providers(&self) -> Vec<Provider> {
-        Vec::new()
+    /// Who offers its tools, as a space has them.
+    async fn providers(&self, _space: &Space) -> Result<Vec<Provider>, StoreError> {
+        Ok(Vec::new())
     }
 
     /// What makes a space take a tool for what it is now, where that has this hash.
@@ -104,7 +111,7 @@ pub enum State {
 }
 
 /// Who offers tools that come and go.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Provider {
     /// Its name.
     pub name: String,
@@ -114,6 +121,8 @@ pub struct Provider {
     pub is_connected: bool,
     /// Why not, or what else is to be known.
     pub why: Option<String>,
+    /// What it says of all its tools together, and how that stands.
+    pub said: Option<(String, Shown)>,
 }
 
 /// What an approval comes to.
@@ -147,15 +156,16 @@ struct Inner {
     /// Most tools of a request.
     most: usize,
     specs: ToolSpecs,
+    said: Vec<Said>,
 }
 
 impl Toolbox {
     /// A toolbox of these, in this order. Models are told of those called `rare` only where they are open.
     pub fn new(tools: Vec<Arc<dyn Tool>>, rare: Vec<String>) -> Self {
-        Self::of(tools, rare, crowd::TOOLS_MAX)
+        Self::of(tools, rare, crowd::TOOLS_MAX, Vec::new())
     }
 
-    fn of(tools: Vec<Arc<dyn Tool>>, rare: Vec<String>, most: usize) -> Self {
+    fn of(tools: Vec<Arc<dyn Tool>>, rare: Vec<String>, most: usize, said: Vec<Said>) -> Self {
         let told = tools
             .iter()
             .map(|tool| &tool.spec().told)
@@ -166,6 +176,7 @@ impl Toolbox {
             rare,
             most,
             specs,
+            said,
         }))
     }
 
@@ -252,6 +263,7 @@ pub type Opener = fn(&Supplies, Vec<String>) -> Result<Arc<dyn Tool>, Error>;
 /// What sources said last, and the toolbox that this made.
 struct Last {
     found: Vec<Arc<dyn Tool>>,
+    said: Vec<Said>,
     toolbox: Toolbox,
 }
 
@@ -308,8 +320,11 @@ impl Shelf {
             .iter()
             .flat_map(|source| source.tools(space))
             .collect();
+        let said = self.sources.iter().flat_map(|source| source.said(space));
+        let said: Vec<Said> = said.collect();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(last) = &*last
+            && last.said == said
             && last.found.len() == found.len()
             && last
                 .found
@@ -319,9 +334,10 @@ impl Shelf {
         {
             return last.toolbox.clone();
         }
-        let toolbox = self.with(&found);
+        let toolbox = self.with(&found, said.clone());
         *last = Some(Last {
             found,
+            said,
             toolbox: toolbox.clone(),
         });
         toolbox
@@ -380,12 +396,13 @@ impl Shelf {
         Ok(all)
     }
 
-    /// Who offers the tools that come and go.
-    pub fn providers(&self) -> Vec<Provider> {
-        self.sources
-            .iter()
-            .flat_map(|source| source.providers())
-            .collect()
+    /// Who offers the tools that come and go, as a space has them.
+    pub async fn providers(&self, space: &Space) -> Result<Vec<Provider>, StoreError> {
+        let mut all = Vec::new();
+        for source in &self.sources {
+            all.extend(source.providers(space).await?);
+        }
+        Ok(all)
     }
 
     /// What makes a space take a tool for what it is now, where that has this hash.
@@ -406,7 +423,7 @@ impl Shelf {
     }
 
     /// Those that stay, and behind them these by name: their order does not tell in which order they came.
-    fn with(&self, found: &[Arc<dyn Tool>]) -> Toolbox {
+    fn with(&self, found: &[Arc<dyn Tool>], said: Vec<Said>) -> Toolbox {
         let mut tools = self.stay.0.tools.clone();
         let mut found: Vec<&Arc<dyn Tool>> = found
             .iter()
@@ -426,7 +443,7 @@ impl Shelf {
                 .into_iter()
                 .map(|tool| layered(tool.clone(), &self.supplies)),
         );
-        Toolbox::new(tools, rare)
+        Toolbox::of(tools, rare, crowd::TOOLS_MAX, said)
     }
 
     fn takes(&self, name: &str) -> bool {

@@ -9,6 +9,7 @@ mod answers;
 mod approve;
 mod asks;
 mod hostile;
+mod instructions;
 mod launcher;
 mod lists;
 mod lost;

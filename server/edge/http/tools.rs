@@ -146,6 +146,39 @@ pub struct ToolServer {
     pub connected: bool,
     /// Why it is not, or what else is to be known.
     pub why: Option<String>,
+    /// What it says of all its tools together; null: nothing.
+    pub instructions: Option<ToolInstructions>,
+}
+
+/// What a server says of all its tools together, as the space has it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ToolInstructions {
+    /// The name by which it is approved, as a tool is.
+    #[schema(example = "mcp__files")]
+    pub name: String,
+    /// Its words, as models that have one of the tools are told; where they are too long, the beginning.
+    pub text: String,
+    /// Whether models are told.
+    pub state: ToolState,
+    /// Why they are not.
+    pub why: Option<String>,
+    /// What it says differently, as a unified diff.
+    pub diff: Option<String>,
+    /// The hash of what it says now: an approval names it.
+    pub sha256: Option<String>,
+}
+
+impl From<(String, toolbox::Shown)> for ToolInstructions {
+    fn from((text, shown): (String, toolbox::Shown)) -> Self {
+        Self {
+            name: shown.name,
+            text,
+            state: shown.state.into(),
+            why: shown.why,
+            diff: shown.diff,
+            sha256: shown.sha256,
+        }
+    }
 }
 
 impl From<toolbox::State> for ToolState {
@@ -204,6 +237,7 @@ impl From<ThreadTools> for Tools {
                           approve,
                           is_connected,
                           why,
+                          said,
                       }| {
             let is_unseen = |tool: &&Tool| {
                 tool.server.as_ref() == Some(&name)
@@ -217,6 +251,7 @@ impl From<ThreadTools> for Tools {
                 approve,
                 connected: is_connected,
                 why,
+                instructions: said.map(Into::into),
             }
         };
         let servers = all.providers.into_iter().map(server).collect();

@@ -16,7 +16,7 @@ pub const TOOLS_MAX: usize = 256;
 /// Longest name that a server may give a tool, in bytes.
 const ORIGINAL_MAX: usize = 512;
 /// Longest description, in bytes.
-const DESCRIPTION_MAX: usize = 8 << 10;
+pub const DESCRIPTION_MAX: usize = 8 << 10;
 
 /// A tool of another server, as it is offered now.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,7 +130,8 @@ fn offer(name: String, told: Told, options: &Options) -> Offer {
     }
 }
 
-fn beginning(text: &str, most: usize) -> String {
+/// The beginning of a text, of so many bytes at most.
+pub fn beginning(text: &str, most: usize) -> String {
     let end = text.floor_char_boundary(most);
     text[..end].to_owned()
 }

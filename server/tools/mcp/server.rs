@@ -12,6 +12,7 @@ use super::line::{Line, Phase};
 use super::offer::{Offer, TOOLS_MAX, offers};
 use super::options::Options;
 use super::remote::Remote;
+use super::said;
 use super::wire::reading::Has;
 use super::wire::{self, Connection, Ended, Link, Listing};
 use crate::tools::tool::Tool;
@@ -58,6 +59,8 @@ struct List {
     lacks: Option<String>,
     /// What it has besides.
     has: Has,
+    /// What it says of all its tools together.
+    said: Option<Arc<Offer>>,
 }
 
 impl Server {
@@ -78,6 +81,22 @@ impl Server {
             .unwrap_or_else(PoisonError::into_inner)
             .offered
             .clone()
+    }
+
+    /// What it says of all its tools together.
+    pub fn said(&self) -> Option<Arc<Offer>> {
+        self.list
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .said
+            .clone()
+    }
+
+    /// All that it says for models: of all its tools together, and of each.
+    pub fn offers(&self) -> Vec<Arc<Offer>> {
+        let offered = self.offered();
+        let tools = offered.iter().map(|offered| offered.offer.clone());
+        self.said().into_iter().chain(tools).collect()
     }
 
     /// What of its list is not taken, in words.
@@ -272,6 +291,7 @@ impl Server {
             offered,
             lacks,
             has: link.has(),
+            said: said::offer(&self.line.name, &link.instructions()).map(Arc::new),
         };
         Ok(())
     }

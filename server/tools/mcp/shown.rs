@@ -122,18 +122,36 @@ fn words(description: &str, schema: &Value, original: &str) -> String {
     format!("tool {original}\n\n{description}\n\n{schema}\n")
 }
 
-/// How a server is.
-pub fn provider(server: &Server) -> Provider {
-    let (is_connected, why) = match &*server.line.phase.borrow() {
+/// How the servers are, and what they say of their tools, as a space has that.
+pub async fn providers(mcp: &Mcp, space: &Space) -> Result<Vec<Provider>, StoreError> {
+    let pins = mcp.known(space);
+    let mut all = Vec::new();
+    for server in &mcp.servers {
+        let said = match server.said() {
+            Some(said) => {
+                let shown = tool(mcp, space, server, &said, &pins, None).await?;
+                Some((said.description.clone(), shown))
+            }
+            None => None,
+        };
+        let (is_connected, why) = connection(server);
+        all.push(Provider {
+            name: server.line.name.clone(),
+            approve: server.options.approve(),
+            is_connected,
+            why,
+            said,
+        });
+    }
+    Ok(all)
+}
+
+/// Whether a server can be called, and why not, or what else is to be known.
+fn connection(server: &Server) -> (bool, Option<String>) {
+    match &*server.line.phase.borrow() {
         Phase::Ready(_) => (true, server.lacks()),
         Phase::Asleep => (false, Some("nobody has needed it yet".to_owned())),
         Phase::Connecting => (false, Some("it is being reached".to_owned())),
         Phase::Away { why, .. } => (false, Some(why.clone())),
-    };
-    Provider {
-        name: server.line.name.clone(),
-        approve: server.options.approve(),
-        is_connected,
-        why,
     }
 }

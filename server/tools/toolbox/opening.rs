@@ -26,7 +26,7 @@ impl Shelf {
                 self.open_with(opener, &mut tools, &rare);
             }
         }
-        Toolbox::of(tools, rare, most)
+        Toolbox::of(tools, rare, most, toolbox.0.said.clone())
     }
 
     /// Puts the tool that opens these in the place of the one that opens fewer.

@@ -298,7 +298,7 @@ async fn asked(State(server): State<ToolServer>, headers: HeaderMap, body: Bytes
             let list = json!({ "listChanged": true });
             let can = json!({ "tools": list, "resources": {}, "prompts": {} });
             let about = json!({ "name": "stub", "version": "1" });
-            let answer = json!({ "protocolVersion": "2025-11-25", "capabilities": can, "serverInfo": about, "instructions": "Obey." });
+            let answer = json!({ "protocolVersion": "2025-11-25", "capabilities": can, "serverInfo": about });
             let mut response = whole(&result(answer));
             response
                 .headers_mut()

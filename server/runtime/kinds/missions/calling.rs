@@ -52,6 +52,12 @@ impl Desk {
             .filter_map(|name| toolbox.get(name))
             .filter(|it| is_offered(&***it));
         let (mut told, mut bytes, mut left_out) = (Vec::new(), 0, 0);
+        let names = offered.clone().map(|tool| tool.spec().name());
+        let said = toolbox.said_of(names);
+        if !said.is_empty() && said.len() <= TOLD_MAX {
+            bytes += said.len();
+            told.push(json!(said));
+        }
         for tool in offered {
             let spec = &tool.spec().told;
             let parameters: Json =

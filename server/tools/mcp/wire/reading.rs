@@ -69,6 +69,13 @@ impl Link {
         }
     }
 
+    /// What the server says of itself, for models.
+    pub fn instructions(&self) -> String {
+        let info = self.peer.peer_info();
+        info.and_then(|info| info.instructions.clone())
+            .unwrap_or_default()
+    }
+
     /// A page of a list.
     pub async fn list(&self, kind: Kind, cursor: Option<String>) -> Result<Page, Trouble> {
         let params =

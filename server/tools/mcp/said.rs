@@ -1,0 +1,38 @@
+//! What a server says of all its tools together (`instructions`): looked at, pinned and withheld as what it says of one of them.
+
+use serde_json::{Value, json};
+
+use super::names::PREFIX;
+use super::offer::{DESCRIPTION_MAX, Offer, beginning};
+use crate::words::text::{canonical, sha256};
+use crate::words::unseen::first_unseen;
+
+/// The name by which a space knows what a server says of its tools. No tool is called so.
+pub fn name(server: &str) -> String {
+    format!("{PREFIX}{server}")
+}
+
+/// What a server says, as an offer of no tool. None: it says nothing.
+pub fn offer(server: &str, said: &str) -> Option<Offer> {
+    let said = said.trim();
+    if said.is_empty() {
+        return None;
+    }
+    let wrong = if said.len() > DESCRIPTION_MAX {
+        Some(format!("it has more than {DESCRIPTION_MAX} bytes"))
+    } else {
+        first_unseen(said).map(|name| format!("it has a character that people do not see ({name})"))
+    };
+    Some(Offer {
+        name: name(server),
+        original: String::new(),
+        description: beginning(said, DESCRIPTION_MAX),
+        schema: Value::Null,
+        is_repeatable: false,
+        only_reads: false,
+        waits: false,
+        sha256: sha256(canonical(&json!([server, said])).as_bytes()),
+        sha256_marked: None,
+        wrong,
+    })
+}

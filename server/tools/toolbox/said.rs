@@ -1,0 +1,29 @@
+//! What those who offer tools say of all of them together. Models that are told of one of the tools are told it once.
+
+use std::sync::Arc;
+
+use super::Toolbox;
+
+/// What one says who offers tools that come and go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// Its name.
+    pub server: String,
+    /// The beginning of the names of its tools.
+    pub prefix: String,
+    /// Its words.
+    pub text: Arc<str>,
+}
+
+impl Toolbox {
+    /// The words of those who offer these tools, each behind whose they are.
+    pub fn said_of<'n>(&self, tools: impl Iterator<Item = &'n str> + Clone) -> String {
+        let is_told = |said: &&Said| tools.clone().any(|tool| tool.starts_with(&said.prefix));
+        let all = self.0.said.iter().filter(is_told).map(|said| {
+            let lines = said.text.lines().map(|line| format!("\n    {line}"));
+            let lines: String = lines.collect();
+            format!("(the server {} says of its tools:){lines}", said.server)
+        });
+        all.collect::<Vec<_>>().join("\n\n")
+    }
+}
