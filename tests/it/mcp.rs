@@ -22,6 +22,7 @@ mod real;
 mod schemas;
 mod secrets;
 mod trust;
+mod unreached;
 
 /// A server whose tools are those of this one, which is called `it`.
 fn setup(medium: Medium, stub: &Stub, server: &ToolServer, more: &str) -> Setup {

@@ -25,16 +25,17 @@ use tokio_util::sync::CancellationToken;
 use self::asked::{Handler, Running};
 use self::counted::Counted;
 pub use self::listing::Listing;
-use self::matched::Matched;
+use self::matched::{Elsewhere, Matched};
 use self::piped::Piped;
 pub use self::trouble::Trouble;
-use self::trouble::{Holds, SAID_MAX, bounded, causes};
+use self::trouble::{Holds, SAID_MAX, bounded, causes, unconnected};
 use self::veiled::Veiled;
 use super::asking::Asker;
 use super::child::{self, Group, Said};
 pub use super::meter::Garbled;
 use super::meter::{Lines, MESSAGE_MAX, Messages};
 use super::options::Options;
+use crate::words::secret;
 use crate::words::veil::Veil;
 
 mod answers;
@@ -185,8 +186,9 @@ pub async fn connect(
         let transport = Veiled::new(transport, veil);
         (handler.serve(transport).await, Some(group))
     } else {
-        let (client, config) = http(options)?;
-        let client = Matched::new(client, messages.clone());
+        let elsewhere = Elsewhere::default();
+        let (client, config) = http(options, &elsewhere)?;
+        let client = Matched::new(client, messages.clone(), elsewhere);
         let inner = StreamableHttpClientTransport::with_client(client, config);
         let transport = Veiled::new(Counted::new(inner, messages.clone()), veil);
         (handler.serve(transport).await, None)
@@ -202,7 +204,7 @@ pub async fn connect(
                 Some(program) => program.was_not_started(command).await,
                 None => None,
             };
-            return Err(unstarted.unwrap_or_else(|| bounded(&strict.over(&causes(&error)))));
+            return Err(unstarted.unwrap_or_else(|| bounded(&strict.over(&unconnected(&error)))));
         }
     };
     let link = Link {
@@ -228,9 +230,10 @@ pub async fn connect(
     })
 }
 
-/// The client and where it goes: to this address, with these headers, and nowhere else.
+/// The client and where it goes: to this address, with these headers, and nowhere else. Where the server sends on to is kept.
 fn http(
     options: &Options,
+    elsewhere: &Elsewhere,
 ) -> Result<(reqwest::Client, StreamableHttpClientTransportConfig), String> {
     let url = options.url.as_deref().unwrap_or_default();
     let mut headers = HashMap::new();
@@ -245,6 +248,7 @@ fn http(
     }
     // Whoever uses the library without the program has installed no provider; a second installation is refused, harmlessly.
     drop(rustls::crypto::ring::default_provider().install_default());
+    let elsewhere = elsewhere.clone();
     let mut client = reqwest::Client::builder();
     if url.starts_with("http://") {
         client = client.tls_certs_only([]);
@@ -252,7 +256,10 @@ fn http(
     let client = client
         .user_agent(concat!("thinkd/", env!("CARGO_PKG_VERSION")))
         .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
+        .redirect(reqwest::redirect::Policy::custom(move |attempt| {
+            let _ = elsewhere.set(secret::shown_url(attempt.url().as_str()));
+            attempt.stop()
+        }))
         .connect_timeout(REACH)
         .build()
         .map_err(|error| format!("the server cannot be asked: {}", causes(&error)))?;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::future::ready;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::{StreamExt as _, stream};
 use http::{HeaderName, HeaderValue};
@@ -18,6 +18,7 @@ use rmcp::transport::streamable_http_client::{
 };
 
 use super::super::meter::Messages;
+use super::trouble::status;
 use super::whose::{answered, is_same, misspoken, unusable};
 use crate::words::digits::{is_beyond, quoted};
 
@@ -32,12 +33,36 @@ type Outcome<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 pub struct Matched {
     inner: reqwest::Client,
     messages: Messages,
+    elsewhere: Elsewhere,
 }
+
+/// Where a server sent on to.
+pub type Elsewhere = Arc<OnceLock<String>>;
 
 impl Matched {
     /// Over this client; what answers nobody is counted here.
-    pub fn new(inner: reqwest::Client, messages: Messages) -> Self {
-        Self { inner, messages }
+    pub fn new(inner: reqwest::Client, messages: Messages, elsewhere: Elsewhere) -> Self {
+        Self {
+            inner,
+            messages,
+            elsewhere,
+        }
+    }
+
+    /// The error, with where to where the library leaves that out.
+    fn placed(
+        &self,
+        error: StreamableHttpError<reqwest::Error>,
+    ) -> StreamableHttpError<reqwest::Error> {
+        match (status(&error), self.elsewhere.get()) {
+            (Some(status @ 300..=399), Some(place)) => {
+                let text = format!(
+                    "HTTP {status}: it sends on to {place}, and is not followed: write that address as its url"
+                );
+                StreamableHttpError::UnexpectedServerResponse(text.into())
+            }
+            _ => error,
+        }
     }
 
     /// The stream without the answers to other requests. They count as messages do, or they could come without end. An answer that is no message is one that
@@ -106,7 +131,8 @@ impl StreamableHttpClient for Matched {
         let posted = self
             .inner
             .post_message_with_response_limits(uri, message, session, token, headers, limits);
-        let posted = match (posted.await?, id) {
+        let posted = posted.await.map_err(|error| self.placed(error))?;
+        let posted = match (posted, id) {
             (StreamableHttpPostResponse::Sse(stream, session), Some(id)) => {
                 StreamableHttpPostResponse::Sse(self.own(stream, id), session)
             }

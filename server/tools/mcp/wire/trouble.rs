@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::fmt;
 
-use rmcp::service::ServiceError;
+use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use crate::words::veil::Veil;
@@ -55,13 +55,12 @@ pub fn judged(error: &ServiceError, veil: &Veil) -> (Trouble, Holds) {
             (Trouble::Refused(said), Holds::Yes)
         }
         ServiceError::TransportSend(sent) => {
-            let why = said(&*sent.error);
             match sent
                 .error
                 .downcast_ref::<StreamableHttpError<reqwest::Error>>()
             {
-                Some(error) => of_http(error, why),
-                None => (Trouble::Lost(why), Holds::Doubted),
+                Some(error) => of_http(error, bounded(&veil.over(&plain(error)))),
+                None => (Trouble::Lost(said(&*sent.error)), Holds::Doubted),
             }
         }
         // Of all of the line, or of one answer that broke off: others may go on.
@@ -92,8 +91,54 @@ fn of_http(error: &StreamableHttpError<reqwest::Error>, why: String) -> (Trouble
     }
 }
 
+/// Says why a server could not be connected.
+pub fn unconnected(error: &ClientInitializeError) -> String {
+    let sent = match error {
+        ClientInitializeError::TransportError { error, .. } => error,
+        ClientInitializeError::JsonRpcError(error) => {
+            return format!("it refuses to be connected: {}", error.message);
+        }
+        ClientInitializeError::ConnectionClosed(_) => {
+            return "it ended the connection before it answered".to_owned();
+        }
+        other => return causes(other),
+    };
+    let error = sent
+        .error
+        .downcast_ref::<StreamableHttpError<reqwest::Error>>();
+    match error.map(|error| (plain(error), status(error))) {
+        Some((why, Some(404 | 405))) => format!(
+            "{why}: no MCP over streamable HTTP is served at its url; a server that has only SSE, the way before that, is not \
+             supported"
+        ),
+        Some((why, _)) => why,
+        None => causes(&*sent.error),
+    }
+}
+
+/// An error over HTTP in words for people.
+fn plain(error: &StreamableHttpError<reqwest::Error>) -> String {
+    let text = match error {
+        StreamableHttpError::Client(error) => return causes(error),
+        StreamableHttpError::UnexpectedContentType(kind) => {
+            let kind = kind.as_deref().unwrap_or("no type");
+            return format!(
+                "its answer is of the type {kind}, which is neither JSON nor a stream of events"
+            );
+        }
+        other => causes(other),
+    };
+    // The first two bytes of gzip, as far as they are letters.
+    if text.contains('\u{1f}') || text.contains("\\u{1f}") {
+        return "its answer is compressed (gzip), which was not asked for: switch that off at it, or at what stands before it"
+            .to_owned();
+    }
+    let text = text.trim_start_matches("unexpected server response: ");
+    text.trim_end_matches([' ', ':', ',']).to_owned()
+}
+
 /// The status of an answer that is none for that. The library has three forms of it, one of which are words.
-fn status(error: &StreamableHttpError<reqwest::Error>) -> Option<u16> {
+pub fn status(error: &StreamableHttpError<reqwest::Error>) -> Option<u16> {
     match error {
         StreamableHttpError::HttpStatus(error) => Some(error.status),
         StreamableHttpError::AuthRequired(_) => Some(401),
