@@ -996,23 +996,45 @@ async fn d4_01_the_contracts_can_be_printed_without_a_server() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_two_sentences_and_not_one_glued_of_them() {
+async fn a_refusal_is_one_sentence_and_one_remedy() {
     let stub = Stub::start().await;
     let app = Setup::new(Medium::sqlite(), &stub)
         .env("THINKD_TOKEN", "right")
         .start_bare()
         .await;
-    for arguments in [
-        &["events", "--token", "wrong"][..],
-        &["events", "--follow", "--token", "wrong"],
-    ] {
-        let refused = ended(&mut thinkd(&app, arguments), "").await;
-        assert!(!refused.status.success());
-        assert!(
-            err(&refused).contains("Credentials are needed: the credentials are wrong"),
-            "{}",
-            err(&refused)
-        );
+    let commands: [&[&str]; 5] = [
+        &["chat"],
+        &["events"],
+        &["events", "--follow"],
+        &["inbox"],
+        &["recall", "owls"],
+    ];
+    let ways: [(&[&str], &str); 3] = [
+        (
+            &[],
+            "wants a token (401): give it with --token, or in THINKD_TOKEN\n",
+        ),
+        (
+            &["--token", "wrong"],
+            "refused it (401). Give the right one with --token, or in THINKD_TOKEN\n",
+        ),
+        (
+            &["--url", "http://127.0.0.1:9"],
+            "thinkd: no thinkd answers at http://127.0.0.1:9 (Connection refused): start one with `thinkd`, or name \
+             another with --url\n",
+        ),
+    ];
+    for command in commands {
+        for (way, words) in ways {
+            let arguments = [command, way].concat();
+            let mut refused = thinkd(&app, &arguments);
+            let refused = ended(refused.env_remove("THINKD_TOKEN"), "").await;
+            assert_eq!(refused.status.code(), Some(1), "{arguments:?}");
+            let said = err(&refused);
+            assert!(said.ends_with(words), "{arguments:?}: {said}");
+            assert!(!said.contains("redentials"), "{arguments:?}: {said}");
+            assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! How the commands that talk to a running server find it: where it is, and with which secret.
 
+use std::error::Error;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -42,11 +43,19 @@ pub struct Server {
     pub user: Option<String>,
 }
 
-/// The server was there and said no.
+/// The server was there and said no: trying again would not help, unless it stops.
 #[derive(Debug, thiserror::Error)]
-#[error("the server refused ({status}): {why}")]
-struct Refused {
+#[error("{why}")]
+pub struct Refused {
     status: u16,
+    why: String,
+}
+
+/// Nobody was there.
+#[derive(Debug, thiserror::Error)]
+#[error("no thinkd answers at {base} ({why}): start one with `thinkd`, or name another with --url")]
+pub struct Unreached {
+    base: String,
     why: String,
 }
 
@@ -139,7 +148,8 @@ impl Server {
             .authorized(client.post(format!("{}{path}", self.base)))
             .json(body)
             .timeout(ANSWER);
-        let bytes = self.answered(request).await?.bytes().await?;
+        let bytes = self.answered(request).await?.bytes().await;
+        let bytes = bytes.map_err(|error| self.unreached(&error))?;
         Ok(if bytes.is_empty() {
             Value::Null
         } else {
@@ -155,7 +165,14 @@ impl Server {
         query: &[(&str, String)],
     ) -> anyhow::Result<T> {
         let request = self.get(client, path).query(query).timeout(ANSWER);
-        Ok(self.answered(request).await?.json().await?)
+        let answer = self.answered(request).await?.bytes().await;
+        let answer = answer.map_err(|error| self.unreached(&error))?;
+        serde_json::from_slice(&answer).with_context(|| {
+            format!(
+                "{} answers what this program does not understand",
+                self.base
+            )
+        })
     }
 
     /// The answer to a request, unless it is a refusal, or there is none.
@@ -163,7 +180,8 @@ impl Server {
         &self,
         request: reqwest::RequestBuilder,
     ) -> anyhow::Result<reqwest::Response> {
-        let answer = request.send().await.with_context(|| self.unreachable())?;
+        let answer = request.send().await;
+        let answer = answer.map_err(|error| self.unreached(&error))?;
         self.accepted(answer).await
     }
 
@@ -172,7 +190,7 @@ impl Server {
         let is_draining = error
             .downcast_ref::<Refused>()
             .is_some_and(|refused| refused.status == 503);
-        if !is_draining && !error.is::<reqwest::Error>() {
+        if !is_draining && !error.is::<Unreached>() {
             return Err(error);
         }
         complain(&format!("{error:#}; trying again"));
@@ -198,25 +216,41 @@ impl Server {
             .into_iter()
             .filter(|word| !word.is_empty())
             .collect();
-        let remedy = if status.as_u16() == 401 {
-            "; give the right token with --token, or in THINKD_TOKEN"
-        } else {
-            ""
-        };
-        let why = format!("{}{remedy}", escaped(&words.join(": ")));
-        Err(Refused {
-            status: status.as_u16(),
-            why,
-        }
-        .into())
+        Err(self.refused(status.as_u16(), &words.join(": ")).into())
     }
 
-    /// What to tell a person who cannot reach it.
-    pub fn unreachable(&self) -> String {
-        format!(
-            "no thinkd answers at {} (start one with `thinkd`, or name another with --url)",
-            self.base
-        )
+    /// What to tell a person whom it refuses, with this status or code.
+    pub fn refused(&self, status: u16, said: &str) -> Refused {
+        let base = &self.base;
+        let why = match (status, &self.token) {
+            (401 | 4401, Some(_)) => format!(
+                "the token is wrong: {base} refused it ({status}). Give the right one with --token, or in THINKD_TOKEN"
+            ),
+            (401 | 4401, None) => {
+                format!("{base} wants a token ({status}): give it with --token, or in THINKD_TOKEN")
+            }
+            _ => format!("{base} refused ({status}): {}", escaped(said)),
+        };
+        Refused { status, why }
+    }
+
+    /// What to tell a person who cannot reach it: of an error the cause beneath all others, which says what happened.
+    pub fn unreached(&self, error: &(dyn Error + 'static)) -> Unreached {
+        let mut cause = error;
+        while let Some(deeper) = cause.source() {
+            cause = deeper;
+        }
+        let why = cause.to_string();
+        let why = why.split(" (os error").next().unwrap_or_default();
+        self.unanswered(&escaped(why))
+    }
+
+    /// The same, where there is no error that says why.
+    pub fn unanswered(&self, why: &str) -> Unreached {
+        Unreached {
+            base: self.base.clone(),
+            why: why.to_owned(),
+        }
     }
 }
 

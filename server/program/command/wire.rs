@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use futures_util::{SinkExt as _, StreamExt as _};
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
@@ -13,9 +13,8 @@ use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use uuid::Uuid;
 
-use super::client::Server;
+use super::client::{Refused, Server};
 use crate::edge::websocket::outgoing::{Hello, ServerFrame};
-use crate::program::telemetry::escaped;
 use crate::words::id::ThreadId;
 
 /// How long connecting and saying hello may take.
@@ -34,11 +33,6 @@ pub async fn send(socket: &mut Socket, frame: &Value) {
     let _ = socket.send(Message::text(frame.to_string())).await;
 }
 
-/// The server was there and said no: trying again would not help.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Refused(String);
-
 /// Connects and authenticates, until the server has said hello.
 pub async fn enter(server: &Server) -> anyhow::Result<(Socket, Hello)> {
     let entering = async {
@@ -52,17 +46,18 @@ pub async fn enter(server: &Server) -> anyhow::Result<(Socket, Hello)> {
                     }
                 }
                 Some(Ok(Message::Close(frame))) => {
-                    bail!("{}: {}", server.unreachable(), closed(server, frame)?)
+                    let why = closed(server, frame)?;
+                    return Err(server.unanswered(&why).into());
                 }
                 Some(Ok(_)) => {}
-                Some(Err(error)) => return Err(error).with_context(|| server.unreachable()),
-                None => bail!("{}: it closed the connection", server.unreachable()),
+                Some(Err(error)) => return Err(server.unreached(&error).into()),
+                None => return Err(server.unanswered("it closed the connection").into()),
             }
         }
     };
     tokio::time::timeout(ENTERING, entering)
         .await
-        .with_context(|| server.unreachable())?
+        .map_err(|_| server.unanswered(&format!("not within {} s", ENTERING.as_secs())))?
 }
 
 async fn connect(server: &Server) -> anyhow::Result<Socket> {
@@ -85,9 +80,9 @@ async fn connect(server: &Server) -> anyhow::Result<Socket> {
                 .get("detail")
                 .and_then(Value::as_str)
                 .unwrap_or_default();
-            return Err(refused(server, answer.status().as_u16(), detail).into());
+            return Err(server.refused(answer.status().as_u16(), detail).into());
         }
-        Err(error) => return Err(error).with_context(|| server.unreachable()),
+        Err(error) => return Err(server.unreached(&error).into()),
     };
     if let Some(user) = &server.user {
         // Only this form carries a name.
@@ -102,23 +97,6 @@ async fn connect(server: &Server) -> anyhow::Result<Socket> {
     Ok(socket)
 }
 
-/// What to tell a person whom the server refuses.
-fn refused(server: &Server, code: u16, detail: &str) -> Refused {
-    let base = &server.base;
-    Refused(match (code, &server.token) {
-        (401 | 4401, Some(_)) => format!(
-            "the token is wrong: {base} refused it ({code}). Give the right one with --token, or in THINKD_TOKEN"
-        ),
-        (401 | 4401, None) => {
-            format!("{base} wants a token ({code}): give it with --token, or in THINKD_TOKEN")
-        }
-        _ => format!(
-            "{base} refused the connection ({code}): {}",
-            escaped(detail)
-        ),
-    })
-}
-
 /// Whether the server was there and said no.
 pub fn is_refusal(error: &anyhow::Error) -> bool {
     error.is::<Refused>()
@@ -131,7 +109,7 @@ pub fn closed(
 ) -> anyhow::Result<String> {
     match frame {
         Some(frame) if matches!(u16::from(frame.code), 4401 | 4403 | 4429) => {
-            Err(refused(server, frame.code.into(), &frame.reason).into())
+            Err(server.refused(frame.code.into(), &frame.reason).into())
         }
         Some(frame) => Ok(format!("closed, {}", frame.code)),
         None => Ok("closed".into()),
