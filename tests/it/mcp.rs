@@ -17,6 +17,7 @@ mod neighbours;
 mod numbers;
 mod parts;
 mod program;
+mod progress;
 mod reads;
 mod real;
 mod schemas;

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use super::fit::unfit;
@@ -83,6 +84,8 @@ pub struct Asker {
     until: Instant,
     /// How many questions there were.
     so_far: AtomicUsize,
+    /// Told when the server tells of the progress of the call.
+    pub progress: Notify,
 }
 
 impl std::fmt::Debug for Asker {
@@ -105,6 +108,7 @@ impl Asker {
             site,
             until,
             so_far: AtomicUsize::new(0),
+            progress: Notify::new(),
         }
     }
 

@@ -71,6 +71,10 @@ pub struct Options {
     pub new_tools: NewTools,
     /// How long a call of its tools may take, 30 s unless said; `tools.timeout_ms` is not about them.
     pub timeout_ms: u64,
+    /// How long a call may take in all whose server tells of its progress: each time that it does, `timeout_ms` begins anew. Absent: progress
+    /// lengthens no call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress_ms: Option<u64>,
     /// How old the list of a server with a `url` gets while turns use it, 60 s unless said: then it is read again, for what was to tell of its changes
     /// may have been lost.
     pub list_ms: u64,
@@ -105,6 +109,7 @@ impl Default for Options {
             approve: None,
             new_tools: NewTools::default(),
             timeout_ms: 30_000,
+            progress_ms: None,
             list_ms: 60_000,
             believe_annotations: false,
         }
@@ -166,6 +171,10 @@ impl Options {
         if !(1..=TIMEOUT_MAX_MS).contains(&self.timeout_ms) {
             return wrong("timeout_ms is from 1 to 86400000, a day");
         }
+        let longest = self.progress_ms.unwrap_or(self.timeout_ms);
+        if !(self.timeout_ms..=TIMEOUT_MAX_MS).contains(&longest) {
+            return wrong("progress_ms is from timeout_ms to 86400000, a day");
+        }
         if !(LIST_MIN_MS..=TIMEOUT_MAX_MS).contains(&self.list_ms) {
             return wrong("list_ms is from 100 to 86400000, a day");
         }
@@ -195,6 +204,11 @@ impl Options {
     /// How long a call may take.
     pub fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout_ms)
+    }
+
+    /// How long a call may take in all, where progress lengthens it.
+    pub fn longest(&self) -> Duration {
+        Duration::from_millis(self.progress_ms.unwrap_or(self.timeout_ms))
     }
 
     /// Where it is, without anything secret.

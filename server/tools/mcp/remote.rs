@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::asking::{Asker, Desk};
 use super::content::output;
 use super::line::Line;
 use super::names::PREFIX;
 use super::offer::Offer;
+use super::options::Options;
 use super::wire::Trouble;
 use crate::model::provider::ToolSpec;
 use crate::tools::tool::{CallSite, Effect, Output, Spec, Tool};
@@ -24,12 +25,15 @@ pub struct Remote {
     original: String,
     line: Arc<Line>,
     limit: Duration,
+    /// How long a call may take in all, where progress lengthens it.
+    longest: Duration,
     desk: Arc<Desk>,
 }
 
 impl Remote {
     /// The tool of an offer.
-    pub fn new(offer: &Offer, line: Arc<Line>, limit: Duration, desk: Arc<Desk>) -> Self {
+    pub fn new(offer: &Offer, line: Arc<Line>, options: &Options, desk: Arc<Desk>) -> Self {
+        let (limit, longest) = (options.timeout(), options.longest());
         // Whose words these are, before them.
         let description = format!("(the server {} says:) {}", line.name, offer.description);
         let told = ToolSpec {
@@ -45,7 +49,7 @@ impl Remote {
         };
         let spec = Spec {
             // As long for a place as for the call.
-            time: Some(limit * 2),
+            time: Some(limit + longest),
             only_reads: offer.only_reads,
             always_gated: offer.waits,
             alias: Some(format!("{PREFIX}{}__{}", line.name, offer.original)),
@@ -56,6 +60,7 @@ impl Remote {
             original: offer.original.clone(),
             line,
             limit,
+            longest,
             desk,
         }
     }
@@ -145,7 +150,8 @@ impl Tool for Remote {
         let (name, effect) = (self.spec.name(), self.spec.effect);
         let place = self.line.place(&site.space, self.limit).await;
         let _place = place.ok_or_else(|| busy(name, &self.line.name, self.limit))?;
-        let until = Instant::now() + self.limit;
+        let begin = Instant::now();
+        let (mut until, end) = (begin + self.limit, begin + self.longest);
         let failed = |trouble| failed(name, &self.line.name, effect, trouble);
         let reached = timeout_at(until, self.line.link()).await;
         let reached = reached.unwrap_or_else(|_| {
@@ -155,25 +161,21 @@ impl Tool for Remote {
             ))
         });
         let link = reached.map_err(|why| failed(Trouble::Unreached(why)))?;
-        let asker = Asker::new(
-            self.desk.clone(),
-            &self.line.name,
-            name,
-            site.clone(),
-            until,
-        );
+        let asker = Asker::new(self.desk.clone(), &self.line.name, name, site.clone(), end);
+        let asker = Arc::new(asker);
         let garbled = self.line.garbled.so_far();
-        let late = |_| {
-            late(
-                name,
-                effect,
-                self.limit,
-                self.line.garbled.so_far() - garbled,
-            )
+        let call = link.call(&self.original, arguments, asker.clone());
+        tokio::pin!(call);
+        let answer = loop {
+            tokio::select! {
+                answer = &mut call => break answer,
+                () = asker.progress.notified() => until = until.max(end.min(Instant::now() + self.limit)),
+                () = sleep_until(until) => {
+                    let garbled = self.line.garbled.so_far() - garbled;
+                    return Err(late(name, effect, until - begin, garbled));
+                }
+            }
         };
-        let answer = timeout_at(until, link.call(&self.original, arguments, Arc::new(asker)))
-            .await
-            .map_err(late)?;
         output(
             name,
             answer.map_err(failed)?,

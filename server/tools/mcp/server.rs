@@ -193,7 +193,7 @@ impl Server {
         };
         match &ended {
             Some(Ended::Stale(_)) => drop(tokio::spawn(
-                connection.retire(self.options.timeout(), stop.clone()),
+                connection.retire(self.options.longest(), stop.clone()),
             )),
             Some(Ended::Lost(_)) | None => connection.close().await,
         }
@@ -306,12 +306,7 @@ impl Server {
             );
         }
         let offer = Arc::new(offer);
-        let tool = Remote::new(
-            &offer,
-            self.line.clone(),
-            self.options.timeout(),
-            self.desk.clone(),
-        );
+        let tool = Remote::new(&offer, self.line.clone(), &self.options, self.desk.clone());
         Offered {
             offer,
             tool: Arc::new(tool),

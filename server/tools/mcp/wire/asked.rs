@@ -8,7 +8,7 @@ use rmcp::ClientHandler;
 use rmcp::model::{
     CancelledNotificationParam, ClientCapabilities, ClientConfig, ClientRequest,
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorData,
-    Implementation, RequestId, ServerResult,
+    Implementation, ProgressNotificationParam, ProgressToken, RequestId, ServerResult,
 };
 use rmcp::service::{
     InboundStreamOrigin, NotificationContext, Peer, PeerRequestOptions, RequestContext, RoleClient,
@@ -30,6 +30,8 @@ struct Call {
     ended: CancellationToken,
     /// Who asks people for it; none: it is no call of a tool.
     asker: Option<Arc<Asker>>,
+    /// The sign by which the server tells of its progress.
+    token: Option<ProgressToken>,
 }
 
 impl Running {
@@ -40,9 +42,10 @@ impl Running {
         request: ClientRequest,
         asker: Option<Arc<Asker>>,
     ) -> Result<ServerResult, ServiceError> {
-        let call = Call {
+        let mut call = Call {
             ended: CancellationToken::new(),
             asker,
+            token: None,
         };
         let _ended = call.ended.clone().drop_guard();
         // Held until the request is known: a server may ask before this goes on.
@@ -51,12 +54,23 @@ impl Running {
             .send_cancellable_request(request, PeerRequestOptions::no_options())
             .await?;
         running.retain(|_, call| !call.ended.is_cancelled());
+        call.token = Some(handle.progress_token.clone());
         running.insert(handle.id.clone(), call);
         drop(running);
         let mut left = Left(Some((peer.clone(), handle.id.clone())));
         let result = handle.await_response().await;
         left.0 = None;
         result
+    }
+
+    /// The call that a server tells the progress of goes on.
+    async fn goes_on(&self, token: &ProgressToken) {
+        let running = self.0.lock().await;
+        let mut calls = running.values();
+        let call = calls.find(|call| call.token.as_ref() == Some(token));
+        if let Some(asker) = call.and_then(|call| call.asker.as_ref()) {
+            asker.progress.notify_one();
+        }
     }
 
     /// Waits until nothing runs.
@@ -129,6 +143,7 @@ impl ClientHandler for Handler {
         let Some(Call {
             ended,
             asker: Some(asker),
+            ..
         }) = call
         else {
             tracing::warn!(
@@ -150,6 +165,14 @@ impl ClientHandler for Handler {
             Reply::Declined => ElicitResult::new(ElicitationAction::Decline),
             Reply::Nobody => ElicitResult::new(ElicitationAction::Cancel),
         })
+    }
+
+    async fn on_progress(
+        &self,
+        progress: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.running.goes_on(&progress.progress_token).await;
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
