@@ -1393,12 +1393,29 @@ export type ToolApproved = {
 /** What a tool does to the world. */
 export type ToolEffect = "events" | "repeatable" | "outside";
 
+/** What a server says of all its tools together, as the space has it. */
+export type ToolInstructions = {
+  /** What it says differently, as a unified diff. */
+  diff?: string | null;
+  /** The name by which it is approved, as a tool is. */
+  name: string;
+  /** The hash of what it says now: an approval names it. */
+  sha256?: string | null;
+  /** Whether models are told. */
+  state: ToolState;
+  /** Its words, as models that have one of the tools are told; where they are too long, the beginning. */
+  text: string;
+  /** Why they are not. */
+  why?: string | null;
+};
+
 /** A server that offers tools. */
 export type ToolServer = {
   /** The calls of its tools that wait for a person, besides those that `tools.approval` names. */
   approve: WaitingCalls;
   /** Whether it is connected. */
   connected: boolean;
+  instructions?: ToolInstructions | null;
   /** Its name, as it is configured. */
   name: string;
   /** The tools whose calls wait for no person, of those that models are told of. */
