@@ -15,7 +15,7 @@ const AT_MOST: usize = 10_000;
 
 /// A cache returns what the same node returned for the same arguments before, in any run. Clones share the values.
 ///
-/// Only the named nodes are cached, those of one name in two modules each for itself: the library cannot know whether an earlier value will do. Their arguments must be data
+/// Only the named nodes are cached: the library cannot know whether an earlier value will do. Nodes of one name in two modules are two. Their arguments must be data
 /// (`Serialize`); `#[node(ignore(it))]` leaves out an argument that does not matter to the value. Values stay in memory, as they
 /// are; failures are not kept. A journal belongs around a cache: `run.hook(journal).hook(cache)`.
 ///

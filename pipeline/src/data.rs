@@ -50,9 +50,10 @@ impl Arguments {
             .collect()
     }
 
-    /// The module of the node's function. None where there is no function, and in what was kept before modules were.
-    pub(crate) fn module(&self) -> Option<&str> {
-        self.0.get(MODULE).map(String::as_str)
+    /// The modules of the nodes' functions, if they are two. A call that was kept before modules were has none.
+    pub(crate) fn modules<'a>(&'a self, other: &'a Arguments) -> Option<(&'a str, &'a str)> {
+        let (one, other) = (self.0.get(MODULE)?, other.0.get(MODULE)?);
+        (one != other).then_some((one, other))
     }
 }
 

@@ -285,9 +285,7 @@ impl Record {
                 now: now.version,
             });
         }
-        if let (Some(module), Some(other)) = (arguments.module(), others.module())
-            && module != other
-        {
+        if let Some((module, other)) = arguments.modules(others) {
             return Err(JournalError::AnotherWay {
                 place,
                 recorded: format!("{module}::{node}"),

@@ -12,7 +12,8 @@ use crate::log::error::StoreError;
 use crate::log::query::{Order, Query, Show};
 use crate::model::provider::AskedModel;
 use crate::thread::settings::Settings;
-use crate::tools::toolbox::{Approved, Provider, Shown, State, Unapproved};
+use crate::tools::toolbox::said::Provider;
+use crate::tools::toolbox::{Approved, Shown, State, Unapproved};
 use crate::words::id::{Seq, Space, ThreadId};
 
 /// Of so many of the thread's newest results it is said whose they were.

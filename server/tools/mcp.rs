@@ -18,8 +18,8 @@ use tokio_util::task::TaskTracker;
 
 use super::supplies::Supplies;
 use super::tool::Tool;
-use super::toolbox::said::Said;
-use super::toolbox::{Approved, Provider, Shown, Source, Unapproved};
+use super::toolbox::said::{Provider, Said};
+use super::toolbox::{Approved, Shown, Source, Unapproved};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::fact::set::{Change, Pin};

@@ -62,7 +62,7 @@ pub fn check(schema: &Value) -> Result<(), String> {
     validator(schema).map(drop)
 }
 
-/// Whether a value is as a schema says, or what is wrong with it. What is not understood of a schema is not checked.
+/// Says what is wrong with a value by its schema. A part of the schema that is not understood checks nothing.
 pub fn fits(schema: &Value, value: &Value) -> Result<(), String> {
     let Ok(validator) = validator(&known::known(schema).checks) else {
         return Ok(());

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
-use super::approval::{WaitingCalls, matches};
+use super::approval::matches;
 use super::crowd;
 use super::layers::layered;
 use super::supplies::Supplies;
@@ -18,7 +18,7 @@ use crate::model::provider::{ToolSpec, ToolSpecs};
 use crate::thread::settings::{Kind, Settings};
 use crate::words::failure::{Failure, Who};
 use crate::words::id::Space;
-use said::Said;
+use said::{Provider, Said};
 
 mod opening;
 pub mod said;
@@ -29,7 +29,7 @@ pub trait Source: Send + Sync + 'static {
     /// The tools that it offers a space at this moment. Asked at every decision: it answers from memory.
     fn tools(&self, space: &Space) -> Vec<Arc<dyn Tool>>;
 
-    /// What those who offer these tools say of all of them together.
+    /// The words of those who offer these tools about all of them together.
     fn said(&self, _space: &Space) -> Vec<Said> {
         Vec::new()
     }
@@ -49,7 +49,7 @@ pub trait Source: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// Who offers its tools, as a space has them.
+    /// The providers of its tools, as a space has them.
     async fn providers(&self, _space: &Space) -> Result<Vec<Provider>, StoreError> {
         Ok(Vec::new())
     }
@@ -108,21 +108,6 @@ pub enum State {
     Changed,
     /// Something is wrong with it.
     Withheld,
-}
-
-/// Who offers tools that come and go.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Provider {
-    /// Its name.
-    pub name: String,
-    /// The calls of its tools that wait for a person.
-    pub approve: WaitingCalls,
-    /// Whether it can be called.
-    pub is_connected: bool,
-    /// Why not, or what else is to be known.
-    pub why: Option<String>,
-    /// What it says of all its tools together, and how that stands.
-    pub said: Option<(String, Shown)>,
 }
 
 /// What an approval comes to.
@@ -396,7 +381,7 @@ impl Shelf {
         Ok(all)
     }
 
-    /// Who offers the tools that come and go, as a space has them.
+    /// The providers of the tools that come and go, as a space has them.
     pub async fn providers(&self, space: &Space) -> Result<Vec<Provider>, StoreError> {
         let mut all = Vec::new();
         for source in &self.sources {

@@ -18,6 +18,7 @@ use crate::runtime::tools::{ThreadTool, ThreadTools};
 use crate::tools::approval::WaitingCalls;
 use crate::tools::tool::Effect;
 use crate::tools::toolbox;
+use crate::tools::toolbox::said::Provider;
 use crate::words::text::Json;
 
 /// Most tools that one act approves.
@@ -146,11 +147,11 @@ pub struct ToolServer {
     pub connected: bool,
     /// Why it is not, or what else is to be known.
     pub why: Option<String>,
-    /// What it says of all its tools together; null: nothing.
+    /// Its words about all its tools together; null: none.
     pub instructions: Option<ToolInstructions>,
 }
 
-/// What a server says of all its tools together, as the space has it.
+/// The words of a server about all its tools together, as the space has them.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ToolInstructions {
     /// The name by which it is approved, as a tool is.
@@ -158,13 +159,13 @@ pub struct ToolInstructions {
     pub name: String,
     /// Its words, as models that have one of the tools are told; where they are too long, the beginning.
     pub text: String,
-    /// Whether models are told.
+    /// The standing of these words.
     pub state: ToolState,
-    /// Why they are not.
+    /// The reason that models are not told of them.
     pub why: Option<String>,
-    /// What it says differently, as a unified diff.
+    /// Their difference from the words that the space knows, as a unified diff.
     pub diff: Option<String>,
-    /// The hash of what it says now: an approval names it.
+    /// Their hash: an approval names it.
     pub sha256: Option<String>,
 }
 
@@ -232,7 +233,7 @@ impl From<ThreadTools> for Tools {
             }
         };
         let items: Vec<Tool> = all.tools.into_iter().map(tool).collect();
-        let server = |toolbox::Provider {
+        let server = |Provider {
                           name,
                           approve,
                           is_connected,

@@ -219,7 +219,7 @@ impl Server {
         Err(self.refused(status.as_u16(), &words.join(": ")).into())
     }
 
-    /// What to tell a person whom it refuses, with this status or code.
+    /// Returns the words for a person whom it refuses, with this status or code.
     pub fn refused(&self, status: u16, said: &str) -> Refused {
         let base = &self.base;
         let why = match (status, &self.token) {
@@ -234,7 +234,7 @@ impl Server {
         Refused { status, why }
     }
 
-    /// What to tell a person who cannot reach it: of an error the cause beneath all others, which says what happened.
+    /// Returns the words for a person who cannot reach it: of an error the cause beneath all others.
     pub fn unreached(&self, error: &(dyn Error + 'static)) -> Unreached {
         let mut cause = error;
         while let Some(deeper) = cause.source() {

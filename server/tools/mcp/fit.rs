@@ -47,8 +47,8 @@ pub fn unfit(schema: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// How many members the checks of a schema have, where what a reference names is counted each time that it is named, and inside itself no more. `open` are the
-/// references that lead here.
+/// Counts the members of the checks of a schema: a part that references name, once for each, and inside itself no more. `open` are the references that
+/// lead here.
 fn nodes<'a>(root: &'a Value, checks: &'a Value, open: &mut Vec<&'a str>) -> Result<u64, String> {
     let mut count = 1_u64;
     let mut inner: Vec<&Value> = match checks {

@@ -71,7 +71,7 @@ pub struct Options {
     pub new_tools: NewTools,
     /// How long a call of its tools may take, 30 s unless said; `tools.timeout_ms` is not about them.
     pub timeout_ms: u64,
-    /// How long a call may take in all whose server tells of its progress: each time that it does, `timeout_ms` begins anew. Absent: progress
+    /// The time that a call may take in all while its server tells of its progress, which begins `timeout_ms` anew each time. Absent: progress
     /// lengthens no call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress_ms: Option<u64>,
@@ -206,7 +206,7 @@ impl Options {
         Duration::from_millis(self.timeout_ms)
     }
 
-    /// How long a call may take in all, where progress lengthens it.
+    /// The time that a call may take in all, where progress lengthens it.
     pub fn longest(&self) -> Duration {
         Duration::from_millis(self.progress_ms.unwrap_or(self.timeout_ms))
     }

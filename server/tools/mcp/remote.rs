@@ -25,7 +25,7 @@ pub struct Remote {
     original: String,
     line: Arc<Line>,
     limit: Duration,
-    /// How long a call may take in all, where progress lengthens it.
+    /// The time that a call may take in all, where progress lengthens it.
     longest: Duration,
     desk: Arc<Desk>,
 }

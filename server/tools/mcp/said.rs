@@ -1,4 +1,4 @@
-//! What a server says of all its tools together (`instructions`): looked at, pinned and withheld as what it says of one of them.
+//! The words of a server about all its tools together (`instructions`): looked at, pinned and withheld as its words about one of them.
 
 use serde_json::{Value, json};
 
@@ -7,12 +7,12 @@ use super::offer::{DESCRIPTION_MAX, Offer, beginning};
 use crate::words::text::{canonical, sha256};
 use crate::words::unseen::first_unseen;
 
-/// The name by which a space knows what a server says of its tools. No tool is called so.
+/// The name by which a space knows the words of a server about its tools. No tool is called so.
 pub fn name(server: &str) -> String {
     format!("{PREFIX}{server}")
 }
 
-/// What a server says, as an offer of no tool. None: it says nothing.
+/// The words of a server, as an offer of no tool. None: it has none.
 pub fn offer(server: &str, said: &str) -> Option<Offer> {
     let said = said.trim();
     if said.is_empty() {

@@ -19,7 +19,7 @@ use crate::tools::tool::Tool;
 
 /// A server that has not answered for so long counts as away, and is waited for.
 const ANSWER: Duration = Duration::from_secs(60);
-/// How long connecting may take: what starts a program by a package manager loads it first, and who ends it lets it begin again.
+/// The time that connecting may take: a package manager loads a program first, and begins again when it is ended.
 const CONNECT: Duration = Duration::from_secs(600);
 /// How long changes of a list are gathered; twice as long each time that there are more.
 const GATHER: Duration = Duration::from_millis(200);
@@ -59,7 +59,7 @@ struct List {
     lacks: Option<String>,
     /// What it has besides.
     has: Has,
-    /// What it says of all its tools together.
+    /// Its words about all its tools together.
     said: Option<Arc<Offer>>,
 }
 
@@ -83,7 +83,7 @@ impl Server {
             .clone()
     }
 
-    /// What it says of all its tools together.
+    /// Its words about all its tools together.
     pub fn said(&self) -> Option<Arc<Offer>> {
         self.list
             .lock()
@@ -92,7 +92,7 @@ impl Server {
             .clone()
     }
 
-    /// All that it says for models: of all its tools together, and of each.
+    /// All its words for models: about all its tools together, and about each.
     pub fn offers(&self) -> Vec<Arc<Offer>> {
         let offered = self.offered();
         let tools = offered.iter().map(|offered| offered.offer.clone());

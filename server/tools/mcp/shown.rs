@@ -9,7 +9,8 @@ use super::{Mcp, Pins, Standing};
 use crate::event::fact::Fact;
 use crate::event::fact::set::{Change, Set};
 use crate::log::error::StoreError;
-use crate::tools::toolbox::{Provider, Shown, State};
+use crate::tools::toolbox::said::Provider;
+use crate::tools::toolbox::{Shown, State};
 use crate::words::diff::unified;
 use crate::words::id::Space;
 
@@ -122,7 +123,7 @@ fn words(description: &str, schema: &Value, original: &str) -> String {
     format!("tool {original}\n\n{description}\n\n{schema}\n")
 }
 
-/// How the servers are, and what they say of their tools, as a space has that.
+/// The servers and their words about their tools, as a space has them.
 pub async fn providers(mcp: &Mcp, space: &Space) -> Result<Vec<Provider>, StoreError> {
     let pins = mcp.known(space);
     let mut all = Vec::new();
@@ -146,7 +147,7 @@ pub async fn providers(mcp: &Mcp, space: &Space) -> Result<Vec<Provider>, StoreE
     Ok(all)
 }
 
-/// Whether a server can be called, and why not, or what else is to be known.
+/// Returns true for a server that can be called, and why it cannot be, or what else is to be known.
 fn connection(server: &Server) -> (bool, Option<String>) {
     match &*server.line.phase.borrow() {
         Phase::Ready(_) => (true, server.lacks()),

@@ -109,18 +109,18 @@ pub enum Part {
     Link(Pointer),
 }
 
-/// Where more is, and what is said of it.
+/// A link to more, with the words about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Pointer {
     /// The address.
     pub uri: String,
-    /// What it is called.
+    /// Its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What the server says of it.
+    /// The server's words about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What kind of data it says that it is.
+    /// The kind of its data, as the server says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime: Option<String>,
 }
@@ -230,7 +230,7 @@ pub async fn connect(
     })
 }
 
-/// The client and where it goes: to this address, with these headers, and nowhere else. Where the server sends on to is kept.
+/// The client and where it goes: to this address, with these headers, and nowhere else. The place that the server sends on to is kept.
 fn http(
     options: &Options,
     elsewhere: &Elsewhere,

@@ -1,5 +1,5 @@
-//! The checks of a schema that are made here. What is not understood (a pattern of JavaScript, a keyword of another draft, null for nothing) costs
-//! its own check and no other: who wrote the schema makes it. Arguments that fit the whole schema fit what is left of it. Pure.
+//! The checks of a schema that are made here. A part that is not understood (a pattern of JavaScript, a keyword of another draft, null for nothing) costs
+//! its own check and no other, and its author makes that. Arguments that fit the whole schema fit these checks. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ const TYPES: [&str; 7] = [
     "null", "boolean", "object", "array", "number", "string", "integer",
 ];
 
-/// What is left of a schema.
+/// The understood part of a schema.
 pub struct Known {
     /// The checks, as a schema.
     pub checks: Value,
-    /// It refers to another place than itself.
+    /// True for a schema that refers to another place.
     pub leads_away: bool,
 }
 
@@ -30,7 +30,7 @@ pub fn known(schema: &Value) -> Known {
     Reading::whole(schema, false).known
 }
 
-/// The checks of a part, and whether they are all that it asks for.
+/// The checks of a part, and true if they are all of it.
 struct Part {
     checks: Value,
     is_all: bool,
@@ -46,7 +46,7 @@ struct Reading<'a> {
     /// References count as understood.
     trusts: bool,
     leads_away: bool,
-    /// What is referred to, by the pointer to it, in the order in which it was met.
+    /// The parts that are referred to, by the pointers to them, in the order in which they were met.
     named: BTreeMap<&'a str, usize>,
     order: Vec<&'a Value>,
 }
@@ -128,7 +128,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The checks of a member of a schema, and whether they are all of it; null: it checks nothing. None: it is not understood.
+    /// The checks of a member of a schema, and true if they are all of it; null: it checks nothing. None: it is not understood.
     fn keyword(&mut self, key: &str, value: &'a Value) -> Option<(Value, bool)> {
         let whole = |is_such: bool| is_such.then(|| (value.clone(), true));
         match key {
@@ -229,7 +229,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Puts a member of which a check was lost where it refuses nothing that the whole one takes.
+/// Keeps a member that lost a check, if it refuses nothing that the whole one takes.
 fn weakened(key: &str, checks: Value, kept: &mut Map<String, Value>) {
     match key {
         // To refuse more inside is to take more outside, and the other way round.

@@ -1,10 +1,11 @@
-//! What those who offer tools say of all of them together. Models that are told of one of the tools are told it once.
+//! Words of those who offer tools about all of them together. Models that are told of one of the tools are told them once.
 
 use std::sync::Arc;
 
-use super::Toolbox;
+use super::{Shown, Toolbox};
+use crate::tools::approval::WaitingCalls;
 
-/// What one says who offers tools that come and go.
+/// The words of one who offers tools that come and go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
     /// Its name.
@@ -13,6 +14,21 @@ pub struct Said {
     pub prefix: String,
     /// Its words.
     pub text: Arc<str>,
+}
+
+/// One who offers tools that come and go.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Provider {
+    /// Its name.
+    pub name: String,
+    /// The calls of its tools that wait for a person.
+    pub approve: WaitingCalls,
+    /// True for one that can be called.
+    pub is_connected: bool,
+    /// The reason that it cannot be, or what else is to be known.
+    pub why: Option<String>,
+    /// Its words about all its tools together, and how they stand.
+    pub said: Option<(String, Shown)>,
 }
 
 impl Toolbox {

@@ -1,4 +1,4 @@
-//! What a server says of all its tools together: told once, as its words, pinned and withheld on change. Every `on_both!` is two `#[tokio::test]`s, one a
+//! The words of a server about all its tools together: told once, as its words, pinned and withheld on change. Every `on_both!` is two `#[tokio::test]`s, one a
 //! database.
 
 use super::*;

@@ -1,4 +1,4 @@
-//! Answers of which a part cannot be read, or is there twice: what can be read counts, once. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Answers of which a part cannot be read, or is there twice: the readable parts count, once. Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn text(words: &str) -> Value {
     json!({ "type": "text", "text": words })
 }
 
-/// What a call comes to that is answered so.
+/// The output of a call that is answered so.
 async fn come(app: &App, stub: &Stub, server: &ToolServer, result: Value) -> Value {
     server.does("say", Does::Answers(result));
     stub.clear();

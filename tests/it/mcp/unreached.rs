@@ -1,4 +1,4 @@
-//! Servers that cannot be connected, and what people are told of it: one sentence, with what to do. Every `on_both!` is two `#[tokio::test]`s, one a
+//! Servers that cannot be connected, and the words for people: one sentence, with a remedy. Every `on_both!` is two `#[tokio::test]`s, one a
 //! database.
 
 use axum::http::StatusCode;
@@ -6,8 +6,10 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::*;
 
-/// Serves this to whoever posts; returns the address.
-async fn posts(answer: fn() -> Response) -> String {
+type Answers = fn() -> Response;
+
+/// Serves this to everybody; returns the address.
+async fn posts(answer: Answers) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let router = axum::Router::new().fallback(move || async move { answer() });
@@ -49,7 +51,7 @@ fn is_a_page() -> Response {
 on_both!(
     t1_03_why_a_server_is_away_is_said_in_words_for_people,
     |medium| {
-        let all: [(fn() -> Response, &[&str]); 5] = [
+        let all: [(Answers, &[&str]); 5] = [
             (sends_on, &["307", "/mcp/", "write that address"]),
             (is_older, &["404", "SSE"]),
             (takes_no_post, &["405", "SSE"]),

@@ -7,7 +7,7 @@ use crate::words::digits;
 /// The member in which servers put JSON that is no object.
 const WRAPPER: &str = "result";
 
-/// Returns what is kept of the words and the JSON of an answer: both, where each says something else. Words that have more digits than the JSON say more.
+/// Returns the words and the JSON of an answer that are kept: both, unless they say the same. Words with more digits than the JSON say more.
 pub fn one_form(texts: Vec<String>, structured: Option<Value>) -> (Vec<String>, Option<Value>) {
     let is_silent = texts.iter().all(String::is_empty);
     match structured {
@@ -26,7 +26,7 @@ pub fn one_form(texts: Vec<String>, structured: Option<Value>) -> (Vec<String>, 
     }
 }
 
-/// Whether the words say this, together, or each of them its part of a list.
+/// True for words that say this, together, or each of them its part of a list.
 fn is_said(texts: &[String], value: &Value) -> bool {
     let each = |list: &Vec<Value>| {
         let pairs = texts.iter().zip(list);
@@ -52,7 +52,7 @@ fn unfenced(text: &str) -> &str {
     inner.map_or(text, |(_, inner)| inner.trim())
 }
 
-/// Whether two values are the same, where 2 is 2.0.
+/// True for two values that are the same, where 2 is 2.0.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {

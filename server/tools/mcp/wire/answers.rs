@@ -1,12 +1,12 @@
-//! What servers answer, from JSON to types of ours. It is read part by part: the library reads all of an answer or nothing of it, and a part of a kind
-//! that is not known would cost those beside it.
+//! Answers of servers, from JSON to types of ours. They are read part by part: the library reads all of an answer or nothing of it, and a part of an
+//! unknown kind would cost those beside it.
 
 use rmcp::model::ServerResult;
 use serde_json::{Value, to_value};
 
 use super::{Answer, Part, Pointer, Told};
 
-/// Most characters that are said of a kind that is not known.
+/// Most characters of an unknown kind that are said.
 const KIND_MAX: usize = 60;
 
 /// A page of a list.
@@ -27,7 +27,7 @@ pub fn json(result: ServerResult) -> Value {
     }
 }
 
-/// A page of tools: what is wrong with one is seen where all are looked at (`offer.rs`). None: it is no page of tools.
+/// A page of tools, none of which is judged here (`offer.rs`). None: it is no page of tools.
 pub fn page(mut page: Value) -> Option<Page> {
     let next = page.get_mut("nextCursor").map(Value::take);
     let (mut tools, mut odd) = (Vec::new(), Vec::new());
@@ -62,7 +62,7 @@ pub fn text(of: &Value, member: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// What a call came to. None: it is nothing that a call comes to.
+/// The answer to a call. None: it is no answer to one.
 pub fn answer(result: Value) -> Option<Answer> {
     let Value::Object(mut members) = result else {
         return None;
@@ -121,7 +121,7 @@ fn part(block: Value) -> Part {
     }
 }
 
-/// What a resource holds.
+/// The contents of a resource.
 pub fn contents(mut contents: Value) -> Part {
     if contents.get("text").is_some_and(|text| !text.is_null()) {
         return words(contents["text"].take());
@@ -138,7 +138,7 @@ fn words(text: Value) -> Part {
     }
 }
 
-/// Bytes in base64, of which the kind is said beside them, or before them in an address (`data:`); else they are of the kind `unsaid`.
+/// Bytes in base64. Their kind is said beside them, or before them in an address (`data:`), or it is `unsaid`.
 fn media(mut block: Value, member: &str, unsaid: Option<&str>) -> Option<Part> {
     let Value::String(data) = block.get_mut(member)?.take() else {
         return None;
@@ -153,7 +153,7 @@ fn media(mut block: Value, member: &str, unsaid: Option<&str>) -> Option<Part> {
     Some(Part::Media { mime, data })
 }
 
-/// Stands for what cannot be read.
+/// Stands for an unreadable part.
 fn left_out(what: &str) -> Part {
     Part::Text(format!("({what} is left out)"))
 }

@@ -15,7 +15,7 @@ use super::{Link, Told, Trouble};
 const PAGES_MAX: usize = 32;
 /// Most bytes of a list, all pages together.
 const LIST_MAX: usize = 8 << 20;
-/// How long all of it may take. Nobody waits for it: a server may load what it lists.
+/// The time that all of it may take. Nobody waits for it: a server may load its tools first.
 const LIST: Duration = Duration::from_secs(300);
 /// Most names that are said of those that were listed before, and most characters of each.
 const AGAIN_MAX: (usize, usize) = (8, 60);

@@ -36,7 +36,7 @@ pub struct Matched {
     elsewhere: Elsewhere,
 }
 
-/// Where a server sent on to.
+/// The place that a server sent on to.
 pub type Elsewhere = Arc<OnceLock<String>>;
 
 impl Matched {
@@ -49,7 +49,7 @@ impl Matched {
         }
     }
 
-    /// The error, with where to where the library leaves that out.
+    /// Returns the error with the place that the server sends on to, which the library leaves out.
     fn placed(
         &self,
         error: StreamableHttpError<reqwest::Error>,

@@ -69,7 +69,7 @@ impl Link {
         }
     }
 
-    /// What the server says of itself, for models.
+    /// The words of the server about itself, for models.
     pub fn instructions(&self) -> String {
         let info = self.peer.peer_info();
         info.and_then(|info| info.instructions.clone())
@@ -153,7 +153,7 @@ impl Link {
         Ok(data(said))
     }
 
-    /// What a request is answered, as JSON.
+    /// The answer to a request, as JSON.
     async fn json(&self, request: ClientRequest) -> Result<Value, Trouble> {
         let result = self.running.send(&self.peer, request, None).await;
         result
@@ -161,7 +161,7 @@ impl Link {
             .map_err(|error| self.trouble(error))
     }
 
-    /// A list of objects in an answer, without what else stands in it.
+    /// A list of objects in an answer; other entries are left out.
     fn listed(&self, answer: &mut Value, list: &str) -> Result<Vec<Value>, Trouble> {
         match answer.get_mut(list).map(Value::take) {
             Some(Value::Array(all)) => Ok(all.into_iter().filter(Value::is_object).collect()),
