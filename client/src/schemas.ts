@@ -1393,19 +1393,19 @@ export type ToolApproved = {
 /** What a tool does to the world. */
 export type ToolEffect = "events" | "repeatable" | "outside";
 
-/** What a server says of all its tools together, as the space has it. */
+/** The words of a server about all its tools together, as the space has them. */
 export type ToolInstructions = {
-  /** What it says differently, as a unified diff. */
+  /** Their difference from the words that the space knows, as a unified diff. */
   diff?: string | null;
   /** The name by which it is approved, as a tool is. */
   name: string;
-  /** The hash of what it says now: an approval names it. */
+  /** Their hash: an approval names it. */
   sha256?: string | null;
-  /** Whether models are told. */
+  /** The standing of these words. */
   state: ToolState;
   /** Its words, as models that have one of the tools are told; where they are too long, the beginning. */
   text: string;
-  /** Why they are not. */
+  /** The reason that models are not told of them. */
   why?: string | null;
 };
 
