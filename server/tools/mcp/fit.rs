@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::event::draft::is_within_depth;
-use crate::tools::schema::known::{Known, known};
+use crate::tools::schema::known::{Understood, known};
 use crate::words::unseen::first_unseen;
 
 /// Longest schema, in bytes.
@@ -32,7 +32,7 @@ pub fn unfit(schema: &Value) -> Result<(), String> {
             "its schema is nested more than {SCHEMA_DEPTH} deep"
         ));
     }
-    let Known { checks, leads_away } = known(schema);
+    let Understood { checks, leads_away } = known(schema);
     if leads_away {
         return Err("its schema has a $ref to somewhere else".into());
     }

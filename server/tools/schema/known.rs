@@ -12,8 +12,8 @@ const TYPES: [&str; 7] = [
     "null", "boolean", "object", "array", "number", "string", "integer",
 ];
 
-/// The understood part of a schema.
-pub struct Known {
+/// The part of a schema that is understood.
+pub struct Understood {
     /// The checks, as a schema.
     pub checks: Value,
     /// True for a schema that refers to another place.
@@ -21,7 +21,7 @@ pub struct Known {
 }
 
 /// Returns the checks of a schema that are made here.
-pub fn known(schema: &Value) -> Known {
+pub fn known(schema: &Value) -> Understood {
     let first = Reading::whole(schema, true);
     if first.is_all {
         return first.known;
@@ -37,7 +37,7 @@ struct Part {
 }
 
 struct Whole {
-    known: Known,
+    known: Understood,
     is_all: bool,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Reading<'a> {
         if let (Some(members), false) = (checks.as_object_mut(), named.is_empty()) {
             members.insert("$defs".to_owned(), named.into());
         }
-        let known = Known {
+        let known = Understood {
             checks,
             leads_away: reading.leads_away,
         };
