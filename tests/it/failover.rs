@@ -36,7 +36,7 @@ impl Load {
         let client = tokio::spawn(async move {
             let (client, mut all) = (reqwest::Client::new(), Vec::new());
             while !over.load(Ordering::Relaxed) {
-                let id = uuid::Uuid::now_v7().to_string();
+                let id = thinkd::words::id::fresh().to_string();
                 let body = json!({ "text": format!("message {id}"), "event_id": id });
                 let mut refusals = 0;
                 loop {

@@ -143,8 +143,10 @@ done
     }
 );
 
-/// The ways in which a text is encoded.
-fn encodings() -> [(&'static str, fn(&str) -> String); 5] {
+/// A way in which a text is encoded: its name, and the encoder.
+type Encoding = (&'static str, fn(&str) -> String);
+
+fn encodings() -> [Encoding; 5] {
     let hex: fn(&str) -> String = |text| text.bytes().map(|it| format!("{it:02x}")).collect();
     let percent: fn(&str) -> String = |text| text.bytes().map(|it| format!("%{it:02X}")).collect();
     let marks: fn(&str) -> String = |text| {
@@ -196,7 +198,7 @@ fn a_key_of_hex_digits_masks_no_other() {
     let veil = Veil::new([SecretString::from(uuid(last))]);
     let masked = (0..20_000).filter(|_| {
         last = last
-            .wrapping_mul(0x2d99_787d_926d_46932_da40_ca62_5b2d_4c5)
+            .wrapping_mul(0x2d99_787d_926d_4693_2da4_0ca6_25b2_d4c5)
             .wrapping_add(0x9e37);
         let other = uuid(last ^ last >> 61);
         veil.over(&other) != other
