@@ -320,6 +320,7 @@ pub mod edge {
 pub mod program {
     pub mod app;
     pub mod command;
+    mod descriptors;
     mod greeting;
     mod jwks;
     mod key_files;

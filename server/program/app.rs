@@ -14,11 +14,11 @@ use tokio_util::sync::CancellationToken;
 use super::greeting::{About, greet};
 use super::jwks;
 use super::key_files::KeyFiles;
-use super::orphans;
 use super::parts::{model, open_store, recall};
 use super::settings::{Invalid, Settings};
 use super::stop::Stop;
 use super::telemetry;
+use super::{descriptors, orphans};
 use crate::edge::auth::Authority;
 use crate::edge::context::Parts;
 use crate::edge::jwt::Tokens;
@@ -162,7 +162,8 @@ async fn run(
     ));
 
     let shutdown = CancellationToken::new();
-    let options = settings.edge();
+    let mut options = settings.edge();
+    descriptors::bound(&mut options.limits);
     let sessions = Sessions::new(runtime.clone(), kinds, options.space_share());
     let authority = Authority {
         keys: key_files.keys.clone(),

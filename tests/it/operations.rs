@@ -601,6 +601,60 @@ fn said_of(replies: &[serde_json::Value]) -> &str {
     said(&replies[0])
 }
 
+/// A program that runs the server with a limit of open files, as `ulimit` sets it.
+fn with_files(folder: &std::path::Path, ulimit: &str) -> std::path::PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let (script, program) = (folder.join("limited"), env!("CARGO_BIN_EXE_thinkd"));
+    let text = format!("#!/bin/sh\nulimit {ulimit}\nexec {program} \"$@\"\n");
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    script
+}
+
+// Clients who hold connections open leave room for the models that answer them.
+on_both!(many_connections_leave_room_for_turns, |medium| {
+    let stub = Stub::start().await;
+    let folder = db::Folder::new();
+    let program = with_files(folder.path(), "-n 256");
+    let app = Setup::new(medium, &stub).program(program).start().await;
+    assert!(
+        app.output().contains("may have 256 open files"),
+        "{}",
+        app.output()
+    );
+    let mut streams = Vec::new();
+    for _ in 0..300 {
+        let stream = app.request("GET", "/events/stream").send().await;
+        streams.extend(stream.ok().filter(|it| it.status() == 200));
+    }
+    assert!(
+        (40..128).contains(&streams.len()),
+        "{} are open",
+        streams.len()
+    );
+    assert_eq!(said_of(&app.tell("hello").await), "ok: hello");
+    assert_eq!(app.get("/readyz").await.status, 200);
+});
+
+#[tokio::test]
+async fn a_soft_limit_of_open_files_is_raised() {
+    let stub = Stub::start().await;
+    let folder = db::Folder::new();
+    let program = with_files(folder.path(), "-Sn 256");
+    let app = Setup::new(Medium::sqlite(), &stub)
+        .program(program)
+        .start()
+        .await;
+    assert!(!app.output().contains("open files"), "{}", app.output());
+    let mut streams = Vec::new();
+    for _ in 0..300 {
+        let stream = app.request("GET", "/events/stream").send().await.unwrap();
+        assert_eq!(stream.status(), 200);
+        streams.push(stream);
+    }
+    assert_eq!(said_of(&app.tell("hello").await), "ok: hello");
+}
+
 // Words for people about addresses that the library misreads.
 #[tokio::test]
 async fn an_address_of_a_database_that_cannot_be_read_says_why() {

@@ -502,6 +502,7 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date() {
             )
             .await;
             execute(&medium, "drop table servers").await;
+            execute(&medium, "alter table log drop constraint log_pkey").await;
         }
         execute(
             &medium,
