@@ -882,14 +882,17 @@ async fn pages_of_known_hosts_may_use_the_server_and_others_may_not() {
         );
     }
     http::send(
-        app.request("GET", "/livez")
+        app.request("GET", "/metadata")
             .header("host", "front.example:80"),
     )
     .await
     .expect(200);
-    http::send(app.request("GET", "/livez").header("host", "other.example"))
-        .await
-        .expect_problem(421, "misdirected-request");
+    http::send(
+        app.request("GET", "/metadata")
+            .header("host", "other.example"),
+    )
+    .await
+    .expect_problem(421, "misdirected-request");
 }
 
 // E 80: blobs are what they say they are.
