@@ -882,13 +882,13 @@ async fn pages_of_known_hosts_may_use_the_server_and_others_may_not() {
         );
     }
     http::send(
-        app.request("GET", "/metadata")
+        app.request("GET", "/console/")
             .header("host", "front.example:80"),
     )
     .await
     .expect(200);
     http::send(
-        app.request("GET", "/metadata")
+        app.request("GET", "/console/")
             .header("host", "other.example"),
     )
     .await
