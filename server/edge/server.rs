@@ -265,7 +265,7 @@ async fn guard(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> R
     if let Err(problem) = fits(request.uri(), edge.limits.url_bytes) {
         return problem.into_response();
     }
-    // A load balancer asks by an address of its own, and nothing is said to it but yes or no.
+    // A load balancer asks by an address of its own, and needs no credentials.
     if ["/livez", "/readyz"].contains(&request.uri().path()) {
         return next.run(request).await;
     }

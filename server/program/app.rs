@@ -40,7 +40,7 @@ use crate::tools::mcp::Mcp;
 use crate::tools::supplies::Supplies;
 use crate::words::secret::shown_url;
 
-/// How long a server that ends waits for the rest of its writes.
+/// Time that a server at its end gives the rest of its writes.
 const LAST_COMMITS: Duration = Duration::from_secs(5);
 
 /// Serves until a signal, or until a part dies.

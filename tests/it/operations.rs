@@ -681,7 +681,7 @@ struct Pooler {
 }
 
 impl Pooler {
-    /// One that hands out connections so; none where it is not installed.
+    /// Starts a pooler with these lines of settings; none where PgBouncer is not installed.
     fn start(cluster: &Cluster, folder: &std::path::Path, lines: &str) -> Option<Self> {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();

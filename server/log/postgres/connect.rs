@@ -24,7 +24,7 @@ pub(in crate::log) fn options(url: &str) -> Result<PgConnectOptions, StoreError>
     if secret::address(url).is_some_and(|address| address.contains(',')) {
         return wrong("it names several hosts; name one address that leads to the primary");
     }
-    if url.contains("sslrootcert=system") {
+    if url.split(['?', '&']).any(|it| it == "sslrootcert=system") {
         return wrong("sslrootcert=system is read by libpq alone; name a file of certificates");
     }
     let options = match PgConnectOptions::from_str(url) {
