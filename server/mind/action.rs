@@ -17,6 +17,7 @@ use crate::tools::toolbox::Toolbox;
 use crate::words::digits;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::lenient_json::ROUNDED;
+use crate::words::tool_name;
 
 /// Stands for a tool whose name is none: a name is part of tags and of prompts.
 pub const INVALID_NAME: &str = "invalid_name";
@@ -46,7 +47,7 @@ pub struct Asked {
 impl Asked {
     /// The call that a model made, under an id of ours: providers repeat theirs, or give none.
     pub fn read(call: &ToolCall, call_id: String, tools: &Toolbox) -> Self {
-        let name = name_of(&call.name, tools);
+        let name = tool_name::meant(&call.name, &tools.names()).unwrap_or(&call.name);
         let told = tools.get(name).map(|tool| &tool.spec().told);
         let text = call.arguments.trim();
         // A person would be shown a number, and it would run, which the model did not write.
@@ -246,25 +247,6 @@ fn unreadable(spec: &Spec, written: &str) -> Failure {
         None => format!("the arguments of {name} are not JSON, or nested deeper than {DEPTH_MAX}"),
     };
     Failure::new(FailureKind::Tool, text).with(json!({ "reason": "invalid_arguments" }))
-}
-
-/// The name of a tool without the decoration of templates (`functions.reply:0`), where no tool has the whole name.
-fn name_of<'n>(written: &'n str, tools: &Toolbox) -> &'n str {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let prefixes = ["functions.", "function.", "tools.", "default_api."];
-    let inner = prefixes
-        .iter()
-        .find_map(|prefix| written.strip_prefix(prefix))
-        .unwrap_or(written);
-    let inner = match inner.rsplit_once(':') {
-        Some((name, number)) if is_number(number) => name,
-        _ => inner,
-    };
-    if tools.get(written).is_none() && tools.get(inner).is_some() {
-        inner
-    } else {
-        written
-    }
 }
 
 /// The effect that a call may have had which was begun and has no result: events alone have both in one append, so that a call of a

@@ -186,6 +186,11 @@ impl ModelClient {
         &self.prompts
     }
 
+    /// Most bytes of the log in a prompt.
+    pub const fn view_bytes(&self) -> usize {
+        self.options.bytes
+    }
+
     /// The store it reads.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use super::provider::{Answer, Piece, Usage};
 use calls::{Calls, Part};
-pub(super) use ending::Ending;
-use members::{as_text, choices, is_something, number_at, text_at};
+pub(super) use ending::{Ending, is_refusal};
+use members::{answer_in, as_text, choices, is_something, number_at, text_at};
 use repeats::Deltas;
 pub(super) use reported::{Reported, reported};
 use reported::{is_error, of_error};
@@ -97,9 +97,12 @@ impl Draft {
 
     /// Takes up one chunk of a stream, or a whole plain answer: they differ only in how much they hold.
     pub fn take(&mut self, chunk: &Value) -> Result<Vec<Piece>, Unreadable> {
-        if let Some(reported) = reported(chunk) {
+        let inner = answer_in(chunk);
+        // A gateway says `ok` beside an answer, and an error beside none.
+        if let Some(reported) = reported(inner) {
             return Err(Unreadable::Reported(reported));
         }
+        let chunk = inner;
         let choice = self.own_choice(chunk);
         for usage in usages(chunk, choice) {
             self.usage = read_usage(usage).max(self.usage);
@@ -284,15 +287,15 @@ impl Draft {
 
 /// A part of a call as it stands in a message or a delta.
 fn part_of(call: &Value) -> Part<'_> {
-    let function = call
-        .get("function")
-        .filter(|f| f.is_object())
-        .unwrap_or(call);
+    let forms = ["function", "custom"].map(|form| call.get(form));
+    let mut forms = forms.into_iter().flatten().filter(|it| it.is_object());
+    let function = forms.next().unwrap_or(call);
+    let members = ["arguments", "input", "parameters"];
     Part {
         index: number_at(call, "index"),
         id: text_at(call, "id").unwrap_or_default(),
         name: name_of(function),
-        arguments: as_text(function.get("arguments").or_else(|| function.get("input"))),
+        arguments: as_text(members.iter().find_map(|name| function.get(*name))),
     }
 }
 
@@ -339,7 +342,11 @@ fn content_text(content: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Array(parts) => parts.iter().map(content_text).collect(),
         Value::Object(part) if is_thinking(part) => String::new(),
-        Value::Object(part) => part.get("text").map(content_text).unwrap_or_default(),
+        Value::Object(part) => {
+            let text = part.get("text").or_else(|| part.get("value"));
+            text.map(content_text).unwrap_or_default()
+        }
+        Value::Number(number) => number.to_string(),
         _ => String::new(),
     }
 }
@@ -362,8 +369,15 @@ fn calls_of(message: &Value) -> Vec<&Value> {
         Some(call @ Value::Object(_)) => vec![call],
         _ => Vec::new(),
     };
+    if !calls.is_empty() {
+        return calls;
+    }
     match message.get("function_call").filter(|call| call.is_object()) {
-        Some(call) if calls.is_empty() => vec![call],
-        _ => calls,
+        Some(call) => vec![call],
+        None => {
+            let parts = message.get("content").and_then(Value::as_array);
+            let is_call = |part: &&Value| text_at(part, "type") == Some("tool_use");
+            parts.into_iter().flatten().filter(is_call).collect()
+        }
     }
 }

@@ -8,9 +8,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use super::plain_schemas;
 use super::refusal_text::{is_placed, spelled_out};
 use crate::words::text::Json;
 use crate::words::time::{self, Timestamp};
+pub(super) use adjusted::adjusted;
 
 /// Time until a habit is forgotten.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
@@ -33,6 +35,8 @@ pub enum Habit {
     RefusesSystem,
     /// Takes so many tools at most.
     TakesTools(usize),
+    /// Takes schemas of tools only without alternatives and additional properties.
+    TakesPlainSchemas,
     /// Answers in this way only: streamed (true) or plainly (false).
     Streams(bool),
     /// Answers plainly although a stream is asked for: the first piece comes with the last.
@@ -140,6 +144,9 @@ impl Habit {
         if let Some(most) = most_tools(&words, body) {
             return Some(Self::TakesTools(most));
         }
+        if let Some(habit) = Self::of_schemas(&said, body) {
+            return Some(habit);
+        }
         if !has_any(&said, REFUSING) && !has_any(&said, TAKES_NONE) {
             return None;
         }
@@ -163,10 +170,6 @@ impl Habit {
         let known = LEFT_OUT.into_iter().filter(|name| *name != "tools");
         if let Some(name) = known.chain(own).find(|name| is_named(name)) {
             return Some(refuses(name));
-        }
-        // Strict schemas are compiled to a grammar, and no others are.
-        if is_sent("strict") && said.contains("grammar") {
-            return Some(refuses("strict"));
         }
         if body.contains_key("tools") && is_about_tools(&said) && !is_placed(&words) {
             return Some(refuses("tools"));
@@ -198,6 +201,41 @@ impl Habit {
         (is_named || has_number || has_any(said, MEANT)).then(|| Self::Refuses(name.to_owned()))
     }
 
+    /// The habit of a model whose server cannot read the schemas of tools, and names none of them:
+    /// first they are not strict, then plain, then half as many are sent, at last none.
+    fn of_schemas(said: &str, body: &Map<String, Value>) -> Option<Self> {
+        const SCHEMAS: &str = "grammar|schema conversion|unrecognized schema|unsupported schema";
+        const UNKNOWN: &str = "unknown|unrecogni|unexpected|not support|unsupported|cannot find";
+        let is_keyword = has_any(
+            said,
+            "additionalproperties|additional_properties|anyof|any_of",
+        ) && has_any(said, UNKNOWN);
+        let has_failed = has_any(
+            said,
+            "fail|pars|compil|conver|unrecogni|unsupported|not support|invalid|too ",
+        );
+        let is_schema = has_any(said, SCHEMAS) && has_failed && !names(said, "response_format");
+        if !body.contains_key("tools") || !(is_keyword || is_schema) {
+            return None;
+        }
+        let tools = &body["tools"];
+        let sent = tools.as_array().map_or(0, Vec::len);
+        if is_strict(body) {
+            return Some(Self::Refuses("strict".to_owned()));
+        }
+        if plain_schemas::has_more_than_plain(tools) {
+            return Some(Self::TakesPlainSchemas);
+        }
+        if is_placed(said) || is_keyword {
+            return None;
+        }
+        // The size of all of them together may be too much.
+        Some(match sent {
+            4.. => Self::TakesTools(sent / 2),
+            _ => Self::Refuses("tools".to_owned()),
+        })
+    }
+
     /// The habit of a model that refuses to stream, or to answer plainly.
     fn of_streams(said: &str, body: &Map<String, Value>) -> Option<Self> {
         let is_streamed = body.get("stream") == Some(&Value::Bool(true));
@@ -226,6 +264,7 @@ impl Habit {
                 "refuses system messages, whose text begins the user's".to_owned()
             }
             Self::TakesTools(most) => format!("takes at most {most} tools"),
+            Self::TakesPlainSchemas => "takes plain schemas of tools only".to_owned(),
             Self::Streams(true) => "answers in streams only".to_owned(),
             Self::Streams(false) => "refuses to stream".to_owned(),
             Self::AnswersPlainly => "answers plainly although a stream is asked for".to_owned(),
@@ -342,93 +381,6 @@ pub(super) fn members(body: &Json) -> Map<String, Value> {
     serde_json::from_str(body.as_str()).unwrap_or_default()
 }
 
-/// The same request as a model with these habits takes it.
-pub(super) fn adjusted(body: &Json, habits: &[Habit]) -> Json {
-    if !habits.iter().any(Habit::changes_requests) {
-        return body.clone();
-    }
-    let mut members = members(body);
-    for habit in habits {
-        match habit {
-            Habit::Refuses(name) if name == "strict" => without_strict(&mut members),
-            Habit::Refuses(name) if name == "tools" => {
-                members.retain(|member, _| {
-                    !matches!(
-                        member.as_str(),
-                        "tools" | "tool_choice" | "parallel_tool_calls"
-                    )
-                });
-            }
-            Habit::Refuses(name) if OUTPUT.contains(&name.as_str()) => {
-                members.retain(|member, _| !OUTPUT.contains(&member.as_str()));
-            }
-            Habit::Refuses(name) => drop(members.remove(name)),
-            Habit::WantsCompletionTokens => {
-                if let Some(most) = members.remove("max_tokens") {
-                    members.insert("max_completion_tokens".to_owned(), most);
-                }
-            }
-            Habit::RefusesSystem => join_system(&mut members),
-            Habit::TakesTools(most) => {
-                if let Some(Value::Array(tools)) = members.get_mut("tools") {
-                    tools.truncate(*most);
-                }
-            }
-            Habit::Streams(streams) => {
-                members.insert("stream".to_owned(), Value::Bool(*streams));
-                if !streams {
-                    members.remove("stream_options");
-                }
-            }
-            Habit::AnswersPlainly | Habit::ClosesThinking => {}
-        }
-    }
-    Json::of(&members)
-}
-
-fn without_strict(members: &mut Map<String, Value>) {
-    let tools = members
-        .get_mut("tools")
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten();
-    for tool in tools {
-        if let Some(function) = tool.get_mut("function").and_then(Value::as_object_mut) {
-            function.remove("strict");
-        }
-    }
-}
-
-/// Puts the text of system messages before the first message of the user.
-fn join_system(members: &mut Map<String, Value>) {
-    let Some(messages) = members.get_mut("messages").and_then(Value::as_array_mut) else {
-        return;
-    };
-    let mut system = String::new();
-    messages.retain(|message| {
-        let is_system = message.get("role").is_some_and(|role| role == "system");
-        if is_system {
-            system.push_str(
-                message
-                    .get("content")
-                    .and_then(Value::as_str)
-                    .unwrap_or_default(),
-            );
-            system.push_str("\n\n");
-        }
-        !is_system
-    });
-    match messages
-        .first_mut()
-        .and_then(|message| message.get_mut("content"))
-    {
-        Some(Value::String(content)) => content.insert_str(0, &system),
-        Some(Value::Array(parts)) => {
-            parts.insert(0, serde_json::json!({ "type": "text", "text": system }))
-        }
-        _ => {}
-    }
-}
-
+mod adjusted;
 #[cfg(test)]
 mod tests;

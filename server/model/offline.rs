@@ -7,7 +7,12 @@ use serde_json::{Value, json};
 use super::endpoint::Options;
 use super::openai;
 use super::provider::{Answer, Model, Piece, Pieces, Prepared, Request, ToolCall, Usage};
-use crate::words::failure::Who;
+use crate::words::failure::{Failure, FailureKind, Who};
+
+const NO_MODEL: &str =
+    "no model is configured: set THINKD_MODEL (models.low.model), and start again";
+/// The reason in the detail of that failure.
+pub const UNCONFIGURED: &str = "unconfigured";
 
 /// How much of a text is repeated.
 const QUOTE_MAX: usize = 80;
@@ -48,6 +53,12 @@ impl Model for Offline {
     }
 
     fn ask(&self, prepared: Prepared) -> Pieces {
+        // What these ask takes thinking, and a repeated word would be taken for its answer.
+        if let Who::Mission(_) | Who::Trial = prepared.module {
+            let failure = Failure::new(FailureKind::Model, NO_MODEL);
+            let failure = failure.with(json!({ "reason": UNCONFIGURED }));
+            return stream::iter([Err(failure)]).boxed();
+        }
         let view: Value = serde_json::from_str(prepared.body.as_str()).unwrap_or_default();
         let transcript = transcript(&view);
         let (transcript, role) = role(&transcript);

@@ -32,6 +32,7 @@ use crate::words::veil::Veil;
 pub(super) use trouble::Trouble;
 use trouble::refused;
 
+mod echo;
 mod refusal;
 mod trouble;
 
@@ -93,6 +94,7 @@ impl Wire {
             http: self.http.clone(),
             endpoint: self.endpoint.clone(),
             seen: seen.clone(),
+            asked: body.clone(),
         };
         let config: Arc<dyn Config> = self.endpoint.clone();
         let client = Client::build(self.http.clone(), config).with_http_service(exchange);
@@ -120,7 +122,7 @@ impl Wire {
             .await
             .map_err(|error| self.endpoint.unreachable(&error))?;
         if !response.status().is_success() {
-            return Err(refused(&self.endpoint, response).await);
+            return Err(refused(&self.endpoint, response, "").await);
         }
         let mut answer = Vec::new();
         while let Some(chunk) = response
@@ -152,7 +154,7 @@ impl Wire {
     }
 
     /// An answer that cannot be read on.
-    pub fn unreadable(&self, why: Unreadable) -> Trouble {
+    pub fn unreadable(&self, why: Unreadable, asked: &Json) -> Trouble {
         match why {
             Unreadable::TooLarge => self
                 .endpoint
@@ -161,7 +163,9 @@ impl Wire {
                 ))
                 .into(),
             Unreadable::Reported(reported) => {
-                self.endpoint.refusal(StatusCode::OK, &reported, None)
+                let asked = asked.as_str();
+                self.endpoint
+                    .refusal(StatusCode::OK, &reported, (asked, None))
             }
         }
     }
@@ -289,6 +293,8 @@ struct Exchange {
     http: reqwest::Client,
     endpoint: Arc<Endpoint>,
     seen: Arc<Mutex<Seen>>,
+    /// The body of the request.
+    asked: Json,
 }
 
 impl tower::Service<HttpRequestFactory> for Exchange {
@@ -304,6 +310,7 @@ impl tower::Service<HttpRequestFactory> for Exchange {
         let exchange = self.clone();
         Box::pin(async move {
             let request = request.build().await?;
+            let asked = exchange.asked;
             let response = exchange
                 .http
                 .execute(request)
@@ -312,7 +319,9 @@ impl tower::Service<HttpRequestFactory> for Exchange {
             if response.status().is_success() {
                 Ok(guarded(response, exchange.seen))
             } else {
-                Err(refused(&exchange.endpoint, response).await.into())
+                Err(refused(&exchange.endpoint, response, asked.as_str())
+                    .await
+                    .into())
             }
         })
     }

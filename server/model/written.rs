@@ -246,7 +246,9 @@ fn without_namespace(text: &str) -> std::borrow::Cow<'_, str> {
         let space = before.rsplit_once('<')?.1;
         let is_name = |c: char| c.is_alphanumeric() || matches!(c, '｜' | ':');
         // An argument may speak of such elements: those of the calls begin the text.
-        let is_own = text.trim_start().starts_with(&format!("<{space}"));
+        let text = text.trim_start();
+        let is_own =
+            text.starts_with(&format!("<{space}")) || text.starts_with("<｜tool_calls_begin｜>");
         (is_own && !space.is_empty() && space.chars().all(is_name)).then_some(space)
     });
     match space {

@@ -121,7 +121,7 @@ pub fn marks(place: Place) -> impl Iterator<Item = &'static str> + Clone {
 }
 
 /// Opening and closing tags of thinking.
-pub const THINKING: [(&str, &str); 17] = [
+pub const THINKING: [(&str, &str); 21] = [
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
     ("<reasoning>", "</reasoning>"),
@@ -139,13 +139,20 @@ pub const THINKING: [(&str, &str); 17] = [
     ("<|channel|>commentary<|message|>", "<|end|>"),
     ("<|think|>", "<|end|>"),
     ("<antThinking>", "</antThinking>"),
+    ("<reflection>", "</reflection>"),
+    ("<scratchpad>", "</scratchpad>"),
+    ("<|thinking|>", "<|/thinking|>"),
+    ("<details type=\"reasoning\"", "</details>"),
 ];
 
 /// The tags of thinking that a template may open in the prompt, so that an answer only closes it:
 /// those whose end is that of nothing else.
 pub fn unopened() -> impl Iterator<Item = &'static (&'static str, &'static str)> + Clone {
+    // Elements of HTML end other things, too.
+    let is_mark = |open: &str| !open.ends_with('"');
     let is_own = |close: &str| !marks(Behind).any(|mark| mark == close);
-    THINKING.iter().filter(move |(_, close)| is_own(close))
+    let tags = THINKING.iter();
+    tags.filter(move |(open, close)| is_mark(open) && is_own(close))
 }
 
 /// Gemini's tag. The thinking language has an element of this name, so that it counts only where no

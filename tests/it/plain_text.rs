@@ -513,3 +513,41 @@ async fn words_that_a_limit_of_tokens_cut_are_a_reply_that_is_cut_off() {
     assert!(failures.iter().all(|it| said(it).contains("max_tokens")));
     envelope::check_log(&app.log().await);
 }
+
+on_both!(
+    a_turn_that_a_thought_began_does_not_repeat_the_reply_before_it,
+    |medium| {
+        let stub = Stub::start().await;
+        let think = call("think", json!({ "thought": "Go on." }));
+        let again = think.and("reply", json!({ "text": "I look into it." }));
+        stub.script(
+            decision,
+            [
+                again.clone(),
+                again,
+                reply("Found it."),
+                reply("I look into it."),
+            ],
+        );
+        let app = App::start(medium, &stub).await;
+        let mut socket = app.socket().await;
+        socket.say("find it").await;
+        for _ in 0..3 {
+            socket.turn_ended().await;
+        }
+        let log = app.public_log().await;
+        let replies = |log: &[Value]| {
+            let responses = with(log, &["response"]);
+            Vec::from_iter(responses.iter().map(|it| said(it).to_owned()))
+        };
+        assert_eq!(replies(&log), ["I look into it.", "Found it."]);
+        let told = log
+            .iter()
+            .filter(|it| it.to_string().contains("not sent again"));
+        assert_eq!(told.count(), 1, "{}", story(&log));
+        // A message of the user may be answered by the words of before.
+        app.tell("again").await;
+        assert_eq!(replies(&app.public_log().await).len(), 3);
+        envelope::check_log(&app.log().await);
+    }
+);

@@ -22,6 +22,11 @@ fn refusals() -> Vec<Answer> {
     let in_stream = error(json!({
         "message": "This model's maximum context length is 4096 tokens.", "code": "context_length_exceeded",
     }));
+    // Ollama cuts the answer where the prompt alone fills the window.
+    let full = json!({
+        "choices": [{ "index": 0, "delta": {}, "finish_reason": "length" }],
+        "usage": { "prompt_tokens": 8192, "completion_tokens": 0 },
+    });
     vec![
         refusal(
             400,
@@ -62,6 +67,8 @@ fn refusals() -> Vec<Answer> {
             })),
         ),
         raw(format!("data: {in_stream}\n\n")).header("content-type", "text/event-stream"),
+        raw(format!("data: {full}\n\ndata: [DONE]\n\n"))
+            .header("content-type", "text/event-stream"),
         refusal(
             400,
             &error(json!({

@@ -30,6 +30,11 @@ pub struct Ready {
 }
 
 impl Ready {
+    /// Bytes of the request.
+    pub fn size(&self) -> usize {
+        self.prepared.body.as_str().len()
+    }
+
     /// The tools that the model may call.
     pub fn offered(&self) -> &[ToolSpec] {
         &self.offered

@@ -131,6 +131,11 @@ impl Ending {
     }
 }
 
+/// Returns whether a provider's word says that the model refused to answer.
+pub(in crate::model) fn is_refusal(word: &str) -> bool {
+    word.to_lowercase().contains("refusal")
+}
+
 /// True if a provider's word says that the answer ended with calls.
 pub(super) fn announces_calls(word: &str) -> bool {
     let word = word.to_lowercase();

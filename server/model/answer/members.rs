@@ -46,6 +46,17 @@ pub fn as_text(value: Option<&Value>) -> String {
     }
 }
 
+/// The answer in a body: in most the body itself, in those of some gateways a member of it.
+pub fn answer_in(body: &Value) -> &Value {
+    let has_choices = |it: &&Value| choices(it).next().is_some();
+    let members = ["data", "result", "output", "response"];
+    let mut inner = members.iter().filter_map(|name| body.get(name));
+    match body.get("choices") {
+        Some(_) => body,
+        None => inner.find(has_choices).unwrap_or(body),
+    }
+}
+
 /// The choices of a chunk with their numbers; one without a number has that of its place.
 pub fn choices(chunk: &Value) -> impl Iterator<Item = (u64, &Value)> {
     let list = chunk.get("choices").and_then(Value::as_array);

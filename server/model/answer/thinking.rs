@@ -241,7 +241,7 @@ fn without_marks(mut text: String) -> String {
 /// the answer, and stands at the beginning of a line, or close behind a word, or behind the end of
 /// a sentence. In code, in quotation marks, or in the middle of a sentence it is part of the words.
 pub(super) fn behind_unopened(text: &str) -> Option<&str> {
-    if let Some(words) = behind_channels(text) {
+    if let Some(words) = behind_channels(text).or_else(|| behind_sentences(text)) {
         return Some(words);
     }
     let mut is_fenced = false;
@@ -282,6 +282,19 @@ fn behind_channels(text: &str) -> Option<&str> {
     let is_joined = thought.starts_with(char::is_uppercase);
     let (_, words) = thought.rsplit_once("assistantfinal")?;
     is_joined.then(|| words.trim_start())
+}
+
+/// The words of Granite behind its thinking, which two sentences announce.
+fn behind_sentences(text: &str) -> Option<&str> {
+    let begins = ["Here is my thought process:", "Here's my thought process:"];
+    let ends = ["Here is my response:", "Here's my response:"];
+    let text = text.trim_start();
+    let thought = begins.iter().find_map(|begin| text.strip_prefix(begin))?;
+    let ends = ends.iter().filter_map(|end| thought.split_once(end));
+    let words = ends
+        .map(|(_, words)| words)
+        .max_by_key(|words| words.len())?;
+    Some(words.trim_start())
 }
 
 /// Returns whether a tag behind this part of its line may end thinking.

@@ -4,20 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::OpenAi;
-use crate::model::answer::{Draft, Ending, Manner, Unreadable, Whole};
+use crate::model::answer::{Draft, Ending, Manner, Unreadable};
 use crate::model::at_once::AtOnce;
 use crate::model::endpoint::Options;
 use crate::model::habits::{self, Habit, Habits};
-use crate::model::provider::{Answer, Piece, Pieces, Prepared};
+use crate::model::provider::{Piece, Pieces, Prepared};
 use crate::model::refused_tools;
 use crate::model::wire::{Events, Trouble, Wire};
 use crate::tasks::share::Place;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::text::Json;
+
+mod judged;
 
 /// The wait for the usage of an answer, behind its finish reason.
 const AFTER_FINISH: Duration = Duration::from_secs(1);
@@ -251,7 +253,7 @@ impl Call {
                 Some(chunk) => {
                     let pieces = draft
                         .take(&chunk)
-                        .map_err(|error| self.wire.unreadable(error))?;
+                        .map_err(|error| self.wire.unreadable(error, &body))?;
                     if draft.ending() == Ending::Failed && !draft.has_words_or_calls() {
                         return Err(self.failed_answer(draft.word()).into());
                     }
@@ -339,7 +341,10 @@ impl Call {
             Some(Ok(Some(chunk))) => match draft.take(&chunk) {
                 Ok(pieces) => self.coming(events, draft, pieces),
                 Err(Unreadable::Reported(_)) if draft.is_ended() => self.end(draft),
-                Err(error) => self.broken(draft, self.wire.unreadable(error).failure),
+                Err(error) => {
+                    let trouble = self.wire.unreadable(error, &self.body());
+                    self.broken(draft, trouble.failure)
+                }
             },
             Some(Ok(None)) if draft.is_ended() || events.was_ended() || draft.has_whole_calls() => {
                 self.end(draft)
@@ -385,70 +390,6 @@ impl Call {
             Err(failure) => Err(failure),
         };
         (rest.into_iter().chain([end]).collect(), State::Over)
-    }
-
-    /// The answer, unless it was withheld, failed, or was cut before anything of it was whole.
-    fn judged(&self, whole: Whole) -> Result<Answer, Failure> {
-        let Whole {
-            mut answer,
-            ending,
-            cut_calls,
-            ..
-        } = whole;
-        let has_words = !answer.text.trim().is_empty();
-        match ending {
-            Ending::Filtered => return Err(self.withheld(&answer.finish)),
-            Ending::Failed => return Err(self.failed_answer(&answer.finish)),
-            Ending::Cut if answer.calls.is_empty() && cut_calls > 0 => {
-                return Err(self.cut_off(
-                    "in the middle of a tool call, which was not run",
-                    &answer.finish,
-                ));
-            }
-            Ending::Cut if answer.calls.is_empty() && !has_words => {
-                return Err(self.cut_off("before its first word", &answer.finish));
-            }
-            _ => {}
-        }
-        answer.is_cut = ending == Ending::Cut;
-        answer.adjusted = self.habits();
-        answer.adjusted.retain(Habit::changes_requests);
-        Ok(answer)
-    }
-
-    fn withheld(&self, word: &str) -> Failure {
-        let failure = self.wire.failure(format_args!(
-            "withheld its answer: the provider's filter stopped it ({word})"
-        ));
-        failure.with(json!({ "reason": "withheld", "finish": word }))
-    }
-
-    fn failed_answer(&self, word: &str) -> Failure {
-        let failure = self
-            .wire
-            .failure(format_args!("failed while it answered ({word})"));
-        failure.retryable().with(json!({ "finish": word }))
-    }
-
-    /// An answer that a limit of tokens cut. The advice names the limit that is set, if one is.
-    fn cut_off(&self, place: &str, word: &str) -> Failure {
-        let keys = ["max_tokens", "max_completion_tokens"];
-        let set = keys
-            .iter()
-            .find_map(|key| Some((*key, self.prepared.parameters.get(key)?)))
-            .filter(|_| !word.contains("window"));
-        let advice = match set {
-            Some((key, most)) => format!("{key} is {most}: raise it or leave it out"),
-            None => {
-                "the provider's own limit of tokens was reached: set max_tokens for this model, \
-                or a smaller history.bytes where its window is full"
-                    .to_owned()
-            }
-        };
-        let failure = self
-            .wire
-            .failure(format_args!("was cut off {place}; {advice}"));
-        failure.with(json!({ "reason": "cut_off", "key": "max_tokens" }))
     }
 
     fn coming(self, events: Events, draft: Draft, pieces: Vec<Piece>) -> Step {

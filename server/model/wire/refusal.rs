@@ -44,6 +44,9 @@ pub fn meaning(status: StatusCode, code: &str, message: &str) -> Meaning {
         Meaning::Media(medium)
     } else if is_filtered(status, &said) {
         Meaning::Filtered
+    } else if status == 500 && said.has("out of memory|outofmemory") {
+        // A shorter one takes less.
+        Meaning::Unsaid
     } else if has_clear_cause(status, &said) {
         Meaning::Other
     } else if matches!(status, 400 | 413 | 422 | 500)
@@ -195,7 +198,7 @@ const CAUSES: &str = "api key|api_key|apikey|unauthor|authenticat|credential|per
     no such model|unknown model|not found|not exist|deployment|decommission|deprecated|\
     overload|capacity|loading|busy|unavailable|timeout|timed out|try again|retry|connection|\
     upstream|memory|cuda|unexpected eof|broken pipe|bad response status|budget|organization|\
-    location|invalid model|on-demand|coding agents|繁忙|重试|再试|过载|限流";
+    location|valid model|no available channel|access to the model|on-demand|coding agents|繁忙|重试|再试|过载|限流";
 
 /// Causes that stand in other members than the messages.
 const MEMBERS: &str = "tool|function|schema|grammar|failed_generation|strict|temperature|top_p|top_k|\
@@ -247,8 +250,19 @@ fn is_of_media(said: &Said) -> bool {
         && !said.has("context|prompt is too long|token")
 }
 
-/// Returns whether a sentence says that the prompt is too long.
+/// Most parts of a sentence that are looked at by themselves.
+const PARTS_MAX: usize = 8;
+
+/// Returns whether a sentence says that the prompt is too long: all of it, or a part about the prompt
+/// behind the name of what failed.
 fn is_too_much(sentence: &str) -> bool {
+    let subjects = ["prompt", "input", "context"];
+    let parts = sentence.split(": ").skip(1).take(PARTS_MAX);
+    let mut parts = parts.filter(|part| subjects.iter().any(|subject| part.starts_with(subject)));
+    says_too_much(sentence) || parts.any(says_too_much)
+}
+
+fn says_too_much(sentence: &str) -> bool {
     let has = |words| has(sentence, words);
     let is_large = || numbers(sentence).filter(|number| *number >= 256).count() >= 2;
     has(PROMPT) && has(SIZE) && !has(OTHER_PARTS) && (has(TOO_MUCH) || is_large())
@@ -338,14 +352,17 @@ fn medium(status: u16, said: &Said) -> Option<Medium> {
 fn is_filtered(status: u16, said: &Said) -> bool {
     const FILTERED: &str = "content_filter|content filter|contentfilter|content management policy|\
         content_policy|content policy|usage polic|responsible ai|responsibleai|\
-        data_inspection|datainspection|inappropriate content|content exists risk|sensitive|\
+        data_inspection|datainspection|inappropriate content|content exists risk|content risk|sensitive|\
         moderation|flagged|safety|prohibited_content|prohibited content|blocklist|\
         blockreason|block_reason|prompt was blocked|prompt is blocked|high risk|\
         high_risk|harmful|unsafe|guardrail|violates|violating|policy violation|illegal|censor|\
         blocked by|is blocked|was blocked|content blocked|敏感|违规|违法|不合规|不安全|风险";
     const NOT: &str = "unavailable|please retry|api key|api_key|safety_identifier|safety_settings|safety settings|case-sensitive|\
-        case sensitive|insensitive";
-    if matches!(status, 401 | 402 | 404 | 407 | 408 | 429) {
+        case sensitive|insensitive|firewall|waf ";
+    if status == 429 {
+        return said.has("content_policy_violation|safety system|content management policy");
+    }
+    if matches!(status, 401 | 402 | 404 | 407 | 408) {
         return false;
     }
     status == 451

@@ -8,6 +8,7 @@ use http::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
 
 use super::Endpoint;
+use super::echo::without_echo;
 use super::refusal::{self, Meaning};
 use crate::model::answer::{Reported, reported};
 use crate::model::guard::{Seen, lock, root_cause};
@@ -17,6 +18,9 @@ use crate::words::time::Timestamp;
 /// How much of a refusal is read, and for how long.
 const REFUSAL_MAX: usize = 64 << 10;
 const REFUSAL_WAIT: Duration = Duration::from_secs(5);
+
+/// The shortest time until a quota is new that is waited for: that of a day, not of a minute.
+const RESET_MIN: Duration = Duration::from_mins(10);
 
 /// How much of a provider's words is repeated in a failure, and read for that.
 const QUOTE_MAX: usize = 300;
@@ -105,12 +109,13 @@ impl Endpoint {
             .into()
     }
 
-    /// An answer that is an error, by its status or by what it says.
+    /// An answer that is an error, by its status or by its words, of which a quotation of the request
+    /// says nothing.
     pub fn refusal(
         &self,
         status: StatusCode,
         reported: &Reported,
-        pause: Option<Duration>,
+        (asked, pause): (&str, Option<Duration>),
     ) -> Trouble {
         let meant = reported
             .status
@@ -120,8 +125,13 @@ impl Endpoint {
         } else {
             status
         };
-        let hint = hint(status, &reported.message);
         let quote = self.quote(&reported.message);
+        let reported = &Reported {
+            message: without_echo(&reported.message, asked).into_owned(),
+            code: reported.code.clone(),
+            status: reported.status,
+        };
+        let hint = hint(status, &reported.message);
         let failure = match status.is_success() {
             true => self.failure(format_args!("answered with an error: {quote}{hint}")),
             false => self.failure(format_args!("answered {status}: {quote}{hint}")),
@@ -171,7 +181,7 @@ fn is_passing(status: StatusCode, reported: &Reported) -> bool {
     // Gateways say so under a status of success, and of a request that is wrong.
     let may_be_busy = status.is_success() || matches!(status.as_u16(), 400 | 403 | 422);
     let is_busy = may_be_busy && says(&BUSY) && !says(&LASTING);
-    (passing || says(&ABOUT_THE_ANSWER) || is_busy) && !says(&SPENT)
+    (passing || says(&ABOUT_THE_ANSWER) || is_busy) && !is_spent(&said)
 }
 
 /// Refusals of the moment, which some send with a status of success: too much is asked, by one or
@@ -243,8 +253,10 @@ const ABOUT_THE_ANSWER: [&str; 8] = [
     "failed to parse tool call",
 ];
 
-/// Refusals until somebody pays.
-const SPENT: [&str; 18] = [
+/// Refusals until somebody pays, or until another day.
+const SPENT: [&str; 20] = [
+    "no available channel",
+    "per_day",
     "per-day",
     "perday",
     "monthly quota",
@@ -336,7 +348,7 @@ fn hint(status: StatusCode, message: &str) -> &'static str {
 }
 
 /// What a response that is no success comes to.
-pub async fn refused(endpoint: &Endpoint, response: Response) -> Trouble {
+pub async fn refused(endpoint: &Endpoint, response: Response, asked: &str) -> Trouble {
     let (status, pause) = (response.status(), retry_after(response.headers()));
     let location = response
         .headers()
@@ -358,14 +370,22 @@ pub async fn refused(endpoint: &Endpoint, response: Response) -> Trouble {
             code,
             status: None,
         },
-        pause,
+        (asked, pause),
     );
-    let said = String::from_utf8_lossy(&body).into_owned();
+    let said = without_echo(&String::from_utf8_lossy(&body), asked).into_owned();
+    let mut failure = trouble.failure;
+    // Gemini names the quota that is spent beside its words.
+    failure.retryable &= !is_spent(&said.to_lowercase());
     Trouble {
+        failure,
         pause: trouble.pause.or_else(|| pause_asked(&said)),
         said,
-        ..trouble
+        refused: trouble.refused,
     }
+}
+
+fn is_spent(said: &str) -> bool {
+    SPENT.iter().any(|words| said.contains(words))
 }
 
 /// The beginning of a refusal's body, as far as it comes.
@@ -384,7 +404,8 @@ async fn read_some(mut response: Response) -> Vec<u8> {
     body
 }
 
-/// `Retry-After` in seconds or as a date; `retry-after-ms` where a provider is that exact.
+/// `Retry-After` in seconds or as a date; `retry-after-ms` where a provider is that exact; the time
+/// until a quota of which nothing remains is new (`x-ratelimit-reset-requests: 6h0m0s`).
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| {
         headers
@@ -403,5 +424,12 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
             - crate::words::time::now().seconds();
         Some(Duration::from_secs(u64::try_from(until).unwrap_or(0)))
     };
-    millis.or_else(seconds).or_else(date)
+    let reset = |kind: &str| {
+        let left = text(&format!("x-ratelimit-remaining-{kind}"))?;
+        let reset = text(&format!("x-ratelimit-reset-{kind}"))?;
+        // A short one says when all of it is new; one more request passes sooner.
+        length(reset).filter(|reset| left == "0" && *reset > RESET_MIN)
+    };
+    let resets = || ["requests", "tokens"].into_iter().filter_map(reset).max();
+    millis.or_else(seconds).or_else(date).or_else(resets)
 }

@@ -34,6 +34,10 @@ fn marked(rest: &mut Rest<'_>) -> Option<Option<Vec<Written>>> {
         match rest.next() {
             Some('{' | '[') => object_or_list(rest),
             Some('<') => Some(Vec::new()),
+            Some('`') => {
+                rest.eat_any(&["```json", "```"]);
+                object_or_list(rest).filter(|_| rest.eat("```"))
+            }
             _ => one(marked::keyed(rest)),
         }
     } else if rest.eat("<function=") {

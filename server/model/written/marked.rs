@@ -6,9 +6,16 @@ use super::json::arguments;
 use super::rest::Rest;
 use super::{Arguments, Written};
 
-/// `name`, then pairs of `<arg_key>` and `<arg_value>`, up to `</tool_call>` (GLM).
+/// `name`, then pairs of `<arg_key>` and `<arg_value>` (GLM), or an object (Hunyuan), up to
+/// `</tool_call>`.
 pub(super) fn keyed(rest: &mut Rest<'_>) -> Option<Written> {
     let name = name(rest);
+    if matches!(rest.next(), Some('{' | '`')) {
+        let (name, arguments) = (name.to_owned(), arguments(rest)?);
+        return rest
+            .eat("</tool_call>")
+            .then_some(Written { name, arguments });
+    }
     let mut texts = Vec::new();
     while rest.eat("<arg_key>") {
         let key = rest.until(&["</arg_key>"])?.trim().to_owned();

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::super::provider::{ToolCall, ToolSpec};
 use super::{Arguments, Written};
 use crate::words::digits;
+use crate::words::tool_name::undecorated;
 
 /// Deepest nesting of `anyOf` that is looked into.
 const DEPTH_MAX: usize = 8;
@@ -59,10 +60,7 @@ fn named<'s>(
     written: &str,
     spec: impl Fn(&str) -> Option<&'s ToolSpec>,
 ) -> Option<(String, &'s ToolSpec)> {
-    let inner = ["functions.", "function.", "tools.", "default_api."]
-        .iter()
-        .find_map(|prefix| written.strip_prefix(prefix));
-    let mut names = [Some(written), inner].into_iter().flatten();
+    let mut names = [written, undecorated(written)].into_iter();
     names.find_map(|name| Some((name.to_owned(), spec(name)?)))
 }
 

@@ -274,9 +274,9 @@ async fn answers_have_a_size() {
 #[tokio::test]
 async fn every_wait_has_a_limit() {
     let quick = |url: &str| Options {
-        first_piece_timeout_ms: 100,
-        between_pieces_timeout_ms: 100,
-        timeout_ms: 400,
+        first_piece_timeout_ms: 250,
+        between_pieces_timeout_ms: 250,
+        timeout_ms: 1000,
         retries: 0,
         ..options(url)
     };
@@ -285,7 +285,7 @@ async fn every_wait_has_a_limit() {
         (
             Say::stream(&[]).silent(),
             true,
-            "gave no first piece of its answer within 100 ms",
+            "gave no first piece of its answer within 250 ms",
         ),
         (
             Say::stream(&[b": only a comment\n\n"])
@@ -293,22 +293,22 @@ async fn every_wait_has_a_limit() {
                 .again(),
             true,
             // A comment is a sign of life.
-            "did not finish its answer within 400 ms",
+            "did not finish its answer within 1000 ms",
         ),
         (
             Say::events(&[&hi]).silent(),
             true,
-            "gave no more of its answer within 100 ms",
+            "gave no more of its answer within 250 ms",
         ),
         (
             Say::events(&[&hi]).slowly(ms(20)).again(),
             true,
-            "did not finish its answer within 400 ms",
+            "did not finish its answer within 1000 ms",
         ),
         (
             Say::plain("").silent(),
             false,
-            "did not finish its answer within 400 ms",
+            "did not finish its answer within 1000 ms",
         ),
     ];
     for (say, stream, expected) in cases {

@@ -37,6 +37,16 @@ fn a_request_that_is_too_long_is_known_by_the_words_of_its_provider() {
             ),
             (400, "1261", "Prompt exceeds max length"),
             (
+                500,
+                "",
+                "Encountered an error in forwardAsync function: Prompt length (9000) exceeds maximum input length (4096).",
+            ),
+            (
+                500,
+                "",
+                "Encountered an error when fetching new request: Prompt length (200) exceeds maximum input length (1)",
+            ),
+            (
                 400,
                 "model_max_prompt_tokens_exceeded",
                 "prompt token count of 128500 exceeds the limit of 128000",
@@ -348,6 +358,7 @@ fn a_refusal_without_words_may_be_about_the_length_and_one_with_a_cause_is_not()
             (413, "", ""),
             (422, "", "Unprocessable Entity"),
             (500, "server_error", "Internal Server Error"),
+            (500, "", "CUDA out of memory. Tried to allocate 2.00 GiB"),
             (400, "invalid_request_error", "Provider returned error"),
         ],
         |meaning| meaning == Meaning::Unsaid,
