@@ -11,6 +11,7 @@ mod asks;
 mod hostile;
 mod instructions;
 mod launcher;
+mod listed;
 mod lists;
 mod lost;
 mod neighbours;
@@ -22,6 +23,7 @@ mod reads;
 mod real;
 mod schemas;
 mod secrets;
+mod sessions;
 mod trust;
 mod unreached;
 

@@ -1,5 +1,7 @@
 //! What a server answered, as the output of a tool: words and JSON as they are, pictures and sounds as blobs, all of it bounded.
 
+use std::collections::HashMap;
+
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::DecodePaddingMode::Indifferent;
@@ -62,7 +64,7 @@ pub async fn output(
     for part in parts {
         found.take(part, store, space).await?;
     }
-    let structured = structured.map(shallow);
+    let structured = structured.map(|value| found.without_bytes(shallow(value)));
     if is_error {
         let said: String = found
             .words(structured.as_ref())
@@ -82,8 +84,13 @@ pub async fn output(
 struct Found {
     texts: Vec<String>,
     media: Vec<Value>,
+    /// The hash of each stored blob, by its base64.
+    hashes: HashMap<String, Value>,
     links: Vec<Pointer>,
 }
+
+/// Fewest characters of media that are told from other texts.
+const TWICE_MIN: usize = 8;
 
 impl Found {
     async fn take(&mut self, part: Part, store: &dyn Store, space: &Space) -> Result<(), Failure> {
@@ -99,10 +106,35 @@ impl Found {
                 None => self
                     .texts
                     .push(format!("({mime:?} that is not base64 is left out)")),
-                Some(bytes) => self.media.push(kept(&mime, bytes, store, space).await?),
+                Some(bytes) => {
+                    let kept = kept(&mime, bytes, store, space).await?;
+                    if data.len() >= TWICE_MIN {
+                        self.hashes.insert(data, kept["blob"].clone());
+                    }
+                    self.media.push(kept);
+                }
             },
         }
         Ok(())
+    }
+
+    /// Replaces the base64 of stored media in the JSON by the hash of the blob: some servers send media twice.
+    fn without_bytes(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => {
+                let data = text
+                    .rsplit_once(";base64,")
+                    .map_or(&*text, |(_, data)| data);
+                let hash = self.hashes.get(data).cloned();
+                hash.unwrap_or(Value::String(text))
+            }
+            Value::Array(list) => list.into_iter().map(|it| self.without_bytes(it)).collect(),
+            Value::Object(members) => members
+                .into_iter()
+                .map(|(name, it)| (name, self.without_bytes(it)))
+                .collect(),
+            other => other,
+        }
     }
 
     fn words(&self, structured: Option<&Value>) -> String {

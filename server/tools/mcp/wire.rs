@@ -173,6 +173,7 @@ pub async fn connect(
         server: name.to_owned(),
     };
     let messages = Messages::new();
+    let doubted = Arc::<Notify>::default();
     let (veil, strict) = (Arc::new(options.veil()), Arc::new(options.strict_veil()));
     let (running, program) = if options.command.is_some() {
         let child::Program {
@@ -188,7 +189,7 @@ pub async fn connect(
     } else {
         let elsewhere = Elsewhere::default();
         let (client, config) = http(options, &elsewhere)?;
-        let client = Matched::new(client, messages.clone(), elsewhere);
+        let client = Matched::new(client, messages.clone(), elsewhere, doubted.clone());
         let inner = StreamableHttpClientTransport::with_client(client, config);
         let transport = Veiled::new(Counted::new(inner, messages.clone()), veil);
         (handler.serve(transport).await, None)
@@ -211,7 +212,7 @@ pub async fn connect(
         peer: running.peer().clone(),
         running: calls,
         veil: strict,
-        doubted: Arc::default(),
+        doubted,
         gone: Arc::default(),
     };
     // What a server says is so for a day would be kept for a day, and is told where it does not answer.

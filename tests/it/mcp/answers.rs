@@ -89,12 +89,17 @@ on_both!(t1_04_a_bad_status_fails_its_call_alone, |medium| {
         );
         assert!(said(&result).contains(&status.to_string()), "{result}");
     }
+    // An error that names nobody may mean that the session is gone; one who answers otherwise knows it.
+    let nobody = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"not today"}}"#;
+    server.does("say", Does::Says("application/json", nobody.to_owned()));
+    let result = beside(&app, &stub).await;
+    assert_eq!(result["payload"]["problem"]["kind"], "tool", "{result}");
     server.does("say", Does::Answers(words("said")));
     assert_eq!(beside(&app, &stub).await["payload"]["output"], "said");
     under_way.end_well(&app).await;
     assert_eq!(
         server.heard("tools/call").len(),
-        2 + all.len() + 1,
+        2 + all.len() + 2,
         "nothing is called twice"
     );
     assert_eq!(

@@ -173,3 +173,25 @@ on_both!(t1_04_two_forms_of_one_answer_are_one, |medium| {
         "each says something else"
     );
 });
+
+on_both!(
+    t1_04_a_picture_that_the_json_says_once_more_is_kept_once,
+    |medium| {
+        let server = ToolServer::start(vec![tool("say", "Says.")]).await;
+        let stub = Stub::start().await;
+        let app = setup(medium, &stub, &server, "").start().await;
+        let picture = json!({ "type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png" });
+        let url = "data:image/png;base64,iVBORw0KGgo=";
+        let structured = json!({ "content": [picture], "url": url, "name": "iVBO" });
+        let answer = json!({ "content": [picture], "structuredContent": structured });
+        let output = come(&app, &stub, &server, answer).await;
+        let blob = &output["media"][0]["blob"];
+        assert!(blob.is_string(), "{output}");
+        let wanted = json!({
+            "content": [{ "type": "image", "data": blob, "mimeType": "image/png" }],
+            "url": blob,
+            "name": "iVBO",
+        });
+        assert_eq!(output["structured"], wanted);
+    }
+);

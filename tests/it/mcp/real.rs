@@ -1,37 +1,42 @@
 //! Servers of tools that others wrote, from their registry: `.ci/run mcp` brings them along, in the folder that `THINKD_MCP_SERVERS` names.
 //! Everything else about servers of tools is tested without them.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use super::*;
 
+/// The folder of the installed servers; none: they are not installed.
+pub(super) fn place() -> Option<PathBuf> {
+    std::env::var_os("THINKD_MCP_SERVERS").map(PathBuf::from)
+}
+
 /// The program of a server, if they are here.
 fn server(package: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("THINKD_MCP_SERVERS")?;
-    let program = PathBuf::from(folder)
-        .join("@modelcontextprotocol")
-        .join(package)
-        .join("dist/index.js");
+    let folder = place()?.join("npm/node_modules/@modelcontextprotocol");
+    let program = folder.join(package).join("dist/index.js");
     assert!(program.exists(), "{} is not there", program.display());
     Some(program)
 }
 
+/// Returns a free port.
+pub(super) fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
 /// A server at an address; it ends with this.
-struct Web(Child);
+pub(super) struct Web(Child);
 
 impl Web {
-    async fn start(program: &std::path::Path, port: u16) -> Self {
-        let mut command = Command::new("node");
-        command
-            .arg(program)
-            .arg("streamableHttp")
-            .env("PORT", port.to_string());
+    pub(super) async fn start(mut command: Command, port: u16) -> Self {
         let web = Self(
             command
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
+                .process_group(0)
                 .spawn()
                 .unwrap(),
         );
@@ -46,17 +51,28 @@ impl Web {
         within("the server", is_there).await;
         web
     }
+
+    async fn everything(program: &std::path::Path, port: u16) -> Self {
+        let mut command = Command::new("node");
+        command
+            .arg(program)
+            .arg("streamableHttp")
+            .env("PORT", port.to_string());
+        Self::start(command, port).await
+    }
 }
 
 impl Drop for Web {
     fn drop(&mut self) {
-        let _ = self.0.kill();
+        // With all that it started: `node` may be a script around the program.
+        let kill = format!("kill -9 -{}", self.0.id());
+        let _ = Command::new("sh").args(["-c", &kill]).status();
         let _ = self.0.wait();
     }
 }
 
 /// What the result of the last call of a tool says.
-async fn outcome(app: &App, stub: &Stub, tool: &str, arguments: Value) -> Value {
+pub(super) async fn outcome(app: &App, stub: &Stub, tool: &str, arguments: Value) -> Value {
     stub.script(decision, [call(tool, arguments), reply("seen")]);
     app.tell("go").await;
     let log = app.public_log().await;
@@ -173,12 +189,8 @@ async fn t1_01_real_servers_of_others_serve_their_tools() {
     else {
         return;
     };
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let web = Web::start(&everything, port).await;
+    let port = free_port();
+    let web = Web::everything(&everything, port).await;
     let toml = format!(
         "[tools.mcp.all]\ncommand = \"node\"\nargs = [{everything:?}, \"stdio\"]\ntimeout_ms = 3000\n\
          [tools.mcp.web]\nurl = \"http://127.0.0.1:{port}/mcp\"\ntimeout_ms = 3000\n\
@@ -211,17 +223,23 @@ async fn t1_01_real_servers_of_others_serve_their_tools() {
     serves(&app, &stub, "web").await;
     let graph = outcome(&app, &stub, "mcp__memory__read_graph", json!({})).await;
     assert!(!has(&graph, "failure"), "{graph}");
-    // Restarted in the middle, it is found again.
+    // The client connects again after a restart, whether or not a call found the port closed.
     drop(web);
     let gone = outcome(&app, &stub, "mcp__web__echo", json!({ "message": "a" })).await;
     assert!(has(&gone, "failure"), "{gone}");
-    let _web = Web::start(&everything, port).await;
+    let web = Web::everything(&everything, port).await;
+    comes_back(&app, &stub).await;
+    drop(web);
+    let _web = Web::everything(&everything, port).await;
+    comes_back(&app, &stub).await;
+}
+
+async fn comes_back(app: &App, stub: &Stub) {
     within("the server that came back", async {
         while has(
-            &outcome(&app, &stub, "mcp__web__echo", json!({ "message": "b" })).await,
+            &outcome(app, stub, "mcp__web__echo", json!({ "message": "b" })).await,
             "failure",
         ) {}
     })
     .await;
-    println!("real servers of tools were asked");
 }

@@ -36,9 +36,10 @@ fn is_said(texts: &[String], value: &Value) -> bool {
 }
 
 fn says(text: &str, value: &Value) -> bool {
-    let text = unfenced(text.trim());
-    let is_text = value.as_str().is_some_and(|it| it.trim() == text);
-    is_text
+    let whole = text.trim();
+    let text = unfenced(whole);
+    let is_text = |it: &str| [whole, text].contains(&it.trim());
+    value.as_str().is_some_and(is_text)
         || serde_json::from_str::<Value>(text).is_ok_and(|said| is_same(&said, value))
             && digits::unkept(text).is_none()
 }
@@ -118,6 +119,13 @@ mod tests {
             json!({ "a": 1 }),
             json!({ "a": 1 }),
         );
+        let diff = "```diff\n-a\n+b\n```\n\n";
+        is(
+            &[diff],
+            json!({ "content": diff }),
+            json!({ "content": diff }),
+        );
+        is(&[diff], json!({ "result": "-a\n+b" }), json!("-a\n+b"));
         is(&["5"], json!({ "total": 5 }), json!({ "total": 5 }));
         is(&[], json!({ "result": null }), json!({ "result": null }));
         is(&[""], json!({ "result": [] }), json!({ "result": [] }));

@@ -16,6 +16,7 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
     StreamableHttpResponseLimits,
 };
+use tokio::sync::Notify;
 
 use super::super::meter::Messages;
 use super::trouble::status;
@@ -34,6 +35,8 @@ pub struct Matched {
     inner: reqwest::Client,
     messages: Messages,
     elsewhere: Elsewhere,
+    /// Notified of an error without a request id: the server may have lost the session.
+    doubted: Arc<Notify>,
 }
 
 /// The place that a server sent on to.
@@ -41,11 +44,17 @@ pub type Elsewhere = Arc<OnceLock<String>>;
 
 impl Matched {
     /// Over this client; what answers nobody is counted here.
-    pub fn new(inner: reqwest::Client, messages: Messages, elsewhere: Elsewhere) -> Self {
+    pub fn new(
+        inner: reqwest::Client,
+        messages: Messages,
+        elsewhere: Elsewhere,
+        doubted: Arc<Notify>,
+    ) -> Self {
         Self {
             inner,
             messages,
             elsewhere,
+            doubted,
         }
     }
 
@@ -120,14 +129,16 @@ impl StreamableHttpClient for Matched {
         headers: Headers,
         limits: StreamableHttpResponseLimits,
     ) -> Outcome<StreamableHttpPostResponse> {
-        let (id, is_first) = match &message {
+        let (id, is_first, is_ping) = match &message {
             JsonRpcMessage::Request(request) => (
                 Some(request.id.clone()),
                 matches!(request.request, ClientRequest::InitializeRequest(_)),
+                matches!(request.request, ClientRequest::PingRequest(_)),
             ),
-            _ => (None, false),
+            _ => (None, false, false),
         };
         let session = real(session);
+        let has_session = session.is_some();
         let posted = self
             .inner
             .post_message_with_response_limits(uri, message, session, token, headers, limits);
@@ -137,6 +148,14 @@ impl StreamableHttpClient for Matched {
                 StreamableHttpPostResponse::Sse(self.own(stream, id), session)
             }
             (StreamableHttpPostResponse::Json(message, session), Some(id)) => {
+                // A restarted server often reports an unknown session as an error without a request id.
+                if has_session && is_unread(&message, &id) {
+                    if is_ping {
+                        let text = "it does not know the session";
+                        return Err(StreamableHttpError::UnexpectedServerResponse(text.into()));
+                    }
+                    self.doubted.notify_one();
+                }
                 StreamableHttpPostResponse::Json(answering(message, id)?, session)
             }
             (StreamableHttpPostResponse::Accepted, Some(_)) => {
@@ -200,6 +219,12 @@ impl StreamableHttpClient for Matched {
             .get_stream_with_max_sse_event_size(uri, real(session), last, token, headers, most)
             .await
     }
+}
+
+/// Returns true for an error whose id is not that of the request.
+fn is_unread(message: &ServerJsonRpcMessage, id: &RequestId) -> bool {
+    let of = |of: &RequestId| is_same(of, id);
+    matches!(message, JsonRpcMessage::Error(error) if !error.id.as_ref().is_some_and(of))
 }
 
 /// A message that is the whole answer to a request, if it answers that: an error without an id can mean no other one.

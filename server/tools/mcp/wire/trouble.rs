@@ -78,8 +78,8 @@ fn of_http(error: &StreamableHttpError<reqwest::Error>, why: String) -> (Trouble
         // By what these mean it was not done. Who refuses the key may take that which stands in the file by now.
         (_, Some(401)) => (Trouble::Refused(why), Holds::Doubted),
         (_, Some(403 | 429)) => (Trouble::Refused(why), Holds::Yes),
-        // A gateway says so, too, that finds no server behind it.
-        (_, Some(502..=504)) => (Trouble::Unusable(why), Holds::Doubted),
+        // Older server libraries report an unknown session as 400; a gateway reports a missing server as 502 to 504.
+        (_, Some(400 | 502..=504)) => (Trouble::Unusable(why), Holds::Doubted),
         (
             StreamableHttpError::HttpStatus(_)
             | StreamableHttpError::UnexpectedServerResponse(_)
@@ -206,7 +206,7 @@ mod tests {
             |error: &ServiceError| matches!(judged(error), (Trouble::Unusable(_), Holds::Yes));
         assert!([403, 429].into_iter().all(|status| refused(&said(status))));
         assert!(
-            [307, 400, 405, 500, 501]
+            [307, 405, 500, 501]
                 .into_iter()
                 .all(|status| unusable(&said(status)))
         );
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn what_may_be_more_than_one_request_is_looked_into() {
-        for status in [502, 503, 504] {
+        for status in [400, 502, 503, 504] {
             assert!(
                 matches!(
                     judged(&said(status)),
