@@ -5,8 +5,9 @@ import { defineConfig } from "vite";
 const server = process.env.THINKD_URL ?? "http://127.0.0.1:2953";
 const paths = ["approvals", "blobs", "events", "frameworks", "livez", "messages", "metadata", "metrics", "missions", "pipelines", "prompt-views", "questions", "readyz", "recall", "schedules", "self", "servers", "settings", "state", "submodules", "threads", "tools", "usage", "world-model"];
 
-export default defineConfig({
-  base: "/console/",
+export default defineConfig(({ command }) => ({
+  // What is built finds its files beside itself, below whatever path a proxy puts before it.
+  base: command === "build" ? "./" : "/console/",
   plugins: [svelte({ compilerOptions: { css: "external", fragments: "tree" } })],
   build: {
     outDir: "dist",
@@ -23,4 +24,4 @@ export default defineConfig({
     port: 5173,
     proxy: Object.fromEntries([...paths.map((path) => [`/${path}`, { target: server }]), ["/ws", { target: server, ws: true }]]),
   },
-});
+}));

@@ -99,7 +99,12 @@ test("a number that is typed is what runs, and one that cannot is refused with a
   const one = await Watched.open(browser, server.url, "#/inbox");
   one.quiet = true; // a refusal is an error of the network, too
   await one.sees("What runs");
-  await one.page.keyboard.press("e");
+  const focused = await one.page.evaluate(async () => {
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "e", bubbles: true }));
+    for (let i = 0; i < 20; i += 1) await Promise.resolve();
+    return document.activeElement?.id;
+  });
+  assert.match(focused ?? "", /^arg-/, "a key or a click that follows finds the focus where it stays");
   for (const number of REFUSED) {
     await one.page.getByLabel("n", { exact: true }).fill(number);
     await one.page.getByRole("button", { name: /Grant as changed/ }).click();

@@ -15,8 +15,8 @@ use super::problem::{Problem, Slug};
 
 mod files;
 
-/// Where it is.
-pub const PLACE: &str = "/console/";
+/// The console as seen from `/`: a proxy may have put a path before both.
+pub const PLACE: &str = "console/";
 
 /// What the page may do: load files of this server and speak to it, nothing else. `svelte-trusted-html` is the policy by which its
 /// framework makes elements of the templates that are compiled into its script.
@@ -67,7 +67,7 @@ pub fn is_there() -> bool {
 pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     Router::new()
         .route("/console", get(|| async { Redirect::to(PLACE) }))
-        .route(PLACE, get(|headers: HeaderMap| async move { answer("index.html", &headers) }))
+        .route("/console/", get(|headers: HeaderMap| async move { answer("index.html", &headers) }))
         .route(
             "/console/{*name}",
             get(|Path(name): Path<String>, headers: HeaderMap| async move { answer(&name, &headers) }),

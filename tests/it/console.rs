@@ -214,7 +214,7 @@ async fn nothing_but_the_consoles_own_files_is_served_below_it() {
     }
     assert_eq!(
         leads_to(&app, "/console").await.as_deref(),
-        Some("/console/")
+        Some("console/")
     );
 }
 
@@ -251,7 +251,7 @@ async fn leads_to(app: &App, path: &str) -> Option<String> {
 async fn the_root_leads_people_to_the_console_and_stays_a_socket() {
     let stub = Stub::start().await;
     let app = App::start(Medium::sqlite(), &stub).await;
-    assert_eq!(leads_to(&app, "/").await.as_deref(), Some("/console/"));
+    assert_eq!(leads_to(&app, "/").await.as_deref(), Some("console/"));
     let mut socket = Socket::connect(&format!("ws://{}/", app.address)).await;
     assert_eq!(socket.next().await.unwrap()["type"], "hello");
 
@@ -259,9 +259,114 @@ async fn the_root_leads_people_to_the_console_and_stays_a_socket() {
         .env("THINKD_CONSOLE", false)
         .start()
         .await;
-    assert_eq!(leads_to(&without, "/").await.as_deref(), Some("/docs"));
+    assert_eq!(leads_to(&without, "/").await.as_deref(), Some("docs"));
     for path in ["/console", "/console/", "/console/index.html"] {
         without.get(path).await.expect_problem(404, "not-found");
     }
     without.get("/threads").await.expect(200);
+}
+
+/// Addresses in the text of a page, a style or a script: what it loads and leads to.
+fn addresses(kind: &str, text: &str) -> Vec<String> {
+    let marks: &[(&str, char)] = match kind {
+        "text/html; charset=utf-8" => &[("href=\"", '"'), ("src=\"", '"')],
+        "text/css; charset=utf-8" => &[("url(", ')')],
+        "text/javascript; charset=utf-8" => &[
+            ("from\"", '"'),
+            ("import(\"", '"'),
+            ("import(`", '`'),
+            ("url: '", '\''),
+            ("fetch('", '\''),
+        ],
+        _ => &[],
+    };
+    let found = marks.iter().flat_map(|(mark, end)| {
+        text.split(mark)
+            .skip(1)
+            .filter_map(|rest| rest.split(*end).next())
+    });
+    found
+        .map(|it| it.trim_matches(['"', '\'']))
+        .filter(|it| !it.starts_with("data:") && !it.starts_with('#') && !it.contains("${"))
+        .map(str::to_owned)
+        .collect()
+}
+
+// A proxy puts a path before the server: from its root one comes to the console and to the documents, and what they load is below that path.
+#[tokio::test]
+async fn the_console_and_the_documents_are_found_below_any_path() {
+    let stub = Stub::start().await;
+    let app = App::start(Medium::sqlite(), &stub).await;
+    let base = reqwest::Url::parse("https://example.org/some/path/").unwrap();
+    let page = |path: &str| base.join(path).unwrap();
+    let mut next = vec![
+        base.clone(),
+        page("console"),
+        page("docs"),
+        page("docs/asyncapi"),
+    ];
+    let mut seen = Vec::<String>::new();
+    while let Some(url) = next.pop() {
+        let Some(path) = url.as_str().strip_prefix(base.as_str()) else {
+            panic!("{url} is outside of {base}");
+        };
+        let path = path.split('#').next().unwrap_or_default().to_owned();
+        if seen.contains(&path) {
+            continue;
+        }
+        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+        let client = client.build().unwrap();
+        let answer = client
+            .get(app.url(&format!("/{path}")))
+            .send()
+            .await
+            .unwrap();
+        // A script is relative to itself where it imports, and to its page where it asks.
+        let from = match path.as_str() {
+            "docs/assets/openapi.js" => page("docs"),
+            "docs/assets/asyncapi.js" => page("docs/asyncapi"),
+            _ => url.clone(),
+        };
+        seen.push(path);
+        if answer.status().is_redirection() {
+            next.push(from.join(header(answer.headers(), "location")).unwrap());
+            continue;
+        }
+        assert_eq!(answer.status(), 200, "{url}");
+        let kind = header(answer.headers(), "content-type").to_owned();
+        let is_packed = header(answer.headers(), "content-encoding") == "gzip";
+        let bytes = answer.bytes().await.unwrap();
+        let bytes = if is_packed {
+            unpacked(&bytes)
+        } else {
+            bytes.to_vec()
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        // The library that shows the document has addresses of its own, which it is not told to use.
+        if !url.path().ends_with("swagger-ui.js") {
+            next.extend(
+                addresses(&kind, &text)
+                    .iter()
+                    .map(|it| from.join(it).unwrap()),
+            );
+        }
+    }
+    for wanted in [
+        "console/",
+        "console/assets/index.js",
+        "console/assets/Log.js",
+        "console/icon.svg",
+        "docs/assets/page.css",
+        "docs/assets/asyncapi.json",
+        "openapi.json",
+        "asyncapi.yaml",
+    ] {
+        assert!(
+            seen.iter().any(|path| path == wanted),
+            "{wanted} is not among {seen:?}"
+        );
+    }
+    let document = app.get("/openapi.json").await.expect(200);
+    let server = document["servers"][0]["url"].as_str().unwrap();
+    assert_eq!(page("openapi.json").join(server).unwrap(), base);
 }

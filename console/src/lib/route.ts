@@ -91,3 +91,6 @@ export const missionOf = (thread: string) => `#/missions/${encodeURIComponent(th
 export const taskOf = (thread: string, task: string) => `${missionOf(thread)}/task/${encodeURIComponent(task)}`;
 export const runOf = (id: string, place?: string) => `#/run/${encodeURIComponent(id)}${place === undefined ? "" : `/${encodeURIComponent(place)}`}`;
 export const callOf = (id: string) => `#/call/${encodeURIComponent(id)}`;
+
+/** The server of a page of the console, without a slash at its end. */
+export const serverOf = (page: string) => new URL("..", page).href.replace(/\/$/, "");

@@ -1,12 +1,15 @@
 // Where the page is, and what a drawer shows. The address is the only memory of it.
+import { kept } from "./place.ts";
 import { type Route, parse } from "./route.ts";
+
+const KEPT = kept("thinkd.place");
 
 class Router {
   route = $state.raw<Route>(parse(location.hash));
   hash = $state(location.hash);
 
   start(): void {
-    if (!location.hash) history.replaceState(null, "", sessionStorage.getItem("thinkd.place") ?? "#/t/main");
+    if (!location.hash) history.replaceState(null, "", sessionStorage.getItem(KEPT) ?? "#/t/main");
     this.#read();
     addEventListener("hashchange", () => this.#read());
   }
@@ -23,7 +26,7 @@ class Router {
   #read(): void {
     this.hash = location.hash;
     this.route = parse(location.hash);
-    sessionStorage.setItem("thinkd.place", location.hash);
+    sessionStorage.setItem(KEPT, location.hash);
   }
 }
 

@@ -4,6 +4,7 @@ import { Client, ProblemError, type Draft, type Hello, type Schemas, type State,
 import { type Words, words } from "./connection.ts";
 import { type AnyEvent, tagged } from "./events.ts";
 import { at } from "./format.ts";
+import { kept, place } from "./place.ts";
 import { Recent } from "./recent.ts";
 import { EventStore } from "./store.ts";
 import type { Work } from "./turns.ts";
@@ -15,7 +16,7 @@ const BATCH = 2_000;
 const FLUSH = 100;
 /** Milliseconds between two times that the threads are listed. */
 const THREADS = 2_000;
-const KEPT = "thinkd.token";
+const KEPT = kept("thinkd.token");
 
 /** What `GET /events` takes beside the paging. */
 export interface Where {
@@ -95,7 +96,7 @@ class Session {
 
   constructor() {
     const token = sessionStorage.getItem(KEPT);
-    this.client = new Client({ url: location.origin, ...(token === null ? {} : { token }) });
+    this.client = new Client({ url: place, ...(token === null ? {} : { token }) });
   }
 
   /** Connects and follows the whole space, from a little before its end. */
