@@ -170,10 +170,12 @@ async fn copied(url: &str, file: &Path) -> Result<u64, NotCopied> {
 async fn fill(url: &str, target: &mut SqliteConnection) -> Result<u64, StoreError> {
     begin_sqlite(target).await?;
     let events = if is_postgres(url) {
-        let mut source = postgres::connect(&postgres::options(url)?).await?;
+        let mut source = postgres::connect_first(&postgres::options(url)?).await?;
+        postgres::admit(&mut source).await?;
         copy!(postgres, &mut source, sqlite, &mut *target)?
     } else {
         let mut source = sqlite::reading(url)?.connect().await.map_err(sql::error)?;
+        sqlite::admit(&mut source).await?;
         copy!(sqlite, &mut source, sqlite, &mut *target)?
     };
     sqlx::query("commit")
@@ -265,7 +267,7 @@ async fn fill_postgres(
 async fn fill_from(url: &str, file: &Path, project: Project) -> Result<Rebuilt, NotCopied> {
     let mut source = sqlite::open_backup(file).await?;
     if is_postgres(url) {
-        let mut target = postgres::connect(&postgres::options(url)?).await?;
+        let mut target = postgres::connect_first(&postgres::options(url)?).await?;
         let made = fill_postgres(&mut source, &mut target, project).await;
         // Whoever serves may come from here on: also where nothing was restored. Where the lock cannot be given up, it ends with the connection.
         let released = postgres::release(&mut target).await;

@@ -23,7 +23,7 @@ use super::table::{Row, Table};
 use super::thread_row::{Span, ThreadRow, Wait};
 use super::unserved::Unserved;
 use super::upkeep::{Checked, Rebuilt};
-use super::vectors::{Entry, Hash, IndexOf, Maker, Search, VectorChange};
+use super::vectors::{Hash, Maker, VectorChange};
 use crate::event::envelope::Event;
 use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
@@ -33,13 +33,12 @@ use crate::words::time::Timestamp;
 /// Every method fails with [`StoreError::Unavailable`] while the database is away, full or busy, and with [`StoreError::Broken`] where a person
 /// must look. A method that can fail otherwise says so. Times to live are durations; timestamps are microseconds; `limit` counts items.
 pub trait Store:
-    EventLog + Threads + ProjectionRows + Leasing + BlobStore + VectorStore + VectorIndex + Upkeep
+    EventLog + Threads + ProjectionRows + Leasing + BlobStore + VectorStore + Upkeep
 {
 }
 
-impl<
-    S: EventLog + Threads + ProjectionRows + Leasing + BlobStore + VectorStore + VectorIndex + Upkeep,
-> Store for S
+impl<S: EventLog + Threads + ProjectionRows + Leasing + BlobStore + VectorStore + Upkeep> Store
+    for S
 {
 }
 
@@ -220,54 +219,6 @@ pub trait VectorStore: Send + Sync + 'static {
 
     /// Stores vectors, or lets them go.
     async fn change_vectors(&self, change: VectorChange) -> Result<(), StoreError>;
-}
-
-/// What a database without one says.
-const NO_INDEX: &str = "this database has no index of vectors; Postgres with pgvector has";
-
-/// An index of vectors in the database, for spaces that have more than are scanned in memory: only Postgres with pgvector has one. It finds only what
-/// is held by the rows of statements, so what is withdrawn is gone at once. Errors: see [`Store`].
-#[async_trait]
-pub trait VectorIndex: Send + Sync + 'static {
-    /// Makes what is not there yet, and says which software it is; inside: why there can be none.
-    async fn open_index(&self, _of: &IndexOf) -> Result<Result<String, String>, StoreError> {
-        Ok(Err(NO_INDEX.to_owned()))
-    }
-
-    /// Says which software would be it, and makes nothing; inside: why there can be none.
-    async fn look_for_index(&self) -> Result<Result<String, String>, StoreError> {
-        Ok(Err(NO_INDEX.to_owned()))
-    }
-
-    /// Those of some statements, with the hashes of what a model is sent of each, that it has; at most [`PAGE`](super::vectors::PAGE).
-    async fn indexed(
-        &self,
-        _of: &IndexOf,
-        _statements: &[(String, Hash)],
-    ) -> Result<Vec<String>, StoreError> {
-        Ok(Vec::new())
-    }
-
-    /// Takes vectors in.
-    async fn index_vectors(&self, _of: &IndexOf, _entries: Vec<Entry>) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    /// The statements that are nearest to a vector, at most so many, with their cosine distances.
-    async fn nearest(
-        &self,
-        _of: &IndexOf,
-        _parts: &[i8],
-        _most: u32,
-        _search: Search,
-    ) -> Result<Vec<(String, f64)>, StoreError> {
-        Ok(Vec::new())
-    }
-
-    /// Lets go what is not held any more.
-    async fn tidy_index(&self, _of: &IndexOf) -> Result<(), StoreError> {
-        Ok(())
-    }
 }
 
 /// What whoever runs the server asks of a store. Errors: see [`Store`].

@@ -28,6 +28,12 @@ impl Migration {
     }
 }
 
+/// The last migration that a program must have to run on what the one of this name left: `… needs 0037`.
+pub(super) fn needed(name: &str) -> Option<i64> {
+    let (before, number) = name.rsplit_once(' ')?;
+    before.ends_with(" needs").then(|| number.parse().ok())?
+}
+
 /// The pair of files with a name.
 macro_rules! migration {
     ($file:literal) => {
@@ -68,4 +74,6 @@ pub(super) const KERNEL: [Migration; 16] = [
     migration!("0032_words_of_a_version"),
     migration!("0036_cut_off_turns"),
     migration!("0037_names_compare_bytewise"),
+    // Next to go on Postgres: the tables `vectors_near_…` and the extension `vector`. The release
+    // before still writes them, and a later one than this drops them.
 ];

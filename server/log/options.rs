@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use secrecy::SecretString;
+
 use crate::tasks::share::SPACE_SHARE;
 use crate::tasks::supervisor::Supervisor;
 
@@ -14,6 +16,9 @@ pub const CONNECTIONS_MIN: u32 = 6;
 /// How a store is opened.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// Postgres itself, where the URL of the store is that of a pooler: the log, its index, the
+    /// listener, migrations and the lock of the database go there.
+    pub direct: Option<SecretString>,
     /// SQLite: most connections that read at a time; there is one more that writes.
     pub readers: u32,
     /// Postgres: most connections at a time, in all.
@@ -31,6 +36,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            direct: None,
             readers: 8,
             connections: CONNECTIONS,
             space_share: SPACE_SHARE,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use secrecy::ExposeSecret;
 use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::task::JoinSet;
@@ -18,7 +19,7 @@ use super::catch_up;
 use super::change::Project;
 use super::error::StoreError;
 use super::feed::Feed;
-use super::fence::{Fence, Leased};
+use super::fence::Fence;
 use super::head::Position;
 use super::index::Index;
 use super::options::Options;
@@ -40,9 +41,10 @@ mod connect;
 mod connections;
 mod index;
 mod known;
+mod last_known;
+mod leases;
 mod life;
 mod log;
-mod nearest;
 mod parts;
 mod pool;
 mod readers;
@@ -55,8 +57,8 @@ mod watch;
 use blobs::Blobs;
 pub(super) use blobs::read_blob;
 pub(super) use bulk::{clear, put, put_index, put_rest};
-use connect::placed;
-pub(super) use connect::{connect, migrate, options};
+pub(super) use connect::{admit, connect_first, migrate, options};
+use connect::{connect, placed, pooler_options};
 use connections::Pools;
 use index::Tables;
 use known::read_threads;
@@ -117,6 +119,9 @@ pub(super) struct Postgres {
     index: Index,
     feed: Arc<Feed>,
     epoch: Uuid,
+    life: Life,
+    /// The life of the pools, through a pooler or not.
+    led: Life,
     options: PgConnectOptions,
     project: Project,
     cache: WriteCache,
@@ -129,42 +134,70 @@ pub(super) struct Postgres {
     watch: Mutex<JoinSet<()>>,
 }
 
+/// The setting of the address of Postgres itself, beside a pooler.
+const DIRECT: &str = "database_direct (DATABASE_DIRECT_URL)";
+
 impl Postgres {
     const SHARED: bool = true;
 
     pub async fn open(url: &str, settings: &Options, project: Project) -> Result<Self, StoreError> {
-        let options = options(url)?;
+        let direct = settings.direct.as_ref().map(ExposeSecret::expose_secret);
+        // Errors of the direct address name its setting.
+        let of_direct = |error| match (direct, error) {
+            (Some(_), StoreError::Broken(why)) => StoreError::Broken(format!("{DIRECT}: {why}")),
+            (Some(_), StoreError::Unavailable(why)) => {
+                StoreError::Unavailable(format!("{DIRECT}: {why}"))
+            }
+            (_, error) => error,
+        };
+        let options = options(direct.unwrap_or(url)).map_err(of_direct)?;
         // Given up here, it is given up there: what was refused as it took too long is not to be stored later.
         let commit = settings.commit * 3 / 4;
         let writing = options
             .clone()
             .options([("statement_timeout", commit.as_millis().max(1).to_string())]);
         // It becomes the one that writes.
-        let mut connection = connect(&writing).await?;
-        let epoch = begin(&mut connection, &writing, settings.connections).await;
-        let epoch = epoch.map_err(|error| placed(&options, &error, ""))?;
+        let mut connection = connect_first(&writing).await.map_err(of_direct)?;
+        let wanted = match direct {
+            Some(_) => DEDICATED,
+            None => settings.connections,
+        };
+        let epoch = begin(&mut connection, &writing, wanted).await;
+        let epoch = epoch.map_err(|error| of_direct(placed(&options, &error, "")))?;
         let life = Life {
             epoch,
             supervisor: settings.supervisor.clone(),
             pools: Pools::default(),
             server: Arc::default(),
+            known: Arc::default(),
+            has_pooler: false,
         };
         let sizes = Sizes::of(settings.connections);
         let places = Places::new("readers", sizes.spaces, settings.space_share);
         // Nothing that must last is written over these connections. Leases are: who appends under one has it flushed before what is
         // appended, and one that a crash of the database forgets makes its holder's appends stale.
-        let reading = options.clone().options([
-            ("statement_timeout", settings.read.as_millis().to_string()),
-            ("synchronous_commit", "off".to_owned()),
-        ]);
-        let reading = reading.options(nearest::SETTINGS);
-        let pool = Pool::new(reading.clone(), &life, sizes.spaces as usize);
-        let own = Pool::new(reading, &life, sizes.own as usize);
-        let blobs = Blobs::new(&options, &life, sizes.blobs, settings.space_share);
+        let (pooled, reading, led) = match direct {
+            None => {
+                let reading = options.clone().options([
+                    ("statement_timeout", settings.read.as_millis().to_string()),
+                    ("synchronous_commit", "off".to_owned()),
+                ]);
+                (options.clone(), reading, life.clone())
+            }
+            Some(_) => {
+                let (pooler, led) = (pooler_options(url)?, life.through_pooler());
+                led.is_behind(&pooler, &mut connection).await?;
+                (pooler.clone(), pooler, led)
+            }
+        };
+        let pool = Pool::new(reading.clone(), &led, sizes.spaces as usize);
+        let own = Pool::new(reading, &led, sizes.own as usize);
+        let blobs = Blobs::new(&pooled, &led, sizes.blobs, settings.space_share);
         let limit = settings.read + sql::GRACE;
         let pooled = Pooled {
             pool: own.clone(),
             limit,
+            known: life.known.clone(),
         };
         let feed = Arc::new(Feed::default());
         let supervisor = &settings.supervisor;
@@ -210,6 +243,8 @@ impl Postgres {
             index,
             feed,
             epoch,
+            life,
+            led,
             options,
             project,
             cache,
@@ -273,107 +308,19 @@ impl Postgres {
         }))
     }
 
-    async fn take_lease(
-        &self,
-        space: &Space,
-        thread: &ThreadId,
-        ttl: Duration,
-    ) -> Result<Option<Leased>, StoreError> {
-        // Drawn, not counted: a number that a crash of the database forgot is not given to somebody else.
-        let number = crate::words::id::drawn();
-        let query = sqlx::query_scalar("select take_lease($1, $2, $3, $4)::text")
-            .bind(space.as_str())
-            .bind(thread.as_str())
-            .bind(number)
-            .bind(micros(ttl));
-        let row: Option<String> = sql::read!(self, Some(space), query, fetch_one)?;
-        let Some(row) = row else { return Ok(None) };
-        let row = sql::from_json(Some(row))
-            .and_then(|rows| rows.into_iter().next().map(sql::placed_thread).transpose());
-        row.iter()
-            .flatten()
-            .for_each(|(space, row)| self.cache.met_thread(space, row));
-        let fence = Fence {
-            space: space.clone(),
-            thread: thread.clone(),
-            number,
-        };
-        Ok(Some(Leased {
-            fence,
-            row: row.map(|row| row.map(|(_, row)| row)),
-        }))
-    }
-
-    async fn renew_leases(
-        &self,
-        fences: &[Fence],
-        ttl: Duration,
-    ) -> Result<Vec<Fence>, StoreError> {
-        // Locked in the same order as by appends.
-        let text = "with held as (select l.space, l.thread from unnest($1::text[], $2::text[], $3::bigint[]) \
-             f (space, thread, number) cross join lateral (select * from leases where space = f.space \
-             and thread = f.thread and number = f.number for no key update) l) \
-             update leases l set until = clock_timestamp() + $4 * interval '1 microsecond' from held \
-             where l.space = held.space and l.thread = held.thread returning l.number";
-        let (spaces, threads, numbers) = columns(fences);
-        let kept: Vec<i64> = sql::read!(
-            self,
-            None,
-            sqlx::query_scalar(text)
-                .bind(spaces)
-                .bind(threads)
-                .bind(numbers)
-                .bind(micros(ttl)),
-            fetch_all
-        )?;
-        // Numbers are given out once, so they name their leases.
-        Ok(fences
-            .iter()
-            .filter(|fence| !kept.contains(&fence.number))
-            .cloned()
-            .collect())
-    }
-
-    async fn release_lease(&self, fence: &Fence) -> Result<(), StoreError> {
-        // The row stays: another number takes the old one's right away.
-        let text = "update leases set number = 0, until = '-infinity' \
-             where space = $1 and thread = $2 and number = $3";
-        let query = sqlx::query(text)
-            .bind(fence.space.as_str())
-            .bind(fence.thread.as_str())
-            .bind(fence.number);
-        sql::read!(self, Some(&fence.space), query, execute).map(|_| ())
-    }
-
     async fn tell_others(&self) -> Result<(), StoreError> {
         self.leave().await?;
         self.others
             .hand_over(&Pooled {
                 pool: self.own.clone(),
                 limit: self.limit,
+                known: self.life.known.clone(),
             })
             .await
     }
 
     async fn told_by_others(&self) {
         self.others.handed_over().await;
-    }
-
-    async fn waiting_threads(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, StoreError> {
-        let text = "select t.thread from threads t where t.space = $1 \
-             and t.woken > t.handled and t.status not in ('waiting', 'done', 'failed', 'stopped') \
-             and not exists (select 1 from leases l where l.space = t.space and l.thread = t.thread \
-             and l.until >= clock_timestamp()) limit $2";
-        let mut waiting = Vec::new();
-        for space in self.spaces_waiting_here().await? {
-            let query = sqlx::query_scalar(text)
-                .bind(space.as_str())
-                .bind(i64::from(limit));
-            let threads: Vec<String> = sql::read!(self, None, query, fetch_all)?;
-            let threads = sql::readable(threads.into_iter().map(sql::thread_id));
-            waiting.extend(threads.into_iter().map(|thread| (space.clone(), thread)));
-        }
-        Ok(waiting)
     }
 
     /// A connection in a transaction of its own that sees one state. To change rows, it keeps all appends waiting.
@@ -439,12 +386,18 @@ fn with_words(table: &Table) -> Option<String> {
     ))
 }
 
-/// The tables that are missing, if any. No lock is waited for.
+/// The tables that are missing, if any; for that no lock is waited for. What clients read is looked at,
+/// too: a table that is locked, or may not be read, fails all of it. At most a row of each is read.
 fn missing() -> String {
-    let tables: Vec<&str> = sql::tables().chain(["leases", "servers"]).collect();
-    let tables = tables.join(", ");
+    let tables = Vec::from_iter(sql::tables().chain(["leases", "servers"])).join(", ");
+    let read: Vec<String> = ["events", "threads", "blobs"]
+        .into_iter()
+        .chain(sql::projected())
+        .map(|table| format!("exists (select 1 from {table})"))
+        .collect();
     format!(
-        "select string_agg(name, ', ') from unnest('{{{tables}}}'::text[]) name where to_regclass(name) is null"
+        "select (select string_agg(name, ', ') from unnest('{{{tables}}}'::text[]) name where to_regclass(name) is null), {}",
+        read.join(" or ")
     )
 }
 

@@ -177,16 +177,21 @@ pub(super) fn range(query: &Query) -> (Seq, Seq) {
 macro_rules! ask {
     ($store:expr, $space:expr, $query:expr, $fetch:ident) => {{
         let mut reader = $store.reader($space).await?;
-        let limit = reader.limit();
-        match tokio::time::timeout(limit, $query.$fetch(reader.connection())).await {
-            Ok(result) => {
+        let over = reader.over();
+        let read = tokio::select! {
+            biased;
+            result = $query.$fetch(reader.connection()) => Some(result),
+            () = over => None,
+        };
+        match read {
+            Some(result) => {
                 match &result {
                     Err(error) if sql::spoils(error) => reader.spoiled(),
                     _ => reader.done(),
                 }
                 Ok(result)
             }
-            Err(_) => Err(sql::no_answer()),
+            None => Err(sql::no_answer()),
         }
     }};
 }
@@ -232,7 +237,33 @@ pub(super) fn migrations(text: fn(&migrations::Migration) -> &'static str) -> Mi
             false,
         )
     };
-    Migrator::with_migrations(all.into_iter().map(made).collect())
+    let mut migrator = Migrator::with_migrations(all.into_iter().map(made).collect());
+    // Those of a newer program only add: `admit` refuses the others.
+    migrator.set_ignore_missing(true);
+    migrator
+}
+
+/// The migrations that a database has, by number and name.
+pub(super) const MADE: &str = "select version, description from _sqlx_migrations order by version";
+
+/// Refuses a database of which a migration says that it needs a program with later ones than this.
+pub(super) fn admit(known: &Migrator, made: &[(i64, String)]) -> Result<(), StoreError> {
+    let last = known.iter().map(|it| it.version).max().unwrap_or(0);
+    let newer = made
+        .iter()
+        .filter(|(number, _)| !known.version_exists(*number));
+    for (number, name) in newer {
+        if let Some(needed) = migrations::needed(name).filter(|needed| *needed > last) {
+            return Err(StoreError::Broken(format!(
+                "a newer thinkd made this database: its migration {number} ({name}) needs a thinkd that has migration {needed}, and \
+                 the last one of this is {last}; start the version that made it, or restore a backup from before it"
+            )));
+        }
+        tracing::info!(
+            "a newer thinkd has added to this database (migration {number}, {name}): this one goes on without that"
+        );
+    }
+    Ok(())
 }
 
 /// Who can act on a failed migration.
@@ -241,11 +272,10 @@ pub(super) fn migration_error(error: MigrateError) -> StoreError {
         MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => {
             self::error(cause)
         }
-        MigrateError::VersionMissing(number) | MigrateError::VersionTooNew(number, _) => {
-            StoreError::Broken(format!(
-                "a newer thinkd made this database (its schema has number {number}); use that one, or restore a backup"
-            ))
-        }
+        MigrateError::VersionMismatch(number) => StoreError::Broken(format!(
+            "migration {number} of this database is another one than that of this thinkd; use the program that made it, or restore a \
+             backup"
+        )),
         other => StoreError::Broken(other.to_string()),
     }
 }

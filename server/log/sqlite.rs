@@ -49,7 +49,7 @@ mod uploads;
 mod vectors;
 
 pub(super) use bulk::{clear, put, put_index, put_rest};
-pub(super) use file::{is_in_use, new_backup, open_alone, open_backup, reading, writing};
+pub(super) use file::{admit, is_in_use, new_backup, open_alone, open_backup, reading, writing};
 pub(super) use index::{adopt, attach_new};
 pub(super) use uploads::read_blob;
 

@@ -171,6 +171,7 @@ impl ThreadRow {
             waits,
             begins,
             reason,
+            tasks,
             failed,
             sends,
             subthreads,
@@ -216,6 +217,7 @@ impl ThreadRow {
         if let Some(reason) = reason {
             state.reason = Some(reason.clone());
         }
+        state.tasks = tasks.or(state.tasks);
         if let Some(plan) = plan {
             state.plan = Some(plan.clone()).filter(|plan| !plan.is_null());
         }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::event::correction::Correction;
 use crate::event::gather::{Gather, GatherPart};
 use crate::event::mood::Mood;
+use crate::event::outcome::Counts;
 use crate::event::process::{Waiting, Waking, Watch};
 use crate::event::summary::{Held, Made};
 use crate::event::unshown::{Back, LeftOut, Unshown};
@@ -25,6 +26,9 @@ pub struct ThreadState {
     /// Why it ended, or cannot go on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Of a mission that has ended: its tasks, counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<Counts>,
     /// How its last turn ended, if it did not end well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
@@ -143,6 +147,8 @@ pub struct ThreadStateChange {
     pub begins: Option<Seq>,
     /// Why it ended.
     pub reason: Option<String>,
+    /// Of a mission that ended: its tasks, counted.
+    pub tasks: Option<Counts>,
     /// How its turn ended, if it did not end well.
     pub failed: Option<String>,
     /// More messages sent to others.

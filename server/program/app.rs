@@ -80,6 +80,36 @@ pub fn serve(settings: &Settings, pipelines: Pipelines, tools: &Catalogue) -> an
     outcome
 }
 
+/// The time after which a start says that it waits for its database.
+const SLOW: Duration = Duration::from_secs(2);
+
+/// Opens the store; none where a signal ends the start. What a migration had begun is undone, as
+/// after a crash.
+async fn opened<S>(
+    opening: impl Future<Output = anyhow::Result<S>>,
+    stop: &mut Stop,
+) -> anyhow::Result<Option<S>> {
+    let slow = tokio::time::sleep(SLOW);
+    tokio::pin!(opening, slow);
+    let mut is_told = false;
+    loop {
+        tokio::select! {
+            opened = &mut opening => return opened.map(Some),
+            signal = stop.signalled() => {
+                tracing::info!(signal, "stopped before the database was open");
+                return Ok(None);
+            }
+            () = &mut slow, if !is_told => {
+                is_told = true;
+                tracing::info!(
+                    "still opening the database: it brings tables up to date, waits for a lock that \
+                     another session holds, or for a connection of a pooler"
+                );
+            }
+        }
+    }
+}
+
 /// Starts from the bottom up, waits, stops from the top down.
 async fn run(
     settings: &Settings,
@@ -94,7 +124,9 @@ async fn run(
     // The clock of the metrics is measured for some milliseconds; the database opens meanwhile.
     let metrics = tokio::task::spawn_blocking(telemetry::start_metrics);
     let supervisor = Supervisor::default();
-    let store = open_store(settings, &supervisor).await?;
+    let Some(store) = opened(open_store(settings, &supervisor), &mut stop).await? else {
+        return Ok(());
+    };
     let metrics = metrics.await??;
     tokio::spawn(supervisor.watch(
         "the upkeep of metrics",

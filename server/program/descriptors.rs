@@ -7,6 +7,9 @@ use crate::edge::limits::Limits;
 
 /// Descriptors that no client gets; of few, half.
 const RESERVE: u64 = 256;
+/// Says how there can be more.
+const MORE: &str =
+    "raise the limit (ulimit -n, LimitNOFILE of systemd, --ulimit nofile of docker) for more";
 
 /// Raises the limit of this process to the most that it may have. Returns it; none: there is none.
 fn raised() -> Option<u64> {
@@ -22,20 +25,48 @@ fn raised() -> Option<u64> {
     }
 }
 
-/// Bounds the connections of clients by the descriptors of this process, and says so.
-pub fn bound(limits: &mut Limits) {
-    let Some(most) = raised() else { return };
-    let left = most - RESERVE.min(most / 2);
-    let left = usize::try_from(left).unwrap_or(usize::MAX);
+/// Descriptors that clients may have, of so many.
+fn left(most: u64) -> usize {
+    usize::try_from(most - RESERVE.min(most / 2)).unwrap_or(usize::MAX)
+}
+
+/// Bounds the connections of clients by so many descriptors. Returns whether they were more.
+fn fit(limits: &mut Limits, most: u64) -> bool {
+    let left = left(most);
     if limits.sockets.saturating_add(limits.connections) <= left {
-        return;
+        return false;
     }
     limits.connections = limits.connections.min(left / 4).max(1);
     limits.sockets = limits.sockets.min(left - limits.connections).max(1);
-    tracing::warn!(
-        "this process may have {most} open files: limits.sockets is {} here, and limits.connections {}; raise the limit (ulimit -n, \
-         LimitNOFILE of systemd, --ulimit nofile of docker) for more",
-        limits.sockets,
-        limits.connections
+    true
+}
+
+/// Bounds the connections of clients by the descriptors of this process, and says so.
+pub fn bound(limits: &mut Limits) {
+    let Some(most) = raised() else { return };
+    if fit(limits, most) {
+        tracing::warn!(
+            "this process may have {most} open files: limits.sockets is {} here, and limits.connections {}; {MORE}",
+            limits.sockets,
+            limits.connections
+        );
+    }
+}
+
+/// Says how many clients a server fits that is started as this process was.
+pub fn said(mut limits: Limits) -> String {
+    let Some(most) = raised() else {
+        return "open files have no limit: as many clients fit as limits.sockets and limits.connections say".to_owned();
+    };
+    let is_low = fit(&mut limits, most);
+    let (sockets, connections) = (limits.sockets, limits.connections);
+    let kept = most.saturating_sub(left(most) as u64);
+    let fits = format!(
+        "a server that is started from here may have {most} open files: {kept} are kept for models, files, tools and the database, and \
+         {sockets} sockets and {connections} connections fit"
     );
+    match is_low {
+        true => format!("{fits}, fewer than limits.sockets and limits.connections say; {MORE}"),
+        false => format!("{fits}, as limits.sockets and limits.connections say"),
+    }
 }

@@ -41,7 +41,7 @@ mod tools;
 mod values;
 
 pub use sources::{Environment, Flags, Loaded, Loading, environment};
-use values::{address, address_shown, list, redacted, without_password};
+use values::{address, address_shown, database_shown, list, redacted, without_password};
 
 /// All that can be configured.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -53,6 +53,13 @@ pub struct Settings {
     /// `sqlite://FILE` or `postgres://USER:PASSWORD@HOST/NAME`.
     #[serde(serialize_with = "without_password")]
     pub database: SecretString,
+    /// Postgres itself, where `database` leads to a pooler: three connections of each server go here,
+    /// for the log, its index and news of other servers; migrations, backups and restores, too.
+    #[serde(
+        serialize_with = "database_shown",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub database_direct: Option<SecretString>,
     /// A secret that opens the space `default` as its `operator`, and as `admin` while there are no `[[keys]]`; without both
     /// nobody needs a secret.
     #[serde(serialize_with = "redacted", skip_serializing_if = "Option::is_none")]
@@ -111,6 +118,7 @@ impl Default for Settings {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 2953)),
             database: "sqlite://thinkd.db".into(),
+            database_direct: None,
             token: None,
             hosts: Vec::new(),
             console: true,
@@ -185,7 +193,7 @@ pub struct Models {
     /// The model of the higher tier; absent: the low one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<endpoint::Options>,
-    /// The model for vectors, by which recall finds what means the same in other words; absent: built-in vectors that know letters alone.
+    /// The model for vectors, by which recall finds what means the same in other words; absent: recall goes by words and names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding: Option<endpoint::Options>,
     /// Models of single modules: `decision`, `trial`, `summary`, `submodule:<name>`, `pipeline:<name>`, `mission:<node>`; absent: the model of the tier.
@@ -196,11 +204,14 @@ pub struct Models {
     pub of_the_shell: Vec<String>,
 }
 
+/// Longest lease. One that lasts longer than twice this was taken by a clock that was ahead.
+const LEASE_MAX_MS: u64 = 300_000;
+
 /// `[runtime]`: how threads are given to servers, and given up.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Running {
-    /// How long a thread stays with a server that says nothing more; then another server takes it up.
+    /// Time that a thread stays with a server that says nothing more, at most 300000; then another server takes it up.
     pub lease_ms: u64,
     /// How often a server looks for threads that wait and that nobody runs.
     pub scan_ms: u64,
@@ -358,6 +369,12 @@ impl Settings {
                 "{key} = 0 would stop everything: it must be at least 1"
             ));
         }
+        let (lease, most) = (self.runtime.lease_ms, LEASE_MAX_MS);
+        if lease > most {
+            return invalid(format!(
+                "runtime.lease_ms = {lease} would leave threads of a dead server asleep: it may be at most {most}"
+            ));
+        }
         let (connections, least) = (self.runtime.connections, CONNECTIONS_MIN);
         if connections < least {
             return invalid(format!(
@@ -384,6 +401,19 @@ impl Settings {
 
     /// Refuses a database of a kind that is not known. Quotes nothing of its URL but the kind: the rest may hold a secret.
     pub fn check_database(&self) -> Result<(), Invalid> {
+        let is_postgres = |url: &SecretString| {
+            let scheme = url.expose_secret().split_once(':').map(|(kind, _)| kind);
+            matches!(scheme, Some("postgres" | "postgresql"))
+        };
+        if let Some(direct) = &self.database_direct
+            && !(is_postgres(direct) && is_postgres(&self.database))
+        {
+            return invalid(
+                "database_direct (DATABASE_DIRECT_URL) is Postgres itself, beside a database that is a \
+                 pooler before it: both are postgres://USER:PASSWORD@HOST/NAME"
+                    .to_owned(),
+            );
+        }
         let known = ["sqlite", "postgres", "postgresql"];
         match self.database.expose_secret().split_once(':') {
             Some((kind, _)) if known.contains(&kind) => Ok(()),
@@ -401,6 +431,22 @@ impl Settings {
                 "database (DATABASE_URL) is no URL of a database; {KINDS}"
             )),
         }
+    }
+
+    /// Forgets the direct address of the environment or the file where a flag names another database.
+    fn forget_direct(&mut self, flags: &Flags) {
+        let is_set = flags.set.iter().any(|it| it.starts_with("database_direct"));
+        if flags.database.is_some() && !is_set {
+            self.database_direct = None;
+        }
+    }
+
+    /// The address of the database itself, not of a pooler before it.
+    pub fn direct(&self) -> &str {
+        self.database_direct
+            .as_ref()
+            .unwrap_or(&self.database)
+            .expose_secret()
     }
 
     /// The tools of a program without those that are switched off.
@@ -509,6 +555,7 @@ impl Settings {
     /// What the store is to know.
     pub fn store(&self, supervisor: &Supervisor) -> Options {
         Options {
+            direct: self.database_direct.clone(),
             space_share: self.edge().space_share(),
             read: ms(self.limits.read_ms),
             commit: ms(self.runtime.commit_ms),
@@ -542,7 +589,7 @@ impl Settings {
             .chain(self.models.base_url.as_deref());
         let addresses = addresses.chain(self.jwt.jwks_url.as_deref());
         let in_addresses = addresses
-            .chain([self.database.expose_secret()])
+            .chain([self.database.expose_secret(), self.direct()])
             .flat_map(secret::in_url);
         let tokens = [
             &self.token,

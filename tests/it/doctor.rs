@@ -4,7 +4,7 @@ use axum::http::HeaderMap;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
-use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
+use sqlx::{Connection, Executor, SqliteConnection};
 
 use crate::support::*;
 
@@ -377,64 +377,6 @@ async fn the_doctor_says_what_is_wrong_with_the_database() {
     let found = doctor(&setup, &[]).await;
     found.wrong(&["postgres://me:(redacted)@127.0.0.1:1/thinkd"]);
 }
-
-// Nothing is made for it: what there is, and what it means.
-on_both!(
-    the_doctor_says_where_vectors_beyond_exact_vectors_would_lie,
-    |medium| {
-        let has_pgvector = medium.has_pgvector().await;
-        let stub = Stub::start().await;
-        stub.on(any, reply("hello"));
-        let setup = Setup::new(medium, &stub).env("THINKD_MEMORY__EXACT_VECTORS", 40_000);
-        let found = doctor(&setup, &[]).await;
-        let line = found.line("vectors").to_owned();
-        assert!(
-            line.starts_with("ok ")
-                && line.contains("up to 40000 statements of a space (memory.exact_vectors)"),
-            "{line}"
-        );
-        if !has_pgvector {
-            let why = if setup.is_postgres() {
-                "this Postgres has no pgvector"
-            } else {
-                "has no index of vectors"
-            };
-            assert!(
-                line.contains("only words and names are searched") && line.contains(why),
-                "{line}"
-            );
-            return;
-        }
-        assert!(
-            line.contains("asks an index of pgvector 0.")
-                && line.contains("made when it is needed"),
-            "{line}"
-        );
-        let extensions = "select count(*) from pg_extension where extname = 'vector'";
-        let url = setup
-            .environment()
-            .find(|(name, _)| *name == "DATABASE_URL")
-            .unwrap()
-            .1;
-        let mut connection = PgConnection::connect(url).await.unwrap();
-        assert_eq!(
-            sqlx::query_scalar::<_, i64>(extensions)
-                .fetch_one(&mut connection)
-                .await
-                .unwrap(),
-            0,
-            "it only looks"
-        );
-        connection.execute("create extension vector").await.unwrap();
-        let found = doctor(&setup, &[]).await;
-        let line = found.line("vectors");
-        assert!(
-            line.contains("asks an index of pgvector 0.")
-                && !line.contains("made when it is needed"),
-            "{line}"
-        );
-    }
-);
 
 /// A file that is damaged where nobody looks at a start.
 #[tokio::test]

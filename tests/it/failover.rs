@@ -14,20 +14,20 @@ use crate::support::*;
 const TAKEN_WITHIN: Duration = Duration::from_secs(10);
 
 /// A client that says one thing after the other, each as often as it takes.
-struct Load {
+pub(crate) struct Load {
     client: JoinHandle<Vec<Said>>,
     is_over: Arc<AtomicBool>,
 }
 
 /// A message that was acknowledged.
-struct Said {
-    id: String,
+pub(crate) struct Said {
+    pub id: String,
     at: Instant,
     refusals: usize,
 }
 
 impl Load {
-    fn start(app: &App, thread: &str) -> Self {
+    pub fn start(app: &App, thread: &str) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let (over, url) = (
             is_over.clone(),
@@ -57,7 +57,7 @@ impl Load {
         Self { client, is_over }
     }
 
-    async fn end(self) -> Vec<Said> {
+    pub async fn end(self) -> Vec<Said> {
         self.is_over.store(true, Ordering::Relaxed);
         within("the last message of the load", self.client)
             .await
@@ -138,6 +138,71 @@ async fn a_database_that_moved_is_written_again_and_nothing_is_lost_or_missed() 
     );
 }
 
+// A standby that lagged: what was acknowledged last is not there. No server goes on with what it
+// knows of the log before, and cursors into the lost end are refused.
+#[tokio::test]
+async fn a_server_ends_where_its_database_lost_the_end_of_the_log() {
+    let Some(former) = Cluster::start().await else {
+        return;
+    };
+    let standby = former.standby().await;
+    let (stub, relay) = (Stub::start().await, Relay::to(&former));
+    let mut app = server(relay.url(), &stub).await;
+    let mut beside = server(relay.url(), &stub).await;
+    former.sets("synchronous_standby_names = ''").await;
+    standby.promote().await;
+    let lost = app.tell("the lost words").await;
+    let cursor = format!("{}&epoch={}", seq(&lost[0]), epoch(&app).await);
+    relay.moves_to(&standby);
+    for app in [&mut app, &mut beside] {
+        app.ended().await;
+        let said = app.output();
+        assert!(said.contains("start the server again"), "{said}");
+    }
+    let said = format!("{}{}", app.output(), beside.output());
+    assert!(said.contains("lacks event"), "{said}");
+    let again = Setup::new(Medium::of(relay.url()), &stub).start().await;
+    assert_eq!(said_text(&again.tell("anew").await[0]), "ok: anew");
+    assert!(!stub.all(decision).last().unwrap().says("the lost words"));
+    let after = again.get(&format!("/events?after={cursor}")).await;
+    assert!(after.status >= 400, "{}", after.status);
+    envelope::check_log(&again.log().await);
+}
+
+async fn epoch(app: &App) -> String {
+    let metadata = app.get("/metadata").await.expect(200);
+    metadata["epoch"].as_str().unwrap().to_owned()
+}
+
+// The former primary falls silent with its connections open, one of them in a commit.
+#[tokio::test]
+async fn a_failover_that_leaves_connections_half_open_costs_no_limit_of_a_commit() {
+    let Some(former) = Cluster::start().await else {
+        return;
+    };
+    let standby = former.standby().await;
+    let (stub, relay) = (Stub::start().await, Relay::to(&former));
+    let app = server(relay.url(), &stub).await;
+    let mut followers = Followers::start(&app).await;
+    let load = Load::start(&app, "main");
+    tokio::time::sleep(ms(500)).await;
+    relay.falls_silent();
+    tokio::time::sleep(ms(300)).await;
+    standby.promote().await;
+    relay.leads_to(&standby);
+    let since = Instant::now();
+    tokio::time::sleep(ms(8000)).await;
+    let taken = load.end().await;
+    let again = taken
+        .iter()
+        .find(|said| said.at > since)
+        .map(|said| said.at - since);
+    println!("taken again after {again:?}");
+    assert!(again.is_some_and(|took| took < TAKEN_WITHIN), "{again:?}");
+    followers.have_seen_all(&app).await;
+    envelope::check_log(&app.log().await);
+}
+
 fn said_text(event: &Value) -> &str {
     event["payload"]["text"].as_str().unwrap_or_default()
 }
@@ -172,8 +237,23 @@ async fn a_server_whose_database_is_silent_ends_within_its_limits() {
     let Some(cluster) = Cluster::start().await else {
         return;
     };
-    let (stub, relay) = (Stub::start().await, Relay::to(&cluster));
-    let setup = Setup::new(Medium::of(relay.url()), &stub)
+    let relay = Relay::to(&cluster);
+    ends_beside_a_silent_database(&relay, relay.url()).await;
+}
+
+// Over TLS a connection is closed with a goodbye, which the other side is to answer.
+#[tokio::test]
+async fn a_server_whose_database_is_silent_over_tls_ends_within_its_limits() {
+    let Some(cluster) = Cluster::start_with_tls().await else {
+        return;
+    };
+    let relay = Relay::to(&cluster);
+    ends_beside_a_silent_database(&relay, relay.url_with("require")).await;
+}
+
+async fn ends_beside_a_silent_database(relay: &Relay, url: String) {
+    let stub = Stub::start().await;
+    let setup = Setup::new(Medium::of(url), &stub)
         .env("THINKD_RUNTIME__GRACE_MS", 500)
         .env("THINKD_LIMITS__DRAIN_MS", 500);
     let mut app = setup.start().await;

@@ -1,8 +1,13 @@
 //! What whoever runs a database and its servers meets: a restore under a server that runs, a database that became another one, and
 //! what is said where Postgres lets nobody in. Every `on_both!` is two `#[tokio::test]`s, one a database.
 
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use std::process::Stdio;
+use std::time::Instant;
 
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+use crate::support::pooler::{IGNORES, Pooler};
 use crate::support::*;
 
 /// A command with this database, and no other environment: how it ended, and what it said.
@@ -655,6 +660,85 @@ async fn a_soft_limit_of_open_files_is_raised() {
     assert_eq!(said_of(&app.tell("hello").await), "ok: hello");
 }
 
+// Messages are stored, and nobody can read: requests are for another server then.
+#[tokio::test]
+async fn a_server_whose_reads_fail_is_not_ready() {
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
+    let stub = Stub::start().await;
+    let app = App::start(medium, &stub).await;
+    app.tell("hello").await;
+    for table in ["events", "threads", "submodules", "blobs"] {
+        assert_eq!(app.get("/readyz").await.status, 200, "control");
+        let mut admin = PgConnection::connect(app.database()).await.unwrap();
+        let lock = format!("begin; lock table {table} in access exclusive mode");
+        admin
+            .execute(sqlx::raw_sql(AssertSqlSafe(lock)))
+            .await
+            .unwrap();
+        assert_eq!(app.get("/readyz").await.status, 503, "{table} is locked");
+        admin.execute("rollback").await.unwrap();
+    }
+    let rename = "alter table submodules rename to gone";
+    stored::execute(app.database(), rename).await;
+    assert_eq!(app.get("/readyz").await.status, 503);
+    let full = app.get("/readyz?full=true").await.expect(503);
+    let detail = full["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("submodules") && detail.contains("restore"),
+        "{detail}"
+    );
+    let rename = "alter table gone rename to submodules";
+    stored::execute(app.database(), rename).await;
+    assert_eq!(app.get("/readyz").await.status, 200);
+}
+
+// What fits is said before anybody is turned away.
+#[tokio::test]
+async fn the_doctor_says_how_many_clients_fit() {
+    let stub = Stub::start().await;
+    stub.on(any, reply("hello"));
+    let app = App::start(Medium::sqlite(), &stub).await;
+    let folder = db::Folder::new();
+    for (limit, wanted) in [
+        (
+            "-n 256",
+            &[
+                "may have 256 open files",
+                "128 are kept",
+                "96 sockets and 32 connections fit, fewer than",
+                "LimitNOFILE",
+            ][..],
+        ),
+        (
+            "-Sn 300",
+            &[
+                "256 are kept",
+                "fit, as limits.sockets and limits.connections say",
+            ],
+        ),
+    ] {
+        let program = with_files(folder.path(), limit);
+        let said = std::process::Command::new(program)
+            .args(["doctor", "--wait-ms", "5000", "--url"])
+            .arg(app.url(""))
+            .current_dir(folder.path())
+            .env_clear()
+            .envs([("THINKD_MODEL", "stub"), ("OPENAI_BASE_URL", &stub.url())])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        let line = said
+            .lines()
+            .find(|line| line.contains("descriptors"))
+            .unwrap_or(&said);
+        for words in wanted {
+            assert!(line.contains(words), "{words}: {line}");
+        }
+    }
+}
+
 // Words for people about addresses that the library misreads.
 #[tokio::test]
 async fn an_address_of_a_database_that_cannot_be_read_says_why() {
@@ -674,71 +758,6 @@ async fn an_address_of_a_database_that_cannot_be_read_says_why() {
     }
 }
 
-/// PgBouncer before a Postgres; it ends when this is dropped.
-struct Pooler {
-    process: std::process::Child,
-    port: u16,
-}
-
-impl Pooler {
-    /// Starts a pooler with these lines of settings; none where PgBouncer is not installed.
-    fn start(cluster: &Cluster, folder: &std::path::Path, lines: &str) -> Option<Self> {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        drop(listener);
-        let ini = format!(
-            "[databases]\n* = host={} user=thinkd\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
-             auth_type = any\nunix_socket_dir =\n{lines}\n",
-            cluster.folder().display()
-        );
-        let file = folder.join("pgbouncer.ini");
-        std::fs::write(&file, ini).unwrap();
-        std::process::Command::new("chmod")
-            .args(["-R", "a+rX"])
-            .arg(folder)
-            .status()
-            .unwrap();
-        let mut command = std::process::Command::new("pgbouncer");
-        let command = db::as_owner(command.arg("-q").arg(&file));
-        let process = command.stderr(std::process::Stdio::null()).spawn().ok();
-        if process.is_none() {
-            eprintln!("no PgBouncer here: tests with it did not run");
-        }
-        Some(Self {
-            process: process?,
-            port,
-        })
-    }
-
-    fn url(&self) -> String {
-        format!(
-            "postgres://thinkd@127.0.0.1:{}/thinkd?sslmode=disable",
-            self.port
-        )
-    }
-
-    async fn answers(&self) {
-        within("PgBouncer", async {
-            while tokio::net::TcpStream::connect(("127.0.0.1", self.port))
-                .await
-                .is_err()
-            {
-                tokio::time::sleep(ms(20)).await;
-            }
-        })
-        .await;
-    }
-}
-
-impl Drop for Pooler {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-const IGNORES: &str = "ignore_startup_parameters = extra_float_digits,options";
-
 // Behind a pooler by session a server has the settings that its safety rests on.
 #[tokio::test]
 async fn a_pooler_by_session_is_used_and_one_by_transaction_is_refused() {
@@ -750,38 +769,52 @@ async fn a_pooler_by_session_is_used_and_one_by_transaction_is_refused() {
         let env = [("DATABASE_URL", url), ("THINKD_LISTEN", "127.0.0.1:0")];
         app::ran(folder.path(), &env, &["serve"]).await
     };
-    let Some(pooler) = Pooler::start(&cluster, folder.path(), "pool_mode = session") else {
+    let socket = cluster.folder();
+    let Some(pooler) = Pooler::start(socket, "pool_mode = session").await else {
         return;
     };
-    pooler.answers().await;
-    let (code, said) = serve(&pooler.url()).await;
+    let (code, said) = serve(&pooler.url("thinkd")).await;
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("ignore_startup_parameters"), "{said}");
     drop(pooler);
 
     let lines = format!("pool_mode = transaction\n{IGNORES}");
-    let pooler = Pooler::start(&cluster, folder.path(), &lines).unwrap();
-    pooler.answers().await;
+    let pooler = Pooler::start(socket, &lines).await.unwrap();
     for _ in 0..3 {
-        let (code, said) = serve(&pooler.url()).await;
+        let (code, said) = serve(&pooler.url("thinkd")).await;
         assert_eq!(code, Some(1), "{said}");
         assert!(said.contains("pool_mode = session"), "{said}");
+        assert!(said.contains("DATABASE_DIRECT_URL"), "{said}");
+    }
+    // Clients that come next find the connections as they were.
+    let url = pooler.url("thinkd");
+    for setting in ["statement_timeout", "synchronous_commit", "enable_sort"] {
+        let shown = stored::text(&url, &format!("show {setting}")).await;
+        assert_eq!(
+            shown,
+            stored::text(&cluster.address(), &format!("show {setting}")).await
+        );
     }
     drop(pooler);
 
     let lines = format!("pool_mode = session\ndefault_pool_size = 60\n{IGNORES}");
-    let pooler = Pooler::start(&cluster, folder.path(), &lines).unwrap();
-    pooler.answers().await;
+    let pooler = Pooler::start(socket, &lines).await.unwrap();
     let stub = Stub::start().await;
-    let mut app = Setup::new(Medium::of(pooler.url()), &stub).start().await;
+    let mut app = Setup::new(Medium::of(pooler.url("thinkd")), &stub)
+        .start()
+        .await;
     assert_eq!(said_of(&app.tell("hello").await), "ok: hello");
-    let direct = format!(
-        "postgres://thinkd@localhost/thinkd?host={}",
-        cluster.folder().display()
-    );
     app.kill();
+    no_lock_is_held(&cluster.address()).await;
+    app.start_again().await;
+    assert_eq!(said_of(&app.tell("again").await), "ok: again");
+    drop(app);
+}
+
+/// Waits until nobody has a lock that refuses a restore.
+async fn no_lock_is_held(direct: &str) {
     within("a lock that is free after kill -9", async {
-        let mut other = PgConnection::connect(&direct).await.unwrap();
+        let mut other = PgConnection::connect(direct).await.unwrap();
         let text = "select count(*) from pg_locks where locktype = 'advisory'";
         while sqlx::query_scalar::<_, i64>(text)
             .fetch_one(&mut other)
@@ -793,7 +826,147 @@ async fn a_pooler_by_session_is_used_and_one_by_transaction_is_refused() {
         }
     })
     .await;
-    app.start_again().await;
-    assert_eq!(said_of(&app.tell("again").await), "ok: again");
-    drop(app);
+}
+
+// Advice names the setting of the address that failed.
+#[tokio::test]
+async fn a_direct_address_that_leads_nowhere_is_named_as_such() {
+    let folder = db::Folder::new();
+    for wrong in ["postgres://thinkd:x@127.0.0.1:1/thinkd", "postgres://a b"] {
+        let env = [
+            ("DATABASE_URL", "postgres://thinkd@127.0.0.1:2/pooled"),
+            ("DATABASE_DIRECT_URL", wrong),
+            ("THINKD_LISTEN", "127.0.0.1:0"),
+        ];
+        let (code, said) = app::ran(folder.path(), &env, &["serve"]).await;
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("DATABASE_DIRECT_URL"), "{said}");
+        assert!(!said.contains("DATABASE_URL"), "{said}");
+    }
+}
+
+// Beside Postgres itself a pooler may share connections: nothing of a server stays on them.
+#[tokio::test]
+async fn a_pooler_beside_the_direct_address_has_no_session_of_a_server() {
+    let Some(cluster) = Cluster::start().await else {
+        return;
+    };
+    let (stub, socket, direct) = (Stub::start().await, cluster.folder(), cluster.address());
+    let other = direct.replace("/thinkd?", "/postgres?");
+    let folder = db::Folder::new();
+    let serve = async |url: &str, direct: &str| {
+        let env = [
+            ("DATABASE_URL", url),
+            ("DATABASE_DIRECT_URL", direct),
+            ("THINKD_LISTEN", "127.0.0.1:0"),
+        ];
+        app::ran(folder.path(), &env, &["serve"]).await
+    };
+    for mode in ["session", "transaction"] {
+        let lines = format!("pool_mode = {mode}\n{IGNORES}");
+        let Some(mut pooler) = Pooler::start(socket, &lines).await else {
+            return;
+        };
+        let (url, port) = (pooler.url("thinkd"), pooler.port());
+        if mode == "transaction" && !pooler::keeps_statements() {
+            let (code, said) = serve(&url, &direct).await;
+            assert_eq!(code, Some(1), "{said}");
+            assert!(said.contains("PgBouncer from 1.21 on"), "{said}");
+            eprintln!(
+                "PgBouncer is older than 1.21: by transaction it is refused, as it should be"
+            );
+            return;
+        }
+        // Once, its role lacks settings; the words say how it gets them.
+        if mode == "session" {
+            let (code, said) = serve(&url, &direct).await;
+            assert_eq!(code, Some(1), "{said}");
+            for statement in pooler::advised(&said) {
+                stored::execute(&direct, &statement).await;
+            }
+            drop(pooler);
+            pooler = Pooler::start_at(port, socket, &lines).await.unwrap();
+            let (code, said) = serve(&url, &other).await;
+            assert_eq!(code, Some(1), "{said}");
+            assert!(said.contains("lead to different databases"), "{said}");
+        }
+        let mut app = Setup::new(Medium::of(url.clone()), &stub)
+            .env("DATABASE_DIRECT_URL", &direct)
+            .start()
+            .await;
+        assert_eq!(said_of(&app.tell("hello").await), "ok: hello");
+        // A pooler that was started again is used again.
+        drop(pooler);
+        within("a server that is not ready", async {
+            while app.get("/readyz").await.status != 503 {
+                tokio::time::sleep(ms(20)).await;
+            }
+        })
+        .await;
+        let pooler = Pooler::start_at(port, socket, &lines).await.unwrap();
+        within("a server that is ready", async {
+            while app.get("/readyz").await.status != 200 {
+                tokio::time::sleep(ms(20)).await;
+            }
+        })
+        .await;
+        assert_eq!(said_of(&app.tell("again").await), "ok: again");
+        app.kill();
+        no_lock_is_held(&direct).await;
+        drop((app, pooler));
+        // A copy has the same epoch, and is another database all the same.
+        let make = format!("create database copy_{mode} template thinkd");
+        stored::execute(&other, &make).await;
+        let _pooler = Pooler::start_at(port, socket, &lines).await.unwrap();
+        let copy = direct.replace("/thinkd?", &format!("/copy_{mode}?"));
+        let (code, said) = serve(&url, &copy).await;
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("lead to different databases"), "{said}");
+    }
+}
+
+// A start that waits for a lock says so, and a signal ends it.
+#[tokio::test]
+async fn a_start_that_waits_for_its_database_says_so_and_can_be_stopped() {
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
+    let stub = Stub::start().await;
+    let app = App::start(medium, &stub).await;
+    let mut other = PgConnection::connect(app.database()).await.unwrap();
+    other
+        .execute("begin; lock table log in access exclusive mode")
+        .await
+        .unwrap();
+    let folder = db::Folder::new();
+    let mut command = tokio::process::Command::new("sh");
+    command
+        .args(["-c", "exec \"$0\" 2>&1", env!("CARGO_BIN_EXE_thinkd")])
+        .env_clear()
+        .env("DATABASE_URL", app.database())
+        .env("THINKD_LISTEN", "127.0.0.1:0")
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true);
+    let mut start = command.spawn().unwrap();
+    let mut lines = BufReader::new(start.stdout.take().unwrap()).lines();
+    within("the word that it waits", async {
+        loop {
+            let line = lines.next_line().await.unwrap().expect("it goes on");
+            if line.contains("still opening the database") {
+                return;
+            }
+        }
+    })
+    .await;
+    let pid = start.id().unwrap();
+    let begun = Instant::now();
+    let sent = std::process::Command::new("sh")
+        .args(["-c", &format!("kill -TERM {pid}")])
+        .status();
+    assert!(sent.unwrap().success());
+    let status = within("the end of the start", start.wait()).await.unwrap();
+    assert!(status.success(), "{status}");
+    assert!(begun.elapsed() < ms(3000), "{:?}", begun.elapsed());
 }

@@ -826,3 +826,26 @@ fn every_container_is_bounded() {
         assert_eq!(added, if name == "postgres" { 5 } else { 0 }, "{name}");
     }
 }
+
+// A direct address is of the database beside it: a flag that names another one does not lead there.
+#[test]
+fn a_direct_address_is_of_the_database_beside_it() {
+    let direct = ("DATABASE_DIRECT_URL", "postgres://me:hidden@direct/minds");
+    let pooler = ("DATABASE_URL", "postgres://me@pooler/minds");
+    let both = thinkd(&[], &[pooler, direct], &["config"]);
+    assert_eq!(both.code, 0, "{}", both.err);
+    assert!(both.out.contains("@direct/minds"), "{}", both.out);
+    assert!(!both.out.contains("hidden"), "{}", both.out);
+    let other = ["config", "--database", "postgres://me@other/minds"];
+    let other = thinkd(&[], &[pooler, direct], &other);
+    assert!(other.out.contains("@other/minds"), "{}", other.out);
+    assert!(!other.out.contains("@direct/minds"), "{}", other.out);
+    let file = [("DATABASE_URL", "sqlite://x.db"), direct];
+    let refused = thinkd(&[], &file, &["serve"]);
+    assert_ne!(refused.code, 0);
+    assert!(
+        refused.err.contains("DATABASE_DIRECT_URL"),
+        "{}",
+        refused.err
+    );
+}

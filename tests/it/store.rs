@@ -5,7 +5,6 @@ mod append;
 mod commits;
 mod conditions;
 mod index;
-mod nearest;
 mod plans;
 mod query;
 mod safety;
@@ -21,7 +20,8 @@ use thinkd::event::condition::Condition;
 use thinkd::event::draft::Draft;
 use thinkd::event::envelope::{Event, Source, Visibility, tag};
 use thinkd::event::fact::Fact;
-use thinkd::event::statement::{self, Claim, Claimant};
+use thinkd::event::statement::{self, Claim, Claimant, Judged};
+use thinkd::event::trial::News;
 use thinkd::log::appended::{Append, Appended, Placed};
 use thinkd::log::change::Project;
 use thinkd::log::change::{Spent, ThreadChange};
@@ -33,7 +33,8 @@ use thinkd::words::id::{Space, ThreadId};
 use uuid::Uuid;
 
 use crate::support::Medium;
-use crate::support::stored::draft;
+use crate::support::pooler;
+use crate::support::stored::{self, draft};
 
 /// How these tests' events change the rows of threads: enough to see every kind of change.
 fn project(event: &Event, _: &Fact<'_>) -> ThreadChange {
@@ -65,9 +66,30 @@ async fn open(medium: &Medium) -> Arc<dyn Store> {
 }
 
 async fn opened(medium: &Medium, options: Options, project: Project) -> Arc<dyn Store> {
-    match medium.disk() {
-        Some(disk) => store::memory(disk, &options, project).unwrap(),
-        None => store::open(medium.url(), options, project).await.unwrap(),
+    if let Some(disk) = medium.disk() {
+        return store::memory(disk, &options, project).unwrap();
+    }
+    let Some(pooler) = medium.pooler() else {
+        return store::open(medium.url(), options, project).await.unwrap();
+    };
+    let options = Options {
+        direct: Some(medium.url().into()),
+        ..options
+    };
+    match store::open(pooler, options.clone(), project).await {
+        Ok(store) => store,
+        Err(refusal) => {
+            // The first time, its role lacks settings.
+            let advised = pooler::advised(&refusal.to_string());
+            assert!(!advised[0].is_empty(), "{refusal}");
+            for statement in advised {
+                stored::execute(medium.url(), &statement).await;
+            }
+            let anew = "select pg_terminate_backend(pid) from pg_stat_activity \
+                 where datname = current_database() and pid <> pg_backend_pid()";
+            stored::execute(medium.url(), anew).await;
+            store::open(pooler, options, project).await.unwrap()
+        }
     }
 }
 
@@ -111,6 +133,16 @@ fn claimed(id: Uuid, text: &str, most: u32) -> Vec<Draft> {
         },
     );
     vec![claimed.only_if(Condition::FewerWaiting(most)), standing]
+}
+
+/// The outcome of a statement's trial.
+fn judged(id: Uuid, outcome: &str) -> Draft {
+    let judged: Judged = serde_json::from_value(json!({
+        "outcome": outcome, "reason": "planted", "valid": { "from": null, "to": null }, "carried": ["code"],
+        "survived": 1, "tries": 0, "reopened": 0, "due": null, "others": [], "by": null, "tried": false,
+    }))
+    .unwrap();
+    Draft::statement(&ThreadId::default(), &id.to_string(), News::Judged(judged))
 }
 
 async fn append(store: &Arc<dyn Store>, drafts: Vec<Draft>) -> Vec<Placed> {
@@ -163,5 +195,7 @@ async fn media() -> Vec<Medium> {
 
 /// An empty database of each kind.
 async fn databases() -> Vec<Medium> {
-    Medium::each().await
+    let mut all = Medium::each().await;
+    all.extend(Medium::pooled().await);
+    all
 }

@@ -29,6 +29,7 @@ pub mod oracle;
 pub mod planted;
 pub mod planted_frameworks;
 pub mod planted_missions;
+pub mod pooler;
 pub mod prefix;
 pub mod schema;
 pub mod socket;

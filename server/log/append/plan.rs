@@ -123,6 +123,12 @@ pub(in crate::log) struct Plan {
 }
 
 impl Plan {
+    /// The last event that it writes, and its space.
+    pub fn last(&self) -> Option<(&Space, &Event)> {
+        let written = self.events.last()?;
+        Some((&written.space, &written.shown.event))
+    }
+
     pub(super) fn new(found: Found, before: Before, now: Timestamp) -> Result<Self, StoreError> {
         let Found {
             held,

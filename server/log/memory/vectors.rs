@@ -4,10 +4,8 @@ use async_trait::async_trait;
 
 use super::Memory;
 use crate::log::error::StoreError;
-use crate::log::kernel::{VectorIndex, VectorStore};
+use crate::log::kernel::VectorStore;
 use crate::log::vectors::{Hash, Maker, VectorChange};
-
-impl VectorIndex for Memory {}
 
 #[async_trait]
 impl VectorStore for Memory {

@@ -8,13 +8,30 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::time::timeout;
 
 use super::ACQUIRE;
-use super::session::{LIMITS, settle};
+use super::session::{LIMITS, drops_settings, has_pooler, have_their_own, settle};
 use crate::log::error::StoreError;
 use crate::log::sql;
 use crate::words::secret;
 
 /// Reads the address of a database, and adds the settings that each connection has.
 pub(in crate::log) fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
+    Ok(read(url)?.options(LIMITS))
+}
+
+/// Reads the address of a pooler, through which no settings are sent: `session::has_pooler`.
+pub(super) fn pooler_options(url: &str) -> Result<PgConnectOptions, StoreError> {
+    let options = read(url)?;
+    match options.get_options() {
+        None => Ok(options),
+        Some(_) => Err(StoreError::Broken(
+            "beside database_direct the address of a pooler has no options; take them out of \
+             DATABASE_URL and PGOPTIONS"
+                .into(),
+        )),
+    }
+}
+
+fn read(url: &str) -> Result<PgConnectOptions, StoreError> {
     let wrong = |why: &str| Err(StoreError::Broken(format!("the database URL: {why}")));
     if !secret::is_url(url) {
         return wrong(
@@ -40,7 +57,6 @@ pub(in crate::log) fn options(url: &str) -> Result<PgConnectOptions, StoreError>
     Ok(options
         .host(&host)
         .application_name("thinkd")
-        .options(LIMITS)
         .statement_cache_capacity(256)
         .disable_statement_logging())
 }
@@ -65,6 +81,26 @@ impl From<StoreError> for Refused {
     }
 }
 
+/// Connects for the first time. A pooler that hands out connections by transaction is refused before
+/// anything is set on them: others would find it there.
+pub(in crate::log) async fn connect_first(
+    options: &PgConnectOptions,
+) -> Result<PgConnection, StoreError> {
+    let opened = async || opened(options).await.map_err(|refused| refused.error);
+    let mut connection = opened().await?;
+    let result = async {
+        if drops_settings(&mut connection, options).await? {
+            have_their_own(&mut connection, &mut opened().await?).await?;
+        }
+        Ok(())
+    };
+    let result = timeout(ACQUIRE, result).await;
+    let result = result.unwrap_or_else(|_| Err(sql::no_answer()));
+    result.map_err(|error| placed(options, &error, ""))?;
+    settled(&mut connection, options).await?;
+    Ok(connection)
+}
+
 /// Connects, or says what to do.
 pub(in crate::log) async fn connect(
     options: &PgConnectOptions,
@@ -74,15 +110,28 @@ pub(in crate::log) async fn connect(
 
 /// Connects, or says what kind of refusal it was.
 pub async fn try_connect(options: &PgConnectOptions) -> Result<PgConnection, Refused> {
-    const REACH: &str = "; see that it runs there and can be reached (DATABASE_URL)";
-    const POOLER: &str = "; where this is a pooler, let it ignore the parameters that it does not know (PgBouncer: \
-         ignore_startup_parameters = extra_float_digits,options) and pool by session";
+    let mut connection = opened(options).await?;
+    settled(&mut connection, options).await?;
+    Ok(connection)
+}
+
+async fn settled(
+    connection: &mut PgConnection,
+    options: &PgConnectOptions,
+) -> Result<(), StoreError> {
+    let settled = timeout(ACQUIRE, settle(connection, options)).await;
+    let settled = settled.unwrap_or_else(|_| Err(sql::no_answer()));
+    settled.map_err(|error| placed(options, &error, ""))
+}
+
+async fn opened(options: &PgConnectOptions) -> Result<PgConnection, Refused> {
+    const REACH: &str = "; see that it runs there and can be reached";
+    const SPENT: &str = "; see that the pooler runs, reaches Postgres, and has connections left \
+         (PgBouncer: default_pool_size)";
+    const CLOSED: &str =
+        "; the address answers, but not as Postgres does: see that one runs behind it";
     match timeout(ACQUIRE, options.connect()).await {
-        Ok(Ok(mut connection)) => {
-            let settled = settle(&mut connection, options).await;
-            settled.map_err(|error| placed(options, &error, ""))?;
-            Ok(connection)
-        }
+        Ok(Ok(connection)) => Ok(connection),
         Ok(Err(error)) => {
             let code = error.as_database_error().and_then(|cause| cause.code());
             let (is_full, is_starting) = (
@@ -93,9 +142,11 @@ pub async fn try_connect(options: &PgConnectOptions) -> Result<PgConnection, Ref
             let advice = match error {
                 sqlx::Error::Io(_) => REACH,
                 sqlx::Error::Tls(_) => {
-                    "; see whether it speaks TLS, and what sslmode in DATABASE_URL asks for"
+                    "; see whether it speaks TLS, and what sslmode in its URL asks for"
                 }
-                _ if code.as_deref() == Some("08P01") => POOLER,
+                // A proxy without a server behind it closes at once.
+                sqlx::Error::Protocol(_) => CLOSED,
+                _ if code.as_deref() == Some("08P01") => of_pooler(&error.to_string()),
                 _ => "",
             };
             let error = placed(options, &sql::error(error), advice);
@@ -107,8 +158,29 @@ pub async fn try_connect(options: &PgConnectOptions) -> Result<PgConnection, Ref
         }
         Err(_) => {
             let late = StoreError::Unavailable(format!("no answer within {} s", ACQUIRE.as_secs()));
-            Err(placed(options, &late, REACH).into())
+            let advice = if has_pooler(options) { SPENT } else { REACH };
+            Err(placed(options, &late, advice).into())
         }
+    }
+}
+
+/// The advice for an error of PgBouncer, whose errors have one code.
+fn of_pooler(words: &str) -> &'static str {
+    let has = |words_of: &str| words.contains(words_of);
+    if has("startup parameter") {
+        "; let the pooler ignore the parameters that it does not know (PgBouncer: \
+         ignore_startup_parameters = extra_float_digits,options)"
+    } else if has("authentication") || has("login rejected") || has("no such user") {
+        "; its URL must name a role that the pooler lets in, with its password"
+    } else if has("no such database") {
+        "; name a database that the pooler knows in its URL"
+    } else if has("max_client_conn") || has("no more connections") {
+        "; raise the pooler's limit of clients (PgBouncer: max_client_conn)"
+    } else if has("query_wait_timeout") {
+        "; the pooler has no connection to Postgres left: raise its pool (PgBouncer: default_pool_size), \
+         or have thinkd want fewer (runtime.connections)"
+    } else {
+        ""
     }
 }
 
@@ -165,8 +237,8 @@ pub(in crate::log) async fn migrate(connection: &mut PgConnection) -> Result<(),
         .map_err(sql::migration_error)
 }
 
-/// Returns whether all migrations are made, and no other ones.
-async fn is_up_to_date(connection: &mut PgConnection) -> Result<bool, StoreError> {
+/// Refuses a database that this program cannot run on; returns whether any migration is made.
+pub(in crate::log) async fn admit(connection: &mut PgConnection) -> Result<bool, StoreError> {
     let text = "select to_regclass('_sqlx_migrations') is not null";
     let is_there: bool = sqlx::query_scalar(text)
         .fetch_one(&mut *connection)
@@ -175,14 +247,29 @@ async fn is_up_to_date(connection: &mut PgConnection) -> Result<bool, StoreError
     if !is_there {
         return Ok(false);
     }
-    let text = "select version, checksum from _sqlx_migrations where success order by version";
+    let made: Vec<(i64, String)> = sqlx::query_as(sql::MADE)
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(sql::error)?;
+    sql::admit(&migrations(), &made)?;
+    Ok(true)
+}
+
+/// Returns whether all migrations of this program are made.
+async fn is_up_to_date(connection: &mut PgConnection) -> Result<bool, StoreError> {
+    if !admit(connection).await? {
+        return Ok(false);
+    }
+    let text = "select version, checksum from _sqlx_migrations where success";
     let made: Vec<(i64, Vec<u8>)> = sqlx::query_as(text)
         .fetch_all(connection)
         .await
         .map_err(sql::error)?;
+    let is_made = |it: (i64, Vec<u8>)| made.contains(&it);
     let all = migrations();
-    let all = all.iter().map(|it| (it.version, it.checksum.to_vec()));
-    Ok(all.eq(made))
+    Ok(all
+        .iter()
+        .all(|it| is_made((it.version, it.checksum.to_vec()))))
 }
 
 fn migrations() -> Migrator {

@@ -24,6 +24,8 @@ pub(super) struct Connections {
     /// One for each connection that may be in use.
     places: Arc<Semaphore>,
     came_back: Notify,
+    /// Changes with each `renew`.
+    renewals: watch::Sender<()>,
     // A plain mutex: held to take or put back one, never across an await.
     state: Mutex<State>,
 }
@@ -71,6 +73,7 @@ impl Connections {
             most,
             places: Arc::new(Semaphore::new(most)),
             came_back: Notify::new(),
+            renewals: watch::Sender::default(),
             state: Mutex::new(state),
         }
     }
@@ -208,6 +211,8 @@ impl Connections {
         state.open -= state.idle.len();
         // Dropped, they are closed.
         state.idle.clear();
+        drop(state);
+        self.renewals.send_replace(());
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -237,6 +242,20 @@ impl Taken {
             .as_mut()
             .expect("it is taken out when this is dropped, not before")
             .connection
+    }
+
+    /// Changes where it leads to a former server.
+    pub fn renewals(&self) -> watch::Receiver<()> {
+        self.pool.renewals.subscribe()
+    }
+
+    /// Returns whether it leads to a former server.
+    pub fn is_former(&self) -> bool {
+        let renewed = self.pool.state().renewed;
+        let born = self.kept.as_ref().map(|kept| kept.born);
+        renewed
+            .zip(born)
+            .is_some_and(|(renewed, born)| born <= renewed)
     }
 
     /// It is of no use any more: closed at once.

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use super::life::Life;
-use super::log::lost;
+use super::log::{lost, unless_former};
 use super::{ROLLBACK, bulk, sql};
 use crate::log::error::StoreError;
 use crate::log::index::{Added, Indexing, Left, read_batch};
@@ -46,6 +46,10 @@ impl Tables {
     }
 
     async fn connected(&mut self) -> Result<&mut PgConnection, StoreError> {
+        if self.renewals.has_changed().unwrap_or(false) {
+            self.renewals.mark_unchanged();
+            self.connection = None;
+        }
         // One that was not used for a while may be gone: who waits for the index is not to be told of that.
         let rested = std::mem::replace(&mut self.used, Instant::now()).elapsed() > RESTED;
         if let Some(connection) = &mut self.connection
@@ -54,14 +58,17 @@ impl Tables {
         {
             self.connection = None;
         }
-        if self.renewals.has_changed().unwrap_or(false) {
-            self.renewals.mark_unchanged();
-            self.connection = None;
-        }
         if self.connection.is_none() {
             self.connection = Some(self.life.connect(&self.options).await?);
+            self.renewals.mark_unchanged();
         }
         self.connection.as_mut().ok_or_else(lost)
+    }
+
+    fn later_renewals(&self) -> watch::Receiver<()> {
+        let mut renewals = self.renewals.clone();
+        renewals.mark_unchanged();
+        renewals
     }
 
     async fn spaces(&mut self) -> Result<Vec<(Space, Gap)>, StoreError> {
@@ -137,7 +144,8 @@ impl Indexing for Tables {
     const MOST: i64 = 2048;
 
     async fn behind(&mut self) -> Result<Vec<(Space, Gap)>, StoreError> {
-        let result = within(self.spaces()).await;
+        let renewals = self.later_renewals();
+        let result = within(renewals, self.spaces()).await;
         if result.is_err() {
             self.connection = None;
         }
@@ -145,7 +153,8 @@ impl Indexing for Tables {
     }
 
     async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
-        let result = within(self.transaction(spaces)).await;
+        let renewals = self.later_renewals();
+        let result = within(renewals, self.transaction(spaces)).await;
         if result.is_err() {
             self.connection = None;
         }
@@ -162,8 +171,11 @@ impl Indexing for Tables {
 }
 
 /// Appends may wait for the index: it does not wait for a database that is not there any more.
-async fn within<T>(asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-    match timeout(LIMIT, asked).await {
+async fn within<T>(
+    renewals: watch::Receiver<()>,
+    asked: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    match timeout(LIMIT, unless_former(renewals, asked)).await {
         Ok(answer) => answer,
         Err(_) => Err(StoreError::Unavailable(
             "the database does not answer".into(),

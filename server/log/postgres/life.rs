@@ -1,6 +1,6 @@
 //! One log from a server's start to its end. Every connection of a server holds a lock that servers share, and finds the epoch that
-//! the server began with; restoring holds the lock alone. So nothing is restored under a server that runs, and none goes on with
-//! another log than it began with: where it meets one, it ends.
+//! the server began with, and the last event that it knows; restoring holds the lock alone. So nothing is restored under a server
+//! that runs, and none goes on with another log than it began with: where it meets one, it ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,9 +10,10 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use super::connect::{Refused, connect, migrate, try_connect};
+use super::connect::{Refused, connect, migrate, placed, try_connect};
 use super::connections::Pools;
-use super::session::{have_their_own, is_pooled, settle};
+use super::last_known::LastKnown;
+use super::session::{keeps_statements, settle};
 use super::{ACQUIRE, sql};
 use crate::log::error::StoreError;
 use crate::log::not_copied::NotCopied;
@@ -33,9 +34,43 @@ pub(super) struct Life {
     /// When the Postgres started that the last connection leads to, in µs since 1970; 0: none was
     /// made yet.
     pub server: Arc<AtomicI64>,
+    pub known: Arc<LastKnown>,
+    /// Its connections go through a pooler: they take no lock, which would stay with the pooler.
+    pub has_pooler: bool,
 }
 
 impl Life {
+    /// The same for connections through a pooler, which follows a failover in its own time.
+    pub fn through_pooler(&self) -> Self {
+        Self {
+            server: Arc::default(),
+            has_pooler: true,
+            ..self.clone()
+        }
+    }
+
+    /// Makes sure that a pooler leads to the database of a direct connection: to the same one of the
+    /// same Postgres, since a copy has the same epoch.
+    pub async fn is_behind(
+        &self,
+        options: &PgConnectOptions,
+        direct: &mut PgConnection,
+    ) -> Result<(), StoreError> {
+        let (mut one, mut other) = (connect(options).await?, connect(options).await?);
+        let result = async {
+            keeps_statements(&mut one, &mut other).await?;
+            match database(&mut one).await? == database(direct).await? {
+                true => Ok(()),
+                false => Err(StoreError::Broken(
+                    "database and database_direct lead to different databases, or to different \
+                     servers of Postgres; after a failover a pooler may lag"
+                        .into(),
+                )),
+            }
+        };
+        result.await.map_err(|error| placed(options, &error, ""))
+    }
+
     /// A new connection of the server.
     pub async fn try_connect(&self, options: &PgConnectOptions) -> Result<PgConnection, Refused> {
         let mut connection = try_connect(options).await?;
@@ -73,21 +108,51 @@ impl Life {
     }
 
     async fn join(&self, connection: &mut PgConnection) -> Result<(), StoreError> {
-        share(connection).await?;
+        if !self.has_pooler {
+            share(connection).await?;
+        }
+        self.goes_on(connection).await
+    }
+
+    /// Makes sure that a connection leads to the log that the server began with, and to all of it that
+    /// the server knows; where it does not for long, the server ends.
+    pub async fn goes_on(&self, connection: &mut PgConnection) -> Result<(), StoreError> {
         // A statement of its own: it sees what was committed before the lock was had.
         let text = "select epoch, (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint from log";
         let (epoch, started): (Uuid, i64) = sqlx::query_as(text)
-            .fetch_one(connection)
+            .fetch_one(&mut *connection)
             .await
             .map_err(sql::error)?;
-        if epoch == self.epoch {
+        if self.has_pooler {
+            // It follows a failover in its own time: it is waited for, and ends nothing.
+            let other = "the pooler leads to another log than the one this server began with";
+            let lacks = match epoch == self.epoch {
+                true => self.known.lacks(connection).await?,
+                false => Some(other.to_owned()),
+            };
+            if let Some(lacks) = lacks {
+                return Err(StoreError::Unavailable(lacks));
+            }
             self.leads_to(started);
             return Ok(());
         }
-        let why = "the database holds another log than the one this server began with: it was made anew, or restored, meanwhile; \
-                   start the server again";
-        self.supervisor.end(why.to_owned());
-        Err(StoreError::Unavailable(why.to_owned()))
+        if epoch != self.epoch {
+            return Err(self.ends(
+                "the database holds another log than the one this server began with: it was made anew, or restored, meanwhile",
+            ));
+        }
+        if let Some(lacks) = self.known.is_in(connection, epoch).await? {
+            tracing::error!("{lacks}");
+            return Err(self.ends(&lacks));
+        }
+        self.leads_to(started);
+        Ok(())
+    }
+
+    fn ends(&self, why: &str) -> StoreError {
+        let why = format!("{why}; start the server again");
+        self.supervisor.end(why.clone());
+        StoreError::Unavailable(why)
     }
 
     /// Takes note of the Postgres that a new connection leads to. After a failover the former one may
@@ -101,6 +166,14 @@ impl Life {
             self.pools.renew();
         }
     }
+}
+
+/// A database that answers: its number, and the start of its Postgres in µs since 1970.
+async fn database(connection: &mut PgConnection) -> Result<(i64, i64), StoreError> {
+    let text = "select oid::bigint, (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint \
+         from pg_database where datname = current_database()";
+    let query = sqlx::query_as(text).fetch_one(connection);
+    query.await.map_err(sql::error)
 }
 
 async fn lock(connection: &mut PgConnection, text: &'static str) -> Result<bool, StoreError> {
@@ -148,12 +221,6 @@ pub async fn begin(
     options: &PgConnectOptions,
     wanted: u32,
 ) -> Result<Uuid, StoreError> {
-    if is_pooled(connection).await? {
-        have_their_own(connection, &mut connect(options).await?).await?;
-        tracing::info!(
-            "a pooler by session stands before Postgres: each connection sets its settings"
-        );
-    }
     holds_all_characters(connection).await?;
     share(connection).await?;
     count(connection, wanted).await?;
@@ -164,6 +231,7 @@ pub async fn begin(
         .fetch_one(&mut *connection)
         .await
         .map_err(sql::error)?;
+    right_clock(connection).await?;
     // What the migrations had set: from here on it has the limits that it was opened with.
     sqlx::raw_sql("reset statement_timeout; reset lock_timeout")
         .execute(&mut *connection)
@@ -171,6 +239,27 @@ pub async fn begin(
         .map_err(sql::error)?;
     settle(connection, options).await?;
     Ok(epoch)
+}
+
+/// Ends leases that were taken while the database's clock was ahead, and forgets servers of that time. A
+/// lease that somebody holds all the same is lost by its number, as any other that is taken over.
+async fn right_clock(connection: &mut PgConnection) -> Result<(), StoreError> {
+    let text = "update leases set until = clock_timestamp() \
+         where until > clock_timestamp() + interval '10 minutes' and until < 'infinity'";
+    let ended = sqlx::query(text)
+        .execute(&mut *connection)
+        .await
+        .map_err(sql::error)?
+        .rows_affected();
+    if ended > 0 {
+        tracing::warn!("{ended} leases were taken while the database's clock was ahead: they end");
+    }
+    // Servers that are no more: those that live say again that they are there.
+    sqlx::query("delete from servers where seen > clock_timestamp() + interval '10 minutes'")
+        .execute(connection)
+        .await
+        .map(drop)
+        .map_err(sql::error)
 }
 
 /// Refuses a database that cannot hold every character: a message in one that it lacks would be

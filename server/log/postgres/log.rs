@@ -43,6 +43,19 @@ pub(super) fn lost() -> StoreError {
     StoreError::Unavailable("the connection to Postgres was lost".into())
 }
 
+/// The outcome of what is written, unless connections lead to another server meanwhile: the former
+/// one may be silent, and no outcome of its counts any more.
+pub(super) async fn unless_former<T>(
+    mut renewals: watch::Receiver<()>,
+    writing: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    tokio::select! {
+        biased;
+        written = writing => written,
+        Ok(()) = renewals.changed() => Err(lost()),
+    }
+}
+
 impl Log {
     fn connection(&mut self) -> Result<&mut PgConnection, StoreError> {
         self.connection.as_mut().ok_or_else(lost)
@@ -57,10 +70,19 @@ impl Log {
         }
     }
 
+    fn stored(&mut self, plan: &Plan) {
+        self.cache.take(plan);
+        if let Some((space, event)) = plan.last() {
+            self.life.known.met(space, event);
+        }
+    }
+
     async fn connected(&mut self) -> Result<&mut PgConnection, StoreError> {
         self.leave_former();
         if self.connection.is_none() {
             self.connection = Some(self.life.connect(&self.options).await?);
+            // Perhaps it is the first that leads to another server: it leads to no former one.
+            self.renewals.mark_unchanged();
         }
         self.connection()
     }
@@ -83,7 +105,8 @@ impl Log {
             .map(|key| self.cache.thread(key))
             .collect();
         let (spaces, threads, numbers) = columns(&wanted.fences);
-        let (held, logs, incarnation, clock, events, changed): LockedColumns = sqlx::query_as(text)
+        let renewals = self.renewals.clone();
+        let locking = sqlx::query_as(text)
             .bind(spaces)
             .bind(threads)
             .bind(numbers)
@@ -116,9 +139,10 @@ impl Log {
                     .map(|row| row.as_ref().map_or(0, |row| row.head))
                     .collect::<Vec<_>>(),
             )
-            .fetch_one(self.connection()?)
-            .await
-            .map_err(sql::error)?;
+            .fetch_one(self.connection()?);
+        let locked: LockedColumns =
+            unless_former(renewals, async { locking.await.map_err(sql::error) }).await?;
+        let (held, logs, incarnation, clock, events, changed) = locked;
         self.clock = Some((clock, Instant::now()));
         Ok(Locked {
             held: held.unwrap_or_default(),
@@ -304,23 +328,25 @@ impl Backend for Log {
             until,
         };
         let (writes, parts) = (plan.writes()?, Part::of(&plan.rows.single));
-        let written = bulk::put_if(
+        let renewals = self.renewals.clone();
+        let writing = bulk::put_if(
             self.connection()?,
             &writes,
             &plan.released,
             &parts,
             &unchanged,
-        )
-        .await?;
+        );
+        let written = unless_former(renewals, writing).await?;
         if written {
-            self.cache.take(plan);
+            self.stored(plan);
         }
         Ok(written)
     }
 
     async fn commit(&mut self, plan: &Plan) -> Result<(), StoreError> {
-        self.run("commit").await?;
-        self.cache.take(plan);
+        let renewals = self.renewals.clone();
+        unless_former(renewals, self.run("commit")).await?;
+        self.stored(plan);
         Ok(())
     }
 

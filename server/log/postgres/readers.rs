@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sqlx::{Connection as _, PgConnection};
 use tokio::runtime::Handle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::connections::Taken;
 use crate::tasks::share::Place;
@@ -28,9 +28,28 @@ impl Reader {
         }
     }
 
-    /// How long a query may take.
-    pub fn limit(&self) -> Duration {
-        self.limit
+    /// Waits until a query has taken as long as it may, or its connection leads to a former server,
+    /// which may be silent.
+    pub fn over(&self) -> impl Future<Output = ()> + Send + 'static {
+        // Watched first, so that no renewal is missed.
+        let renewals = self.connection.as_ref().map(Taken::renewals);
+        let is_former = self.connection.as_ref().is_some_and(Taken::is_former);
+        let limit = self.limit;
+        async move {
+            if is_former {
+                return;
+            }
+            let renewed = async {
+                match renewals {
+                    Some(mut renewals) => renewals.changed().await.is_ok(),
+                    None => false,
+                }
+            };
+            tokio::select! {
+                () = sleep(limit) => {}
+                true = renewed => {}
+            }
+        }
     }
 
     pub fn connection(&mut self) -> &mut PgConnection {
@@ -59,6 +78,9 @@ impl Drop for Reader {
         let (Some(mut connection), false) = (self.connection.take(), self.done) else {
             return;
         };
+        if connection.is_former() {
+            return connection.discard();
+        }
         let (place, limit) = (self.place.take(), self.limit);
         // Without a runtime the process ends, and the connection with it.
         if let Ok(runtime) = Handle::try_current() {

@@ -1,6 +1,6 @@
 //! The settings of a session, on which the safety of the log rests: sent with each connection, read
 //! back, and set again where something between drops them. A pooler by session keeps them then; one
-//! by transaction is refused.
+//! by transaction is refused, unless `database_direct` names Postgres beside it: its role has them.
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 
@@ -8,8 +8,12 @@ use super::sql;
 use crate::log::error::StoreError;
 
 const BY_TRANSACTION: &str = "a pooler between thinkd and Postgres hands out connections by transaction, \
-     and thinkd needs sessions of its own: let it pool by session (PgBouncer: pool_mode = session), \
-     or name Postgres itself in DATABASE_URL";
+     and thinkd needs sessions of its own: let it pool by session (PgBouncer: pool_mode = session, \
+     and server_reset_query = DISCARD ALL), name Postgres itself in DATABASE_URL, or name it in \
+     DATABASE_DIRECT_URL beside the pooler";
+const FORGETS_STATEMENTS: &str = "the pooler before Postgres does not keep prepared statements: let it pool \
+     by session (PgBouncer: pool_mode = session), or use one that keeps them (PgBouncer from 1.21 on, \
+     with max_prepared_statements = 256)";
 
 /// Every statement and every lock has its limit, in ms. And every plan is the one that its statement was written for: joins go row by row
 /// from the few to their keys, pages are read in the order of an index. What Postgres would plan otherwise depends on statistics,
@@ -53,44 +57,85 @@ pub(super) async fn settle(
     connection: &mut PgConnection,
     options: &PgConnectOptions,
 ) -> Result<(), StoreError> {
-    let (names, values) = sent(options);
-    let text = "select name, wanted from unnest($1::text[], $2::text[]) w (name, wanted) \
-         join pg_settings s using (name) where s.setting <> wanted";
-    let mut lacking: Vec<(String, String)> = Vec::new();
-    for is_last in [false, true] {
-        let query = sqlx::query_as(text).bind(&names).bind(&values);
-        lacking = query.fetch_all(&mut *connection).await.map_err(error)?;
-        if lacking.is_empty() || is_last {
-            break;
-        }
-        for (name, value) in &lacking {
-            let query = sqlx::query("select set_config($1, $2, false)")
-                .bind(name)
-                .bind(value);
-            query.execute(&mut *connection).await.map_err(error)?;
-        }
+    if has_pooler(options) {
+        return has_settings(connection).await;
     }
+    for (name, value) in lacking(connection, options).await? {
+        let query = sqlx::query("select set_config($1, $2, false)")
+            .bind(name)
+            .bind(value);
+        query.execute(&mut *connection).await.map_err(error)?;
+    }
+    let lacking = lacking(connection, options).await?;
     if lacking.is_empty() {
         return Ok(());
     }
-    let lacking = Vec::from_iter(
-        lacking
-            .iter()
-            .map(|(name, value)| format!("{name} = {value}")),
-    );
+    let lacking = lacking
+        .into_iter()
+        .map(|(name, value)| format!("{name} = {value}"));
     Err(StoreError::Broken(format!(
         "Postgres, or a pooler before it, does not keep settings that thinkd needs: {}",
-        lacking.join(", ")
+        Vec::from_iter(lacking).join(", ")
     )))
 }
 
-/// Returns whether a pooler stands between: it dropped what was sent with the connection, and
-/// `settle` set it in its place.
-pub(super) async fn is_pooled(connection: &mut PgConnection) -> Result<bool, StoreError> {
-    let text = "select exists (select from pg_settings \
-         where name = 'statement_timeout' and source = 'session')";
-    let query = sqlx::query_scalar(text).fetch_one(connection);
-    query.await.map_err(error)
+/// The settings that options send and a connection does not have, with their values.
+async fn lacking(
+    connection: &mut PgConnection,
+    options: &PgConnectOptions,
+) -> Result<Vec<(String, String)>, StoreError> {
+    let (names, values) = sent(options);
+    let text = "select name, wanted from unnest($1::text[], $2::text[]) w (name, wanted) \
+         join pg_settings s using (name) where s.setting <> wanted";
+    let query = sqlx::query_as(text).bind(names).bind(values);
+    query.fetch_all(connection).await.map_err(error)
+}
+
+/// Returns whether connections with these options go through a pooler that may share them between
+/// transactions: nothing is set there, it would be another one's a moment later.
+pub(super) fn has_pooler(options: &PgConnectOptions) -> bool {
+    options.get_options().is_none()
+}
+
+/// Fails where the role lacks settings, and says how it gets them.
+async fn has_settings(connection: &mut PgConnection) -> Result<(), StoreError> {
+    let (names, values): (Vec<&str>, Vec<&str>) = LIMITS.into_iter().unzip();
+    let text = "select format('alter role %I in database %I set %s = %L', \
+         session_user, current_database(), name, wanted) \
+         from unnest($1::text[], $2::text[]) w (name, wanted) \
+         join pg_settings s using (name) where s.setting <> wanted";
+    let query = sqlx::query_scalar(text).bind(names).bind(values);
+    let lacking: Vec<String> = query.fetch_all(connection).await.map_err(pooler_error)?;
+    match lacking.is_empty() {
+        true => Ok(()),
+        false => Err(StoreError::Broken(format!(
+            "a pooler drops the settings that thinkd sends, so its role must have them; run once, then \
+             have the pooler connect anew: {}",
+            lacking.join("; ")
+        ))),
+    }
+}
+
+/// Refuses a pooler that gives a prepared statement to another connection than the one that made it.
+pub(super) async fn keeps_statements(
+    one: &mut PgConnection,
+    other: &mut PgConnection,
+) -> Result<(), StoreError> {
+    for _ in 0..2 {
+        for connection in [&mut *one, &mut *other] {
+            let query = sqlx::query("select pg_backend_pid()").execute(connection);
+            query.await.map_err(pooler_error)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether something between dropped the settings that were sent with a connection.
+pub(super) async fn drops_settings(
+    connection: &mut PgConnection,
+    options: &PgConnectOptions,
+) -> Result<bool, StoreError> {
+    Ok(!lacking(connection, options).await?.is_empty())
 }
 
 /// Refuses a pooler that hands out connections by transaction: two of a server share a backend
@@ -104,18 +149,28 @@ pub(super) async fn have_their_own(
         let query = sqlx::query_scalar("select pg_backend_pid()").fetch_one(connection);
         *backend = query.await.map_err(error)?;
     }
-    match backends[0] == backends[1] {
-        true => Err(StoreError::Broken(BY_TRANSACTION.to_owned())),
-        false => Ok(()),
+    if backends[0] == backends[1] {
+        return Err(StoreError::Broken(BY_TRANSACTION.to_owned()));
     }
+    tracing::info!("a pooler by session stands before Postgres: each connection sets its settings");
+    Ok(())
 }
 
-/// An error of a connection that is new. Statements that others have prepared, or that are not there,
-/// are those of a pooler by transaction.
+/// An error of a connection that is new.
 fn error(error: sqlx::Error) -> StoreError {
+    of_statements(error, BY_TRANSACTION)
+}
+
+/// The same of one through a pooler beside `database_direct`.
+fn pooler_error(error: sqlx::Error) -> StoreError {
+    of_statements(error, FORGETS_STATEMENTS)
+}
+
+/// Statements that others have prepared, or that are not there, are those of a pooler by transaction.
+fn of_statements(error: sqlx::Error, words: &str) -> StoreError {
     let code = error.as_database_error().and_then(|cause| cause.code());
     match code.as_deref() {
-        Some("42P05" | "26000") => StoreError::Broken(BY_TRANSACTION.to_owned()),
+        Some("42P05" | "26000") => StoreError::Broken(words.to_owned()),
         _ => sql::error(error),
     }
 }

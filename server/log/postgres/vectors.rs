@@ -73,7 +73,7 @@ impl Postgres {
                 .bind(i64::from(maker.dimensions))
                 .bind(PAGE as i64);
             if sql::read!(self, None, query, execute)?.rows_affected() == 0 {
-                return self.keep_only_indexes(maker).await;
+                return Ok(());
             }
         }
     }

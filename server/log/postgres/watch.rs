@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use super::last_known::LastKnown;
 use super::life::Life;
 use super::pool::Pool;
 use super::readers::Reader;
@@ -185,6 +186,8 @@ pub(super) struct Pooled {
     pub pool: Pool,
     /// How long what is read may take.
     pub limit: Duration,
+    /// The last event that was read, or stored.
+    pub known: Arc<LastKnown>,
 }
 
 impl Pooled {
@@ -223,6 +226,10 @@ impl Source for Pooled {
             .bind(seq)
             .bind(sql::AFTER_PAGE);
         let rows: Vec<sql::EventColumns> = sql::read!(self, None, query, fetch_all)?;
-        Ok(rows.into_iter().map(sql::event_or_why).collect())
+        let next = Vec::from_iter(rows.into_iter().map(sql::event_or_why));
+        if let Some(Ok(event)) = next.last() {
+            self.known.met(space, event);
+        }
+        Ok(next)
     }
 }

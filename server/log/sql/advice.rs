@@ -10,7 +10,7 @@ pub(in crate::log) fn words(error: &sqlx::Error) -> String {
     if code.len() < 5 {
         return cause.to_string();
     }
-    match advice(&code) {
+    match advice(&code, cause.message()) {
         Some(advice) => format!("{}; {advice}", cause.message()),
         None => cause.message().to_owned(),
     }
@@ -24,17 +24,21 @@ pub(in crate::log) fn missing(tables: &str) -> String {
     format!("tables are missing: {tables}; {RESTORE}")
 }
 
-/// By the code of Postgres.
-fn advice(code: &str) -> Option<&'static str> {
+/// By the code of Postgres, and its words where it has one code for several troubles.
+fn advice(code: &str, said: &str) -> Option<&'static str> {
     Some(match code {
         "3D000" => "make it (`createdb NAME`), or name another one with DATABASE_URL",
         "28000" | "28P01" => {
             "DATABASE_URL must name a role that there is, with its password, and the server's pg_hba.conf must let it in (where that \
              wants TLS: ?sslmode=require)"
         }
+        "42501" if said.contains(" for schema ") => {
+            "the role must be allowed to make tables there: make it the database's owner (`alter database NAME owner to ROLE`), or \
+             `grant all on schema public to ROLE`; or let the owner run `thinkd migrate` first"
+        }
         "42501" => {
-            "the role must be allowed to make and change tables there: make it the database's owner (`alter database NAME owner to \
-             ROLE`), or `grant all on schema public to ROLE`; or let the owner run `thinkd migrate` first"
+            "let the owner of the tables run `thinkd migrate`, and then \
+             `grant select, insert, update, delete on all tables in schema public to ROLE`"
         }
         "25006" => {
             "the server must be one that takes writes: name the primary, not a standby, in DATABASE_URL, and see that \

@@ -256,11 +256,29 @@ async fn new_file(
 async fn migrate(connection: &mut SqliteConnection, path: &Path) -> Result<(), StoreError> {
     let failed = |error| named(path, sql::error(error));
     let mut all = connection.begin().await.map_err(failed)?;
+    admit(&mut all).await.map_err(|error| named(path, error))?;
     migrations()
         .run(&mut *all)
         .await
         .map_err(|error| named(path, sql::migration_error(error)))?;
     all.commit().await.map_err(failed)
+}
+
+/// Refuses a file that this program cannot run on.
+pub(in crate::log) async fn admit(connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    let text = "select count(*) > 0 from sqlite_master where name = '_sqlx_migrations'";
+    let is_there: bool = sqlx::query_scalar(text)
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(sql::error)?;
+    if !is_there {
+        return Ok(());
+    }
+    let made: Vec<(i64, String)> = sqlx::query_as(sql::MADE)
+        .fetch_all(connection)
+        .await
+        .map_err(sql::error)?;
+    sql::admit(&migrations(), &made)
 }
 
 /// From here on a commit returns when the disk has it.
@@ -312,7 +330,12 @@ pub(in crate::log) async fn open_backup(file: &Path) -> Result<SqliteConnection,
         .fetch_one(&mut connection)
         .await;
     match incarnation {
-        Ok(BACKUP) => Ok(connection),
+        Ok(BACKUP) => {
+            admit(&mut connection)
+                .await
+                .map_err(|error| named(file, error))?;
+            Ok(connection)
+        }
         Ok(_) => Err(NotCopied::refused(format!(
             "{} is a database, not a backup; `thinkd backup` makes one of it",
             file.display()

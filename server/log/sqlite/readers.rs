@@ -183,9 +183,9 @@ impl Reader<'_> {
         &mut self.opened.connection
     }
 
-    /// How long a query may take, where the disk stands still and SQLite cannot see what time it is.
-    pub fn limit(&self) -> Duration {
-        self.limit
+    /// Waits until a query has taken as long as it may, where the disk stands still and SQLite cannot see what time it is.
+    pub fn over(&self) -> impl Future<Output = ()> + Send + 'static {
+        tokio::time::sleep(self.limit)
     }
 
     /// The query is over, well or not.

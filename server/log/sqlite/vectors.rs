@@ -6,7 +6,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::{Sqlite, json, sql};
 use crate::log::error::StoreError;
-use crate::log::kernel::{VectorIndex, VectorStore};
+use crate::log::kernel::VectorStore;
 use crate::log::vectors::{Hash, Maker, PAGE, VectorChange};
 
 /// The connection, opened when something is written first.
@@ -22,8 +22,6 @@ impl Writing {
         }
     }
 }
-
-impl VectorIndex for Sqlite {}
 
 #[async_trait]
 impl VectorStore for Sqlite {

@@ -1,4 +1,4 @@
-//! `thinkd doctor`: tries what a mind lives on (configuration, database, feed, models, instruments, clock), a line each, and says what to change.
+//! `thinkd doctor`: tries what a mind lives on (configuration, open files, database, feed, models, instruments, clock), a line each, and says what to change.
 //! Here: the configuration, the clock, and what is printed.
 
 use std::collections::BTreeSet;
@@ -12,6 +12,7 @@ use super::client::Target;
 use super::safe::say_json;
 use crate::edge::limits::ms;
 use crate::model::prompt::Prompts;
+use crate::program::descriptors;
 use crate::program::output::say;
 use crate::program::settings::{Invalid, Loaded, Settings};
 use crate::program::telemetry::escaped;
@@ -71,6 +72,7 @@ pub async fn run(
         "configuration",
         configuration(&settings, &sources, prompts.as_ref().ok(), tools),
     )?;
+    report.tell("descriptors", Ok(descriptors::said(settings.edge().limits)))?;
     storage::check(&settings, &options.target.server(&settings), &mut report).await?;
     match &prompts {
         Ok(prompts) => model::check(&settings, prompts, tools, &mut report).await?,

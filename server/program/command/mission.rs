@@ -88,7 +88,12 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
         shown: HashMap::new(),
         asked: HashSet::new(),
     };
-    let End { answer, shortfall } = tree.follow().await?;
+    let End {
+        answer,
+        came_to,
+        shortfall,
+    } = tree.follow().await?;
+    say(painted(colours, &[BOLD], &came_to))?;
     say("")?;
     say(safe(&answer))?;
     shortfall.map_or(Ok(()), |shortfall| bail!(shortfall))
@@ -121,46 +126,45 @@ fn request_line(request: &Waiting, name: &str) -> String {
     format!("? {what}: thinkd inbox {how} {name}")
 }
 
-/// What a mission that has ended so did not come to; none: all of its own tasks are done. What they were split into is theirs.
-fn shortfall(status: &str, tasks: &[Value]) -> Option<String> {
-    if status != "done" {
-        return Some(format!(
-            "the mission did not come out: it ended as {}",
-            escaped(status)
-        ));
-    }
-    let own: Vec<&Value> = tasks
-        .iter()
-        .filter(|task| task["parent"].is_null())
-        .collect();
-    let failed: Vec<&&Value> = own
-        .iter()
-        .filter(|task| task["status"] != "closed")
-        .collect();
-    match failed[..] {
-        [] => None,
-        [task] if own.len() == 1 => {
-            let reason = task["reason"].as_str().unwrap_or("no reason is given");
-            Some(format!(
-                "the mission did not come out: its only task failed ({})",
-                escaped(reason)
-            ))
+/// `partial: 2 of 3 tasks solved, 1 failed`; and what a mission did not come to, none where it is complete.
+fn came_to(mission: &Value, tasks: &[Value]) -> (String, Option<String>) {
+    let text = |of: &Value, key: &str| escaped(of[key].as_str().unwrap_or_default());
+    let count = |key: &str| mission["tasks"][key].as_u64().unwrap_or(0);
+    let (outcome, status) = (text(mission, "outcome"), text(mission, "status"));
+    let (solved, failed, left) = (count("solved"), count("failed"), count("left"));
+    let all = solved + failed + left;
+    let mut line = format!("{outcome}: {solved} of {} solved", counted(all, "task"));
+    for (count, word) in [(failed, "failed"), (left, "left")] {
+        if count > 0 {
+            line = format!("{line}, {count} {word}");
         }
-        _ if failed.len() == own.len() => Some(format!(
-            "the mission did not come out: all {} tasks failed",
-            own.len()
-        )),
-        _ => Some(format!(
-            "not all of the mission came out: {} of {} tasks failed",
-            failed.len(),
-            own.len()
-        )),
     }
+    let (none, mut tops) = (
+        "the mission did not come out",
+        tasks.iter().filter(|task| task["parent"].is_null()),
+    );
+    let shortfall = match (outcome.as_str(), status.as_str()) {
+        ("complete", _) => return (line, None),
+        (_, "done") if all == 1 => {
+            let reason = tops.next().map(|task| text(task, "reason"));
+            let reason = reason.unwrap_or_default();
+            format!("{none}: its only task failed ({reason})")
+        }
+        (_, "done") if failed == all => format!("{none}: all {all} tasks failed"),
+        (_, "done") => format!("not all of the mission came out: {failed} of {all} tasks failed"),
+        _ => match text(mission, "reason").as_str() {
+            "" => format!("{none}: it ended as {status}"),
+            reason => format!("{none}: it ended as {status} ({reason})"),
+        },
+    };
+    (line, Some(shortfall))
 }
 
 /// What a mission came to.
 struct End {
     answer: String,
+    /// Its outcome, its tasks counted.
+    came_to: String,
     /// What it did not come to.
     shortfall: Option<String>,
 }
@@ -206,9 +210,12 @@ impl Tree {
         self.show_changes(&tasks)?;
         let status = mission["status"].as_str().unwrap_or_default();
         if ["done", "failed", "stopped"].contains(&status) {
+            let (came_to, shortfall) = came_to(&mission, &tasks);
+            let answer = self.answer().await?;
             return Ok(Some(End {
-                answer: self.answer().await?,
-                shortfall: shortfall(status, &tasks),
+                answer,
+                came_to,
+                shortfall,
             }));
         }
         if status == "waiting" {

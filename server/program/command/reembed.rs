@@ -22,7 +22,7 @@ const TOLD: Duration = Duration::from_secs(2);
 pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     let Some(embeddings) = parts::embeddings(settings)? else {
         bail!(
-            "no model for vectors is configured (models.embedding); the built-in vectors are made where they are used, and none are stored"
+            "no model for vectors is configured (models.embedding); recall goes by words and names, and no vectors are stored"
         );
     };
     settings.check_database()?;
@@ -45,9 +45,9 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
                 statements,
                 made,
                 without,
-                no_index,
+                why,
             } = made;
-            let why = no_index
+            let why = why
                 .as_ref()
                 .map_or_else(String::new, |why| format!(": {why}"));
             // Whoever should read it may be gone: the work goes on.

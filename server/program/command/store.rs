@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use secrecy::ExposeSecret as _;
 use serde_json::json;
 
 use crate::event::draft::Draft;
@@ -91,7 +90,7 @@ async fn tell(store: &Arc<dyn Store>, unreadable: &[Unread]) -> Result<(), Store
 /// Copies the log and its blobs into a new file. A server may go on meanwhile.
 pub async fn backup(settings: &Settings, file: &Path) -> anyhow::Result<()> {
     settings.check_database()?;
-    let url = settings.database.expose_secret();
+    let url = settings.direct();
     let what = || format!("backing up {} to {}", shown_url(url), file.display());
     let events = crate::log::backup::backup(url, file)
         .await
@@ -105,7 +104,7 @@ pub async fn backup(settings: &Settings, file: &Path) -> anyhow::Result<()> {
 /// Fills the configured database, which must be empty, from a backup.
 pub async fn restore(settings: &Settings, file: &Path) -> anyhow::Result<()> {
     settings.check_database()?;
-    let url = settings.database.expose_secret();
+    let url = settings.direct();
     let what = || format!("restoring {} into {}", file.display(), shown_url(url));
     let made = backup::restore(url, file, project)
         .await

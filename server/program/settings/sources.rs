@@ -23,10 +23,10 @@ pub struct Flags {
     listen: Option<String>,
     /// Use this database: sqlite://FILE or postgres://…
     #[arg(long, value_name = "URL", global = true)]
-    database: Option<String>,
+    pub(super) database: Option<String>,
     /// Set any key, for example turn.max_rounds=3; may be repeated
     #[arg(long, value_name = "KEY=VALUE", global = true)]
-    set: Vec<String>,
+    pub(super) set: Vec<String>,
     /// Whether `listen` is where a replica listens.
     #[arg(skip)]
     is_replica: bool,
@@ -93,6 +93,7 @@ impl Settings {
             .extract_lossy()
             .map_err(|error| explain(&figment, &error))?;
         settings.models.of_the_shell = of_the_shell(&figment);
+        settings.forget_direct(flags);
         settings.loading = Some(Loading {
             flags: flags.clone(),
             environment: environment.clone(),
@@ -146,11 +147,7 @@ fn layers(flags: &Flags, environment: &Environment) -> Result<Vec<Layer>, Invali
             .as_ref()
             .map(|value| Layer::key(format!("the flag --{name}"), key, read(key, value)))
     };
-    let listen = if flags.is_replica {
-        "replica.listen"
-    } else {
-        "listen"
-    };
+    let listen = ["listen", "replica.listen"][usize::from(flags.is_replica)];
     layers.extend(flag("listen", listen, &flags.listen));
     layers.extend(flag("database", "database", &flags.database));
     for assignment in &flags.set {
@@ -240,8 +237,9 @@ pub(super) fn key_file(path: &Path) -> Result<Vec<Key>, Invalid> {
 }
 
 /// Environment names that are shorter than the rule makes them.
-const ALIASES: [(&str, &str); 6] = [
+const ALIASES: [(&str, &str); 7] = [
     ("DATABASE_URL", "database"),
+    ("DATABASE_DIRECT_URL", "database_direct"),
     ("THINKD_MODEL", "models.low.model"),
     ("THINKD_MODEL_HIGH", "models.high.model"),
     ("THINKD_MODEL_EMBEDDING", "models.embedding.model"),
@@ -276,11 +274,10 @@ fn variable(name: &str) -> String {
 /// Names that are not settings of the server: the clients' and the tests' own.
 const OTHERS: [&str; 3] = ["THINKD_CONFIG", "THINKD_URL", "THINKD_USER"];
 
-/// Keys that hold secrets: texts whatever they look like, never quoted in an error, and with a `…_FILE` variant.
-const SECRETS: [&str; 4] = ["token", "database", "api_key", "key"];
-
+/// A key with a secret: a text whatever it looks like, never quoted in an error, with a `…_FILE` variant.
 fn is_secret(path: &str) -> bool {
-    SECRETS.contains(&path.rsplit('.').next().unwrap_or(path))
+    let is_one = |name| matches!(name, "token" | "api_key" | "key");
+    path.starts_with("database") || path.rsplit('.').next().is_some_and(is_one)
 }
 
 /// Whether a secret may stand there, or in what was put there by mistake: in a table that has some, or in an address.

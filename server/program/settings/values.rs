@@ -60,6 +60,16 @@ pub fn without_password<S: Serializer>(
     secret::redacted_url(url.expose_secret(), serializer)
 }
 
+pub fn database_shown<S: Serializer>(
+    url: &Option<SecretString>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match url {
+        Some(url) => without_password(url, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
 pub fn address_shown<S: Serializer>(
     url: &Option<String>,
     serializer: S,

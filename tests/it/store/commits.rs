@@ -17,9 +17,8 @@ use thinkd::log::query::{Query, Show};
 use thinkd::words::id::fresh;
 use thinkd::words::time::Timestamp;
 
-use super::nearest::judged;
 use super::servers::two;
-use super::{append, claimed, draft, input, log, open, space, thread};
+use super::{append, claimed, draft, input, judged, log, open, space, thread};
 use crate::support::within;
 
 /// Each server knows what it wrote last; what another one writes in between counts nonetheless: whoever is asked, and whatever is
@@ -271,12 +270,12 @@ async fn a_commit_of_a_server_that_writes_alone_is_one_statement() {
     let several = [
         timer(due),
         claimed(fresh(), "Both are put.", 9),
-        vec![judged(&id.to_string(), "falsified")],
+        vec![judged(id, "falsified")],
     ];
     let kinds = [
         text(),
         claimed(id, "Tea is hot.", 9),
-        vec![judged(&id.to_string(), "surviving")],
+        vec![judged(id, "surviving")],
         several.concat(),
         timer(Value::Null),
     ];
@@ -341,7 +340,7 @@ async fn servers_that_write_the_same_rows_at_once_agree() {
                         .await;
                     match claim {
                         Ok(_) if n % 4 == 0 => {
-                            append(&store, vec![judged(&id.to_string(), "surviving")]).await;
+                            append(&store, vec![judged(id, "surviving")]).await;
                         }
                         Ok(_) => stored += 1,
                         Err(StoreError::Unmet(Condition::FewerWaiting(MOST))) => {}

@@ -14,8 +14,7 @@ use thinkd::log::query::{Order, Query, Show};
 use thinkd::words::id::{ThreadId, fresh};
 use uuid::Uuid;
 
-use super::nearest::planted;
-use super::{append, claimed, draft, input, open, space, thread};
+use super::{append, claimed, draft, input, judged, open, space, thread};
 use crate::support::{Medium, ms};
 
 /// Events in the log; every third in `main`.
@@ -27,6 +26,8 @@ const TIMES: u64 = 12;
 /// How often a question is asked when the log is long: often enough that what the index reads while it is filled, which differs from one
 /// log to the next, weighs nothing.
 const ASKED: u64 = 60;
+/// Statements that are held where few wait.
+const HELD: usize = 2000;
 /// The tables whose plans could go wrong.
 const TABLES: [&str; 8] = [
     "events",
@@ -344,7 +345,15 @@ async fn read_for_claims(claims: usize) -> u64 {
     for number in 0..TIMES as usize {
         claim(&store, number).await;
     }
-    planted(&store, 2000).await;
+    for first in (0..HELD).step_by(250) {
+        let held = (first..first + 250).flat_map(|number| {
+            let id = fresh();
+            let mut drafts = claimed(id, &format!("Statement {number} is held."), u32::MAX);
+            drafts.push(judged(id, "surviving"));
+            drafts
+        });
+        append(&store, held.collect()).await;
+    }
     for number in 0..claims {
         claim(&store, number + TIMES as usize).await;
     }

@@ -16,17 +16,35 @@ use super::{ms, watchdog, within};
 pub struct Cluster {
     bin: PathBuf,
     folder: PathBuf,
+    /// Its port for TLS, if it has one.
+    port: Option<u16>,
     _shell: Child,
 }
 
 impl Cluster {
     /// An empty one with the database `thinkd`; none where Postgres is not installed.
     pub async fn start() -> Option<Self> {
+        Self::begin(None).await
+    }
+
+    /// The same with TLS on a port of this machine; none where there is no `openssl`, either.
+    pub async fn start_with_tls() -> Option<Self> {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        Self::begin(Some(port)).await
+    }
+
+    async fn begin(port: Option<u16>) -> Option<Self> {
         let bin = binaries()?;
         let folder = folder();
         owned(&folder);
         initdb(&bin, &folder);
-        let cluster = Self::run(bin, folder);
+        if port.is_some() && !certified(&folder) {
+            eprintln!("no openssl here: Postgres with TLS was not tried");
+            return None;
+        }
+        let cluster = Self::run(bin, folder, port);
         cluster.answers().await;
         let mut admin = PgConnection::connect(&cluster.url("postgres"))
             .await
@@ -49,7 +67,7 @@ impl Cluster {
             .unwrap();
         let said = String::from_utf8_lossy(&copied.stderr);
         assert!(copied.status.success(), "pg_basebackup failed: {said}");
-        let standby = Self::run(self.bin.clone(), folder);
+        let standby = Self::run(self.bin.clone(), folder, None);
         standby.answers().await;
         self.sets("synchronous_standby_names = '*'").await;
         standby
@@ -79,17 +97,27 @@ impl Cluster {
         &self.folder
     }
 
+    /// The address of its database `thinkd`.
+    pub fn address(&self) -> String {
+        self.url("thinkd")
+    }
+
     fn url(&self, database: &str) -> String {
         format!(
-            "postgres://thinkd@localhost/{database}?host={}",
+            "postgres://thinkd@localhost:{}/{database}?host={}",
+            self.port.unwrap_or(PORT),
             self.folder.display()
         )
     }
 
-    fn run(bin: PathBuf, folder: PathBuf) -> Self {
+    fn run(bin: PathBuf, folder: PathBuf, port: Option<u16>) -> Self {
+        let (address, tls) = match port {
+            Some(_) => ("127.0.0.1", "on"),
+            None => ("", "off"),
+        };
         let script = r#"
-            "$1" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c full_page_writes=off \
-                -c shared_buffers=16MB >"$2/log" 2>&1 </dev/null &
+            "$1" -D "$2/data" -k "$2" -c listen_addresses=$3 -c ssl=$4 -c port=$5 -c fsync=off \
+                -c full_page_writes=off -c shared_buffers=16MB >"$2/log" 2>&1 </dev/null &
             postgres=$!
             cat >/dev/null
             kill -QUIT $postgres; wait $postgres; rm -rf "$2"
@@ -99,11 +127,13 @@ impl Cluster {
             .args(["-c", script, "sh"])
             .arg(bin.join("postgres"))
             .arg(&folder)
+            .args([address, tls, &port.unwrap_or(PORT).to_string()])
             .current_dir(&folder);
         let shell = watchdog::guarded(&mut shell);
         Self {
             bin,
             folder,
+            port,
             _shell: shell,
         }
     }
@@ -119,17 +149,60 @@ impl Cluster {
     }
 }
 
+/// The port of those that are reached by their sockets alone.
+const PORT: u16 = 5432;
+
+/// Makes a certificate for a cluster; false where that cannot be done.
+fn certified(folder: &Path) -> bool {
+    let data = folder.join("data");
+    let made = as_owner(&mut Command::new("openssl"))
+        .args([
+            "req",
+            "-new",
+            "-x509",
+            "-days",
+            "2",
+            "-nodes",
+            "-subj",
+            "/CN=localhost",
+        ])
+        .arg("-keyout")
+        .arg(data.join("server.key"))
+        .arg("-out")
+        .arg(data.join("server.crt"))
+        .current_dir(folder)
+        .output();
+    made.is_ok_and(|made| made.status.success())
+}
+
 fn folder() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     std::env::temp_dir().join(format!("thinkd-pg-{}-{number}", std::process::id()))
 }
 
+/// The address of a cluster.
+#[derive(Clone)]
+enum Place {
+    Port(u16),
+    Socket(PathBuf),
+}
+
+impl Cluster {
+    fn place(&self) -> Place {
+        match self.port {
+            Some(port) => Place::Port(port),
+            None => Place::Socket(self.folder.join(format!(".s.PGSQL.{PORT}"))),
+        }
+    }
+}
+
 /// The course of a relay.
 #[derive(Clone)]
 enum Course {
-    /// New connections lead there; those that are open stay.
-    To(PathBuf),
+    /// New connections lead there, to a port or a socket; those that are open stay, unless the number
+    /// is another one.
+    To(Place, u32),
     /// No byte passes any more, and no new connection is let in.
     Silent,
 }
@@ -147,7 +220,7 @@ impl Relay {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         listener.set_nonblocking(true).unwrap();
-        let course = watch::Sender::new(Course::To(cluster.folder().to_owned()));
+        let course = watch::Sender::new(Course::To(cluster.place(), 0));
         let heard = course.subscribe();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -160,8 +233,12 @@ impl Relay {
 
     /// Leads new connections to another server.
     pub fn leads_to(&self, cluster: &Cluster) {
-        self.course
-            .send_replace(Course::To(cluster.folder().to_owned()));
+        self.course.send_replace(Course::To(cluster.place(), 0));
+    }
+
+    /// Leads to another server, and closes the connections that are open.
+    pub fn moves_to(&self, cluster: &Cluster) {
+        self.course.send_replace(Course::To(cluster.place(), 1));
     }
 
     /// Stands still.
@@ -171,10 +248,13 @@ impl Relay {
 
     /// The address of the database behind it.
     pub fn url(&self) -> String {
-        format!(
-            "postgres://thinkd@127.0.0.1:{}/thinkd?sslmode=disable",
-            self.port
-        )
+        self.url_with("disable")
+    }
+
+    /// The same with this `sslmode`.
+    pub fn url_with(&self, sslmode: &str) -> String {
+        let port = self.port;
+        format!("postgres://thinkd@127.0.0.1:{port}/thinkd?sslmode={sslmode}")
     }
 }
 
@@ -189,24 +269,41 @@ async fn relay(listener: std::net::TcpListener, mut heard: watch::Receiver<Cours
                 Err(_) => return,
             },
         };
-        let Course::To(folder) = heard.borrow().clone() else {
+        let Course::To(place, number) = heard.borrow().clone() else {
             continue;
         };
         if let Ok((from, _)) = accepted {
-            tokio::spawn(pass(from, folder, heard.clone()));
+            tokio::spawn(pass(from, (place, number), heard.clone()));
         }
     }
 }
 
-/// Passes on all bytes, until the relay falls silent.
-async fn pass(mut from: TcpStream, folder: PathBuf, mut heard: watch::Receiver<Course>) {
-    let Ok(mut to) = UnixStream::connect(folder.join(".s.PGSQL.5432")).await else {
-        return;
+/// Passes on all bytes, until the relay falls silent or closes what is open.
+async fn pass(
+    mut from: TcpStream,
+    (place, number): (Place, u32),
+    mut heard: watch::Receiver<Course>,
+) {
+    let over = heard.wait_for(|course| match course {
+        Course::Silent => true,
+        Course::To(_, now) => *now != number,
+    });
+    let passed = async {
+        match place {
+            Place::Port(port) => {
+                let mut to = TcpStream::connect(("127.0.0.1", port)).await?;
+                copy_bidirectional(&mut from, &mut to).await
+            }
+            Place::Socket(path) => {
+                let mut to = UnixStream::connect(path).await?;
+                copy_bidirectional(&mut from, &mut to).await
+            }
+        }
     };
-    let silent = heard.wait_for(|course| matches!(course, Course::Silent));
+    tokio::pin!(passed);
     let is_silent = tokio::select! {
-        _ = copy_bidirectional(&mut from, &mut to) => false,
-        silent = silent => silent.is_ok(),
+        _ = &mut passed => false,
+        over = over => over.is_ok_and(|course| matches!(*course, Course::Silent)),
     };
     if is_silent {
         // Both ends stay open.

@@ -15,6 +15,7 @@ use sqlx::{Connection, Executor, PgConnection};
 use thinkd::log::memory::Disk;
 use tokio::sync::OnceCell;
 
+use super::pooler::{self, IGNORES, Pooler};
 use super::{ms, watchdog, within};
 
 /// A folder that is removed when the value is dropped.
@@ -51,6 +52,8 @@ pub struct Medium {
     url: String,
     drop_on: Option<(String, String)>,
     disk: Option<Disk>,
+    /// The address of the same database through a pooler.
+    pooler: Option<String>,
 }
 
 impl Medium {
@@ -58,12 +61,9 @@ impl Medium {
     pub fn sqlite() -> Self {
         let folder = Folder::new();
         let url = format!("sqlite://{}/thinkd.db", folder.path().display());
-        Self {
-            folder,
-            url,
-            drop_on: None,
-            disk: None,
-        }
+        let mut medium = Self::of(url);
+        medium.folder = folder;
+        medium
     }
 
     /// An empty database on Postgres; `None` (said once) where there is no Postgres.
@@ -83,22 +83,39 @@ impl Medium {
             .await
             .unwrap();
         admin.close().await.unwrap();
-        Some(Self {
-            folder: Folder::new(),
-            url: server.url(&name),
-            drop_on: Some((server.url("postgres"), name)),
-            disk: None,
-        })
+        let mut medium = Self::of(server.url(&name));
+        medium.drop_on = Some((server.url("postgres"), name));
+        Some(medium)
+    }
+
+    /// The same behind PgBouncer: by transaction where it keeps prepared statements, else by session.
+    pub async fn pooled() -> Option<Self> {
+        static POOLER: OnceCell<Option<Pooler>> = OnceCell::const_new();
+        let mut medium = Self::postgres().await?;
+        let start = || async {
+            let Some((_, socket)) = medium.url.split_once("?host=") else {
+                say("no socket of Postgres here: tests of the store behind PgBouncer did not run");
+                return None;
+            };
+            let mode = match pooler::keeps_statements() {
+                true => "transaction",
+                false => "session",
+            };
+            say(&format!("the store is tested behind PgBouncer, by {mode}"));
+            let lines = format!("pool_mode = {mode}\ndefault_pool_size = 100\n{IGNORES}");
+            Pooler::start(Path::new(socket), &lines).await
+        };
+        let pooler = POOLER.get_or_init(start).await.as_ref()?;
+        let (_, name) = medium.admin().unwrap();
+        medium.pooler = Some(pooler.url(name));
+        Some(medium)
     }
 
     /// An empty store in memory: no server can be started on it.
     pub fn memory() -> Self {
-        Self {
-            folder: Folder::new(),
-            url: "memory".into(),
-            drop_on: None,
-            disk: Some(Disk::default()),
-        }
+        let mut medium = Self::of("memory".into());
+        medium.disk = Some(Disk::default());
+        medium
     }
 
     /// Where it lies, if it is a store in memory.
@@ -108,12 +125,7 @@ impl Medium {
 
     /// The same database, for another server, which the first one outlives.
     pub fn beside(&self) -> Self {
-        Self {
-            folder: Folder::new(),
-            url: self.url.clone(),
-            drop_on: None,
-            disk: None,
-        }
+        Self::of(self.url.clone())
     }
 
     /// Whether several servers can share it.
@@ -128,6 +140,7 @@ impl Medium {
             url,
             drop_on: None,
             disk: None,
+            pooler: None,
         }
     }
 
@@ -141,12 +154,12 @@ impl Medium {
 
     /// The same database for another server, which has a folder of its own. It goes with the first one.
     pub fn again(&self) -> Self {
-        Self {
-            folder: Folder::new(),
-            url: self.url.clone(),
-            drop_on: None,
-            disk: None,
-        }
+        Self::of(self.url.clone())
+    }
+
+    /// The address of the same database through a pooler, if there is one before it.
+    pub fn pooler(&self) -> Option<&str> {
+        self.pooler.as_deref()
     }
 
     /// What `DATABASE_URL` is to be.
@@ -169,19 +182,6 @@ impl Medium {
     /// Whether it is Postgres.
     pub fn is_postgres(&self) -> bool {
         self.drop_on.is_some()
-    }
-
-    /// Whether it is Postgres with pgvector at hand.
-    pub async fn has_pgvector(&self) -> bool {
-        if !self.is_postgres() {
-            return false;
-        }
-        let mut connection = PgConnection::connect(&self.url).await.unwrap();
-        let text = "select exists (select 1 from pg_available_extensions where name = 'vector')";
-        sqlx::query_scalar(text)
-            .fetch_one(&mut connection)
-            .await
-            .unwrap()
     }
 }
 

@@ -9,23 +9,53 @@ use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
 
 use super::{App, Setup};
 
-/// The library that makes a disk slow for one program; none where there is no C compiler.
+/// The library of a C file of this folder, to be loaded into one program; none where there is no C
+/// compiler.
+fn library(of: &str) -> Option<PathBuf> {
+    let source = format!("{}/tests/it/support/{of}.c", env!("CARGO_MANIFEST_DIR"));
+    let library = std::env::temp_dir().join(format!("thinkd-{of}-{}.so", std::process::id()));
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .arg(&library)
+        .arg(source)
+        .arg("-ldl");
+    let made = compiler.status().is_ok_and(|status| status.success());
+    made.then_some(library)
+}
+
+/// Makes a disk slow for one program.
 fn slow_disk() -> Option<&'static PathBuf> {
     static LIBRARY: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let made = LIBRARY.get_or_init(|| {
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/support/slow_disk.c");
-        let library =
-            std::env::temp_dir().join(format!("thinkd-slow-disk-{}.so", std::process::id()));
-        let mut compiler = Command::new("cc");
-        compiler
-            .args(["-shared", "-fPIC", "-O1", "-o"])
-            .arg(&library)
-            .arg(source)
-            .arg("-ldl");
-        let made = compiler.status().is_ok_and(|status| status.success());
-        made.then_some(library)
-    });
-    made.as_ref()
+    LIBRARY.get_or_init(|| library("slow_disk")).as_ref()
+}
+
+/// A server whose clock is so many seconds ahead as `WrongClock::is_ahead` says; none where that
+/// cannot be had.
+pub fn with_wrong_clock(setup: Setup) -> Option<(Setup, WrongClock)> {
+    static LIBRARY: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let Some(library) = LIBRARY.get_or_init(|| library("wrong_clock")) else {
+        eprintln!("no C compiler here: tests with a wrong clock did not run");
+        return None;
+    };
+    let control = setup.folder().join("wrong-clock");
+    let setup = setup
+        .env("LD_PRELOAD", library.display())
+        .env("WRONG_CLOCK", control.display());
+    Some((setup, WrongClock(control)))
+}
+
+/// The clock of one server.
+pub struct WrongClock(PathBuf);
+
+impl WrongClock {
+    /// From now on it is so many seconds ahead.
+    pub fn is_ahead(&self, seconds: i64) {
+        // In one step: a reader meanwhile sees the one or the other.
+        let next = self.0.with_extension("next");
+        std::fs::write(&next, seconds.to_string()).unwrap();
+        std::fs::rename(next, &self.0).unwrap();
+    }
 }
 
 /// Lets commits of the server be slow later (`slow_commits`); none where that cannot be had.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row, SqliteConnection};
 use thinkd::event::draft::Draft;
 use thinkd::event::envelope::{Modality, Payload, Source};
 use thinkd::log::appended::Append;
@@ -64,6 +64,14 @@ pub async fn processes(medium: &Medium, ids: impl IntoIterator<Item = String>) {
             .unwrap();
     }
     store.close().await;
+}
+
+/// Returns the text that a statement gives on the Postgres at a URL.
+pub async fn text(url: &str, text: &str) -> String {
+    let mut connection = PgConnection::connect(url).await.unwrap();
+    // Not prepared: a pooler may give the statement to another connection.
+    let query = sqlx::raw_sql(AssertSqlSafe(text.to_owned()));
+    connection.fetch_one(query).await.unwrap().get(0)
 }
 
 /// Runs statements on the database at a URL, or on the SQLite file of that name.

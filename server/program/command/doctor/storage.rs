@@ -66,12 +66,6 @@ pub async fn check(
     if !store.is_shared() {
         report.check("file", read(store)).await?;
     }
-    report
-        .check(
-            "vectors",
-            look_for_index(store, settings.memory.exact_vectors),
-        )
-        .await?;
     if let Ok(Ok(found)) = timeout(report.limit, look_at_clocks(store, settings)).await {
         report.clocks.extend(found);
     }
@@ -178,18 +172,6 @@ async fn hear(mut follow: Follow, event: &Event, begin: Instant) -> anyhow::Resu
 async fn read(store: &Arc<dyn Store>) -> anyhow::Result<(String, ())> {
     let checked = store.check(Duration::ZERO).await?;
     Ok((whole(&checked.faults, checked.events, checked.pages)?, ()))
-}
-
-/// Where vectors lie that are more than are scanned in memory. Without an index they are not missed before a space is so large.
-async fn look_for_index(store: &Arc<dyn Store>, exact: usize) -> anyhow::Result<(String, ())> {
-    let within = format!(
-        "a search of the memory by meaning reads up to {exact} statements of a space (memory.exact_vectors)"
-    );
-    let said = match store.look_for_index().await? {
-        Ok(software) => format!("{within}; beyond that it asks an index of {software}"),
-        Err(why) => format!("{within}; beyond that only words and names are searched: {why}"),
-    };
-    Ok((said, ()))
 }
 
 fn whole(faults: &[String], events: u64, pages: u64) -> anyhow::Result<String> {
