@@ -66,6 +66,7 @@ impl Draft {
         let timer = rest.map(|(due, rest)| Timer {
             due,
             note: note(rest),
+            set: None,
         });
         Self::set(thread, ENDING, Change::Timer(timer))
     }

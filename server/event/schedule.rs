@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::envelope::Payload;
 use crate::words::id::{Name, Seq, ThreadId};
 use crate::words::recurrence::{Times, When};
-use crate::words::time::Timestamp;
+use crate::words::time::{SKEW, Timestamp};
 
 /// The member of a trigger's payload in which a schedule says why it fires.
 pub const MEMBER: &str = "schedule";
@@ -40,6 +40,9 @@ pub struct Schedule {
     /// The event of its last run.
     #[serde(default)]
     pub last: Option<Seq>,
+    /// When it was set, by the clock of the server that set it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<Timestamp>,
     /// The event from outside that the turn goes back to which made it; none: people did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<Seq>,
@@ -88,6 +91,7 @@ impl ScheduleChange {
             catch_up_s: catch_up_s.unwrap_or(old.catch_up_s),
             note: note.unwrap_or_else(|| old.note.clone()),
             paused: paused.unwrap_or(old.paused),
+            set: Some(now),
             // It is theirs from now on.
             root: None,
             // In another thread no run is under way.
@@ -98,6 +102,22 @@ impl ScheduleChange {
             }),
             ..old.clone()
         }
+    }
+}
+
+impl Schedule {
+    /// The same by the right clock, where the clock was ahead when it was set or fired: what was
+    /// not reached yet is not seen to. Its due time is for the caller to find.
+    pub fn righted(&self, now: Timestamp) -> Option<Self> {
+        let begun = self.set.max(self.through);
+        begun
+            .filter(|begun| *begun > now.after(SKEW))
+            .map(|begun| Self {
+                when: self.when.clone().begun(begun, now),
+                through: None,
+                set: Some(now),
+                ..self.clone()
+            })
     }
 }
 

@@ -58,6 +58,7 @@ impl Runtime {
             due: None,
             through: None,
             last: None,
+            set: Some(now),
             root: None,
         };
         let due = self.first_due(&schedule, now)?;

@@ -31,6 +31,7 @@ impl Runtime {
         let now = time::now();
         let new = Schedule {
             when: new.when.clone().starting(now),
+            set: Some(now),
             ..new
         };
         self.check_thread(space, &new.thread).await?;
@@ -73,7 +74,8 @@ impl Runtime {
         for _ in 0..TRIES {
             let now = time::now();
             let row = self.fired_schedule(space, name, now).await?;
-            let mut schedule = change.of(&row.schedule, now);
+            let righted = row.schedule.righted(now);
+            let mut schedule = change.of(righted.as_ref().unwrap_or(&row.schedule), now);
             let is_resumed = row.schedule.paused && !schedule.paused;
             schedule.due = match (schedule.paused, change.when.is_some() || is_resumed) {
                 (true, _) => None,

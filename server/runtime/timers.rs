@@ -4,12 +4,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::ahead;
 use super::firing::Firing;
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
@@ -25,7 +26,7 @@ use crate::log::unserved::Work;
 use crate::mind::turn::driver::OnStored;
 use crate::mind::turn::taken;
 use crate::words::id::Space;
-use crate::words::time::{self, Timestamp};
+use crate::words::time::{self, SKEW, Timestamp};
 
 /// Most timers that become events in one append, and most schedules that are fired at once.
 const AT_ONCE: u32 = 256;
@@ -49,6 +50,25 @@ pub struct Timers {
     pub all: CancellationToken,
 }
 
+/// The clock, as it was when this was seen.
+struct Clock {
+    said: Timestamp,
+    seen: Instant,
+}
+
+impl Clock {
+    fn at(said: Timestamp) -> Self {
+        let seen = Instant::now();
+        Self { said, seen }
+    }
+
+    /// Returns whether it was not set back since.
+    fn goes_on(&self, now: Timestamp) -> bool {
+        let passed = i64::try_from(self.seen.elapsed().as_micros()).unwrap_or(i64::MAX);
+        now.after(SKEW) >= self.said.after(passed)
+    }
+}
+
 impl Timers {
     /// Fires what is due, until the server goes.
     pub async fn run(self) {
@@ -56,8 +76,22 @@ impl Timers {
         // looks for more may have been handed the lock that the look waits for.
         // Whether there was something due when a space was still being fired.
         let (mut firing, mut busy) = (JoinSet::new(), HashMap::new());
+        // The clock when what a wrong one had set was righted last.
+        let mut clock = None;
         loop {
             let now = time::now();
+            if !clock
+                .as_ref()
+                .is_some_and(|clock: &Clock| clock.goes_on(now))
+            {
+                let righted = ahead::right(&*self.store, now).await;
+                if let Err(error) = &righted {
+                    tracing::warn!(%error, "what a clock that was ahead had set could not be righted; it is tried again");
+                }
+                clock = righted.is_ok().then(|| Clock::at(now));
+            } else {
+                clock = Some(Clock::at(now));
+            }
             let rest = match self.spaces_due(now).await {
                 Ok(spaces) => {
                     for space in spaces {

@@ -211,6 +211,20 @@ impl When {
         self
     }
 
+    /// The same with a start that is past, if it had begun at that moment: whole intervals earlier.
+    #[must_use]
+    pub fn begun(mut self, at: Timestamp, now: Timestamp) -> Self {
+        if let Ok(Recurrence::Every { start, micros }) = self.read()
+            && start <= at
+            && start > now
+        {
+            let ahead = start.micros().saturating_sub(now.micros());
+            let back = (ahead / micros + 1).saturating_mul(micros);
+            self.start = Some(Timestamp::from_micros(start.micros() - back).to_string());
+        }
+        self
+    }
+
     /// The recurrence that this describes, or all that is wrong with it.
     pub fn read(&self) -> Result<Recurrence, Vec<Wrong>> {
         let mut wrongs = self.strangers();

@@ -8,6 +8,9 @@ use time::format_description::well_known::{Rfc2822, Rfc3339};
 use time::macros::format_description;
 use time::{Duration, OffsetDateTime, UtcOffset};
 
+/// Clocks of servers differ by so many microseconds at most; one that was further ahead was wrong.
+pub const SKEW: i64 = 5_000_000;
+
 /// A timestamp in microseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);

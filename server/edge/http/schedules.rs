@@ -319,6 +319,7 @@ impl NewSchedule {
             due: None,
             through: None,
             last: None,
+            set: None,
             root: None,
         };
         Ok((name, schedule))

@@ -1,5 +1,7 @@
 //! Schedules: what fires which trigger, and when it is due next. A firing moves it on: of several servers one does.
 
+use std::collections::BTreeSet;
+
 use super::{Change, Projection};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
@@ -232,6 +234,20 @@ impl dyn Store + '_ {
                 .iter()
                 .map(|row| row.space("space")),
         ))
+    }
+
+    /// The spaces that have schedules which were set, or seen to, by a clock that said later than that.
+    pub async fn spaces_with_schedules_ahead(
+        &self,
+        of: Timestamp,
+    ) -> Result<BTreeSet<Space>, StoreError> {
+        let mut spaces = BTreeSet::new();
+        for column in ["updated", "through"] {
+            let select = Select::of_all_spaces(&TABLE).after(column, of);
+            let rows = self.select(select.distinct(&["space"])).await?;
+            spaces.extend(readable(rows.iter().map(|row| row.space("space"))));
+        }
+        Ok(spaces)
     }
 
     /// Schedules of a space that are due until then, the first ones first; at most `limit`.

@@ -26,6 +26,7 @@ use crate::words::time::Timestamp;
 const KEY_MAX: usize = 200;
 
 /// What the ground of statements is asked for.
+mod due;
 pub mod grounds;
 
 /// A statement.
@@ -413,20 +414,6 @@ impl dyn Store + '_ {
         self.select(select).await?.iter().map(read).collect()
     }
 
-    /// Statements that are due until then, the first ones first; at most `limit`.
-    pub async fn statements_due(
-        &self,
-        space: &Space,
-        until: Timestamp,
-        limit: u32,
-    ) -> Result<Vec<StatementRow>, StoreError> {
-        let select = Select::of(&TABLE, space)
-            .at_most("due", until)
-            .order_by(&["due", "number"])
-            .first(limit);
-        self.select(select).await?.iter().map(read).collect()
-    }
-
     /// Statements of a status that were tested, at this time or later, the ones whose test was first before the others; at most `limit`.
     pub async fn statements_by_age(
         &self,
@@ -475,22 +462,5 @@ impl dyn Store + '_ {
             .iter()
             .map(|row| row.space("space"))
             .collect()
-    }
-
-    /// When the first statement of a space is due after that.
-    pub async fn next_statement_due(
-        &self,
-        space: &Space,
-        after: Timestamp,
-    ) -> Result<Option<Timestamp>, StoreError> {
-        let select = Select::of(&TABLE, space)
-            .after("due", after)
-            .order_by(&["due"])
-            .first(1);
-        self.select(select)
-            .await?
-            .first()
-            .map(|row| row.time("due"))
-            .transpose()
     }
 }

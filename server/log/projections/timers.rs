@@ -186,6 +186,26 @@ impl dyn Store + '_ {
         ))
     }
 
+    /// The spaces that have timers which are due after that.
+    pub async fn spaces_with_timers_after(
+        &self,
+        after: Timestamp,
+    ) -> Result<Vec<Space>, StoreError> {
+        let select = Select::of_all_spaces(&TABLE).after("due", after);
+        let rows = self.select(select.distinct(&["space"])).await?;
+        Ok(readable(rows.iter().map(|row| row.space("space"))))
+    }
+
+    /// The timers of a space that are due after that.
+    pub async fn timers_after(
+        &self,
+        space: &Space,
+        after: Timestamp,
+    ) -> Result<Vec<TimerRow>, StoreError> {
+        let select = Select::of(&TABLE, space).after("due", after);
+        Ok(readable(self.select(select).await?.iter().map(read)))
+    }
+
     /// Timers of a space that are due until then, the first ones first; at most `limit`.
     pub async fn due(
         &self,

@@ -205,7 +205,11 @@ fn gathered(
     let timer = Draft::set(
         &site.thread,
         &format!("{GATHER}{id}"),
-        Change::Timer(Some(Timer { due, note })),
+        Change::Timer(Some(Timer {
+            due,
+            note,
+            set: Some(site.now),
+        })),
     );
     Ok([
         Draft::set(&site.thread, id, Change::Gather(Some(gather))),

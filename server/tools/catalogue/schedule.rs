@@ -220,6 +220,7 @@ impl Schedule {
             due: Some(due),
             through: None,
             last: None,
+            set: Some(site.now),
             root: site.so_far.purse.root(),
         };
         let draft = Draft::set(

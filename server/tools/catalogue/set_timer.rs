@@ -79,6 +79,7 @@ impl Typed for SetTimer {
             Change::Timer(Some(Timer {
                 due,
                 note: input.note,
+                set: Some(site.now),
             })),
         );
         Ok(Output::events(vec![change, told.of_call(&site.call_id)]))

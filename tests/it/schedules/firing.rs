@@ -60,6 +60,7 @@ fn due(name: &str, ago: i64) -> Schedule {
         )),
         through: None,
         last: None,
+        set: None,
         root: None,
     }
 }

@@ -1,0 +1,69 @@
+//! Statements by when they are due for a trial.
+
+use super::{TABLE, read};
+use crate::event::statement::Status;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::projections::statements::StatementRow;
+use crate::log::select::Select;
+use crate::words::id::Space;
+use crate::words::time::{SKEW, Timestamp};
+
+/// Errors: see [`Store`].
+impl dyn Store + '_ {
+    /// Statements that are due until then, the first ones first; at most `limit`.
+    pub async fn statements_due(
+        &self,
+        space: &Space,
+        until: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<StatementRow>, StoreError> {
+        let select = Select::of(&TABLE, space)
+            .at_most("due", until)
+            .order_by(&["due", "number"])
+            .first(limit);
+        let mut due = self.select(select).await?;
+        // A claim is due when it is stored, whatever a clock that was ahead said the time was.
+        let claimed = Select::of(&TABLE, space)
+            .equal("status", Status::Proposed.as_str())
+            .equal("judged", "")
+            .after("due", until.after(SKEW))
+            .order_by(&["due", "number"])
+            .first(limit);
+        let claimed = self.select(claimed).await?.into_iter();
+        due.extend(claimed.filter(|row| row.cell("due") == row.cell("claimed")));
+        due.truncate(limit as usize);
+        due.iter().map(read).collect()
+    }
+
+    /// Statements that are due after that, the first ones first; at most `limit`.
+    pub async fn statements_due_after(
+        &self,
+        space: &Space,
+        after: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<StatementRow>, StoreError> {
+        let select = Select::of(&TABLE, space)
+            .after("due", after)
+            .order_by(&["due", "number"])
+            .first(limit);
+        self.select(select).await?.iter().map(read).collect()
+    }
+
+    /// When the first statement of a space is due after that.
+    pub async fn next_statement_due(
+        &self,
+        space: &Space,
+        after: Timestamp,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let select = Select::of(&TABLE, space)
+            .after("due", after)
+            .order_by(&["due"])
+            .first(1);
+        self.select(select)
+            .await?
+            .first()
+            .map(|row| row.time("due"))
+            .transpose()
+    }
+}

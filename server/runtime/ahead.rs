@@ -1,0 +1,221 @@
+//! Timers, schedules and statements that a clock put to sleep which was ahead: they go by the right one. Only a space whose log's time is ahead can
+//! have any: where no clock was, little is read.
+
+use crate::event::condition::Condition;
+use crate::event::draft::Draft;
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::fact::set::{Change, Set, Timer, Wait};
+use crate::event::process::{WAIT, Waiting};
+use crate::event::rest::ENDING;
+use crate::event::schedule::Schedule;
+use crate::event::statement::Judged;
+use crate::event::trial::News;
+use crate::log::appended::Append;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::projections::schedules::ScheduleRow;
+use crate::log::projections::timers::TimerRow;
+use crate::log::query::{Order, Query, Show};
+use crate::words::id::{Space, ThreadId};
+use crate::words::time::{SKEW, Timestamp};
+
+/// Rows that are looked at together, and events in which a timer's is looked for.
+const PAGE: u32 = 256;
+
+/// Rights what sleeps too long in any space.
+pub(super) async fn right(store: &dyn Store, now: Timestamp) -> Result<(), StoreError> {
+    let late = now.after(SKEW);
+    for space in store.spaces_with_timers_after(late).await? {
+        if is_ahead(store, &space, late).await? {
+            right_timers(store, &space, now).await?;
+            right_statements(store, &space, now).await?;
+        }
+    }
+    for space in store.spaces_with_schedules_ahead(late).await? {
+        right_schedules(store, &space, now).await?;
+    }
+    Ok(())
+}
+
+async fn right_timers(store: &dyn Store, space: &Space, now: Timestamp) -> Result<(), StoreError> {
+    for row in store.timers_after(space, now.after(SKEW)).await? {
+        let Some(timer) = righted(store, &row, now).await? else {
+            continue;
+        };
+        say("timer", &row.name, (row.due, timer.due));
+        let stands = Condition::TimerStands {
+            name: row.name.clone(),
+            due: row.due,
+        };
+        let mut drafts = vec![];
+        if row.name == WAIT {
+            drafts.extend(waits_until(store, &row, timer.due).await?);
+        }
+        let draft = Draft::set(&row.thread, &row.name, Change::Timer(Some(timer)));
+        drafts.insert(0, draft.rooted(row.root).only_if(stands));
+        append(store, space, drafts).await?;
+    }
+    Ok(())
+}
+
+/// A thread whose wait has this limit now: when something else wakes it meanwhile, it sets the limit again.
+async fn waits_until(
+    store: &dyn Store,
+    row: &TimerRow,
+    due: Timestamp,
+) -> Result<Option<Draft>, StoreError> {
+    let thread = store.thread(&row.space, &row.thread).await?;
+    let waiting = thread.and_then(|thread| thread.state.waiting);
+    Ok(waiting.map(|waiting| {
+        let waiting = Waiting {
+            until: Some(due),
+            ..waiting
+        };
+        let wait = Wait {
+            waiting: Some(waiting),
+            seen: None,
+        };
+        Draft::set(&row.thread, row.thread.as_str(), Change::Wait(wait))
+    }))
+}
+
+/// Has statements tried again now that were tried in vain: how long they were to rest is not known.
+async fn right_statements(
+    store: &dyn Store,
+    space: &Space,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    for row in store
+        .statements_due_after(space, now.after(SKEW), PAGE)
+        .await?
+    {
+        if let Some(judged) = &row.judged {
+            let judged = Judged {
+                due: Some(now),
+                tried: false,
+                retest: 0,
+                ..judged.clone()
+            };
+            let stands = Condition::StatementAt {
+                id: row.id.clone(),
+                changed: row.changed,
+            };
+            let draft = Draft::statement(&row.thread, &row.id, News::Judged(judged));
+            append(store, space, vec![draft.only_if(stands)]).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn right_schedules(
+    store: &dyn Store,
+    space: &Space,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let mut after = None;
+    loop {
+        let rows = store.schedules(space, None, after.as_ref(), PAGE).await?;
+        for row in &rows {
+            if let Some(schedule) = sooner(row, now) {
+                if let (Some(was), Some(due)) = (row.schedule.due, schedule.due) {
+                    say("schedule", row.name.as_str(), (was, due));
+                }
+                let stands = Condition::ScheduleStands {
+                    name: row.name.clone(),
+                    changed: row.changed,
+                    due: None,
+                };
+                let change = Change::Schedule(Some(Box::new(schedule)));
+                let draft = Draft::set(&ThreadId::default(), row.name.as_str(), change);
+                append(store, space, vec![draft.only_if(stands)]).await?;
+            }
+        }
+        match rows.last() {
+            Some(last) if rows.len() == PAGE as usize => after = Some(last.name.clone()),
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// A schedule that is due earlier by the right clock, as it is by that.
+fn sooner(row: &ScheduleRow, now: Timestamp) -> Option<Schedule> {
+    let due = row.schedule.due?;
+    let righted = row.schedule.righted(now)?;
+    let next = righted.when.read().ok()?.next(now)?;
+    (next < due).then_some(Schedule {
+        due: Some(next),
+        ..righted
+    })
+}
+
+/// Returns whether a space's log was written to by a clock that was ahead.
+async fn is_ahead(store: &dyn Store, space: &Space, late: Timestamp) -> Result<bool, StoreError> {
+    let newest = Query {
+        order: Order::Descending,
+        show: Show::All,
+        limit: 1,
+        ..Query::default()
+    };
+    let newest = store.events(space, &newest).await?;
+    Ok(newest.first().is_some_and(|event| event.ts > late))
+}
+
+/// A timer that was set by a clock which was ahead: it is due as long after now as it was then.
+async fn righted(
+    store: &dyn Store,
+    row: &TimerRow,
+    now: Timestamp,
+) -> Result<Option<Timer>, StoreError> {
+    let query = Query {
+        thread: Some(row.thread.clone()),
+        tags: vec!["set:timer".into()],
+        order: Order::Descending,
+        show: Show::All,
+        limit: PAGE,
+        ..Query::default()
+    };
+    let events = store.events(&row.space, &query).await?;
+    let Some(timer) = events.iter().find_map(|event| set(event, row)) else {
+        return Ok(None);
+    };
+    // The rest of an end is nobody's for seconds only.
+    let set = timer.set.or((row.name == ENDING).then_some(timer.due));
+    let Some(at) = set.filter(|at| *at > now.after(SKEW)) else {
+        return Ok(None);
+    };
+    // Trials in vain are made again at once (`right_statements`).
+    let left = match row.thread == ThreadId::of_trials() {
+        true => 0,
+        false => timer.due.micros().saturating_sub(at.micros()).max(0),
+    };
+    Ok(Some(Timer {
+        due: now.after(left),
+        set: Some(now),
+        ..timer
+    }))
+}
+
+/// The timer that an event set, if it is this one.
+fn set(event: &Event, row: &TimerRow) -> Option<Timer> {
+    match event.fact() {
+        Fact::Set(Set {
+            key,
+            change: Change::Timer(Some(timer)),
+            ..
+        }) if key == row.name && timer.due == row.due => Some(timer),
+        _ => None,
+    }
+}
+
+fn say(what: &str, name: &str, (was, due): (Timestamp, Timestamp)) {
+    tracing::warn!(%name, "the clock was ahead when a {what} was set or fired: it is due at {due}, and not at {was}");
+}
+
+async fn append(store: &dyn Store, space: &Space, drafts: Vec<Draft>) -> Result<(), StoreError> {
+    match store.append(Append::free(space, drafts)).await {
+        // Somebody changed it, or another server righted it.
+        Ok(_) | Err(StoreError::Unmet(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
