@@ -1,7 +1,10 @@
 //! What counts as evidence: code that could come to another value, a quote that speaks of what is claimed. Pure; how readings decide is in
 //! `event/trial.rs`.
 
-use super::statement::{Triple, folded};
+use serde_json::Value;
+
+use super::envelope::Event;
+use super::statement::{Triple, folded, spaced};
 
 /// Letters and digits that a quote has at least.
 const QUOTE_MIN: usize = 4;
@@ -11,16 +14,64 @@ const WORD_MIN: usize = 4;
 const REPEATED_MIN: usize = 20;
 
 /// Whether what was found is the very source that a claim rests on: words of the claim, of what it quotes or of what it was said in (`said`) name its
-/// address, or it says what they say and nothing else. Such a source tests nothing.
+/// address, or it repeats them: it stands in them, or they are most of it. Such a source tests nothing.
 pub fn is_own_source(address: &str, text: &str, said: &[&str]) -> bool {
     let own = bare_address(address);
     let is_named = |said: &&&str| {
         own.is_some() && said.split(is_between).any(|word| bare_address(word) == own)
     };
     let text = folded(text);
-    let is_long = text.chars().count() >= REPEATED_MIN;
-    said.iter()
-        .any(|said| is_named(&said) || is_long && folded(said) == text)
+    let is_long = |text: &str| text.chars().count() >= REPEATED_MIN;
+    let repeats = |said: &str| {
+        let said = folded(said);
+        let is_most = is_long(&said) && text.contains(&said) && 2 * said.len() > text.len();
+        is_long(&text) && (is_most || said.contains(&text))
+    };
+    said.iter().any(|said| is_named(&said) || repeats(said))
+}
+
+/// Returns whether a text says the words of a quote and nothing else.
+pub fn is_quote(text: &str, quote: &str) -> bool {
+    let text = folded(text);
+    text.chars().count() >= REPEATED_MIN && text == folded(quote)
+}
+
+/// Returns the words of an event that a claim rests on by its quote: what was said, what a tool was asked for, and of what it
+/// gave the innermost object that has the quote, such as one passage of ten.
+pub fn rests_on(event: &Event, quote: Option<&str>) -> Vec<String> {
+    let mut said = vec![event.text().to_owned()];
+    said.extend(event.payload.get("arguments").into_iter().flat_map(strings));
+    if let (Some(output), Some(quote)) = (event.payload.get("output"), quote) {
+        around(output, &spaced(quote), &mut said);
+    }
+    said
+}
+
+fn around(value: &Value, words: &str, said: &mut Vec<String>) {
+    let has = |text: &str| spaced(text).contains(words);
+    match value {
+        Value::String(text) if has(text) => said.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| around(item, words, said)),
+        Value::Object(members) => {
+            let own: Vec<&str> = members.values().filter_map(Value::as_str).collect();
+            if own.iter().any(|text| has(text)) {
+                said.extend(own.into_iter().map(str::to_owned));
+            }
+            let nested = members.values().filter(|value| !value.is_string());
+            nested.for_each(|value| around(value, words, said));
+        }
+        _ => {}
+    }
+}
+
+/// All texts in a value.
+pub fn strings(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(items) => items.iter().flat_map(strings).collect(),
+        Value::Object(members) => members.values().flat_map(strings).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// What stands between an address and other words.

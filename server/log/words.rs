@@ -84,11 +84,6 @@ pub fn atoms(text: &str) -> Vec<String> {
     words
 }
 
-/// True for a character that stands between words, and in none.
-pub fn is_between(c: char) -> bool {
-    class(c) == Class::Between && !fold::is_ignorable(c)
-}
-
 /// Whether the text has all words of the query, in any order.
 pub fn matches(query: &str, text: &str) -> bool {
     let asked = asked(query);
@@ -137,7 +132,7 @@ fn class(c: char) -> Class {
 
 /// Scripts written without spaces: Thai to Khmer, kana, Bopomofo, Han, those of Java and Bali. And
 /// Hangul, whole and in parts.
-fn is_unspaced(c: char) -> bool {
+pub fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{0E00}'..='\u{0EFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}'
         | '\u{1950}'..='\u{19DF}' | '\u{1A20}'..='\u{1AAF}' | '\u{1B00}'..='\u{1B7F}'

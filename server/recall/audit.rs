@@ -10,7 +10,6 @@ use super::finder::{Error, Recall, apart};
 use super::meaning::{Meaning, Why};
 use super::shelf::Slot;
 use super::uses::Counted;
-use super::view::View;
 use crate::log::error::StoreError;
 use crate::words::id::Space;
 
@@ -43,7 +42,7 @@ impl Recall {
         let slot = self.shelf.of(space);
         self.catch_up(space, &slot).await?;
         let without_vectors = match &self.meaning {
-            Some(meaning) => meaning.without(&slot, space).await,
+            Some(meaning) => meaning.without(&slot).await,
             None => None,
         };
         let (mut all, mut from) = (sought(&slot, &ids), Some(0));
@@ -74,19 +73,10 @@ fn sought(slot: &Slot, ids: &[String]) -> Vec<Sought> {
 }
 
 impl Meaning {
-    /// Why vectors of the statements say nothing, or not of all; none: all have one in memory.
-    pub async fn without(self: &Arc<Self>, slot: &Arc<Slot>, space: &Space) -> Option<Why> {
-        let filled = timeout(self.options.wait, self.filled(slot, Some(space))).await;
-        let lacking = filled
-            .unwrap_or_else(|_| Err(self.late()))
-            .err()
-            .map(|why| self.partly(slot, &why));
-        lacking.or_else(|| match slot.read(View::indexed) {
-            0 => None,
-            indexed => Some(format!(
-                "{indexed} statements are beyond memory.exact_vectors ({}): what looks like them is not looked for",
-                self.options.exact
-            )),
-        })
+    /// Why vectors of the statements say nothing, or not of all; none: all have one.
+    pub async fn without(self: &Arc<Self>, slot: &Arc<Slot>) -> Option<Why> {
+        let filled = timeout(self.options.wait, self.filled(slot)).await;
+        let filled = filled.unwrap_or_else(|_| Err(self.late()));
+        filled.err().map(|why| self.partly(slot, &why))
     }
 }

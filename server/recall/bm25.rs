@@ -1,28 +1,24 @@
-//! The words leg of a recall: an inverted index over statements, and BM25 as the share of what is asked that a statement says. Pure.
+//! The words leg of a recall: BM25 (Robertson and Zaragoza 2009) over an inverted index. A word weighs
+//! by how rare it is among the statements and in its language together (`recall/background.rs`), so
+//! that what a question shares with a statement by chance says little in a space of any size. Pure.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::log::words::{is_between, sequence};
+use super::background::share;
+use super::forms::{form, is_unspaced};
+use crate::log::words::sequence;
 
-/// How soon another mention of a word adds nothing, and how much a long text is held against it.
-const SATURATION: f32 = 0.9;
-const LENGTH: f32 = 0.4;
+/// BM25's `k1` (saturation of mentions) and `b` (penalty of long texts): the values of the literature.
+const SATURATION: f32 = 1.2;
+const LENGTH: f32 = 0.75;
 /// Most words of a question that count.
 pub const ASKED_MAX: usize = 128;
-/// So many characters has a word that is not a short one: in most languages short words are the common ones.
-const LONG: f32 = 7.0;
-/// What a word counts that no text has and that looks like no name: most of these are words that only questions have.
-const UNKNOWN: f32 = 0.5;
-/// What a part of a name counts in a text that does not have the whole name: it may be about a namesake.
-const PART: f32 = 0.3;
-/// What a text has of a name that it names.
-const MOST: f32 = 2.0 / 3.0;
-/// Texts are counted among so many at least: where there are fewer, the rest is imagined. Of one text alone nobody could say which of its words are
-/// common, and the words that only questions have would outweigh all that it says.
-const FEW: usize = 20;
-/// The share of imagined texts that have a word of so many letters, from one on: short words are the common ones. Longer ones, and those of scripts in
-/// which length says nothing, stand in none.
-const COMMON: [f32; 8] = [0.7, 0.7, 0.7, 0.25, 0.1, 0.05, 0.05, 0.02];
+/// So many texts without any word of the question are counted beside those that are held: of a few
+/// texts nobody can say which words are common. Chosen by the curve in `bench/README.md`.
+const IMAGINED: f32 = 3000.0;
+/// The least weight that a text and a question share where one answers the other, over the root of the
+/// question's weight. Chosen by the curve in `bench/README.md`.
+const ANSWERS: f32 = 2.3;
 /// Bytes of a posting and of the room of a word, by which memory is counted.
 const POSTING: usize = size_of::<Posting>();
 const WORD: usize = 96;
@@ -35,39 +31,19 @@ struct Posting {
 }
 
 /// See the module. Texts are known by a number that the caller gives them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Index {
+    /// By the forms of words.
     words: HashMap<Box<str>, Vec<Posting>>,
     /// By the number of the text; none: there is no such text.
     lengths: Vec<Option<u32>>,
     texts: usize,
-    /// As many texts it stands for at least.
-    least: usize,
     total: u64,
     bytes: usize,
 }
 
-impl Default for Index {
-    fn default() -> Self {
-        Self::standing_for(FEW)
-    }
-}
-
 impl Index {
-    /// An empty one that stands for so many texts at least: where it has fewer, the rest is imagined.
-    pub fn standing_for(least: usize) -> Self {
-        let (words, lengths) = (HashMap::new(), Vec::new());
-        Self {
-            words,
-            lengths,
-            texts: 0,
-            least,
-            total: 0,
-            bytes: 0,
-        }
-    }
-
-    /// Takes a text in by its words.
+    /// Takes a text in by the forms of its words.
     pub fn put(&mut self, doc: u32, words: &[String]) {
         for (word, count) in counted(words) {
             if !self.words.contains_key(word) {
@@ -81,7 +57,10 @@ impl Index {
             list.insert(at, Posting { doc, count });
             self.bytes += POSTING;
         }
-        let length = u32::try_from(words.len()).unwrap_or(u32::MAX);
+        // Characters of a script without spaces stand beside the pairs that they are in.
+        let is_beside = |word: &&String| is_unspaced(word) && word.chars().nth(1).is_none();
+        let length = words.iter().filter(|word| !is_beside(word)).count();
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
         if self.lengths.len() <= doc as usize {
             self.lengths.resize(doc as usize + 1, None);
         }
@@ -90,7 +69,7 @@ impl Index {
         self.total += u64::from(length);
     }
 
-    /// Lets a text go, which has these words.
+    /// Lets a text go, whose words have these forms.
     pub fn remove(&mut self, doc: u32, words: &[String]) {
         for word in counted(words).into_keys() {
             let Some(list) = self.words.get_mut(word) else {
@@ -116,158 +95,78 @@ impl Index {
         self.bytes
     }
 
-    /// How much of what is asked each text says, by its number: 0 to 1. It is 1 where a text of usual length has every word once, and 0 where it says
-    /// nothing of it. The measure is the question, not the best text: what says little of it has a low score even where nothing says more.
-    ///
-    /// An array of all texts, since a common word stands in most of them.
+    /// Returns the share of a question that each text says, by its number: 0 to 1. An array of all texts,
+    /// since a common word stands in most of them.
     pub fn scores(&self, asked: &Asked) -> Vec<f32> {
-        let (mut found, mut whole) = (vec![0.0_f32; self.lengths.len()], 0.0);
-        for unit in self.units(asked) {
-            match unit.words.as_slice() {
-                [word] => whole += self.each(word, unit.is_name, |doc, score| found[doc] += score),
-                words => whole += self.add_name(words, unit.is_name, &mut found),
+        let (mut found, whole) = (vec![0.0_f32; self.lengths.len()], self.whole(asked));
+        let usual = self.usual();
+        for word in &asked.words {
+            let weight = self.weight(&word.form) / whole;
+            for posting in self.list(&word.form) {
+                found[posting.doc as usize] += weight * self.mention(posting, usual);
             }
         }
-        // Of what has no words nothing says anything.
-        if whole > 0.0 {
-            found
-                .iter_mut()
-                .for_each(|score| *score = (*score / whole).min(1.0));
-        }
+        found.iter_mut().for_each(|score| *score = score.min(1.0));
         found
     }
 
-    /// Tells what a word says for each text that has it, and returns what it counts.
-    fn each(&self, word: &str, is_name: bool, mut tell: impl FnMut(usize, f32)) -> f32 {
-        let list = self.list(word);
-        let weight = self.weight(word, list.len(), is_name);
-        let usual = self.usual();
-        list.iter()
-            .for_each(|posting| tell(posting.doc as usize, weight * self.mention(posting, usual)));
-        weight
+    /// Returns the least share of a question that answers it: more than unrelated questions share with
+    /// some text by chance. It falls with the root of the question's weight, and is half at most: so a
+    /// name that all texts have is found.
+    pub fn relevant(&self, asked: &Asked) -> f32 {
+        (ANSWERS / self.whole(asked).sqrt()).min(0.5)
     }
 
-    /// The same for several words that are one name: a text that does not have them all has a part of it.
-    fn add_name(&self, words: &[String], is_name: bool, found: &mut [f32]) -> f32 {
-        let mut parts = HashMap::<usize, (f32, usize)>::new();
-        let mut whole = 0.0;
-        for word in words {
-            whole += self.each(word, is_name, |doc, score| {
-                let part = parts.entry(doc).or_default();
-                *part = (part.0 + score, part.1 + 1);
-            });
-        }
-        for (doc, (score, count)) in parts {
-            found[doc] += if count == words.len() {
-                score
-            } else {
-                PART * score
-            };
-        }
-        whole
+    /// Returns how rare a text is in its language, summed over its words.
+    pub fn rarity(&self, of: &Asked) -> f32 {
+        let rare = |word: &Word| (1.0 + 1.0 / self.by_chance(&word.form)).ln().powi(2);
+        of.words.iter().map(rare).sum()
     }
 
-    /// Whether a question names something of which no text has a word.
-    pub fn names_unknown(&self, asked: &Asked) -> bool {
-        let is_unknown =
-            |unit: &Unit| unit.is_name && unit.words.iter().all(|word| self.list(word).is_empty());
-        self.units(asked).iter().any(is_unknown)
+    /// Returns the least rarity of a name that a question tells of: that of what answers it, or of its usual word. "I" is
+    /// below, though statements may be about an "I".
+    #[expect(clippy::cast_precision_loss, reason = "a count of words")]
+    pub fn least_rarity(&self, asked: &Asked) -> f32 {
+        let all = self.rarity(asked);
+        (all / asked.words.len().max(1) as f32).min(ANSWERS * all.sqrt())
     }
 
-    /// Whether a question names something that no text names, though some may have a word of it.
-    pub fn names_nobody(&self, asked: &Asked) -> bool {
-        self.units(asked)
-            .iter()
-            .any(|unit| unit.is_name && !self.is_known(&unit.words))
+    /// The weight of a question: the sum over its words.
+    fn whole(&self, asked: &Asked) -> f32 {
+        asked.words.iter().map(|word| self.weight(&word.form)).sum()
     }
 
-    /// Whether some text has most of a name, by what its words tell: one that has a common part of it, or half, names somebody else.
-    fn is_known(&self, name: &[String]) -> bool {
-        if let [word] = name {
-            return !self.list(word).is_empty();
-        }
-        let (mut has, mut whole) = (vec![0.0_f32; self.lengths.len()], 0.0);
-        for word in name {
-            let list = self.list(word);
-            let weight = self.weight(word, list.len(), true);
-            whole += weight;
-            list.iter()
-                .for_each(|posting| has[posting.doc as usize] += weight);
-        }
-        has.into_iter().any(|part| part >= MOST * whole)
-    }
-
-    /// The units of a question, each word once. A word at the beginning that nobody knows is no part of a name: it is written large there anyway.
-    fn units(&self, asked: &Asked) -> Vec<Unit> {
-        let (mut seen, mut units) = (HashSet::new(), Vec::new());
-        for (at, unit) in asked.units.iter().enumerate() {
-            let mut unit = unit.clone();
-            if at == 0
-                && unit.is_name
-                && unit
-                    .words
-                    .first()
-                    .is_some_and(|word| self.list(word).is_empty())
-            {
-                let word = unit.words.remove(0);
-                units.push(Unit {
-                    is_name: false,
-                    words: vec![word],
-                });
-            }
-            unit.words.retain(|word| seen.insert(word.clone()));
-            units.push(unit);
-        }
-        units.retain(|unit| !unit.words.is_empty());
-        units
-    }
-
-    fn list(&self, word: &str) -> &[Posting] {
-        self.words.get(word).map_or(&[], Vec::as_slice)
+    fn list(&self, form: &str) -> &[Posting] {
+        self.words.get(form).map_or(&[], Vec::as_slice)
     }
 
     /// The words of a question that a text has.
     pub fn matched(&self, doc: u32, asked: &Asked) -> Vec<String> {
-        let has = |word: &&String| {
-            self.list(word)
+        let has = |word: &&Word| {
+            self.list(&word.form)
                 .binary_search_by_key(&doc, |posting| posting.doc)
                 .is_ok()
         };
-        let mut words: Vec<String> = asked
-            .units
+        asked
+            .words
             .iter()
-            .flat_map(|unit| &unit.words)
             .filter(has)
-            .cloned()
-            .collect();
-        let mut seen = HashSet::new();
-        words.retain(|word| seen.insert(word.clone()));
-        words
+            .map(|word| word.word.clone())
+            .collect()
     }
 
-    /// What a word tells: the rarer it is, the more. What no text has may be a name that nothing is known of, or a word that only questions have.
-    #[expect(clippy::cast_precision_loss, reason = "counts of texts and characters")]
-    fn weight(&self, word: &str, texts: usize, is_name: bool) -> f32 {
-        let imagined = self.least.saturating_sub(self.texts) as f32;
-        let common = if is_name || !word.is_ascii() {
-            0.0
-        } else {
-            share(word)
-        };
-        let (all, known) = (
-            self.texts as f32 + imagined,
-            imagined.mul_add(common, texts as f32),
-        );
-        let weight = (1.0 + (all - known + 0.5) / (known + 0.5)).ln();
-        match texts == 0 && !is_name {
-            true if word.is_ascii() => {
-                // What is imagined of it counts its length already.
-                let (part, long) = (imagined / all, (word.len() as f32 / LONG).min(1.0));
-                weight * UNKNOWN * part.mul_add(1.0 - long, long)
-            }
-            true => weight * UNKNOWN,
-            false => weight,
-        }
+    /// The weight of a word: the rarer in its language and in this space, the larger. Squared, since it
+    /// counts in the question and in the text, as in cosines of tf–idf.
+    #[expect(clippy::cast_precision_loss, reason = "counts of texts")]
+    fn weight(&self, form: &str) -> f32 {
+        let by_chance = self.by_chance(form);
+        let here = self.list(form).len() as f32 / (self.texts as f32 + IMAGINED);
+        (1.0 + 1.0 / (by_chance + here)).ln().powi(2)
+    }
+
+    /// The share of texts of usual length that have a word by chance.
+    fn by_chance(&self, form: &str) -> f32 {
+        -(-share(form) * self.usual()).exp_m1()
     }
 
     /// The usual length of a text, in words.
@@ -285,14 +184,6 @@ impl Index {
     }
 }
 
-/// The share of imagined texts that have a word.
-fn share(word: &str) -> f32 {
-    COMMON
-        .get(word.len().saturating_sub(1))
-        .copied()
-        .unwrap_or(0.0)
-}
-
 fn counted(words: &[String]) -> HashMap<&str, u32> {
     let mut counts = HashMap::new();
     words
@@ -301,39 +192,32 @@ fn counted(words: &[String]) -> HashMap<&str, u32> {
     counts
 }
 
-/// A question as its words: those of a name belong together.
+/// A question as its words, each once.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
-    units: Vec<Unit>,
+    words: Vec<Word>,
 }
 
-/// Words that are one thing.
 #[derive(Debug, Clone)]
-struct Unit {
-    is_name: bool,
-    words: Vec<String>,
+struct Word {
+    /// As it stands in the question, folded.
+    word: String,
+    form: String,
 }
 
 impl Asked {
-    /// Reads a question. What is written large, where a script has that, is taken for a name, and with what follows it for one.
+    /// Reads a question.
     pub fn of(question: &str) -> Self {
-        let (mut units, mut count): (Vec<Unit>, usize) = (Vec::new(), 0);
-        for piece in question.split(is_between).filter(|piece| !piece.is_empty()) {
-            let words = sequence(piece);
-            count += words.len();
-            if count > ASKED_MAX {
-                break;
-            }
-            let is_name = piece.chars().next().is_some_and(char::is_uppercase);
-            match units.last_mut() {
-                Some(last) if last.is_name && is_name => last.words.extend(words),
-                _ if is_name => units.push(Unit { is_name, words }),
-                _ => units.extend(words.into_iter().map(|word| Unit {
-                    is_name,
-                    words: vec![word],
-                })),
-            }
+        let mut seen = HashSet::new();
+        let words = sequence(question).into_iter().take(ASKED_MAX);
+        let words = words.map(|word| Word {
+            form: form(&word),
+            word,
+        });
+        Self {
+            words: words
+                .filter(|word| seen.insert(word.form.clone()))
+                .collect(),
         }
-        Self { units }
     }
 }

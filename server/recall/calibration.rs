@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::vectors::{Common, Scale, Vector};
+use super::vectors::{Common, MEASURED_BY, Scale, Vector};
 
 /// Questions, each with what answers it, about things that have nothing to do with each other.
-pub const PAIRS: [(&str, &str); 12] = [
+pub const PAIRS: [(&str, &str); MEASURED_BY] = [
     (
         "When does the library open?",
         "The reading rooms are accessible from nine in the morning.",

@@ -7,15 +7,10 @@ use super::shelf::Slot;
 use super::view::View;
 use crate::log::vectors::{Hash, PAGE};
 use crate::model::embedding::TEXTS_MAX;
-use crate::words::id::Space;
 
 impl Meaning {
     /// Waits until all statements have a vector, or none will come for a while.
-    pub(super) async fn filled(
-        self: &Arc<Self>,
-        slot: &Arc<Slot>,
-        space: Option<&Space>,
-    ) -> Result<(), Why> {
+    pub(super) async fn filled(self: &Arc<Self>, slot: &Arc<Slot>) -> Result<(), Why> {
         loop {
             let more = slot.filled.notified();
             tokio::pin!(more);
@@ -25,14 +20,14 @@ impl Meaning {
                 return Ok(());
             }
             self.is_quiet()?;
-            if !is_stale && slot.read(View::scanned) >= self.options.exact {
-                self.index_of(space, &self.scale().await?).await?;
+            if !is_stale && self.is_full(slot) {
+                return Err(self.too_many());
             }
             // Where somebody fills it already, that one tells.
             if let Ok(alone) = slot.filler.clone().try_lock_owned() {
-                let (this, slot, space) = (self.clone(), Arc::downgrade(slot), space.cloned());
+                let (this, slot) = (self.clone(), Arc::downgrade(slot));
                 tokio::spawn(async move {
-                    let filled = this.fill(&slot, space.as_ref()).await;
+                    let filled = this.fill(&slot).await;
                     filled.unwrap_or_else(|why| drop(this.failed(why)));
                     drop(alone);
                     slot.upgrade()
@@ -44,8 +39,8 @@ impl Meaning {
         }
     }
 
-    /// Fills in vectors, a page at a time, as long as somebody keeps the view: into memory as many as have room there, the others into the index.
-    async fn fill(self: &Arc<Self>, slot: &Weak<Slot>, space: Option<&Space>) -> Result<(), Why> {
+    /// Fills in vectors, some at a time, while the view is kept: as many as may be scanned.
+    async fn fill(&self, slot: &Weak<Slot>) -> Result<(), Why> {
         let scale = self.scale().await?;
         loop {
             let Some(slot) = slot.upgrade() else {
@@ -53,23 +48,6 @@ impl Meaning {
             };
             slot.write(|view| view.measure(&scale));
             let room = self.options.exact.saturating_sub(slot.read(View::scanned));
-            if room == 0 {
-                // Whoever waits is told why there is none.
-                let Ok(of) = self.index_of(space, &scale).await else {
-                    return Ok(());
-                };
-                if self.fill_index(&slot, &of, &scale).await? {
-                    continue;
-                }
-                let this = self.clone();
-                tokio::spawn(async move {
-                    let measured = this.measure_index(slot, of).await;
-                    measured.unwrap_or_else(|why| {
-                        tracing::warn!(why, "the index of vectors was not measured")
-                    });
-                });
-                return Ok(());
-            }
             let missing = slot.read(|view| view.some_missing(TEXTS_MAX.min(room)));
             if missing.is_empty() {
                 return Ok(());
@@ -87,6 +65,19 @@ impl Meaning {
             });
             slot.filled.notify_waiters();
         }
+    }
+
+    /// Returns whether a view has as many vectors as are scanned at most.
+    pub(super) fn is_full(&self, slot: &Slot) -> bool {
+        slot.read(View::scanned) >= self.options.exact
+    }
+
+    /// Why statements have no vector where there are more than may have one.
+    pub(super) fn too_many(&self) -> Why {
+        let most = self.options.exact;
+        format!(
+            "there are more than memory.exact_vectors ({most}), and the others are found by words and names alone"
+        )
     }
 
     /// Fills in the vectors that are stored.

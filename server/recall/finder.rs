@@ -218,9 +218,10 @@ impl Recall {
 
     /// Which vectors are in force in a space, for people.
     pub fn vectors(&self, space: &Space) -> String {
-        self.meaning
-            .as_ref()
-            .map_or_else(|| BUILT_IN.to_owned(), |meaning| meaning.in_force(space))
+        self.meaning.as_ref().map_or_else(
+            || BUILT_IN.to_owned(),
+            |meaning| meaning.in_force(self.shelf.kept_of(space).as_deref()),
+        )
     }
 
     /// What is held and relevant to a question.
@@ -233,8 +234,8 @@ impl Recall {
         let slot = self.shelf.of(space);
         self.catch_up(space, &slot).await?;
         let meant = match &self.meaning {
-            Some(meaning) => meaning.of(&slot, Some(space), &text).await,
-            None => Meant::built_in(&text),
+            Some(meaning) => meaning.of(&slot, &text).await,
+            None => Meant::default(),
         };
         let meant = Arc::new(meant);
         for _ in 0..TRIES {

@@ -97,8 +97,8 @@ impl Recall {
             }
         }
         let meant = match &self.meaning {
-            Some(meaning) => meaning.of(&slot, None, &text).await,
-            None => Meant::built_in(&text),
+            Some(meaning) => meaning.of(&slot, &text).await,
+            None => Meant::default(),
         };
         apart(move || slot.read(|view| view.find_meant(&text, &meant, usize::MAX))).await
     }

@@ -1,66 +1,37 @@
-//! One order out of the legs of a recall: a convex combination of scores that mean the same for every question, so that what is below a fixed
-//! threshold is nothing (Bruch et al. 2023). Pure.
+//! One order out of the legs of a recall: the mean of what the legs say of a statement, each 0 to 1. A
+//! leg that can say nothing of it counts as if it said what the others say. Pure.
 
 use std::cmp::Ordering;
 
 use serde::Serialize;
-
-use super::vectors::RELATED;
-
-/// What a leg counts.
-const WORDS: f32 = 0.40;
-const GRAPH: f32 = 0.45;
-/// Below this nothing is relevant.
-pub const RELEVANT: f32 = 0.17;
-/// A question without a known name is answered only if some statement says so much of it; one with a name that nobody knows, so much.
-pub const SAID: f32 = 0.3;
-/// See `SAID`.
-pub const SAID_OF_UNKNOWN: f32 = 0.5;
-/// So near in meaning, by the vectors of a model, a statement answers a question whose words no statement says.
-pub const MEANT: f32 = 0.7 * RELATED;
-/// Below this part of the best hit the rest is beside the point.
-const OF_BEST: f32 = 0.4;
 
 /// What each leg says of a statement, 0 to 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Scores {
     /// How much of what is asked it says in the same words.
     pub words: f32,
-    /// How near its meaning is; null: it has no vector, or the question has none.
+    /// How far its meaning stands out from that of others; null: it has no vector, or the question has none.
     pub vectors: Option<f32>,
     /// How near it is in the graph to the names in the question and to what the other legs found; null: it is no edge.
     pub graph: Option<f32>,
 }
 
 impl Scores {
-    /// All of them in one. A leg that can say nothing counts as if it said what the others say.
-    /// `vectors`: what the vectors count.
-    pub fn fused(&self, vectors: f32) -> f32 {
-        mean([
-            (WORDS, Some(self.words)),
-            (vectors, self.vectors),
-            (GRAPH, self.graph),
-        ])
+    /// All of them in one.
+    pub fn fused(&self) -> f32 {
+        let legs = [Some(self.words), self.vectors, self.graph];
+        let (sum, count) = legs
+            .into_iter()
+            .flatten()
+            .fold((0.0, 0.0), |(sum, count), leg| (sum + leg, count + 1.0));
+        sum / count
     }
 
     /// The same without the graph: from these hits a walk over the graph begins.
-    pub fn without_graph(&self, vectors: f32) -> f32 {
-        mean([
-            (WORDS, Some(self.words)),
-            (vectors, self.vectors),
-            (GRAPH, None),
-        ])
+    pub fn without_graph(&self) -> f32 {
+        let graph = None;
+        Self { graph, ..*self }.fused()
     }
-}
-
-/// The mean of what there is, weighted.
-fn mean(legs: [(f32, Option<f32>); 3]) -> f32 {
-    let add = |(sum, weights): (f32, f32), (weight, score): (f32, Option<f32>)| match score {
-        Some(score) => (weight.mul_add(score, sum), weights + weight),
-        None => (sum, weights),
-    };
-    let (sum, weights) = legs.into_iter().fold((0.0, 0.0), add);
-    sum / weights
 }
 
 /// A candidate: what it is to the caller, when it was claimed, whether nothing but reflection tested it.
@@ -87,10 +58,8 @@ impl Candidate {
     }
 }
 
-/// The relevant ones, best first; at most so many.
-pub fn ranked(mut candidates: Vec<Candidate>, limit: usize) -> Vec<Candidate> {
-    let best = candidates.iter().map(|it| it.fused).fold(0.0, f32::max);
-    let least = RELEVANT.max(best * OF_BEST);
+/// The candidates with such a score at least, best first; at most so many.
+pub fn ranked(mut candidates: Vec<Candidate>, least: f32, limit: usize) -> Vec<Candidate> {
     candidates.retain(|it| it.fused >= least);
     let key = |it: &Candidate| (it.reflection_only, -it.score(), it.number);
     keep_first(&mut candidates, limit, |one, other| {

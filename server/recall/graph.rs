@@ -132,21 +132,25 @@ impl Graph {
         self.aliases = both.filter(|(alias, name)| alias != name).collect();
     }
 
-    /// The names that stand in a question, as they are compared; of names within each other the longest.
-    pub fn names_in(&self, question: &str) -> Vec<Node> {
+    /// The names that stand in a question, each with its words there; of names within each other the longest.
+    pub fn names_in(&self, question: &str) -> Vec<(Node, String)> {
         let mut words = atoms(question);
         words.truncate(ASKED_WORDS);
-        let (mut found, mut at) = (Vec::new(), 0);
+        let (mut found, mut at) = (Vec::<(Node, String)>::new(), 0);
         while at < words.len() {
             let longest = NAME_WORDS.min(words.len() - at);
-            let name = (1..=longest)
-                .rev()
-                .find_map(|count| Some((self.of_key(&words[at..at + count].join(" "))?, count)));
-            at += name.map_or(1, |(_, count)| count);
-            found.extend(
-                name.map(|(node, _)| node)
-                    .filter(|node| !found.contains(node)),
-            );
+            let name = (1..=longest).rev().find_map(|count| {
+                let name = words[at..at + count].join(" ");
+                Some((self.of_key(&name)?, name, count))
+            });
+            let Some((node, name, count)) = name else {
+                at += 1;
+                continue;
+            };
+            at += count;
+            if !found.iter().any(|(known, _)| *known == node) {
+                found.push((node, name));
+            }
         }
         found
     }

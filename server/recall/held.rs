@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use super::forms::{form, forms};
 use crate::event::statement::{Instrument, Status, Triple, Valid};
 use crate::log::projections::statements::StatementRow;
-use crate::log::words::{atoms, sequence};
+use crate::log::words::atoms;
 use crate::words::id::Seq;
 
 /// Bytes of a statement besides its texts.
@@ -65,17 +66,17 @@ impl Held {
         }
     }
 
-    /// The words by which it is found: those of its text in order, then those of its names.
+    /// The forms of the words by which it is found: those of its text in order, then those of its names.
     pub(super) fn words(&self) -> Vec<String> {
-        let mut words = sequence(&self.text);
+        let mut words = forms(&self.text);
         let known: BTreeSet<&String> = words.iter().collect();
         let names = self
             .triple
             .iter()
             .flat_map(|triple| [&triple.subject, &triple.relation, &triple.object]);
         let more: BTreeSet<String> = names
-            .flat_map(|name| sequence(name))
-            .chain(atoms(&self.text))
+            .flat_map(|name| forms(name))
+            .chain(atoms(&self.text).iter().map(|word| form(word)))
             .collect();
         let more: Vec<String> = more
             .into_iter()

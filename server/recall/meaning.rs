@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use sha2::{Digest as _, Sha256};
 use tokio::time::{timeout, timeout_at};
 
-use super::indexes::Indexes;
 use super::meant::Meant;
 use super::shelf::Slot;
 use super::vectors::{Scale, Vector};
@@ -17,7 +16,6 @@ use crate::log::kernel::Store;
 use crate::log::vectors::{Hash, Maker, VectorChange};
 use crate::model::embedding::{Embedder, TEXTS_MAX};
 use crate::words::failure::Failure;
-use crate::words::id::Space;
 use crate::words::text::counted;
 
 /// Questions whose vectors are kept.
@@ -36,7 +34,8 @@ pub struct Options {
     pub statement_prefix: String,
     /// How long a recall waits for it.
     pub wait: Duration,
-    /// Most vectors of a space that are kept in memory and scanned. Beyond them an index of the database is asked, where there is one.
+    /// Most vectors of a space that are kept in memory and scanned. Words and names alone find
+    /// statements beyond them.
     pub exact: usize,
 }
 
@@ -66,7 +65,6 @@ pub struct Meaning {
     pub(super) scale: Mutex<Option<Scale>>,
     questions: Mutex<Questions>,
     pub(super) trouble: Mutex<Trouble>,
-    pub(super) indexes: Indexes,
 }
 
 /// The questions that were asked last, and their vectors.
@@ -94,26 +92,20 @@ impl Meaning {
             scale: Mutex::default(),
             questions: Mutex::default(),
             trouble: Mutex::default(),
-            indexes: Indexes::default(),
         })
     }
 
-    /// The vector of a question, once those of the statements are there as well; without, as far as they did not come in time. With a space they are
-    /// its statements.
-    pub async fn of(
-        self: &Arc<Self>,
-        slot: &Arc<Slot>,
-        space: Option<&Space>,
-        text: &str,
-    ) -> Meant {
+    /// The vector of a question, once those of the statements are there as well; without, as far as
+    /// they did not come in time.
+    pub async fn of(self: &Arc<Self>, slot: &Arc<Slot>, text: &str) -> Meant {
         let until = tokio::time::Instant::now() + self.options.wait;
         let (vector, filled) = tokio::join!(
             timeout_at(until, self.asked(text)),
-            timeout_at(until, self.filled(slot, space))
+            timeout_at(until, self.filled(slot))
         );
         // The model was measured anew meanwhile.
         let filled = if self.is_stale(slot) {
-            timeout_at(until, self.filled(slot, space)).await
+            timeout_at(until, self.filled(slot)).await
         } else {
             filled
         };
@@ -126,28 +118,10 @@ impl Meaning {
                 };
             }
         };
-        let lacking = filled
-            .unwrap_or_else(|_| Err(self.late()))
-            .err()
-            .map(|why| self.partly(slot, &why));
-        let beyond = match space.filter(|_| slot.read(View::indexed) > 0) {
-            Some(space) => {
-                Some(timeout_at(until, self.nearest(slot, space, (text, &vector))).await)
-            }
-            None => None,
-        };
-        let (beyond, lost) = match beyond.map(|found| found.unwrap_or_else(|_| Err(self.late()))) {
-            Some(Ok(beyond)) => (Some(beyond), None),
-            Some(Err(why)) => (
-                None,
-                Some(format!("the index of vectors was not asked: {why}")),
-            ),
-            None => (None, None),
-        };
+        let filled = filled.unwrap_or_else(|_| Err(self.late()));
         Meant {
             vector: Some(vector),
-            beyond,
-            without: lacking.or(lost),
+            without: filled.err().map(|why| self.partly(slot, &why)),
         }
     }
 
@@ -170,7 +144,6 @@ impl Meaning {
                 Meant {
                     vector: Some(vector),
                     without,
-                    beyond: None,
                 }
             }
             Err(why) => Meant {

@@ -4,7 +4,7 @@ use super::calibration::{self, PAIRS};
 use super::meaning::{Meaning, Why, lock};
 use super::shelf::Slot;
 use super::vectors::{Scale, Vector};
-use crate::words::id::Space;
+use super::view::View;
 
 impl Meaning {
     /// What the numbers of the model mean, measured once. Vectors of the same model with other dimensions are in the way.
@@ -75,17 +75,20 @@ impl Meaning {
         })
     }
 
-    /// Which vectors are in force in a space, for people.
-    pub fn in_force(&self, space: &Space) -> String {
+    /// The vectors in force in a space, for people; by its view, where one is kept.
+    pub fn in_force(&self, slot: Option<&Slot>) -> String {
         let (model, scale) = (self.embedder.model(), lock(&self.scale).clone());
         let in_force = match (&lock(&self.trouble).last, scale) {
             (Some((why, _)), _) => format!("{model}, not in use now: {why}"),
             (None, Some(scale)) => format!("{model}, {} numbers", scale.dimensions),
             (None, None) => format!("{model}, not asked yet"),
         };
-        match self.indexes.in_force(space, self.options.exact) {
-            Some(beyond) => format!("{in_force}; {beyond}"),
-            None => in_force,
+        if slot.is_some_and(|slot| self.is_full(slot) && slot.read(View::missing) > 0) {
+            let most = self.options.exact;
+            return format!(
+                "{in_force}; beyond {most} statements (memory.exact_vectors) none: words and names alone"
+            );
         }
+        in_force
     }
 }

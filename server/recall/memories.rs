@@ -81,8 +81,6 @@ const WORDS: usize = 8;
 /// Most thoughts that are looked at for one word, the newest, and most notes of all words.
 const THOUGHTS: u32 = 50;
 const NOTES: u32 = 200;
-/// So many other texts candidates are counted among: there are more, of which the question's words have picked these.
-const BESIDE: usize = 200;
 
 /// A candidate: what it is shown as, and the text by which it is ranked.
 struct Candidate {
@@ -226,7 +224,7 @@ async fn ranked(
         .collect();
     let (text, limit) = (question.text.clone(), question.limit);
     let found = apart(move || {
-        let mut view = View::standing_for(held.len() + BESIDE);
+        let mut view = View::default();
         held.into_iter().for_each(|held| view.put(held));
         view.find(&text, limit)
     })

@@ -35,7 +35,7 @@ impl Recall {
         let (text, limit) = (question.text.clone(), question.limit);
         let meant = match &self.meaning {
             Some(meaning) => meaning.of_past(&mut view, &text).await,
-            None => Meant::built_in(&text),
+            None => Meant::default(),
         };
         self.has_room(&mut room, view.bytes())?;
         let without = meant.without.clone();

@@ -16,8 +16,8 @@ pub struct Made {
     pub made: u64,
     /// Statements that the model has no vector for, or that are more than may have one.
     pub without: u64,
-    /// Why those beyond `memory.exact_vectors` have none, if so.
-    pub no_index: Option<Why>,
+    /// Why some have none, if there are more than may have one.
+    pub why: Option<Why>,
 }
 
 impl Meaning {
@@ -31,7 +31,7 @@ impl Meaning {
             .await
             .map_err(|error| error.to_string())?
         {
-            let (mut made, mut index) = (Made::default(), None);
+            let mut made = Made::default();
             for status in [Status::Surviving, Status::Contested] {
                 let mut after = 0;
                 loop {
@@ -55,15 +55,10 @@ impl Meaning {
                         rows.len()
                             .saturating_sub(room.saturating_sub(self.options.exact)),
                     );
-                    if !beyond.is_empty() && index.is_none() {
-                        match self.index_of(Some(&space), &scale).await {
-                            Ok(of) => (index, made.no_index) = (Some(of), None),
-                            Err(why) => made.no_index = Some(why),
-                        }
+                    if !beyond.is_empty() {
+                        made.why = Some(self.too_many());
                     }
-                    // Without an index those beyond have none.
-                    let texts = if index.is_some() { &rows } else { scanned };
-                    let texts: Vec<String> = texts
+                    let texts: Vec<String> = scanned
                         .iter()
                         .map(|row| self.as_statement(&row.text))
                         .collect();
@@ -75,20 +70,10 @@ impl Meaning {
                         .into_iter()
                         .flatten()
                         .count() as u64;
-                    if let Some(of) = &index {
-                        self.index(of, &scale, beyond.iter().map(|row| (&*row.id, &*row.text)))
-                            .await?;
-                    }
                     made.made += vectors.saturating_sub(known);
                     made.without += rows.len() as u64 - vectors;
                     tell(&space, &made, false);
                 }
-            }
-            if let Some(of) = &index {
-                self.store
-                    .tidy_index(of)
-                    .await
-                    .map_err(|error| error.to_string())?;
             }
             tell(&space, &made, true);
         }

@@ -150,6 +150,12 @@ impl Shelf {
         self.kept(&mut spaces, space, None).slot.clone()
     }
 
+    /// The view that is kept of a space, if there is one; to ask for it is no use of it.
+    pub fn kept_of(&self, space: &Space) -> Option<Arc<Slot>> {
+        let spaces = self.0.lock();
+        spaces.kept.get(space).map(|kept| kept.slot.clone())
+    }
+
     /// What is kept of a space, which is in use now. This slot is put there where there is none.
     fn kept<'a>(
         &self,

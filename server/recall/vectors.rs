@@ -1,5 +1,6 @@
-//! The vectors leg of a recall: vectors in 8 bits with one scale each, and an exact scan over all of them. Pure. Where no model makes vectors, a built-in
-//! one does, from the letters alone: it finds other forms of the same words and misspelt ones, and knows nothing of meaning.
+//! The vectors leg of a recall: vectors in 8 bits with one scale each, and an exact scan over all of
+//! them. Pure. Where no model makes vectors, recall goes without; built-in ones, made from the letters
+//! alone, serve the audit, which shows what looks alike.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,12 +9,15 @@ use crate::log::words::atoms;
 
 /// The dimensions of the built-in vectors.
 pub const DIMENSIONS: usize = 384;
-/// What the built-in vectors are called.
-pub const BUILT_IN: &str = "built-in (letters and words, no meaning)";
+/// What stands for the name of a model where there is none.
+pub const BUILT_IN: &str = "none (recall goes by words and names)";
 /// What a run of letters counts against its whole word.
 const LETTERS: f32 = 0.35;
 /// The longest runs of letters that count.
 const RUNS: std::ops::RangeInclusive<usize> = 3..=5;
+
+/// Pairs of a question and its answer by which a model is measured (`calibration.rs`).
+pub const MEASURED_BY: usize = 12;
 
 /// What the numbers of a model mean: two models differ in how near texts are to each other that have nothing in common.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,8 +28,6 @@ pub struct Scale {
     pub unrelated: f32,
     /// So near are a question and what answers it.
     pub related: f32,
-    /// What the leg counts beside the others (`fusion.rs`).
-    pub weight: f32,
     /// What all texts have in common in it; none: nothing is taken off.
     pub common: Option<Arc<Common>>,
 }
@@ -40,26 +42,27 @@ pub struct Common {
     pub statements: Box<[f32]>,
 }
 
-/// The score of what is as near as a question and its answer. Beyond it, up to the very same text, nearer is still better.
-pub const RELATED: f32 = 0.7;
+/// The nearest texts that a text has to stand out from, the first ones left out: they may be answers as well.
+const OTHERS: Range<usize> = 5..15;
+/// The distance by which an answer stands out, as a part of what lies between unrelated texts and an answer.
+/// Chosen by the curve in `bench/README.md`.
+const STANDS_OUT: f32 = 0.33;
 /// As near as one can be to be told from the very same text.
 const SAME: f32 = 0.99;
 
 impl Scale {
-    /// That of the built-in vectors, which know letters, and little else: the score is the same from one end to the other.
+    /// The scale of the built-in vectors: they know letters, and little else.
     pub const LETTERS: Self = Self {
         dimensions: DIMENSIONS,
         unrelated: 0.15,
-        related: 0.15 + RELATED * 0.85,
-        weight: 0.05,
+        related: 0.745,
         common: None,
     };
     /// That of a model of which nothing is known yet.
     pub const UNKNOWN: Self = Self {
         dimensions: 0,
         unrelated: 0.0,
-        related: RELATED,
-        weight: MODEL,
+        related: 1.0,
         common: None,
     };
 
@@ -74,7 +77,6 @@ impl Scale {
             dimensions,
             unrelated,
             related: related.min(SAME),
-            weight: MODEL,
             common,
         }
     }
@@ -104,15 +106,11 @@ impl Scale {
         }
     }
 
-    /// A cosine as a score, 0 to 1.
-    pub(super) fn score(&self, cosine: f32) -> f32 {
-        let part = |from: f32, to: f32| ((cosine - from) / (to - from)).clamp(0.0, 1.0);
-        RELATED * part(self.unrelated, self.related) + (1.0 - RELATED) * part(self.related, 1.0)
+    /// The difference of cosines by which an answer stands out.
+    fn answer(&self) -> f32 {
+        STANDS_OUT * (self.related - self.unrelated)
     }
 }
-
-/// What the vectors of a model count.
-const MODEL: f32 = 0.4;
 
 /// A vector of length 1.
 #[derive(Debug, Clone, PartialEq)]
@@ -156,11 +154,6 @@ impl Vector {
             parts: parts.iter().map(|part| part.cast_signed()).collect(),
             scale,
         })
-    }
-
-    /// Its numbers, in 8 bits.
-    pub fn parts(&self) -> &[i8] {
-        &self.parts
     }
 
     /// How many numbers it has.
@@ -243,12 +236,15 @@ pub struct Rows {
     parts: Vec<i8>,
     scales: Vec<f32>,
     count: usize,
+    /// The sum of all.
+    sum: Box<[f32]>,
 }
 
 impl Rows {
     /// None so far, to be of this scale.
     pub fn of(scale: Scale) -> Self {
         Self {
+            sum: vec![0.0; scale.dimensions].into(),
             scale,
             parts: Vec::new(),
             scales: Vec::new(),
@@ -274,6 +270,10 @@ impl Rows {
         }
         self.count = self.count - usize::from(self.scales[doc] > 0.0) + usize::from(fits.is_some());
         let row = &mut self.parts[doc * dimensions..(doc + 1) * dimensions];
+        add(&mut self.sum, row, -self.scales[doc]);
+        if let Some(vector) = fits {
+            add(&mut self.sum, &vector.parts, vector.scale);
+        }
         match fits {
             Some(vector) => row.copy_from_slice(&vector.parts),
             None => row.fill(0),
@@ -281,21 +281,54 @@ impl Rows {
         self.scales[doc] = fits.map_or(0.0, |vector| vector.scale);
     }
 
-    /// How near each text is that has a vector, 0 to 1: 0 is what two texts are that have nothing to do with each other.
-    pub fn near(&self, vector: &Vector) -> impl Iterator<Item = (u32, f32)> {
+    /// Returns how far each text that has a vector stands out, 1 as an answer does: its cosine less the mean of the sixth to the
+    /// fifteenth nearest. Measured from the middle of these texts: what all of a space have in common, such as their
+    /// language, says nothing. Where many are as near as the nearest, none stands out.
+    pub fn standing_out(&self, vector: &Vector) -> Vec<(u32, f32)> {
+        let mut near = self.cosines(vector);
+        let cosine = |(_, cosine): &(u32, f32)| *cosine;
+        let mut others = vec![self.scale.unrelated; OTHERS.end];
+        others.extend(near.iter().map(cosine));
+        others.select_nth_unstable_by(OTHERS.end - 1, |one, other| other.total_cmp(one));
+        others.truncate(OTHERS.end);
+        others.sort_by(|one, other| other.total_cmp(one));
+        let usual = mean(&others[OTHERS]);
+        near.iter_mut()
+            .for_each(|(_, near)| *near = (*near - usual) / self.scale.answer());
+        near
+    }
+
+    /// The cosine of a question and each text, from the middle of all.
+    fn cosines(&self, vector: &Vector) -> Vec<(u32, f32)> {
         // Of other dimensions than these it is near to nothing.
-        let size = self.scale.dimensions.max(1);
-        let fits = vector.parts.len() == self.scale.dimensions;
+        let (size, middle) = (self.scale.dimensions.max(1), self.middle());
+        let question = vector.without(&middle);
+        let Some(question) = question.filter(|it| it.dimensions() == self.scale.dimensions) else {
+            return Vec::new();
+        };
+        let product = |of: &Vector| -> f32 { of.values().zip(&middle).map(|(a, b)| a * b).sum() };
+        let of_middle = product(&question);
+        // About how long a vector is from there.
+        let length: f32 = middle.iter().map(|value| value * value).sum();
+        let length = (1.0 - length).max(0.1).sqrt();
         let rows = self.parts.chunks_exact(size).zip(&self.scales).zip(0..);
-        rows.filter(move |((_, scale), _)| fits && **scale > 0.0)
+        rows.filter(|((_, scale), _)| **scale > 0.0)
             .map(|((row, scale), doc)| {
                 #[expect(
                     clippy::cast_precision_loss,
                     reason = "far below 2^24 for what is compared"
                 )]
-                let cosine = dot(row, &vector.parts) as f32 * scale * vector.scale;
-                (doc, self.scale.score(cosine))
+                let cosine = dot(row, &question.parts) as f32 * scale * question.scale;
+                (doc, (cosine - of_middle) / length)
             })
+            .collect()
+    }
+
+    /// The mean of all, and of as many beside them as the model was measured by: those are at 0.
+    fn middle(&self) -> Vec<f32> {
+        #[expect(clippy::cast_precision_loss, reason = "a count of texts")]
+        let count = (self.count + MEASURED_BY) as f32;
+        self.sum.iter().map(|sum| sum / count).collect()
     }
 
     /// The vector of a text; none: it has none.
@@ -343,6 +376,19 @@ impl Rows {
     pub fn bytes(&self) -> usize {
         self.count * (self.scale.dimensions + size_of::<f32>())
     }
+}
+
+fn mean(values: &[f32]) -> f32 {
+    #[expect(clippy::cast_precision_loss, reason = "a few values")]
+    let count = values.len() as f32;
+    values.iter().sum::<f32>() / count
+}
+
+/// Adds a row, so many times.
+fn add(sum: &mut [f32], row: &[i8], scale: f32) {
+    sum.iter_mut()
+        .zip(row)
+        .for_each(|(sum, part)| *sum += f32::from(*part) * scale);
 }
 
 /// The product of two rows. Written so that the compiler makes wide instructions of it.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::bm25::{Asked, Index};
-use super::fusion::{Candidate, MEANT, SAID, SAID_OF_UNKNOWN, Scores, keep_first, ranked};
+use super::fusion::{Candidate, Scores, keep_first, ranked};
 use super::graph::{Doc, Graph, Node};
 use super::held::Held;
 use super::hit::Hit;
@@ -24,10 +24,8 @@ pub use lacking::Lacking;
 
 /// Hits of the other legs from which the walk over the graph begins.
 const SEEDS: usize = 2;
-/// So near has a statement to be to the question to begin a walk.
-const SEED_LEAST: f32 = 0.2;
 /// Statements that the vectors alone may bring.
-pub(super) const NEAREST: usize = 100;
+const NEAREST: usize = 100;
 /// Most statements that are ordered: the best by score.
 const RANKED_MAX: usize = 500;
 
@@ -53,8 +51,6 @@ pub struct View {
     vectors: Rows,
     /// Where a model makes the vectors: the statements whose vector has not come yet.
     missing: Option<BTreeSet<Doc>>,
-    /// Those whose vector lies in an index of the database.
-    indexed: BTreeSet<Doc>,
     bytes: usize,
 }
 
@@ -68,14 +64,6 @@ impl View {
     /// One whose vectors a model makes: they are put in as they come (`give`).
     pub fn by_model() -> Self {
         Self::of(Scale::UNKNOWN, Some(BTreeSet::new()))
-    }
-
-    /// One of texts that stand for so many: what else there is was not read, since it has no word of the question.
-    pub fn standing_for(texts: usize) -> Self {
-        Self {
-            words: Index::standing_for(texts),
-            ..Self::default()
-        }
     }
 
     fn of(scale: Scale, missing: Option<BTreeSet<Doc>>) -> Self {
@@ -92,7 +80,6 @@ impl View {
             rivals: Rivals::default(),
             vectors: Rows::of(scale),
             missing,
-            indexed: BTreeSet::new(),
             bytes: 0,
         }
     }
@@ -175,7 +162,6 @@ impl View {
         self.missing
             .iter_mut()
             .for_each(|missing| _ = missing.remove(&doc));
-        self.indexed.remove(&doc);
         self.bytes -= held.bytes();
         self.free.push(doc);
     }
@@ -225,71 +211,83 @@ impl View {
         self.held(*self.by_id.get(id)?)
     }
 
-    /// What is relevant to a question, best first; at most so many. With the built-in vectors, or without any.
+    /// What is relevant to a question, best first; at most so many. Without vectors.
     pub fn find(&self, question: &str, limit: usize) -> Vec<Hit> {
-        self.find_meant(question, &self.built_in(question), limit)
+        self.find_meant(question, &Meant::default(), limit)
     }
 
     /// The same, with what the question means.
     pub fn find_meant(&self, question: &str, meant: &Meant, limit: usize) -> Vec<Hit> {
         let asked = Asked::of(question);
-        let names = self.graph.names_in(question);
+        let names = self.names_in(question, &asked);
         let candidates = self.candidates(meant, &asked, &names);
-        self.hits(ranked(candidates, RANKED_MAX), limit, &asked, &names)
+        let least = self.words.relevant(&asked);
+        let ranked = ranked(candidates, least, RANKED_MAX);
+        self.hits(ranked, limit, &asked, &names)
     }
 
     /// What each leg says of all that may be relevant, in no order: nothing, where the question is not answered.
     pub fn scored(&self, question: &str) -> Vec<(&Held, Scores)> {
-        self.scored_meant(question, &self.built_in(question))
+        self.scored_meant(question, &Meant::default())
     }
 
     /// The same, with what the question means.
     pub fn scored_meant(&self, question: &str, meant: &Meant) -> Vec<(&Held, Scores)> {
-        let names = self.graph.names_in(question);
-        let candidates = self.candidates(meant, &Asked::of(question), &names);
+        let asked = Asked::of(question);
+        let names = self.names_in(question, &asked);
+        let candidates = self.candidates(meant, &asked, &names);
         candidates
             .into_iter()
             .filter_map(|it| Some((self.held(it.doc)?, it.scores)))
             .collect()
     }
 
-    fn built_in(&self, question: &str) -> Meant {
-        if self.missing.is_none() {
-            Meant::built_in(question)
-        } else {
-            Meant::default()
-        }
+    /// The names of the graph in a question, of those that tell of something.
+    fn names_in(&self, question: &str, asked: &Asked) -> Vec<Node> {
+        let least = self.words.least_rarity(asked);
+        let is_told = |words: &str| self.words.rarity(&Asked::of(words)) >= least;
+        let names = self.graph.names_in(question).into_iter();
+        names
+            .filter_map(|(name, words)| is_told(&words).then_some(name))
+            .collect()
     }
 
     fn candidates(&self, meant: &Meant, asked: &Asked, names: &[Node]) -> Vec<Candidate> {
         let words = self.words.scores(asked);
         let best = words.iter().copied().fold(0.0, f32::max);
-        let is_of_unknown = self.words.names_unknown(asked);
-        let is_said =
-            !names.is_empty() || best >= if is_of_unknown { SAID_OF_UNKNOWN } else { SAID };
-        // Only a model knows what means the same in other words, and nobody knows anything of a name that nothing names.
-        if !is_said && (self.missing.is_none() || self.words.names_nobody(asked)) {
-            return Vec::new();
-        }
-        let said = |words: f32| {
-            (words > 0.0).then(|| Scores {
-                words,
-                ..Scores::default()
-            })
+        let relevant = self.words.relevant(asked);
+        let near = self.near(meant, relevant);
+        let near_of = |doc: Doc| near.get(doc as usize).copied().flatten();
+        let of = |doc: Doc, words: f32| Scores {
+            words,
+            vectors: near_of(doc),
+            graph: None,
         };
-        let mut scores: ByDoc = words.into_iter().map(said).collect();
+        let said = |(doc, words): (Doc, f32)| (words > 0.0).then(|| of(doc, words));
+        let mut scores: ByDoc = (0..).zip(words).map(said).collect();
         scores.resize(self.held.len(), None);
-        let nearest = self.add_nearest(meant, &mut scores);
-        if !is_said && nearest < MEANT {
+        let others = (0..).zip(&near).filter_map(|(doc, near)| {
+            let is_other = scores[doc as usize].is_none();
+            Some((doc, near.filter(|near| is_other && *near > 0.0)?))
+        });
+        for (doc, _) in self.best(others.collect(), NEAREST) {
+            scores[doc as usize] = Some(of(doc, 0.0));
+        }
+        let nearest = near.iter().flatten().copied().fold(0.0, f32::max);
+        // The graph leads on from an answer, or from a name; alone it answers nothing.
+        if names.is_empty() && best < relevant && nearest < relevant {
             return Vec::new();
         }
-        self.add_graph(meant, names, &mut scores);
+        for (doc, graph) in self.walked(names, relevant, &scores) {
+            let scores = scores[doc as usize].get_or_insert_with(|| of(doc, 0.0));
+            scores.graph = Some(graph);
+        }
         let candidate = |(doc, scores): (Doc, Option<Scores>)| {
             let (held, mut scores) = (self.held(doc)?, scores?);
             if scores.graph.is_none() && !self.graph.ends(doc).is_empty() {
                 scores.graph = Some(0.0);
             }
-            let fused = scores.fused(self.vectors.scale().weight);
+            let fused = scores.fused();
             Some(Candidate {
                 doc,
                 number: held.number,
@@ -301,63 +299,32 @@ impl View {
         (0..).zip(scores).filter_map(candidate).collect()
     }
 
-    /// Adds what a walk over the graph finds from the names in the question and the best hits of the other legs.
-    fn add_graph(&self, meant: &Meant, names: &[Node], scores: &mut ByDoc) {
-        let weight = self.vectors.scale().weight;
-        let alone = |(doc, scores): (Doc, &Option<Scores>)| {
-            Some((doc, scores.as_ref()?.without_graph(weight)))
-        };
+    /// Returns what a walk over the graph finds from the names in the question and the best hits of the other legs.
+    fn walked(&self, names: &[Node], least: f32, scores: &ByDoc) -> Vec<(Doc, f32)> {
+        let alone =
+            |(doc, scores): (Doc, &Option<Scores>)| Some((doc, scores.as_ref()?.without_graph()));
         let scored = (0..)
-            .zip(scores.iter())
+            .zip(scores)
             .filter_map(alone)
-            .filter(|(_, score)| *score >= SEED_LEAST);
+            .filter(|(_, score)| *score >= least);
         let seeds = self.best(scored.collect(), SEEDS);
-        let has_none = |doc: Doc| {
-            let is_missing = self
-                .missing
-                .as_ref()
-                .is_some_and(|missing| missing.contains(&doc));
-            is_missing || meant.beyond.is_none() && self.indexed.contains(&doc)
-        };
-        for (doc, weight) in spread(&self.graph, &Seeds::of(&self.graph, names, &seeds)) {
-            let scores = scores[doc as usize].get_or_insert_default();
-            if meant.vector.is_some() && !has_none(doc) {
-                // Too far from the question for a vector of its own to count.
-                scores.vectors.get_or_insert(0.0);
-            }
-            scores.graph = Some(score(weight));
-        }
+        let found = spread(&self.graph, &Seeds::of(&self.graph, names, &seeds));
+        let found = found.into_iter();
+        found.map(|(doc, weight)| (doc, score(weight))).collect()
     }
 
-    /// Adds what the vectors say of each candidate, and the nearest of the others; how near the nearest of all is.
-    fn add_nearest(&self, meant: &Meant, scores: &mut ByDoc) -> f32 {
-        let Some(vector) = &meant.vector else {
-            return 0.0;
-        };
-        let (mut others, mut nearest) = (Vec::new(), 0.0_f32);
-        for (doc, near) in self.vectors.near(vector).chain(self.near_beyond(meant)) {
-            nearest = nearest.max(near);
-            match &mut scores[doc as usize] {
-                Some(scores) => scores.vectors = Some(near),
-                None if near > 0.0 => others.push((doc, near)),
-                None => {}
-            }
+    /// Returns how far each statement stands out from the others by its vector, by its number, in the measure of
+    /// words: an answer has the least relevant score.
+    fn near(&self, meant: &Meant, least: f32) -> Vec<Option<f32>> {
+        let mut near = vec![None; self.held.len()];
+        for (doc, by) in meant
+            .vector
+            .iter()
+            .flat_map(|it| self.vectors.standing_out(it))
+        {
+            near[doc as usize] = Some((by * least).clamp(0.0, 1.0));
         }
-        for (doc, near) in self.best(others, NEAREST) {
-            scores[doc as usize] = Some(Scores {
-                vectors: Some(near),
-                ..Scores::default()
-            });
-        }
-        if meant.beyond.is_some() {
-            // Neither among the nearest nor among the best by words.
-            for doc in &self.indexed {
-                scores[*doc as usize]
-                    .iter_mut()
-                    .for_each(|scores| _ = scores.vectors.get_or_insert(0.0));
-            }
-        }
-        nearest
+        near
     }
 
     /// The best by score, and of equals those that were claimed first; at most so many, in that order.

@@ -37,7 +37,7 @@ const HITS: i64 = 8;
 const DEPTH: i64 = 1;
 const EDGES: i64 = 50;
 
-/// What is held and relevant to a question.
+/// Statements that are held and relevant to a question.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Recollection {
     /// The statements: tested ones before those that only reflection has tested, then by score. Empty: nothing relevant is held.
@@ -115,7 +115,7 @@ pub struct GraphPart {
     pub complete: bool,
 }
 
-/// What is held and relevant to a question, best first: by its words, their letters and the graph of names. Nothing relevant is an empty list.
+/// Statements that are held and relevant to a question, best first: by its words, its meaning and the graph of names. Nothing relevant is an empty list.
 #[utoipa::path(get, path = "/recall", operation_id = "recall", tag = "world-model",
     params(("q" = String, Query, description = "the question"),
         ("limit" = Option<u32>, Query, description = "8 when absent"),

@@ -51,7 +51,7 @@ fn typed(c: char, before: Option<char>) -> Option<char> {
 }
 
 /// Unicode's Default_Ignorable_Code_Point: joiners, directions, selectors, soft hyphens.
-pub fn is_ignorable(c: char) -> bool {
+fn is_ignorable(c: char) -> bool {
     matches!(c,
         '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}'
         | '\u{180B}'..='\u{180F}' | '\u{200C}'..='\u{200F}' | '\u{202A}'..='\u{202E}'

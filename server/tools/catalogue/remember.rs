@@ -8,17 +8,32 @@ use serde_json::{Value, json};
 
 use crate::event::condition::{Condition, Room};
 use crate::event::draft::Draft;
-use crate::event::envelope::Source as From;
+use crate::event::envelope::{Event, Source as From, tag};
+use crate::event::evidence::{speaks_of, strings};
 use crate::event::statement::{
     Claim, Claimant, PREMISES_MAX, SENTENCE_MAX, STATEMENT_MAX, Source, spaced,
 };
 use crate::log::kernel::Store;
-use crate::log::query::{Order, Query, Show};
+use crate::log::query::{Query, Show};
+use crate::log::shown_to_models::shown_to_models;
 use crate::tools::contacts::unreadable;
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::{Failure, FailureKind};
-use crate::words::id;
+use crate::words::id::{self, Seq};
+
+/// Events of a thread among which a quote is looked for.
+const HEARD: u32 = 500;
+/// Most events of them that a claim names as its source.
+const FOUND: usize = 16;
+/// Tools whose results show words of the mind, or what is held already.
+const OF_MIND: [&str; 5] = [
+    "tool:recall",
+    "tool:remember",
+    "tool:reply",
+    "tool:think",
+    "tool:query_events",
+];
 
 /// See the module.
 pub struct Remember {
@@ -35,63 +50,125 @@ impl Remember {
         }
     }
 
-    /// Who claims it: the person whose words the turn goes back to, or, of what goes back to nobody's words, the mind itself.
-    async fn source(&self, site: &CallSite, quote: Option<String>) -> Result<Source, Failure> {
-        let Some(root) = site.so_far.purse.root() else {
-            return match quote {
-                None => Ok(Source {
-                    by: Claimant::Mind,
-                    seqs: Vec::new(),
-                    quote: None,
-                }),
-                Some(_) => Err(invalid(
-                    "quote: this turn goes back to nobody's words",
-                    "quote-not-found",
-                )),
-            };
-        };
-        let (after, before) = (Some(root - 1), Some(root + 1));
-        let query = Query {
-            after,
-            before,
-            show: Show::All,
-            order: Order::Ascending,
-            limit: 1,
-            ..Query::default()
-        };
-        let events = self
-            .store
-            .events(&site.space, &query)
-            .await
-            .map_err(unreadable)?;
-        let by = match events.first() {
-            Some(event) if event.source == From::User => Claimant::User {
-                name: event
-                    .payload
-                    .get("user")
-                    .and_then(Value::as_str)
-                    .map(str::to_owned),
-            },
-            _ => Claimant::Mind,
-        };
-        let said = events
-            .first()
-            .map(|event| spaced(event.text()))
-            .unwrap_or_default();
+    /// Returns where a claim comes from: the events in which its quote stands, and the person who said it first. Without a
+    /// quote, and where nobody said the statement itself, the mind has concluded it.
+    async fn source(
+        &self,
+        site: &CallSite,
+        statement: &str,
+        quote: Option<String>,
+    ) -> Result<Source, Failure> {
         if quote
             .as_ref()
-            .is_some_and(|quote| !said.contains(&spaced(quote)))
+            .is_some_and(|quote| !speaks_of(quote, &[statement], None))
         {
             let text =
-                format!("quote: these words do not stand in event {root}, where it comes from");
+                "quote: it says nothing of the statement; copy the words that do, or give null";
             return Err(invalid(text, "quote-not-found"));
         }
+        let root = site.so_far.purse.root();
+        let events = self.heard(site, root).await?;
+        let words = quote.as_deref().unwrap_or(statement.trim_end_matches('.'));
+        let mut found: Vec<&Event> = events
+            .iter()
+            .filter(|it| says(it, &spaced(words)))
+            .collect();
+        if quote.is_none() {
+            found.retain(|event| person(event).is_some());
+        }
+        found.sort_by_key(|event| event.seq);
+        found.dedup_by_key(|event| event.seq);
+        found.truncate(FOUND);
+        if found.is_empty() && quote.is_some() {
+            let text = format!(
+                "quote: these words do not stand in the last {HEARD} events of this thread, as a person or a tool \
+                 said them; copy them letter by letter, or give null"
+            );
+            return Err(invalid(text, "quote-not-found"));
+        }
+        let by = found.iter().find_map(|event| person(event));
+        let mut seqs: Vec<Seq> = found.iter().flat_map(|it| with_call(it, &events)).collect();
+        if seqs.is_empty() {
+            seqs.extend(root);
+        }
         Ok(Source {
-            by,
-            seqs: vec![root],
+            by: by.unwrap_or(Claimant::Mind),
+            seqs,
             quote,
         })
     }
+
+    /// The event that a turn goes back to, and the last ones of its thread, as far as models may see them.
+    async fn heard(&self, site: &CallSite, root: Option<Seq>) -> Result<Vec<Event>, Failure> {
+        let root = root.map(|root| Query {
+            after: Some(root - 1),
+            before: Some(root + 1),
+            show: Show::All,
+            limit: 1,
+            ..Query::default()
+        });
+        let here = Query {
+            thread: Some(site.thread.clone()),
+            show: Show::Visible,
+            limit: HEARD,
+            ..Query::default()
+        };
+        let mut events = Vec::new();
+        for query in root.into_iter().chain([here]) {
+            let found = self.store.events(&site.space, &query).await;
+            events.extend(found.map_err(unreadable)?);
+        }
+        let shown = shown_to_models(&*self.store, &site.space, events).await;
+        shown.map_err(unreadable)
+    }
+}
+
+/// Returns the person of a message, or of an answer to a question; none for a verdict, which has words of the mind.
+fn person(event: &Event) -> Option<Claimant> {
+    let key = [(tag::INPUT, "user"), (tag::ANSWER, "by")]
+        .into_iter()
+        .find(|(tag, _)| event.source == From::User && event.has(tag))?
+        .1;
+    let name = event.payload.get(key).and_then(Value::as_str);
+    Some(Claimant::User {
+        name: name.map(str::to_owned),
+    })
+}
+
+/// Returns whether words stand in a message or an answer, or in the result of a tool that shows no words of the mind.
+fn says(event: &Event, words: &str) -> bool {
+    if person(event).is_some() {
+        return has_words(event.text(), words);
+    }
+    let is_read = event.has(tag::RESULT) && !OF_MIND.iter().any(|tool| event.has(tool));
+    let output = event.payload.get("output").filter(|_| is_read);
+    output.is_some_and(|output| strings(output).iter().any(|text| has_words(text, words)))
+}
+
+/// Returns whether words stand in a text, not as a part of other words.
+fn has_words(text: &str, words: &str) -> bool {
+    let text = spaced(text);
+    let is_part = |one: Option<char>, other: Option<char>| {
+        [one, other]
+            .iter()
+            .all(|c| c.is_some_and(|c| c.is_ascii_alphanumeric()))
+    };
+    text.match_indices(words).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + words.len()..]);
+        !is_part(before.chars().next_back(), words.chars().next())
+            && !is_part(words.chars().next_back(), after.chars().next())
+    })
+}
+
+/// An event, and the call that it is the result of: that names the address which was read.
+fn with_call(event: &Event, events: &[Event]) -> Vec<Seq> {
+    let id = event
+        .payload
+        .get("call_id")
+        .filter(|_| event.has(tag::RESULT));
+    let is_call = |it: &&Event| it.has(tag::ACTION) && it.payload.get("call_id") == id;
+    let call = events.iter().find(is_call).filter(|_| id.is_some());
+    call.into_iter().chain([event]).map(|it| it.seq).collect()
 }
 
 /// Its arguments.
@@ -173,9 +250,10 @@ impl Typed for Remember {
             return Err(invalid(text, "too-many-claims"));
         }
         let id = id::fresh();
+        let source = self.source(site, &text, quote).await?;
         let claim = Claim {
             text,
-            source: self.source(site, quote).await?,
+            source,
             premises,
             root: site.so_far.purse.root(),
         };

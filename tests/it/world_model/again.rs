@@ -215,20 +215,23 @@ on_both!(
         let stub = agreeable().await;
         let edge = |place: &'static str, code: Option<&str>| {
             let mut of = derived(
-                Some(["A", "is at", place]),
+                Some(["Vesna", "is at", place]),
                 true,
-                &[&format!("A is met at {place}")],
+                &[&format!("Vesna is met at {place}")],
             );
             of["predictions"][0]["code"] = json!(code);
             call("derive", of)
         };
-        stub.on(deriving_from("A is at B."), edge("B", Some("1 + 1 === 2")));
-        stub.on(deriving_from("A is at C."), edge("C", None));
-        stub.on(deriving_from("A is at D."), edge("D", None));
+        stub.on(
+            deriving_from("Vesna is at B."),
+            edge("B", Some("1 + 1 === 2")),
+        );
+        stub.on(deriving_from("Vesna is at C."), edge("C", None));
+        stub.on(deriving_from("Vesna is at D."), edge("D", None));
         let setup = Setup::new(medium, &stub).env(NOT_THERE_YET.0, NOT_THERE_YET.1);
         let mut app = setup.start().await;
-        let one = tried(&app, "A is at B.", "surviving").await;
-        let two = tried(&app, "A is at C.", "contested").await;
+        let one = tried(&app, "Vesna is at B.", "surviving").await;
+        let two = tried(&app, "Vesna is at C.", "contested").await;
         let then = seq(&judged(&app, &two, 0, "contested").await);
         app.set_env(NOT_THERE_YET.0, true);
         app.restart().await;
@@ -239,7 +242,7 @@ on_both!(
         })
         .await;
         // What contradicts it now is another one.
-        tried(&app, "A is at D.", "contested").await;
+        tried(&app, "Vesna is at D.", "contested").await;
         app.post(
             &format!("/world-model/{two}/retract"),
             json!({ "reason": "a slip" }),
@@ -253,7 +256,7 @@ on_both!(
                 .clone();
             items.into_iter().find(|item| item["id"] == one).unwrap()
         };
-        for path in ["/recall?q=where+is+A&as_of=", "/world-model?as_of="] {
+        for path in ["/recall?q=where+is+Vesna&as_of=", "/world-model?as_of="] {
             let it = item(format!("{path}{then}")).await;
             let against = it["contested_by"][0]
                 .get("id")
@@ -275,10 +278,10 @@ on_both!(
             );
         }
         // The control: now it is tested, and another one contradicts it.
-        let it = item("/recall?q=where+is+A".into()).await;
+        let it = item("/recall?q=where+is+Vesna".into()).await;
         assert_eq!(
             (&it["reflection_only"], &it["contested_by"][0]["text"]),
-            (&json!(false), &json!("A is at D.")),
+            (&json!(false), &json!("Vesna is at D.")),
             "{it}"
         );
         rebuild_finds_nothing_to_mend(&mut app).await;

@@ -1,54 +1,36 @@
-//! Spaces with more statements than have their vectors in memory: an index of the database finds the others, where there is one, and it is said how well;
-//! elsewhere they are refused by name. Every `on_both!` is two `#[tokio::test]`s, one a database.
+//! Spaces with more statements than have their vectors scanned: words, names and the graph find the
+//! others, and the answer says so.
+//! Every `on_both!` is two `#[tokio::test]`s, one a database.
 
 use serde_json::{Value, json};
+use sqlx::{Connection as _, PgConnection};
 
 use super::meaning::{ASKED, Does, Embedder, PHYSICIAN, found, reembed, setup, trying};
+use super::recall::{AT_B, MAYOR, knowing};
 use super::*;
 
-/// Statements of which none means what is asked, and the last one, which does.
+const BREAD: &str = "Fresh bread is sold behind the mill.";
+/// It shares no word with the statement that answers it.
+const BAKERY: &str = "/recall?q=is+any+bakery+around+here";
+
+/// So many statements: the first is scanned where thirty are, the last is not.
 fn texts() -> Vec<String> {
-    let others = (100..180).map(|at| format!("The statement number {at} is planted."));
-    others.chain([PHYSICIAN.to_owned()]).collect()
+    let others = (100..178).map(|at| format!("The statement number {at} is planted."));
+    let first = std::iter::once(BREAD.to_owned());
+    first.chain(others).chain([PHYSICIAN.to_owned()]).collect()
 }
 
-/// All that some questions find, with scores.
-async fn all_found(app: &App) -> Vec<Value> {
-    let mut all = Vec::new();
-    for query in [
-        ASKED,
-        "/recall?q=the+statement+number+117+planted",
-        "/recall?q=behind+the+station&limit=3",
-    ] {
-        let found = app.get(query).await.expect(200);
-        assert_eq!(found["without_vectors"], Value::Null, "{found}");
-        all.push(found["items"].clone());
-    }
-    all
-}
-
-/// What `/metadata` says of vectors, once it has these words.
-async fn metadata_says(app: &App, words: &str) -> String {
-    within(words, async {
-        loop {
-            let vectors = app.get("/metadata").await.expect(200)["vectors"]
-                .as_str()
-                .unwrap()
-                .to_owned();
-            if vectors.contains(words) {
-                return vectors;
-            }
-            tokio::time::sleep(ms(20)).await;
-        }
-    })
-    .await
+/// The sentence of `/metadata` on vectors.
+async fn in_force(app: &App) -> String {
+    let metadata = app.get("/metadata").await.expect(200);
+    metadata["vectors"].as_str().unwrap().to_owned()
 }
 
 on_both!(
-    d1_05_beyond_exact_vectors_an_index_finds_what_a_scan_would_or_it_is_refused_by_name,
+    d1_05_beyond_exact_vectors_recall_goes_by_words_and_names_and_says_so,
     |medium| {
-        let has_pgvector = medium.has_pgvector().await;
-        let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
+        let stub = knowing(&[AT_B, MAYOR]).await;
+        let embedder = Embedder::start(Does::Embed(64)).await;
         let setup = setup(medium, &stub, &embedder).env("THINKD_MEMORY__EXACT_VECTORS", 30);
         let mut app = setup
             .env("THINKD_MEMORY__VECTORS_WAIT_MS", 20_000)
@@ -57,105 +39,55 @@ on_both!(
         assert!(app.stop().await.success());
         audit::planted(app.database(), &texts()).await;
         app.start_again().await;
-        if !has_pgvector {
-            let (texts, why) = found(&app, ASKED).await;
-            assert!(
-                texts.is_empty(),
-                "it is the last one, and beyond: {texts:?}"
-            );
-            let why = why.as_str().unwrap();
-            assert!(
-                why.contains("51 statements have no vector")
-                    && why.contains("memory.exact_vectors (30)"),
-                "{why}"
-            );
-            assert!(why.contains("pgvector"), "what there could be: {why}");
-            metadata_says(&app, "beyond 30 statements (memory.exact_vectors) none: ").await;
-            assert_eq!(
-                found(&app, "/recall?q=behind+the+station").await.0,
-                [PHYSICIAN],
-                "by its words"
-            );
-            return;
-        }
-        let beyond = all_found(&app).await;
-        assert_eq!(beyond[0][0]["text"], PHYSICIAN);
-        let said = metadata_says(&app, "recall@10 ").await;
-        assert!(
-            said.starts_with(
-                "meanings, 64 numbers; beyond 30 statements (memory.exact_vectors) by pgvector 0."
-            ),
-            "{said}"
+        tried(&app, AT_B.0, "surviving").await;
+        tried(&app, MAYOR.0, "surviving").await;
+        let why = "52 statements have no vector: there are more than memory.exact_vectors (30), \
+                   and the others are found by words and names alone";
+        let said = |found: (Vec<String>, Value)| {
+            assert_eq!(found.1, why);
+            found.0
+        };
+        assert_eq!(said(found(&app, ASKED).await), [""; 0], "by its meaning");
+        assert_eq!(said(found(&app, BAKERY).await), [BREAD], "it is scanned");
+        let by_words = found(&app, "/recall?q=behind+the+station").await;
+        assert_eq!(said(by_words)[0], PHYSICIAN);
+        let by_graph = found(&app, "/recall?q=who+governs+the+place+where+Alma+Reyes+is").await;
+        assert_eq!(
+            said(by_graph)[..2],
+            [AT_B.0, MAYOR.0],
+            "the second shares no name with the question"
         );
-        assert!(
-            said.ends_with("(HNSW), recall@10 1.000 against an exact scan of 51 vectors"),
-            "{said}"
-        );
-        let came = |text: &str| embedder.came(&format!("passage: {text}"));
-        assert!(
-            texts().iter().all(|text| came(text) == 1),
-            "each text is embedded once"
-        );
-        // The audit says what it does not look at.
+        let beyond = "meanings, 64 numbers; beyond 30 statements (memory.exact_vectors) none: \
+                      words and names alone";
+        assert_eq!(in_force(&app).await, beyond);
         let audit = app.get("/world-model/audit?doubt=near").await.expect(200);
-        assert!(
-            audit
-                .to_string()
-                .contains("51 statements are beyond memory.exact_vectors (30)"),
-            "{audit}"
-        );
-        // Control: with all of them in memory the same is found, with the same scores.
-        app.set_env("THINKD_MEMORY__EXACT_VECTORS", 500_000);
-        app.restart().await;
-        assert_eq!(all_found(&app).await, beyond);
-        assert!(
-            !app.get("/metadata").await.expect(200)["vectors"]
-                .as_str()
-                .unwrap()
-                .contains("beyond")
-        );
-        // Rows are the truth: made anew they are the same, and the index is of no consequence to it.
-        app.set_env("THINKD_MEMORY__EXACT_VECTORS", 30);
-        app.restart().await;
-        assert_eq!(all_found(&app).await, beyond);
-        assert!(app.stop().await.success());
-        for arguments in [&["rebuild", "--check"][..], &["rebuild"]] {
-            let (code, said) = ran(
-                &app.folder(),
-                &[("DATABASE_URL", app.database())],
-                arguments,
-            )
-            .await;
-            assert_eq!(code, Some(0), "{said}");
-        }
-        app.start_again().await;
-        assert_eq!(all_found(&app).await, beyond);
-        // What is withdrawn is gone at once, from all three forms.
-        let id = beyond[0][0]["id"].as_str().unwrap();
+        assert!(audit.to_string().contains(why), "{audit}");
+        let came = |text: &str| embedder.came(&format!("passage: {text}"));
+        let times: Vec<usize> = texts().iter().map(|text| came(text)).collect();
+        assert_eq!(times, [[1; 30].as_slice(), &[0; 50]].concat(), "one each");
+        // A place that is free goes to another one.
+        let id = app.get(BAKERY).await.expect(200)["items"][0]["id"].clone();
         app.post(
-            &format!("/world-model/{id}/retract"),
+            &format!("/world-model/{}/retract", id.as_str().unwrap()),
             json!({ "reason": "It was said in jest." }),
         )
         .await
         .expect(200);
-        for query in [ASKED, "/recall?q=behind+the+station"] {
-            let (texts, why) = found(&app, query).await;
-            assert!(
-                !texts.iter().any(|text| text == PHYSICIAN) && why == Value::Null,
-                "{texts:?} {why}"
-            );
-        }
-        assert!(
-            texts().iter().all(|text| came(text) == 1),
-            "nothing was embedded again"
-        );
+        let (texts, now) = found(&app, BAKERY).await;
+        assert_eq!(texts, [""; 0]);
+        assert!(now.as_str().unwrap().starts_with("51 statements"), "{now}");
+        // Control: where all are scanned, all are found by their meaning.
+        app.set_env("THINKD_MEMORY__EXACT_VECTORS", 500_000);
+        app.restart().await;
+        let all = (vec![PHYSICIAN.to_owned()], Value::Null);
+        assert_eq!(found(&app, ASKED).await, all);
+        assert_eq!(in_force(&app).await, "meanings, 64 numbers");
     }
 );
 
 on_both!(
-    d1_05_a_reembed_makes_the_vectors_beyond_exact_vectors_and_their_index,
+    d1_05_a_reembed_makes_as_many_vectors_as_are_scanned_and_says_so,
     |medium| {
-        let has_pgvector = medium.has_pgvector().await;
         let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
         // Not in the environment, so that the command has it, too.
         let few = "[memory]\nquestion_prefix = \"query: \"\nstatement_prefix = \"passage: \"\nexact_vectors = 30\nvectors_wait_ms = 20000\n";
@@ -165,35 +97,62 @@ on_both!(
             .await;
         assert!(app.stop().await.success());
         audit::planted(app.database(), &texts()).await;
-        app.start_again().await;
-        found(&app, ASKED).await;
-        assert!(app.stop().await.success());
         embedder.does(Does::Embed(32));
         let (code, said) = reembed(&app, &embedder).await;
         assert_eq!(code, Some(0), "{said}");
-        let (made, without) = if has_pgvector { (81, 0) } else { (30, 51) };
-        assert!(
-            said.contains(&format!(
-                "81 statements, {made} vectors made, {without} without one"
-            )),
-            "{said}"
-        );
-        assert_eq!(
-            said.contains("memory.exact_vectors (30), and no index for the others: "),
-            !has_pgvector,
-            "{said}"
-        );
+        let why = "80 statements, 30 vectors made, 50 without one: there are more than memory.exact_vectors (30)";
+        assert!(said.contains(why), "{said}");
         app.start_again().await;
-        let expected = if has_pgvector {
-            vec![PHYSICIAN.to_owned()]
-        } else {
-            Vec::new()
-        };
-        assert_eq!(found(&app, ASKED).await.0, expected);
-        let came = texts()
-            .iter()
-            .map(|text| embedder.came(&format!("passage: {text}")))
-            .max();
-        assert_eq!(came, Some(2), "once of each dimension");
+        assert_eq!(found(&app, BAKERY).await.0, [BREAD]);
+        assert_eq!(found(&app, ASKED).await.0, [""; 0]);
     }
 );
+
+/// Earlier programs keep vectors beyond the limit in such tables, and may run beside this one or
+/// after it.
+#[tokio::test]
+async fn tables_of_an_index_that_earlier_programs_keep_are_left_alone() {
+    let Some(medium) = Medium::postgres().await else {
+        return;
+    };
+    let (stub, embedder) = (trying().await, Embedder::start(Does::Embed(64)).await);
+    let setup = setup(medium, &stub, &embedder).env("THINKD_MEMORY__EXACT_VECTORS", 30);
+    let mut app = setup
+        .env("THINKD_MEMORY__VECTORS_WAIT_MS", 20_000)
+        .start()
+        .await;
+    assert!(app.stop().await.success());
+    audit::planted(app.database(), &texts()).await;
+    let table = "vectors_near_0123456789abcdef_0123456789abcdef";
+    for text in [
+        format!(
+            "create table {table} (statement text primary key, sha256 bytea not null, parts real[] not null)"
+        ),
+        format!("insert into {table} select id, '\\x00', '{{1}}' from statements"),
+    ] {
+        stored::execute(app.database(), &text).await;
+    }
+    app.start_again().await;
+    assert_eq!(found(&app, BAKERY).await.0, [BREAD]);
+    let file = app.folder().join("made").to_str().unwrap().to_owned();
+    assert_eq!(reembed(&app, &embedder).await.0, Some(0));
+    assert!(app.stop().await.success());
+    for arguments in [
+        &["rebuild", "--check"][..],
+        &["rebuild"],
+        &["backup", &file],
+    ] {
+        let env = [("DATABASE_URL", app.database())];
+        let (code, said) = ran(&app.folder(), &env, arguments).await;
+        assert_eq!(code, Some(0), "{arguments:?}: {said}");
+    }
+    app.start_again().await;
+    assert_eq!(found(&app, BAKERY).await.0, [BREAD]);
+    let mut connection = PgConnection::connect(app.database()).await.unwrap();
+    let text = sqlx::AssertSqlSafe(format!("select count(*) from {table}"));
+    let kept: i64 = sqlx::query_scalar(text)
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(kept, 80);
+}

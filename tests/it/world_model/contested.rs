@@ -128,22 +128,22 @@ on_both!(
         let stub = agreeable().await;
         let edge = |place: &'static str, code: Option<&str>| {
             let mut of = derived(
-                Some(["A", "is at", place]),
+                Some(["Vesna", "is at", place]),
                 true,
-                &[&format!("A is met at {place}")],
+                &[&format!("Vesna is met at {place}")],
             );
             of["predictions"][0]["code"] = json!(code);
             call("derive", of)
         };
         stub.on(
-            deriving_from("A is at B."),
+            deriving_from("Vesna is at B."),
             edge("B", Some("['perhaps'].at(0)")),
         );
-        stub.on(deriving_from("A is at C."), edge("C", None));
+        stub.on(deriving_from("Vesna is at C."), edge("C", None));
         let setup = Setup::new(medium, &stub).env("THINKD_TOOLS__CODE__ENABLED", false);
         let mut app = setup.env("THINKD_MEMORY__TRIES", 1).start().await;
-        let one = tried(&app, "A is at B.", "surviving").await;
-        let two = tried(&app, "A is at C.", "contested").await;
+        let one = tried(&app, "Vesna is at B.", "surviving").await;
+        let two = tried(&app, "Vesna is at C.", "contested").await;
         app.set_env("THINKD_TOOLS__CODE__ENABLED", true);
         app.restart().await;
         // The first is tried by code, which says nothing.
@@ -166,7 +166,7 @@ on_both!(
         }
         retract(&app, &one).await;
         assert_eq!(status(&app, &two).await, "surviving");
-        let found = app.get("/recall?q=where+is+A").await.expect(200);
+        let found = app.get("/recall?q=where+is+Vesna").await.expect(200);
         assert_eq!(found["items"][0]["contested_by"], json!([]), "{found}");
         rebuild_finds_nothing_to_mend(&mut app).await;
     }

@@ -191,7 +191,7 @@ on_both!(
         let log = app.public_log().await;
         let results = with(&log, &["result", "tool:remember"]);
         assert!(
-            said(results[0]).contains("do not stand in event") && has(results[0], "failure"),
+            said(results[0]).contains("do not stand in the last") && has(results[0], "failure"),
             "{}",
             results[0]
         );
@@ -224,3 +224,75 @@ on_both!(
         );
     }
 );
+
+// A claim comes from the event in which its quote stands; without one the mind has concluded it.
+on_both!(d1_34_a_claim_comes_from_where_its_quote_stands, |medium| {
+    let stub = agreeable().await;
+    let claim = |statement: &str, quote: Option<&str>| {
+        let arguments = json!({ "statement": statement, "quote": quote, "derived_from": null });
+        call("remember", arguments)
+    };
+    let app = Setup::new(medium, &stub)
+        .env(
+            "THINKD_TOOLS__CONVERSATION",
+            "reply,remember,state_get,state_put",
+        )
+        .start()
+        .await;
+    let note = json!({ "key": "tower", "content": "Seen from afar: the tower is at Kello.", "related_keys": [] });
+    stub.script(decision, [call("state_put", note), reply("Noted.")]);
+    app.tell_in("notes", "Note what you have seen.").await;
+    stub.script(
+        decision,
+        [
+            call("state_get", json!({ "key": "tower" })),
+            claim("The tower is at Kello.", Some("the tower is at  Kello")),
+            claim("Towers are seen from afar.", None),
+            reply("Noted."),
+        ],
+    );
+    app.tell("Look it up.").await;
+    stub.script(decision, [reply("And the hill is at Bodo.")]);
+    app.tell("By the way, the mill is at Tarn.").await;
+    // Words of the mind, and words that say nothing of the statement, are nobody's.
+    stub.script(
+        decision,
+        [
+            claim("The hill is at Bodo.", Some("the hill is at Bodo")),
+            claim("The mill is at Tarn.", Some("at")),
+            claim("The mill is at Tarn.", Some("mill is at Ta")),
+            claim("The mill is at Tarn.", Some("the mill is at Tarn")),
+            reply("Noted."),
+        ],
+    );
+    app.tell("Is it true that the mill is at Tarn?").await;
+    let log = app.public_log().await;
+    let source = async |statement: &str| {
+        let claimed = with(&log, &["statement", "claimed"]);
+        let claimed = claimed.iter().find(|it| it["payload"]["text"] == statement);
+        let id = claimed.unwrap()["payload"]["statement"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let source = self::statement(&app, &id).await["sources"][0].clone();
+        (source["by"]["kind"].clone(), source["seqs"].clone())
+    };
+    let inputs = with(&log, &["input"]).into_iter();
+    let inputs: Vec<i64> = inputs
+        .filter(|it| it["thread"] == "main")
+        .map(seq)
+        .collect();
+    let of_tool = ["action", "result"].map(|tag| seq(one(&log, &[tag, "tool:state_get"])));
+    assert_eq!(
+        source("The tower is at Kello.").await,
+        (json!("mind"), json!(of_tool))
+    );
+    let concluded = source("Towers are seen from afar.").await;
+    assert_eq!(concluded, (json!("mind"), json!([inputs[0]])));
+    let said = source("The mill is at Tarn.").await;
+    assert_eq!(said, (json!("user"), json!([inputs[1], inputs[2]])));
+    let refused = with(&log, &["result", "tool:remember", "failure"]);
+    let reason = |it: &Value| it["payload"]["problem"]["detail"]["reason"].clone();
+    assert_eq!(refused.len(), 3);
+    assert!(refused.iter().all(|it| reason(it) == "quote-not-found"));
+});

@@ -143,6 +143,6 @@ async fn plain_questions_are_answered_by_what_means_that_and_by_nothing_else() {
     println!(
         "plain questions, e5-small: {found:.2} find their answer; without it {nothing:.2} find nothing ({wrong} hits)"
     );
-    // With what all texts have in common left in, half of them found something where nothing was.
-    assert!(found >= 0.7 && nothing >= 0.65, "{found} and {nothing}");
+    // By a model's own scale, and not by what stands out, a third found something where nothing was.
+    assert!(found >= 0.6 && nothing >= 0.85, "{found} and {nothing}");
 }

@@ -28,7 +28,7 @@ async fn around(app: &App, query: &str) -> Vec<String> {
 }
 
 /// A stub that derives these edges of these statements, and knows nothing against anything.
-async fn knowing(edges: &[(&str, [&str; 3])]) -> Stub {
+pub(super) async fn knowing(edges: &[(&str, [&str; 3])]) -> Stub {
     let stub = agreeable().await;
     for (text, edge) in edges {
         let of = derived(
@@ -42,12 +42,12 @@ async fn knowing(edges: &[(&str, [&str; 3])]) -> Stub {
     stub
 }
 
-const AT_B: (&str, [&str; 3]) = (
+pub(super) const AT_B: (&str, [&str; 3]) = (
     "Alma Reyes is at Bergen.",
     ["Alma Reyes", "is at", "Bergen"],
 );
 const AT_C: (&str, [&str; 3]) = ("Alma Reyes is at Cadiz.", ["Alma Reyes", "is at", "Cadiz"]);
-const MAYOR: (&str, [&str; 3]) = (
+pub(super) const MAYOR: (&str, [&str; 3]) = (
     "The mayor of Bergen is Odd Lien.",
     ["Bergen", "mayor", "Odd Lien"],
 );

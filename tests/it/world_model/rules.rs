@@ -529,3 +529,17 @@ fn experiments_come_before_reflection_and_after_one_in_vain_the_next() {
     );
     assert!(method::may_answer(&[Claimant::Mind], None));
 }
+
+// A page that repeats the source of a claim with a few words more is no other witness; one that says more is.
+#[test]
+fn a_mirror_of_the_source_with_words_before_it_tests_nothing() {
+    let said = ["The tower is at Kello, and it can be seen from afar on clear days."];
+    let is_own =
+        |text: &str| thinkd::event::evidence::is_own_source("https://else.where/", text, &said);
+    assert!(is_own(said[0]));
+    assert!(is_own(&format!("Copied: {}", said[0])));
+    assert!(is_own("it can be seen from afar on clear days"));
+    let other = "Of all sights of the coast this one is the oldest, writes the guide of 1911, and sailors agree.";
+    assert!(!is_own(&format!("{other} {}", said[0])));
+    assert!(!is_own("The tower stands at Kello."));
+}
