@@ -15,6 +15,8 @@ pub const NAME_MAX: usize = 200;
 pub const TEXT_MAX: usize = 8_000;
 /// Most characters of a task's answer.
 pub const ANSWER_MAX: usize = 16_000;
+/// Most bytes of the answer to a mission that is put together from parts.
+pub const REPORT_MAX: usize = 60_000;
 
 /// What an answer has to be where nobody says more.
 pub const RUBRIC: &str =
@@ -289,7 +291,7 @@ pub enum Check {
     },
     /// Tries that know nothing of each other: two have to come to the same answer (`event/agreement.rs`).
     Agreement {
-        /// What a model goes by where no two do.
+        /// What answers are to be like.
         rubric: String,
     },
     /// A model, which sees task and answer and nothing else.
@@ -320,13 +322,6 @@ pub enum Step {
     Split,
     /// The best whole route once more, by the high tier.
     High(usize),
-    /// This one of its routes, by the ordinary model, which is told of no other try.
-    Alone {
-        /// Which route.
-        route: usize,
-        /// Which try of the task it is, from 1: no two tries are asked for in the same words.
-        attempt: usize,
-    },
 }
 
 /// In which order a task is tried: routes by falling chance, as they were listed where these are equal; the high tier; split, if that was no

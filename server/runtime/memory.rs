@@ -60,7 +60,8 @@ pub struct Options {
     pub statement_prefix: String,
     /// How long a recall waits for vectors of that model; then it is answered by words and names.
     pub vectors_wait_ms: u64,
-    /// Most vectors of one space that are kept in memory and scanned. What is beyond lies in an index of pgvector on Postgres; else it is recalled by words and names.
+    /// Most vectors of one space that are kept in memory and scanned. Words and names alone find
+    /// statements beyond them.
     pub exact_vectors: usize,
     /// Where predictions are looked up.
     pub knowledge: knowledge::Options,

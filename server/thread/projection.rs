@@ -219,8 +219,16 @@ fn run(run: &RunFact<'_>, event: &Event, thread: &mut ThreadChange) {
                 _ => json!({ "pipeline": run.pipeline }),
             });
         }
-        RunNews::Ended { outcome, .. } => {
+        RunNews::Ended {
+            outcome,
+            failure,
+            tasks,
+            ..
+        } => {
             thread.handled = Some(seq);
+            let why = failure.and_then(|failure| failure["text"].as_str());
+            thread.state.reason = why.map(str::to_owned);
+            thread.state.tasks = *tasks;
             thread.status = Some(match *outcome {
                 "done" => Status::Done,
                 "failed" => Status::Failed,

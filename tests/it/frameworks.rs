@@ -225,7 +225,7 @@ on_both!(
         );
         made(
             &app,
-            "translations",
+            "correspondence",
             "translating letters of lawyers into Spanish",
         )
         .await;
@@ -263,7 +263,7 @@ on_both!(
             "{reason}"
         );
         let found = for_task(&app, "translate the letter of the lawyer into Spanish").await;
-        assert_eq!(names(&found), ["translations"]);
+        assert_eq!(names(&found), ["correspondence"]);
         // The purpose is what it is found by, as it stands now.
         let patch = json!({ "purpose": "watering plants on a balcony" });
         app.patch(&path(&found[0]), patch).await.expect(200);
@@ -273,7 +273,7 @@ on_both!(
         );
         assert_eq!(
             names(&for_task(&app, "water the plants on the balcony").await),
-            ["translations"]
+            ["correspondence"]
         );
         app.delete(&path(&found[0])).await.expect(204);
         assert_eq!(

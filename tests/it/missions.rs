@@ -14,12 +14,14 @@ mod estimates;
 mod examples;
 mod facts;
 mod frameworks;
+mod outcome;
 mod outside;
 mod people;
 mod routes;
 mod tasks;
 mod terminal;
 mod waiting;
+mod windows;
 
 /// Requests of this step of a mission.
 fn node(name: &str) -> impl Fn(&Request) -> bool + Send + Clone + use<> {

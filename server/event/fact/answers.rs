@@ -117,6 +117,11 @@ impl Event {
         Raw::from(self).into()
     }
 
+    /// Returns whether it is a message that the thread sent to itself.
+    pub fn is_thought(&self) -> bool {
+        self.fact().kind() == Some(Kind::Thought)
+    }
+
     /// The event from outside that it goes back to, as far as it says: itself, if it is one. What a client writes into a payload says
     /// nothing about it.
     pub fn root(&self) -> Option<Seq> {

@@ -2,6 +2,7 @@
 //! shown them. `pipelines/registry.rs` says what a run is made of.
 //! Long because a family of facts is one file: its types, how each is written and read, what readers ask of it, examples.
 
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -10,6 +11,7 @@ use super::failed::Failed;
 use super::family::{Family, Role};
 use crate::event::draft::{Draft, tags};
 use crate::event::envelope::{Modality, Source, Visibility, tag};
+use crate::event::outcome::{Counts, Outcome};
 use crate::event::raw::Raw;
 use crate::event::spec::{Member, ROOT, Spec, TEXT};
 use crate::words::failure::{Failure, Who};
@@ -116,6 +118,8 @@ pub enum RunNews<'a> {
         output: Option<Slot<'a>>,
         /// Why it failed.
         failure: Option<&'a Value>,
+        /// Of a mission: its tasks, counted.
+        tasks: Option<Counts>,
     },
 }
 
@@ -301,6 +305,16 @@ pub(super) const ENDED: Spec = Spec {
             "object",
             "why it failed: kind, text, retryable, detail",
         ),
+        (
+            "came_to?",
+            "\"complete\" | \"partial\" | \"failed\" | \"stopped\"",
+            "the outcome, its tasks counted",
+        ),
+        (
+            "tasks?",
+            "object",
+            "of a mission: how many of its tasks are solved, failed, left",
+        ),
     ],
     open: false,
 };
@@ -374,6 +388,9 @@ impl<'a> RunFact<'a> {
                 outcome: raw.said("outcome"),
                 output: Slot::of(raw, "output"),
                 failure: raw.get("failure"),
+                tasks: raw
+                    .get("tasks")
+                    .and_then(|tasks| Counts::deserialize(tasks).ok()),
             },
             _ => return None,
         };
@@ -431,6 +448,7 @@ impl<'a> RunFact<'a> {
                 outcome,
                 output,
                 failure,
+                tasks,
             } => {
                 let draft = of_run(
                     Source::Internal,
@@ -440,6 +458,8 @@ impl<'a> RunFact<'a> {
                 let draft = draft
                     .tagged([outcome])
                     .payload("outcome", outcome)
+                    .payload("came_to", Outcome::of(outcome, tasks).as_str())
+                    .payload_some("tasks", tasks.map(|tasks| json!(tasks)))
                     .slot("output", output);
                 draft.payload_some("failure", failure.cloned())
             }
@@ -693,14 +713,15 @@ impl RunKey {
         self.fact(RunNews::Continued { user })
     }
 
-    /// It ends; a failure is an event of its own before that.
-    pub fn ended(&self, outcome: &RunOutcome) -> Vec<Draft> {
+    /// It ends, a mission with these counts of its tasks; a failure is an event of its own before that.
+    pub fn ended(&self, outcome: &RunOutcome, tasks: Option<Counts>) -> Vec<Draft> {
         let word = outcome.as_str();
         let ended = |output, failure| {
             self.fact(RunNews::Ended {
                 outcome: word,
                 output,
                 failure,
+                tasks,
             })
         };
         match outcome {
@@ -818,15 +839,20 @@ pub(super) fn examples(failure: &Failure) -> Vec<Draft> {
         sha256: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae".into(),
         bytes: 90_000,
     };
+    let tasks = Counts {
+        solved: 2,
+        failed: 1,
+        left: 0,
+    };
     let mut drafts = vec![
         run.started(&held, Some("ada")),
         run.resumed(2),
         run.cancel(None),
     ];
     drafts.extend([run.paused(Some("ada")), run.continued(None), run.parked()]);
-    drafts.extend(run.ended(&RunOutcome::Done(held.clone())));
-    drafts.extend(run.ended(&RunOutcome::Failed(failure.clone())));
-    drafts.extend(run.ended(&RunOutcome::Cancelled));
+    drafts.extend(run.ended(&RunOutcome::Done(held.clone()), Some(tasks)));
+    drafts.extend(run.ended(&RunOutcome::Failed(failure.clone()), None));
+    drafts.extend(run.ended(&RunOutcome::Cancelled, None));
     drafts.extend([
         run.node_started("digest", "2", &["1".to_owned()], 0),
         run.node_recorded("digest", "2", &arguments, 1, &held),

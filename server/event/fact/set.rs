@@ -141,6 +141,9 @@ pub struct Timer {
     pub due: Timestamp,
     /// What for.
     pub note: String,
+    /// When it was set, by the clock of whoever set it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<Timestamp>,
 }
 
 /// A submodule as it was created or changed.
@@ -683,11 +686,12 @@ impl Draft {
     }
 
     /// The timer that ends a wait, if it has a limit.
-    pub fn wait_limit(thread: &ThreadId, waiting: &Waiting) -> Option<Self> {
+    pub fn wait_limit(thread: &ThreadId, waiting: &Waiting, now: Timestamp) -> Option<Self> {
         let whom = waiting.name.as_deref().unwrap_or("anybody");
         let timer = Timer {
             due: waiting.until?,
             note: format!("nothing came from {whom} in time"),
+            set: Some(now),
         };
         Some(Self::set(thread, WAIT, Change::Timer(Some(timer))))
     }
@@ -726,6 +730,7 @@ fn schedule(thread: &ThreadId, name: &Name) -> Schedule {
         due: firing(name).next,
         through: Some(firing(name).last),
         last: Some(41),
+        set: Some(firing(name).first),
         root: None,
     }
 }
@@ -841,7 +846,8 @@ pub(super) fn examples(thread: &ThreadId, name: &Name, child: &ThreadId) -> Vec<
         .encode(thread),
         changed("write", Change::Doctor(&json!({ "was": "tried" }))),
     ];
-    drafts.extend(Draft::wait_limit(thread, &waiting).map(|draft| draft.payload("root", 41)));
+    let set = Timestamp::from_micros(1_763_698_300_000_000);
+    drafts.extend(Draft::wait_limit(thread, &waiting, set).map(|draft| draft.payload("root", 41)));
     drafts.push(Draft::set(thread, "ending!", Change::Timer(None)));
     drafts.extend(Draft::resumed(child, None));
     drafts

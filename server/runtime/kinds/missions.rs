@@ -2,6 +2,7 @@
 //! there goes on where it was. How a mission goes is `missions/flow.rs`; here is how one begins, and how it ends.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -62,11 +63,13 @@ mod claiming;
 mod closing;
 mod desk;
 mod editing;
+mod fitting;
 mod flow;
 mod instructing;
 mod making;
 mod people;
 mod planning;
+mod reporting;
 mod resting;
 mod said;
 mod sketching;
@@ -313,6 +316,7 @@ impl Missions {
             waker: self.waker.clone(),
             edits: watch::Sender::new(0),
             chosen: Mutex::default(),
+            window: AtomicUsize::new(self.mind.client.view_bytes()),
             rest: Rest::default(),
             approvals: self.approvals.clone(),
             plan_version: plan.map(|tool| version_of(tool.spec())).unwrap_or_default(),
@@ -397,14 +401,15 @@ impl Missions {
                 Some("the mission was cancelled".to_owned()),
             ),
         };
-        let (left, text) = {
+        let (left, counts, text) = {
             let board = desk.board();
             let left = why
                 .as_deref()
                 .map_or_else(Vec::new, |why| closing::left(&key.thread, &board, why));
             (
                 left,
-                answer.unwrap_or_else(|| closing::what_there_is(&board, why.as_deref())),
+                board.counts(),
+                answer.unwrap_or_else(|| closing::what_there_is(&board, why.as_deref(), |_| true)),
             )
         };
         for some in left.chunks(LEFT_AT_ONCE) {
@@ -419,7 +424,7 @@ impl Missions {
                 reply
                     .into_iter()
                     .chain(told)
-                    .chain(key.ended(&outcome))
+                    .chain(key.ended(&outcome, Some(counts)))
                     .collect(),
             )
             .await?;
@@ -458,7 +463,7 @@ async fn work(
     )
     .catch_unwind();
     match tokio::time::timeout(left, worked).await {
-        Ok(Ok(Ok(outcome))) => done(desk, outcome),
+        Ok(Ok(Ok(outcome))) => done(outcome),
         Ok(Ok(Err(error))) => (RunOutcome::Failed(node_failed(&error)), None),
         Ok(Err(_)) => failed(
             FailureKind::Internal,
@@ -471,20 +476,13 @@ async fn work(
     }
 }
 
-fn done(desk: &Desk, outcome: flow::Outcome) -> (RunOutcome, Option<String>) {
-    let failed = |kind, text: String| (RunOutcome::Failed(Failure::new(kind, text)), None);
+fn done(outcome: flow::Outcome) -> (RunOutcome, Option<String>) {
     match outcome {
         flow::Outcome::Answer(answer) => (
             RunOutcome::Done(Held::Here(json!({ "answer": answer }))),
             Some(answer),
         ),
-        flow::Outcome::Spent => failed(
-            FailureKind::Budget,
-            desk.spent()
-                .unwrap_or("a budget of the mission is used up")
-                .to_owned(),
-        ),
-        flow::Outcome::Rejected(why) => failed(FailureKind::Tool, why),
+        flow::Outcome::Failed(failure) => (RunOutcome::Failed(failure), None),
     }
 }
 

@@ -498,7 +498,7 @@ async fn close(key: &RunKey, ledger: &Ledger, outcome: RunOutcome) -> Result<Sta
         RunOutcome::Failed(_) => Status::Failed,
         RunOutcome::Cancelled => Status::Stopped,
     };
-    ledger.close(key.ended(&outcome)).await?;
+    ledger.close(key.ended(&outcome, None)).await?;
     metrics::counter!("thinkd_pipeline_runs_total", &labels).increment(1);
     Ok(status)
 }

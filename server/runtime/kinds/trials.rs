@@ -356,8 +356,10 @@ impl Trials {
                 .min()
         };
         let note = "statements are to be tried again".to_owned();
-        let timer =
-            next.map(|due| Draft::set(thread, RETRY, Change::Timer(Some(Timer { due, note }))));
+        let timer = next.map(|due| {
+            let set = Some(now);
+            Draft::set(thread, RETRY, Change::Timer(Some(Timer { due, note, set })))
+        });
         let spent = match free {
             Some(until) if !allowance::is_said(&*self.store, space, now).await? => {
                 Some(Draft::trials(Said::Spent(until)))

@@ -39,6 +39,7 @@ use crate::thread::quota::Quotas;
 use crate::thread::settings::Settings;
 use crate::tools::spawning::Spawner;
 use crate::words::id::{Name, Seq, Space, ThreadId};
+use crate::words::time::now;
 use batch::{is_unused, opening, root};
 use input::Inbox;
 use settling::Settled;
@@ -259,7 +260,9 @@ impl Turns {
                     let recalls = self.mind.recalling.is_on() && batch.events.iter().any(asks);
                     let turn =
                         Turn::new(number, seqs, names, options, budget).for_thread(&settings);
-                    let mut turn = turn.granting(granted).recalling(recalls);
+                    let of_thought = batch.events.first().is_some_and(Event::is_thought);
+                    let turn = turn.granting(granted).recalling(recalls);
+                    let mut turn = turn.of_thought(of_thought);
                     batch.cancel.iter().for_each(|event| turn.apply(event));
                     (turn, Some(opening), batch.events, purse)
                 }
@@ -373,7 +376,7 @@ impl Turns {
         };
         // The turn's beginning ended the limit of the wait that goes on.
         let waiting = row.state.waiting.as_ref();
-        drafts.extend(waiting.and_then(|waiting| Draft::wait_limit(&row.thread, waiting)));
+        drafts.extend(waiting.and_then(|waiting| Draft::wait_limit(&row.thread, waiting, now())));
         drafts.push(ended);
         let stored = writer.close(drafts).await;
         if let Ok(stored) = &stored {

@@ -148,49 +148,121 @@ on_both!(
     }
 );
 
-// A planner may choose it for a task that it considers; where tries never agree, the high tier and a judge have the last word.
+/// A task that is checked by agreement, and tries that say these in turn: those of the ordinary model, then those of the high tier.
+async fn disagreeing(medium: Medium, high: [&str; 2]) -> (App, Stub, String) {
+    let stub = Stub::start().await;
+    let mut way = ways(&[("this way", 0.9), ("that way", 0.4)]);
+    way["check"] = json!("agreement");
+    stub.on(node("consider"), call("consider", way));
+    stub.script(
+        |request: &Request| node("solve")(request) && request.model() == "stub-high",
+        high.map(solved),
+    );
+    let count = std::sync::atomic::AtomicU32::new(101);
+    stub.on_each(node("solve"), move |_| {
+        let at = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        solved(&at.to_string())
+    });
+    otherwise(&stub);
+    let app = Setup::new(medium, &stub)
+        .env("THINKD_MODEL_HIGH", "stub-high")
+        .env("THINKD_MISSION__DEPTH", 1)
+        .start()
+        .await;
+    let mission = begin(&app, "one number", json!({})).await;
+    ended(&app, &mission).await;
+    (app, stub, mission)
+}
+
+// A planner may choose it for a task that it considers; where tries never agree, the high tier is held to the same check.
 on_both!(
-    d1_57_what_no_two_tries_agree_on_goes_to_the_high_tier,
+    d1_57_what_no_two_tries_agree_on_the_high_tier_has_to_say_twice,
     |medium| {
-        let stub = Stub::start().await;
-        let mut way = ways(&[("this way", 0.9), ("that way", 0.4)]);
-        way["check"] = json!("agreement");
-        stub.on(node("consider"), call("consider", way));
-        let count = std::sync::atomic::AtomicU32::new(0);
-        stub.on_each(node("solve"), move |_| {
-            solved(
-                &count
-                    .fetch_add(1, std::sync::atomic::Ordering::Relaxed)
-                    .to_string(),
-            )
-        });
-        otherwise(&stub);
-        let app = Setup::new(medium, &stub)
-            .env("THINKD_MODEL_HIGH", "stub-high")
-            .start()
-            .await;
-        let mission = begin(&app, "one number", json!({})).await;
-        assert_eq!(ended(&app, &mission).await["status"], "done");
+        let (app, stub, mission) = disagreeing(medium, ["113", " 113"]).await;
         let tries = stub.all(node("solve"));
-        assert_eq!(tries.len(), 13, "twelve, and the high tier");
-        let ways: Vec<Value> = tries
-            .iter()
-            .take(3)
-            .map(|it| told(it, "Route: ")["name"].clone())
-            .collect();
+        assert_eq!(tries.len(), 14, "twelve, and two of the high tier");
+        let routes: Vec<Value> = tries.iter().map(|it| told(it, "Route: ")).collect();
+        let ways: Vec<&Value> = routes.iter().take(3).map(|it| &it["name"]).collect();
         assert_eq!(ways, ["this way", "that way", "this way"]);
-        assert_eq!(tries[12].model(), "stub-high");
+        let attempts: Vec<&Value> = routes.iter().map(|it| &it["attempt"]).collect();
+        assert_eq!(attempts, Vec::from_iter(1..=14), "no two in the same words");
+        for high in &tries[12..] {
+            assert_eq!(high.model(), "stub-high");
+            assert_eq!(told(high, "Earlier tries: "), json!([]), "it is told none");
+        }
+        assert_eq!(stub.count(node("judge")), 0);
+        let task = list(&app, &mission).await[0].clone();
         assert_eq!(
-            told(&tries[12], "Earlier tries: ")
-                .as_array()
-                .unwrap()
-                .len(),
-            12
+            (&task["status"], &task["answer"]),
+            (&json!("closed"), &json!("113"))
         );
-        assert_eq!(stub.count(node("judge")), 1);
-        assert_eq!(list(&app, &mission).await[0]["answer"], "12");
+        rebuilt(app).await;
     }
 );
+
+on_both!(
+    what_the_high_tier_says_as_a_try_before_did_passes_at_once,
+    |medium| {
+        let (app, stub, mission) = disagreeing(medium, ["105", "105"]).await;
+        assert_eq!(stub.count(node("solve")), 13, "the first agrees already");
+        assert_eq!(list(&app, &mission).await[0]["answer"], "105");
+        rebuilt(app).await;
+    }
+);
+
+#[tokio::test]
+async fn what_the_high_tier_says_once_passes_by_no_rubric() {
+    let (app, stub, mission) = disagreeing(Medium::sqlite(), ["113", "114"]).await;
+    assert_eq!(stub.count(node("judge")), 0, "nobody judges it");
+    let task = list(&app, &mission).await[0].clone();
+    assert_eq!(
+        (&task["status"], &task["answer"]),
+        (
+            &json!("failed_with_current_available_instruments"),
+            &Value::Null
+        )
+    );
+    assert_eq!(
+        task["reason"],
+        "no answer passed its check by 14 tries: no other try came to it"
+    );
+    let log = app.log().await;
+    let verdicts = with(&log, &["task", "judged"]);
+    assert!(
+        verdicts
+            .iter()
+            .all(|it| it["payload"]["by"] == "agreement" && it["payload"]["passes"] == false),
+        "{verdicts:#?}"
+    );
+}
+
+// An answer made with a framework is a try like others: another one has to come to it.
+#[tokio::test]
+async fn the_answer_of_a_framework_is_held_to_agreement_as_well() {
+    for (made, tries, answer) in [("did whole", 1, "did whole"), ("7 owls", 3, "did whole")] {
+        let stub = Stub::start().await;
+        stub.on(node("decompose"), exact(&["whole"]));
+        let apply = json!({ "thought": "so", "framework": null, "input": null, "answer": made });
+        stub.on(node("apply"), call("apply", apply));
+        otherwise(&stub);
+        let app = App::start(Medium::sqlite(), &stub).await;
+        let new = json!({ "name": "whole", "purpose": "whole do whole", "knowledge": ["Count."] });
+        let id = app.post("/frameworks", new).await.expect(201)["id"].clone();
+        let id = id.as_str().unwrap();
+        super::frameworks::failed_without(&app, id).await;
+        let mission = begin(&app, "one number", json!({})).await;
+        ended(&app, &mission).await;
+        assert_eq!(stub.count(node("apply")), 1);
+        assert_eq!(
+            (stub.count(node("solve")), stub.count(node("judge"))),
+            (tries, 0)
+        );
+        assert_eq!(list(&app, &mission).await[0]["answer"], answer);
+        let tally = &super::frameworks::framework(&app, id).await["tally"]["with"];
+        let worked = u64::from(made == answer);
+        assert_eq!(*tally, json!({ "tried": 1, "worked": worked }));
+    }
+}
 
 // The bench in small: where a whole attempt succeeds in less than one of a thousand, with 4n + 2 calls.
 #[tokio::test]

@@ -530,6 +530,45 @@ on_both!(
     }
 );
 
+// One set that is no JSON, or too long, costs that set and not the framework.
+#[tokio::test]
+async fn a_set_of_parameters_that_cannot_be_read_costs_that_set_alone() {
+    let stub = Stub::start().await;
+    ordering(&stub);
+    let long = json!({ "gap": "x".repeat(600) }).to_string();
+    let sets = [r#"{"gap":5}"#, "gap: 15", r#"{"gap":15}"#, "[60]", &long];
+    let more = json!({ "code": "({ answer: `gap ${parameters.gap}`, score: parameters.gap })", "input": "{}", "parameters": sets });
+    stub.on(node("framework"), written("program", more));
+    stub.on(
+        node("guideline"),
+        call("guideline", json!({ "guideline": "More is better." })),
+    );
+    stub.on(node("apply"), runs(1, &json!({})));
+    stub.on_each(node("judge"), |request| {
+        judged(request.says("gap"), "they clash")
+    });
+    otherwise(&stub);
+    let app = Setup::new(Medium::sqlite(), &stub)
+        .env("THINKD_TOOLS__CODE__ENABLED", true)
+        .start()
+        .await;
+    let (mission, _) = one_mission(&app, json!({ "value": "high" })).await;
+    assert_eq!(list(&app, &mission).await[0]["answer"], "gap 15");
+    assert_eq!(stub.count(node("framework")), 1, "nothing is asked again");
+    let log = app.log().await;
+    let tuned = one(&log, &["task", "tuned"]);
+    assert_eq!(tuned["payload"]["runs"].as_array().unwrap().len(), 2);
+    let refused: Vec<&str> = with(&log, &["task", "refused"])
+        .into_iter()
+        .filter_map(|it| it["payload"]["of"].as_str())
+        .filter(|of| of.contains("parameters"))
+        .collect();
+    assert_eq!(
+        refused,
+        [2, 4, 5].map(|at| format!("the set of parameters {at}"))
+    );
+}
+
 // The check of the task comes before what a program says of itself.
 on_both!(
     parameters_that_pass_the_check_are_better_than_others,

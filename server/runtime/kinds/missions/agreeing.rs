@@ -9,26 +9,30 @@ use super::making::learn;
 use super::said::Considered;
 use super::solving::{Tried, Verdict, solve};
 use crate::event::agreement::{Agreed, Pool, agreed};
-use crate::event::mission::{Step, TaskId};
+use crate::event::mission::{Expected, Step, TaskId, sameness};
 use crate::event::task::TaskNews;
 
-/// What tries of a task agree on. Where it is nothing, `wrong` has each of them.
+const ANOTHER: &str = "another try came to it";
+const NO_OTHER: &str = "no other try came to it";
+
+/// Returns the answer that tries of a task agree on, earlier tries included. Without one, `wrong` has each try.
 pub(super) async fn agree(
     task: TaskId,
-    considered: &Considered,
+    how: &Considered,
     wrong: &mut Vec<Verdict>,
     desk: &Desk,
 ) -> Result<Came<String>, NodeExecutionError> {
-    let whole: Vec<usize> = (0..considered.routes.len())
-        .filter(|at| !considered.routes[*at].splits)
+    let whole: Vec<usize> = (0..how.routes.len())
+        .filter(|at| !how.routes[*at].splits)
         .collect();
-    let (mut tries, mut answers) = (Vec::<Option<String>>::new(), Vec::<Tried>::new());
+    let mut made = Vec::<Tried>::new();
     loop {
         // One try agrees with nobody.
-        if tries.len() > 1 {
-            match counted(Context::new(task), tries.clone(), desk.clone()).await? {
+        if wrong.len() > 1 {
+            let tries: Vec<Option<String>> = wrong.iter().map(|it| it.answer.clone()).collect();
+            match counted(Context::new(task), tries, desk.clone()).await? {
                 Agreed::On { answer, .. } => {
-                    if let Some(tried) = answers.iter().find(|it| it.answer == answer) {
+                    if let Some(tried) = made.iter().find(|it| it.answer == answer) {
                         learn(desk, task, &tried.steps).await?;
                     }
                     return Ok(Came::To(answer));
@@ -37,29 +41,55 @@ pub(super) async fn agree(
                 Agreed::NotYet => {}
             }
         }
-        let step = Step::Alone {
-            route: whole[tries.len() % whole.len()],
-            attempt: tries.len() + 1,
-        };
-        match solve(desk, task, step, &considered.routes, &[]).await? {
+        let step = Step::Whole(whole[wrong.len() % whole.len()]);
+        match solve(desk, task, step, how, wrong).await? {
             Came::To(tried) => {
                 claim_facts(desk, task, &tried).await?;
-                let why = "no other try came to it".to_owned();
-                wrong.push(Verdict {
-                    route: tried.route.clone(),
-                    answer: Some(tried.answer.clone()),
-                    why,
-                });
-                tries.push(Some(tried.answer.clone()));
-                answers.push(tried);
+                let (route, answer) = (tried.route.clone(), Some(tried.answer.clone()));
+                let why = NO_OTHER.to_owned();
+                wrong.push(Verdict { route, answer, why });
+                made.push(tried);
             }
-            Came::ToNothing(why) => {
-                wrong.push(Verdict::nothing("", why));
-                tries.push(None);
-            }
+            Came::ToNothing(why) => wrong.push(Verdict::nothing("", why)),
             Came::Spent(why) => return Ok(Came::Spent(why)),
         }
     }
+}
+
+/// The verdict on an answer that was made beside those tries: another try came to it, or none did. The first of a task has none yet.
+#[node]
+pub(super) async fn agrees(
+    task: TaskId,
+    answer: String,
+    others: Vec<String>,
+    expected: Option<Expected>,
+    desk: Desk,
+) -> Came<()> {
+    let passes = others.iter().any(|it| sameness(it) == sameness(&answer));
+    if others.is_empty() {
+        desk.joins_next(task);
+        return Came::ToNothing(NO_OTHER.to_owned());
+    }
+    if let Some(expected) = &expected {
+        desk.records().note(expected, passes);
+    }
+    let (by, why) = (
+        "agreement".to_owned(),
+        if passes { ANOTHER } else { NO_OTHER },
+    );
+    let judged = TaskNews::Judged {
+        by,
+        passes,
+        why: why.to_owned(),
+        expected,
+    };
+    desk.say(task, [judged]);
+    if !passes {
+        return Came::ToNothing(why.to_owned());
+    }
+    // The task ends.
+    desk.joins_next(task);
+    Came::To(())
 }
 
 /// What the tries so far come to, by what the mission has left.

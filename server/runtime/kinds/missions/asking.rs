@@ -10,9 +10,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::desk::Desk;
+use super::desk::{Desk, ROOM_LEAST};
+use super::fitting::fit;
 use crate::event::mission::TaskId;
-use crate::mind::call::{Ended, PromptView, Question, TurnPlace, Until};
+use crate::mind::call::{Ended, PromptView, Question, Ready, TurnPlace, Until};
+use crate::model::offline::UNCONFIGURED;
 use crate::model::prompt::Template;
 use crate::model::provider::{Tier, ToolChoice, ToolSpec, ToolSpecs};
 use crate::tools::arguments;
@@ -24,6 +26,10 @@ use crate::words::text::Json;
 
 /// So often is a model asked whose provider failed.
 const TRIES: u32 = 3;
+/// Values that take less than this part of the window fit it.
+const FAR: usize = 4;
+/// Most times that a prompt is halved which a model refused for its length.
+const HALVED_MAX: u32 = 8;
 /// How long after a failed call the next one is made; four times as long after each.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -71,6 +77,25 @@ fn told<T: JsonSchema>(tool: &'static str) -> ToolSpecs {
         .clone()
 }
 
+/// A question without its values.
+fn question<T: JsonSchema>(ask: &Ask<'_>, round: u64) -> Result<Question, Failure> {
+    let node = Name::parse(ask.node)
+        .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+    Ok(Question {
+        who: Who::Mission(node),
+        purpose: ask.node,
+        round,
+        system: ask.system.source().clone(),
+        tail: ask.tail.clone(),
+        values: Vec::new(),
+        prompt: None,
+        own: Vec::new(),
+        tools: told::<T>(ask.tool),
+        choice: ToolChoice::Only(ask.tool.into()),
+        tier: ask.tier,
+    })
+}
+
 impl Desk {
     /// Asks a model for one call of a tool. What is no such call, or refused by `fits`, is asked for once more, with what was wrong.
     pub async fn ask<T: DeserializeOwned + JsonSchema>(
@@ -94,7 +119,11 @@ impl Desk {
                     Ok(said) => return Came::To(said),
                     Err(why) => wrong = why,
                 },
-                Err(failure) if failure.kind == FailureKind::Budget => {
+                Err(failure)
+                    if failure.kind == FailureKind::Budget
+                        || failure.reason() == Some(UNCONFIGURED) =>
+                {
+                    self.is_spent(failure.clone());
                     return Came::Spent(failure.text);
                 }
                 Err(failure) => return Came::ToNothing(failure.text),
@@ -109,23 +138,16 @@ impl Desk {
         ask: &Ask<'_>,
         round: u64,
     ) -> Result<Result<T, String>, Failure> {
-        let node = Name::parse(ask.node)
-            .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
-        let question = Question {
-            who: Who::Mission(node),
-            purpose: ask.node,
-            round,
-            system: ask.system.source().clone(),
-            tail: ask.tail.clone(),
-            values: ask.values.clone(),
-            prompt: None,
-            own: Vec::new(),
-            tools: told::<T>(ask.tool),
-            choice: ToolChoice::Only(ask.tool.into()),
-            tier: ask.tier,
-        };
+        let mut question = question::<T>(ask, round)?;
         let mut pause = PAUSE;
-        for attempt in 1.. {
+        let (mut attempt, mut halved, mut refused) = (0, 0, usize::MAX);
+        loop {
+            question.values.clone_from(&ask.values);
+            // What is far from the window needs no measure.
+            if halved > 0 || bytes(&question) > self.room(0) / FAR {
+                let others = self.others::<T>(ask).await?;
+                fit(&mut question.values, self.room(others));
+            }
             let failure = match self.call(ask, &question).await? {
                 Ended::Answered(answer) => {
                     let call = answer.calls.iter().find(|call| call.name == ask.tool);
@@ -141,29 +163,25 @@ impl Desk {
                 // The mission is being left, perhaps to go on elsewhere: this must not be taken for an answer.
                 Ended::Stopped => std::future::pending().await,
             };
+            // One that does not get shorter is refused again.
+            let size = bytes(&question);
+            if failure.is_too_long() && halved < HALVED_MAX && size > ROOM_LEAST && size < refused {
+                self.halve(self.others::<T>(ask).await?, size);
+                (halved, refused) = (halved + 1, size);
+                continue;
+            }
+            attempt += 1;
             if attempt >= TRIES || !failure.retryable {
                 return Err(failure);
             }
             tokio::time::sleep(pause).await;
             pause *= 4;
         }
-        unreachable!("the loop returns")
     }
 
     /// One call, and its record.
     async fn call(&self, ask: &Ask<'_>, question: &Question) -> Result<Ended, Failure> {
-        let (thread, row) = self.seat(ask.task);
-        let place = TurnPlace {
-            space: self.space().clone(),
-            thread,
-            turn: 1,
-            purse: self.purse().clone(),
-        };
-        let view = PromptView::of_nothing(row);
-        let ready = match self.client().prepare(&place, &view, question).await {
-            Ok(ready) => ready,
-            Err(error) => return Ok(self.lose(error).await),
-        };
+        let (place, ready) = self.ready(ask.task, question).await;
         let ended = self
             .client()
             .ask(&ready, Until::ms(self.answer_ms()), self.stop(), |_| {})
@@ -172,4 +190,31 @@ impl Desk {
         self.beside(ask.task, [ready.record(&place, &ended, more)]);
         Ok(ended)
     }
+
+    async fn ready(&self, task: Option<TaskId>, question: &Question) -> (TurnPlace, Ready) {
+        let (thread, row) = self.seat(task);
+        let place = TurnPlace {
+            space: self.space().clone(),
+            thread,
+            turn: 1,
+            purse: self.purse().clone(),
+        };
+        let view = PromptView::of_nothing(row);
+        match self.client().prepare(&place, &view, question).await {
+            Ok(ready) => (place, ready),
+            Err(error) => self.lose(error).await,
+        }
+    }
+
+    /// Bytes of a prompt besides its values.
+    pub async fn others<T: JsonSchema>(&self, ask: &Ask<'_>) -> Result<usize, Failure> {
+        let question = question::<T>(ask, 0)?;
+        let (_, ready) = self.ready(ask.task, &question).await;
+        Ok(ready.size())
+    }
+}
+
+/// Bytes of the values of a question.
+fn bytes(question: &Question) -> usize {
+    question.values.iter().map(|(_, text)| text.len()).sum()
 }

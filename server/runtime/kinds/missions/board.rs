@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::event::mission::{Check, NewTask, TaskId, TaskStatus, Value};
+use crate::event::outcome::Counts;
 use crate::log::projections::tasks::TaskRow;
 
 /// A task as the board has it.
@@ -206,6 +207,19 @@ impl Board {
     /// The parts of a task, or of the mission.
     pub fn parts(&self, parent: Option<TaskId>) -> impl Iterator<Item = (TaskId, &TaskNow)> {
         self.all().filter(move |(_, now)| now.parent == parent)
+    }
+
+    /// The tasks of the mission, counted.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for (_, now) in self.parts(None) {
+            match now.status {
+                TaskStatus::Closed => counts.solved += 1,
+                TaskStatus::FailedWithCurrentAvailableInstruments => counts.failed += 1,
+                TaskStatus::Open | TaskStatus::InProgress => counts.left += 1,
+            }
+        }
+        counts
     }
 
     /// A task and those above it, nearest first.

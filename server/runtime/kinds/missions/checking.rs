@@ -23,7 +23,7 @@ impl Desk {
     /// What program or query say of an answer. The error says why they decide nothing; it is empty where none was to.
     pub async fn decided(&self, check: &Check, answer: &str) -> Result<Decided, String> {
         match check {
-            // Whether tries agree was seen before (`missions/agreeing.rs`): they do not.
+            // Whether tries agree is seen elsewhere (`missions/agreeing.rs`).
             Check::Rubric { .. } | Check::Agreement { .. } => Err(String::new()),
             Check::Program { code, .. } => self.by_program(code, answer).await,
             Check::Knowledge { query, .. } => self.by_knowledge(query, answer).await,

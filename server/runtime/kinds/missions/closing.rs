@@ -1,13 +1,12 @@
 //! How a mission ends: what is said of tasks that are over, and the answer where no model gives it.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value as Json, json};
 
 use super::board::{Board, TaskNow};
+use super::fitting::{cut_middle, share, size};
 use crate::event::draft::Draft;
 use crate::event::fact::set::Thread;
-use crate::event::mission::{TaskId, TaskStatus};
+use crate::event::mission::{REPORT_MAX, TaskId, TaskStatus};
 use crate::event::task::TaskNews;
 use crate::log::status::Status;
 use crate::words::id::ThreadId;
@@ -86,18 +85,32 @@ pub(super) fn shown(task: TaskId, now: &TaskNow) -> Json {
     shown
 }
 
-/// What was achieved, in plain words.
-pub(super) fn what_there_is(board: &Board, why: Option<&str>) -> String {
+/// The answers of those of its own tasks, in plain words.
+pub(super) fn what_there_is(
+    board: &Board,
+    why: Option<&str>,
+    of: impl Fn(TaskId) -> bool,
+) -> String {
     let mut text = why.map_or_else(String::new, |why| {
         format!("The mission ended before its tasks did: {why}.\n")
     });
-    for (task, now) in board.parts(None) {
-        // Writing into a string cannot fail.
-        let _ = match (&now.answer, &now.reason) {
-            (Some(answer), _) => writeln!(text, "{task} {}: {answer}", now.name),
-            (None, Some(reason)) => writeln!(text, "{task} {} failed: {reason}", now.name),
-            (None, None) => writeln!(text, "{task} {} was not done", now.name),
-        };
+    let own = board.parts(None).count().max(1);
+    let tasks: Vec<_> = board.parts(None).filter(|(task, _)| of(*task)).collect();
+    let said = |now: &TaskNow| match (&now.answer, &now.reason) {
+        (Some(answer), _) => (":", answer.clone()),
+        (None, Some(reason)) => (" failed:", reason.clone()),
+        (None, None) => (" was not done", String::new()),
+    };
+    let head = |(task, now): &(TaskId, &TaskNow)| format!("{task} {}{}", now.name, said(now).0);
+    // Of some of them there is a part of the whole answer.
+    let heads: usize = tasks.iter().map(|it| head(it).len() + 2).sum();
+    let room = (REPORT_MAX * tasks.len() / own).saturating_sub(heads);
+    let sizes = tasks.iter().map(|(_, now)| size(&said(now).1));
+    let share = share(sizes.collect(), room);
+    for it in &tasks {
+        let line = format!("{} {}", head(it), cut_middle(&said(it.1).1, share));
+        text.push_str(line.trim_end());
+        text.push('\n');
     }
     text.trim_end().to_owned()
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -39,8 +40,11 @@ use crate::tools::approval::Rules;
 use crate::tools::code::runner::Runner;
 use crate::tools::knowledge::Search;
 use crate::tools::toolbox::{Shelf, Tools};
+use crate::words::failure::Failure;
 use crate::words::id::{Seq, Space, ThreadId};
 
+/// Fewest bytes for the values of a prompt, however small the window.
+pub(super) const ROOM_LEAST: usize = 1 << 10;
 /// How many events are read at a time to hear what people say.
 const HEARD_AT_ONCE: u32 = 100;
 /// How long to rest when the log cannot be read.
@@ -77,8 +81,8 @@ pub(super) struct Parts {
     pub records: Mutex<Records>,
     /// As many as tasks may be worked on at a time.
     pub places: Arc<Semaphore>,
-    /// What a budget said that is used up.
-    pub spent: OnceLock<String>,
+    /// Why nothing is begun any more: a budget that is used up, or no model to ask.
+    pub spent: OnceLock<Failure>,
     /// Wakes who looks for what is stored.
     pub waker: Waker,
     /// How often people have changed tasks since the mission was taken up.
@@ -86,6 +90,8 @@ pub(super) struct Parts {
     /// Which frameworks were chosen for tasks that have not begun to use them.
     // A plain mutex: held for a look or a change, never across an await.
     pub chosen: Mutex<BTreeMap<TaskId, Vec<Chosen>>>,
+    /// Most bytes of a prompt: fewer since a model refused one for its length.
+    pub window: AtomicUsize,
     /// Which flows wait for people.
     pub rest: Rest,
     /// How long people are waited for.
@@ -185,6 +191,18 @@ impl Desk {
 
     pub fn event_bytes(&self) -> usize {
         self.0.event_bytes
+    }
+
+    /// Bytes for the values of a prompt that has so many others.
+    pub fn room(&self, others: usize) -> usize {
+        let window = self.0.window.load(Ordering::Relaxed);
+        window.saturating_sub(others).max(ROOM_LEAST)
+    }
+
+    /// From now on the values of a prompt take at most half of what those of a refused one took, beside as many others.
+    pub fn halve(&self, others: usize, values: usize) {
+        let window = others + values / 2;
+        self.0.window.fetch_min(window, Ordering::Relaxed);
     }
 
     pub fn answer_ms(&self) -> u64 {
@@ -386,13 +404,13 @@ impl Desk {
         self.0.places.clone().acquire_owned().await.ok()
     }
 
-    /// What a budget said that is used up: nothing is begun any more.
-    pub fn spent(&self) -> Option<&str> {
-        self.0.spent.get().map(String::as_str)
+    /// Why nothing is begun any more, if so.
+    pub fn spent(&self) -> Option<&Failure> {
+        self.0.spent.get()
     }
 
-    /// A budget is used up. The first word counts.
-    pub fn is_spent(&self, why: String) {
+    /// Nothing is begun any more. The first word counts.
+    pub fn is_spent(&self, why: Failure) {
         let _ = self.0.spent.set(why);
     }
 

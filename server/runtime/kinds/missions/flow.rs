@@ -5,19 +5,21 @@
 use futures_util::future::{BoxFuture, FutureExt as _};
 use unhurried::{Context, NodeExecutionError, Run};
 
-use super::agreeing::agree;
+use super::agreeing::{agree, agrees};
 use super::approving::{Approved, adopt, approve, propose};
 use super::asking::Came;
 use super::claiming::claim_facts;
 use super::desk::Desk;
 use super::making::{learn, make};
 use super::planning::{ask_user, consider, decompose, replan};
+use super::reporting::report;
 use super::said::Considered;
 use super::solving::{Tried, Verdict, solve};
-use super::steps::{Ended, answer, begin, check, end, retry};
+use super::steps::{Ended, begin, check, end, retry};
 use super::using::{Framed, look_up, tell, with_frameworks};
-use crate::event::mission::{Check, Expected, Ladder, Plan, Route, Step, TaskId, Value};
+use crate::event::mission::{Expected, Ladder, Plan, Route, Step, TaskId, Value};
 use crate::tasks::under_way::UnderWay;
+use crate::words::failure::{Failure, FailureKind};
 
 type Place = tokio::sync::OwnedSemaphorePermit;
 type Done<T> = Result<T, NodeExecutionError>;
@@ -25,10 +27,8 @@ type Done<T> = Result<T, NodeExecutionError>;
 /// What a mission comes to.
 pub(super) enum Outcome {
     Answer(String),
-    /// A budget is used up.
-    Spent,
-    /// A person does not want it done as it was planned.
-    Rejected(String),
+    /// A budget is used up, there is no model to ask, or a person does not want it done as it was planned.
+    Failed(Failure),
 }
 
 /// The mission, and what it comes to.
@@ -39,7 +39,9 @@ pub(super) async fn mission(desk: Desk) -> Done<Outcome> {
         Plan::Ask => match propose(Context::new(()), desk.clone()).await? {
             Came::To(plan) => match approve(Context::new(plan), desk.clone()).await? {
                 Approved::Plan(plan) => adopt(Context::new(plan), desk.clone()).await?,
-                Approved::Rejected(why) => return Ok(Outcome::Rejected(why)),
+                Approved::Rejected(why) => {
+                    return Ok(Outcome::Failed(Failure::new(FailureKind::Tool, why)));
+                }
             },
             Came::ToNothing(why) => Came::ToNothing(why),
             Came::Spent(why) => Came::Spent(why),
@@ -48,15 +50,15 @@ pub(super) async fn mission(desk: Desk) -> Done<Outcome> {
     if let Came::To(_) | Came::ToNothing(_) = desk.noting(planned) {
         work_off(desk.clone(), None).await?;
     }
-    if desk.spent().is_some() {
-        return Ok(Outcome::Spent);
+    if desk.spent().is_none()
+        && let Some(answer) = report(&desk).await?
+    {
+        return Ok(Outcome::Answer(answer));
     }
-    Ok(
-        match desk.noting(answer(Context::new(()), desk.clone()).await?) {
-            Came::To(answer) | Came::ToNothing(answer) => Outcome::Answer(answer),
-            Came::Spent(_) => Outcome::Spent,
-        },
-    )
+    let unsaid = || Failure::new(FailureKind::Budget, "a budget of the mission is used up");
+    Ok(Outcome::Failed(
+        desk.spent().cloned().unwrap_or_else(unsaid),
+    ))
 }
 
 /// Does the tasks of a mission, or the parts of a task: those side by side that may begin, each in a flow of its own.
@@ -138,32 +140,26 @@ async fn try_all(
     let mut wrong: Vec<Verdict> = Vec::new();
     let used: Vec<Framed> = frames.iter().filter(|it| it.with).cloned().collect();
     if let Some(first) = used.first() {
-        let expected = first.expected(&how.routes);
-        let tried = with_frameworks(desk, task, &used, false, &wrong).await?;
-        match judged(desk, task, how, Some(expected), tried).await? {
-            Attempt::Passed(answer) => {
-                return finish(desk, task, &frames, Ended::closed(answer), true).await;
-            }
-            Attempt::Failed(verdict) => wrong.push(verdict),
-            Attempt::Spent => return Ok(()),
+        let expected = Some(first.expected(&how.routes));
+        let tried = with_frameworks(desk, task, &used, false, &[]).await?;
+        if let Some(answer) = judged(desk, task, how, (expected, tried), &mut wrong).await? {
+            return finish(desk, task, &frames, Ended::closed(answer), true).await;
         }
     }
-    let by_agreement = matches!(how.check, Check::Agreement { .. });
-    if by_agreement {
-        let is_first = wrong.is_empty();
-        match desk.noting(agree(task, how, &mut wrong, desk).await?) {
-            Came::To(answer) => {
-                return finish(desk, task, &frames, Ended::closed(answer), is_first).await;
-            }
-            Came::ToNothing(_) => {}
-            Came::Spent(_) => return Ok(()),
+    if how.is_agreed() {
+        let made = wrong.first().cloned();
+        if let Came::To(answer) = desk.noting(agree(task, how, &mut wrong, desk).await?) {
+            let at_once = made.is_none_or(|made| made.is_answered(&answer));
+            return finish(desk, task, &frames, Ended::closed(answer), at_once).await;
         }
     }
     for step in Ladder::of(&how.routes, desk.value(task) != Value::Low) {
-        if by_agreement && matches!(step, Step::Whole(_)) {
+        if desk.spent().is_some() {
+            return Ok(());
+        }
+        if how.is_agreed() && matches!(step, Step::Whole(_)) {
             continue;
         }
-        let is_first = wrong.is_empty();
         if let Step::High(_) = step
             && !retry(Context::new(task), desk.clone()).await?
         {
@@ -173,10 +169,8 @@ async fn try_all(
         if step == Step::Split {
             match desk.noting(decompose(Context::new(Some(task)), desk.clone()).await?) {
                 Came::To(_) => {}
-                Came::ToNothing(why) => {
-                    wrong.push(Verdict::nothing("split", why));
-                    continue;
-                }
+                // Where it is split is said why not; that is no try.
+                Came::ToNothing(_) => continue,
                 Came::Spent(_) => return Ok(()),
             }
             // Who waits for its parts leaves its place to them.
@@ -187,30 +181,32 @@ async fn try_all(
             }
             place = desk.place().await;
         }
-        let tried = solve(desk, task, step, &how.routes, &wrong).await?;
-        match judged(desk, task, how, expected(&how.routes, step), tried).await? {
-            Attempt::Passed(answer) => {
-                return finish(desk, task, &frames, Ended::closed(answer), is_first).await;
+        // What one says has to be said by another.
+        let times = if how.is_agreed() { 2 } else { 1 };
+        for _ in 0..times {
+            let at_once = wrong.is_empty();
+            let tried = solve(desk, task, step, how, &wrong).await?;
+            let tried = (expected(&how.routes, step), tried);
+            if let Some(answer) = judged(desk, task, how, tried, &mut wrong).await? {
+                return finish(desk, task, &frames, Ended::closed(answer), at_once).await;
             }
-            Attempt::Failed(verdict) => wrong.push(verdict),
-            Attempt::Spent => return Ok(()),
+            if desk.spent().is_some() {
+                return Ok(());
+            }
         }
         if let Step::High(_) = step
             && let Some(made) = make(desk, task, true, &how.check, &wrong).await?
         {
-            let expected = made.expected(&how.routes);
-            let tried = with_frameworks(desk, task, &[made], true, &wrong).await?;
-            match judged(desk, task, how, Some(expected), tried).await? {
-                Attempt::Passed(answer) => {
-                    return finish(desk, task, &frames, Ended::closed(answer), false).await;
-                }
-                Attempt::Failed(verdict) => wrong.push(verdict),
-                Attempt::Spent => return Ok(()),
+            let expected = Some(made.expected(&how.routes));
+            let told = how.told(&wrong);
+            let tried = with_frameworks(desk, task, &[made], true, told).await?;
+            if let Some(answer) = judged(desk, task, how, (expected, tried), &mut wrong).await? {
+                return finish(desk, task, &frames, Ended::closed(answer), false).await;
             }
         }
-        if desk.spent().is_some() {
-            return Ok(());
-        }
+    }
+    if desk.spent().is_some() {
+        return Ok(());
     }
     if desk.value(task) == Value::Low {
         make(desk, task, false, &how.check, &wrong).await?;
@@ -219,37 +215,30 @@ async fn try_all(
         .iter()
         .rfind(|it| it.answer.is_some())
         .or(wrong.last());
-    let last = judged.map_or_else(
-        || "there was nothing to try".to_owned(),
-        |last| last.why.clone(),
-    );
-    let why = format!(
-        "no answer passed its check by {} tries: {last}",
-        wrong.len()
-    );
+    let last = judged.map_or("there was nothing to try", |last| &last.why);
+    let tries = match wrong.len() {
+        1 => "1 try".to_owned(),
+        tries => format!("{tries} tries"),
+    };
+    let why = format!("no answer passed its check by {tries}: {last}");
     finish(desk, task, &frames, Ended::failed(why), false).await
 }
 
-/// What came of one try.
-enum Attempt {
-    Passed(String),
-    Failed(Verdict),
-    /// A budget is used up.
-    Spent,
-}
-
-/// What came of a try, by the check of its answer.
+/// The answer of a try, if it passes the check; else `wrong` has the verdict, or nothing is begun any more.
 async fn judged(
     desk: &Desk,
     task: TaskId,
     how: &Considered,
-    expected: Option<Expected>,
-    tried: Came<Tried>,
-) -> Done<Attempt> {
+    (expected, tried): (Option<Expected>, Came<Tried>),
+    wrong: &mut Vec<Verdict>,
+) -> Done<Option<String>> {
     let tried = match desk.noting(tried) {
         Came::To(tried) => tried,
-        Came::ToNothing(why) => return Ok(Attempt::Failed(Verdict::nothing("", why))),
-        Came::Spent(_) => return Ok(Attempt::Spent),
+        Came::ToNothing(why) => {
+            wrong.push(Verdict::nothing("", why));
+            return Ok(None);
+        }
+        Came::Spent(_) => return Ok(None),
     };
     claim_facts(desk, task, &tried).await?;
     let Tried {
@@ -258,34 +247,32 @@ async fn judged(
         steps,
         ..
     } = tried;
-    let checked = check(
-        Context::new(task),
-        how.check.clone(),
-        expected,
-        answer.clone(),
-        desk.clone(),
-    )
-    .await?;
-    Ok(match desk.noting(checked) {
+    let (context, given, there) = (Context::new(task), answer.clone(), desk.clone());
+    let checked = if how.is_agreed() {
+        let others: Vec<String> = wrong.iter().filter_map(|it| it.answer.clone()).collect();
+        agrees(context, given, others, expected, there).await?
+    } else {
+        check(context, how.check.clone(), expected, given, there).await?
+    };
+    match desk.noting(checked) {
         Came::To(()) => {
             learn(desk, task, &steps).await?;
-            Attempt::Passed(answer)
+            return Ok(Some(answer));
         }
-        Came::ToNothing(why) => Attempt::Failed(Verdict {
+        Came::ToNothing(why) => wrong.push(Verdict {
             route,
             answer: Some(answer),
             why,
         }),
-        Came::Spent(_) => Attempt::Spent,
-    })
+        Came::Spent(_) => {}
+    }
+    Ok(None)
 }
 
 /// What is expected of a step: of the task once it is split, where that was no route, nothing.
 fn expected(routes: &[Route], step: Step) -> Option<Expected> {
     match step {
-        Step::Whole(at) | Step::Alone { route: at, .. } => {
-            routes.get(at).map(|route| route.expected(false))
-        }
+        Step::Whole(at) => routes.get(at).map(|route| route.expected(false)),
         Step::High(at) => routes.get(at).map(|route| route.expected(true)),
         Step::Split => routes
             .iter()
@@ -312,7 +299,7 @@ impl Desk {
     /// The same; that a budget is used up is noted.
     pub fn noting<T>(&self, came: Came<T>) -> Came<T> {
         if let Came::Spent(why) = &came {
-            self.is_spent(why.clone());
+            self.is_spent(Failure::new(FailureKind::Budget, why.clone()));
         }
         came
     }

@@ -148,7 +148,11 @@ pub(super) async fn write(
     };
     let mut sketch = match desk.ask::<Write>(ask, |said| said.read().map(drop)).await {
         Came::To(said) => match said.read() {
-            Ok(Some(sketch)) => sketch,
+            Ok(Some(sketch)) => {
+                let left_out = said.left_out().filter(|_| sketch.program.is_some());
+                desk.refuse(Some(task), left_out.map(|(of, why)| (task, of, why)));
+                sketch
+            }
             Ok(None) => {
                 refuse(&format!("the model declines: {}", cut(&said.why, TEXT_MAX)));
                 return Came::To(Written::Declined);

@@ -221,6 +221,11 @@ fn as_a_whole() -> Route {
 }
 
 impl Considered {
+    /// Returns whether agreement of tries decides, each made without the others.
+    pub fn is_agreed(&self) -> bool {
+        matches!(self.check, Check::Agreement { .. })
+    }
+
     /// Where the model says nothing that can be used.
     pub fn of_nobody(why: &str) -> Self {
         Self {

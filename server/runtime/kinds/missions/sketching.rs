@@ -104,22 +104,30 @@ impl Write {
                 CODE_MAX - 2 * SET_MAX
             ));
         }
-        let sets = self.parameters.iter().take(SETS_MAX).map(|text| {
-            match text.chars().count() > SET_MAX {
-                true => Err(format!(
-                    "a set of parameters has at most {SET_MAX} characters"
-                )),
-                false => read_input(Some(text))
-                    .map_err(|why| format!("a set of parameters is no JSON object: {why}")),
-            }
-        });
-        let sets = sets.collect::<Result<Vec<Json>, String>>()?;
         Ok(Programmed {
             code: tuned(&code, None),
             input: read_input(self.input.as_deref())?,
-            sets,
+            sets: self.sets().filter_map(Result::ok).collect(),
             first: None,
         })
+    }
+
+    /// Its sets of values; the error says which one is left out, and why.
+    fn sets(&self) -> impl Iterator<Item = Result<Json, (usize, String)>> {
+        let read = |text: &String| match text.chars().count() > SET_MAX {
+            true => Err(format!("it has more than {SET_MAX} characters")),
+            false => read_input(Some(text)).map_err(|why| why.replace("`input`", "it")),
+        };
+        (1..)
+            .zip(self.parameters.iter().take(SETS_MAX))
+            .map(move |(at, text)| read(text).map_err(|why| (at, why)))
+    }
+
+    /// The sets of values that are left out.
+    pub fn left_out(&self) -> impl Iterator<Item = (String, String)> {
+        self.sets()
+            .filter_map(Result::err)
+            .map(|(at, why)| (format!("the set of parameters {at}"), why))
     }
 }
 

@@ -9,9 +9,9 @@ use unhurried::{Context, NodeExecutionError, node};
 use super::asking::{Ask, Came};
 use super::calling::{is_step, steps};
 use super::desk::Desk;
-use super::said::Solve;
+use super::said::{Considered, Solve};
 use super::steps::{quoted, word};
-use crate::event::mission::{Route, Step, TEXT_MAX, TaskId};
+use crate::event::mission::{Route, Step, TEXT_MAX, TaskId, sameness};
 use crate::event::statement::cut;
 use crate::event::task::{TaskNews, ToolStep};
 use crate::model::provider::Tier;
@@ -49,6 +49,19 @@ impl Verdict {
             why,
         }
     }
+
+    /// Whether it came to this answer.
+    pub fn is_answered(&self, answer: &str) -> bool {
+        let same = |own: &String| sameness(own) == sameness(answer);
+        self.answer.as_ref().is_some_and(same)
+    }
+}
+
+impl Considered {
+    /// The tries that another one is told of.
+    pub fn told<'a>(&self, wrong: &'a [Verdict]) -> &'a [Verdict] {
+        if self.is_agreed() { &[] } else { wrong }
+    }
 }
 
 /// Tries a task by one step. A program in an answer is run, its value is the answer; one that ends in an error is asked for again, with the error. Words
@@ -57,7 +70,7 @@ pub(super) async fn solve(
     desk: &Desk,
     task: TaskId,
     step: Step,
-    routes: &[Route],
+    how: &Considered,
     wrong: &[Verdict],
 ) -> Result<Came<Tried>, NodeExecutionError> {
     let most = if matches!(step, Step::High(_)) {
@@ -65,17 +78,19 @@ pub(super) async fn solve(
     } else {
         PROGRAMS
     };
+    // No two tries that have to agree are asked for in the same words.
+    let attempt = how.is_agreed().then_some(wrong.len() + 1);
     let once = |notes, is_last| {
         solve_once(
             Context::new(task),
-            step,
-            routes.to_vec(),
+            (step, attempt),
+            how.routes.clone(),
             notes,
             is_last,
             desk.clone(),
         )
     };
-    until_answered(wrong, most, once).await
+    until_answered(how.told(wrong), most, once).await
 }
 
 /// Asks for an answer, each time with what came of the times before and whether it is the last one, until there is one or none will come. Calls of tools are
@@ -115,7 +130,7 @@ pub(super) enum Solved {
 #[node]
 pub(super) async fn solve_once(
     task: TaskId,
-    step: Step,
+    (step, attempt): (Step, Option<usize>),
     routes: Vec<Route>,
     notes: Vec<Json>,
     is_last: bool,
@@ -124,13 +139,7 @@ pub(super) async fn solve_once(
     let (route, tier) = match step {
         Step::Whole(at) => (routes.get(at), Tier::Low),
         Step::High(at) => (routes.get(at), Tier::High),
-        Step::Alone { route, .. } => (routes.get(route), Tier::Low),
         Step::Split => (None, Tier::Low),
-    };
-    let attempt = if let Step::Alone { attempt, .. } = step {
-        Some(attempt)
-    } else {
-        None
     };
     let name = route.map_or("split", |route| &route.name).to_owned();
     let how = route.map_or(

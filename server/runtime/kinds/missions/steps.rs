@@ -9,11 +9,11 @@ use super::asking::{Ask, Came};
 use super::checking::Decided;
 use super::closing;
 use super::desk::Desk;
-use super::said::{Judge, Report};
+use super::said::Judge;
 use crate::event::agreement::Pool;
 use crate::event::draft::Draft;
 use crate::event::fact::set::Thread;
-use crate::event::mission::{ANSWER_MAX, Check, Expected, Figures, TEXT_MAX, TaskId};
+use crate::event::mission::{Check, Expected, Figures, TEXT_MAX, TaskId};
 use crate::event::statement::cut;
 use crate::event::task::TaskNews;
 use crate::model::provider::Tier;
@@ -163,43 +163,6 @@ pub(super) async fn end(task: TaskId, ended: Ended, desk: Desk) {
     );
     desk.beside(Some(task), [over.only_if(desk.to_come(task)), thread]);
     desk.board().end(task, ended.answer, ended.reason);
-}
-
-/// The answer to the mission, from all its tasks and their answers.
-#[node]
-pub(super) async fn answer(nothing: (), desk: Desk) -> Came<String> {
-    let () = nothing;
-    let tasks: Vec<Json> = desk
-        .board()
-        .all()
-        .map(|(task, now)| closing::shown(task, now))
-        .collect();
-    let values = vec![
-        ("mission".to_owned(), quoted(&desk.wanted().mission)),
-        ("tasks".to_owned(), json!(tasks).to_string()),
-    ];
-    let (system, tail) = (
-        &desk.client().prompts().mission_answer,
-        &desk.client().prompts().mission_tasks,
-    );
-    let ask = Ask {
-        node: "answer",
-        tool: "answer",
-        task: None,
-        tier: Tier::Low,
-        system,
-        tail,
-        values,
-    };
-    let some = |said: &Report| match said.answer.trim().is_empty() {
-        true => Err("the answer is empty".to_owned()),
-        false => Ok(()),
-    };
-    match desk.ask::<Report>(ask, some).await {
-        Came::To(said) => Came::To(cut(&said.answer, ANSWER_MAX)),
-        Came::ToNothing(_) => Came::ToNothing(closing::what_there_is(&desk.board(), None)),
-        Came::Spent(why) => Came::Spent(why),
-    }
 }
 
 /// Others' words as one JSON string: nothing in them can end it.

@@ -36,10 +36,12 @@ struct Counted {
 }
 
 impl Counted {
-    /// Forgets what is older than an hour.
+    /// Forgets what is older than an hour. What a clock says that was ahead was made now, at the latest.
     fn age(&mut self, now: Timestamp) {
         let old = now.micros().saturating_sub(HOUR);
         for all in [&mut self.logged, &mut self.own] {
+            let ahead = all.iter_mut().rev().take_while(|at| **at > now);
+            ahead.for_each(|at| *at = now);
             while all.front().is_some_and(|at| at.micros() <= old) {
                 all.pop_front();
             }

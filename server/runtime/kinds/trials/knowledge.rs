@@ -6,7 +6,7 @@ use serde_json::json;
 use super::asking::Said;
 use super::bench::{Bench, OnTrial};
 use super::said::{Claimed, Silent, no_answer};
-use crate::event::evidence::is_own_source;
+use crate::event::evidence::{is_own_source, is_quote, rests_on};
 use crate::event::statement::{Instrument, Prediction, Reading};
 use crate::log::error::StoreError;
 use crate::log::query::{Query, Show};
@@ -73,9 +73,13 @@ impl Bench<'_> {
         };
         let said = self.said(on).await?;
         let said: Vec<&str> = said.iter().map(String::as_str).collect();
+        let sources = on.row.sources.iter();
+        let quotes = sources.filter_map(|source| source.quote.as_deref());
+        let named: Vec<&str> = quotes.clone().chain([on.row.text.as_str()]).collect();
         let is_own = |it: &Passage| {
             is_own_source(&it.url, &it.text, &said)
-                || is_own_source(&it.url, "", &[on.row.text.as_str()])
+                || is_own_source(&it.url, "", &named)
+                || quotes.clone().any(|quote| is_quote(&it.text, quote))
         };
         let (found, mut passages) = (passages.len(), passages);
         passages.retain(|it| !is_own(it));
@@ -108,11 +112,10 @@ impl Bench<'_> {
         Ok(reading)
     }
 
-    /// The words that a claim rests on: what it quotes, and what it was said in.
+    /// The words that a claim rests on: of the events that it comes from.
     async fn said(&self, on: &OnTrial) -> Result<Vec<String>, StoreError> {
         let mut said = Vec::new();
         for source in &on.row.sources {
-            said.extend(source.quote.clone());
             for seq in &source.seqs {
                 let (after, before) = (Some(seq - 1), Some(seq + 1));
                 let query = Query {
@@ -123,7 +126,8 @@ impl Bench<'_> {
                     ..Query::default()
                 };
                 let events = self.trials.store.events(&self.fence.space, &query).await?;
-                said.extend(events.first().map(|event| event.text().to_owned()));
+                let quote = source.quote.as_deref();
+                said.extend(events.iter().flat_map(|event| rests_on(event, quote)));
             }
         }
         Ok(said)

@@ -97,10 +97,11 @@ impl Turns {
             return Ok(None);
         }
         let mut turn: Option<Turn> = None;
-        let mut granted = Vec::new();
+        let (mut granted, mut thoughts) = (Vec::new(), Vec::new());
         let number = row.turn;
         each_after(&*self.store, space, row, Show::All, |event| {
             granted.extend(Granted::by(&event));
+            thoughts.extend(event.is_thought().then_some(event.seq));
             match &mut turn {
                 Some(turn) => turn.apply(&event),
                 None => {
@@ -121,8 +122,10 @@ impl Turns {
             turn.cancel();
         }
         granted.retain(|it| turn.batch().contains(&it.verdict));
+        let of_thought = turn.batch().first().is_some_and(|it| thoughts.contains(it));
         Ok(Some(
-            turn.granting(self.not_run(space, row, granted).await?),
+            turn.of_thought(of_thought)
+                .granting(self.not_run(space, row, granted).await?),
         ))
     }
 
