@@ -36,6 +36,7 @@ pub mod words {
     pub mod setting;
     pub mod text;
     pub mod time;
+    pub mod tool_name;
     pub mod unseen;
     pub mod veil;
 }
@@ -58,6 +59,7 @@ pub mod event {
     pub mod method;
     pub mod mission;
     pub mod mood;
+    pub mod outcome;
     pub mod process;
     pub mod raw;
     pub mod request;
@@ -141,6 +143,7 @@ pub mod model {
     pub mod models;
     pub mod offline;
     pub mod openai;
+    pub(crate) mod plain_schemas;
     pub mod prompt;
     pub mod provider;
     mod refusal_text;
@@ -155,18 +158,18 @@ pub mod model {
 pub mod recall {
     pub mod alike;
     pub mod audit;
-    mod beyond;
+    mod background;
     mod bm25;
     mod calibration;
     pub mod choices;
     mod filling;
     pub mod finder;
+    pub mod forms;
     pub mod frameworks;
     pub mod fusion;
     pub mod graph;
     pub mod held;
     pub mod hit;
-    mod indexes;
     pub mod meaning;
     pub mod meant;
     mod measuring;
@@ -232,6 +235,7 @@ pub mod pipelines {
 }
 /// The lease loop: which thread is worked on, and when.
 pub mod runtime {
+    mod ahead;
     mod ends;
     pub mod firing;
     pub mod framework_acts;

@@ -160,7 +160,7 @@ export class Api {
     return this.#request("GET", `/livez`, "response", { ...options }) as Promise<Response>;
   }
 
-  /** The newest messages of user and assistant before a moment, oldest first. */
+  /** The newest messages of user and assistant before a moment, oldest first, without those that were taken back. */
   listMessages(query: {
     /** 20 when absent */
     n?: number;
@@ -260,7 +260,7 @@ export class Api {
     return this.#request("GET", `/readyz`, "response", { query, ...options }) as Promise<Response>;
   }
 
-  /** What is held and relevant to a question, best first: by its words, their letters and the graph of names. Nothing relevant is an empty list. */
+  /** Statements that are held and relevant to a question, best first: by its words, its meaning and the graph of names. Nothing relevant is an empty list. */
   recall(query: {
     /** the question */
     q: string;

@@ -447,6 +447,10 @@ export type RunEnded = Of<["run", "ended", `pipeline:${string}`, "done" | "faile
   output_blob?: Record<string, unknown>;
   /** why it failed: kind, text, retryable, detail */
   failure?: Record<string, unknown>;
+  /** the outcome, its tasks counted */
+  came_to?: "complete" | "partial" | "failed" | "stopped";
+  /** of a mission: how many of its tasks are solved, failed, left */
+  tasks?: Record<string, unknown>;
 }>;
 
 /** The body of a node begins. */

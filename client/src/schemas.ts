@@ -612,6 +612,9 @@ export type Other = {
   text: string;
 };
 
+/** The outcome of work. */
+export type Outcome = "complete" | "partial" | "failed" | "stopped";
+
 /** What becomes of a due time while an earlier run waits in the mailbox or has its turn. */
 export type Overlap = "skip" | "queue";
 
@@ -798,7 +801,7 @@ export type Recipe = {
   tool: string;
 };
 
-/** What is held and relevant to a question. */
+/** Statements that are held and relevant to a question. */
 export type Recollection = {
   /** The statements: tested ones before those that only reflection has tested, then by score. Empty: nothing relevant is held. */
   items: Recalled[];
@@ -933,7 +936,7 @@ export type ScheduleChange = {
 export type Scores = {
   /** How near it is in the graph to the names in the question and to what the other legs found; null: it is no edge. */
   graph?: number | null;
-  /** How near its meaning is; null: it has no vector, or the question has none. */
+  /** How far its meaning stands out from that of others; null: it has no vector, or the question has none. */
   vectors?: number | null;
   /** How much of what is asked it says in the same words. */
   words: number;
@@ -1230,6 +1233,16 @@ export type TaskCheck = {
   with?: string | null;
 };
 
+/** Tasks of a mission, counted; the parts that one was split into count as that one. */
+export type TaskCounts = {
+  /** The number of tasks that failed or were skipped. */
+  failed: number;
+  /** The number of tasks that had not ended when the mission did. */
+  left: number;
+  /** The number of tasks with an answer that passed its check. */
+  solved: number;
+};
+
 /** Where a task stands. */
 export type TaskStatus = "open" | "in_progress" | "closed" | "failed_with_current_available_instruments";
 
@@ -1290,6 +1303,7 @@ export type Thread = {
   /** What kind of process it is. */
   kind: Kind;
   mission?: MissionOf | null;
+  outcome?: Outcome | null;
   /** The thread it is below. */
   parent?: string | null;
   /** What it is about to do: `condition`, `steps` (`text`, `done`), `complete`. */
@@ -1300,6 +1314,7 @@ export type Thread = {
   reason?: string | null;
   /** `idle`, `thinking`, `waiting`, `done`, `failed` or `stopped`. */
   status: string;
+  tasks?: TaskCounts | null;
   /** The timers that it has set; in answers about one thread. */
   timers: Timer[];
   /** A line for people. */

@@ -43,7 +43,7 @@ pub async fn root(state: State<Arc<Edge>>, request: Request) -> Response {
     let page = if state.console {
         console::PLACE
     } else {
-        "/docs"
+        "docs"
     };
     if wants_upgrade(request.headers()) {
         connect(state, request).await

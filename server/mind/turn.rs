@@ -68,6 +68,8 @@ pub struct Turn {
     intents: Vec<Intent>,
     /// In sub-steps: what is decided so far.
     step: Option<Step>,
+    /// A thought of the thread began it.
+    of_thought: bool,
     /// It has sent itself a message.
     thought: bool,
     /// Everything that it said to whoever listens.
@@ -137,6 +139,7 @@ impl Turn {
             decided: Vec::new(),
             intents: Vec::new(),
             step: None,
+            of_thought: false,
             thought: false,
             replies: Vec::new(),
             model_calls: 0,
@@ -168,6 +171,12 @@ impl Turn {
     #[must_use]
     pub fn recalling(self, recalls: bool) -> Self {
         Self { recalls, ..self }
+    }
+
+    /// The same, of a batch that begins with a thought of the thread, or does not.
+    #[must_use]
+    pub fn of_thought(self, of_thought: bool) -> Self {
+        Self { of_thought, ..self }
     }
 
     /// The turn that an event began, if it began one.

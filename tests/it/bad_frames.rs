@@ -241,7 +241,7 @@ async fn handshakes() {
             "sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo=",
         ),
         ("at /", get("/", UPGRADE), 101, "upgrade: websocket"),
-        ("a page at /", get("/", ""), 303, "location: /console/"),
+        ("a page at /", get("/", ""), 303, "location: console/"),
         ("1 plain GET", get("/ws", ""), 426, "upgrade: websocket"),
         (
             "2 POST with upgrade headers",

@@ -425,6 +425,15 @@ on_both!(d2_60_what_fails_says_so_and_where, |medium| {
         let run = perform(&app, "odd", json!(oddity)).await;
         let events = events_of(&app, &run).await;
         assert_eq!(run["status"], status, "{oddity}: {}", story(&events));
+        let thread = run["thread"].as_str().unwrap();
+        let thread = app.get(&format!("/threads/{thread}")).await.expect(200);
+        let is_done = status == "done";
+        let outcome = if is_done { "complete" } else { "failed" };
+        assert_eq!(thread["outcome"], outcome, "{oddity}: {thread}");
+        assert_eq!(
+            thread["reason"], run["failure"]["text"],
+            "{oddity}: {thread}"
+        );
         let failed: Vec<String> = steps(
             &with(&events, &["node", "failed"])
                 .into_iter()

@@ -78,6 +78,7 @@ on_both!(
             asked.text()
         );
         back(&app, &first).await.expect_problem(409, "input-taken");
+        assert_eq!(chat(&app).await, ["one", "three", "First.", "Second."]);
 
         let log = app.log().await;
         let withdrawn = with(&log, &["withdrawn"]);
@@ -115,6 +116,13 @@ on_both!(
         assert_eq!(code, Some(0), "{words}");
     }
 );
+
+/// The words of the chat, as a page that is loaded anew shows it.
+async fn chat(app: &App) -> Vec<String> {
+    let all = app.get("/messages").await.expect(200);
+    let words = |it: &Value| it["chat"][0].as_str().unwrap().to_owned();
+    all.as_array().unwrap().iter().map(words).collect()
+}
 
 on_both!(
     a_thread_whose_whole_mailbox_is_taken_back_sleeps_and_who_waited_is_told,
@@ -382,6 +390,7 @@ on_both!(
             .event("the withdrawal", |event| has(event, "withdrawn"))
             .await;
         assert_eq!(event["payload"]["turns"], json!([2, 2]), "{event}");
+        assert_eq!(chat(&app).await, ["hello", "Hello."]);
         stub.clear();
         stub.script(
             decision,

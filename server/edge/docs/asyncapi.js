@@ -102,7 +102,7 @@ function show(root, main) {
 }
 
 const main = document.getElementById('page');
-fetch('/docs/assets/asyncapi.json')
+fetch('assets/asyncapi.json')
   .then((answer) => (answer.ok ? answer.json() : Promise.reject(new Error(`status ${answer.status}`))))
   .then((root) => show(root, main))
   .catch((error) => { main.textContent = `The document cannot be shown: ${error.message}`; console.error(error); });

@@ -23,9 +23,10 @@ use crate::edge::limits::ms;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::envelope::{Event, TurnOutcome, tag};
 use crate::event::fact::Fact;
-use crate::log::query::Query;
+use crate::log::query::{Order, Query};
+use crate::session::handle::Session;
 use crate::session::outcome::Outcome;
-use crate::words::id::{INTEGER_MAX, ThreadId};
+use crate::words::id::{INTEGER_MAX, Seq, ThreadId};
 use crate::words::time::Timestamp;
 
 #[derive(OpenApi)]
@@ -83,7 +84,44 @@ impl From<Event> for ChatMessage {
     }
 }
 
-/// The newest messages of user and assistant before a moment, oldest first.
+/// The parts of threads that were taken back: of which thread, from where to where, in which turns.
+type TakenBack = Vec<(ThreadId, (Seq, Seq), Option<(u64, u64)>)>;
+
+/// Returns what was taken back after a position: it is no part of the chat any more.
+async fn taken_back(session: &Session, within: &Query, after: Seq) -> Result<TakenBack, Problem> {
+    let mut query = Query {
+        tags: vec!["withdrawn".into()],
+        thread: within.thread.clone(),
+        after: Some(after),
+        order: Order::Ascending,
+        limit: 500,
+        ..Query::default()
+    };
+    let mut all = Vec::new();
+    loop {
+        let page = session.events(&query).await?;
+        query.after = page.last().map(|last| last.seq);
+        let is_last = page.len() < query.limit as usize;
+        all.extend(page.into_iter().filter_map(|event| match event.fact() {
+            Fact::Withdrawn(it) => Some((event.thread.clone(), (it.from, it.input), it.turns)),
+            _ => None,
+        }));
+        if is_last {
+            return Ok(all);
+        }
+    }
+}
+
+fn is_taken_back(event: &Event, all: &TakenBack) -> bool {
+    all.iter().any(|(thread, (from, input), turns)| {
+        let is_of_turn = |turn| turns.is_some_and(|(first, last)| (first..=last).contains(&turn));
+        *thread == event.thread
+            && ((*from..=*input).contains(&event.seq) || event.turn().is_some_and(is_of_turn))
+    })
+}
+
+/// The newest messages of user and assistant before a moment, oldest first, without those that
+/// were taken back.
 #[utoipa::path(get, path = "/messages", operation_id = "list_messages", tag = "chat",
     params(
         ("n" = Option<u32>, Query, minimum = 1, maximum = 500, description = "20 when absent"),
@@ -118,7 +156,15 @@ pub async fn list(
         let read = page
             .into_iter()
             .filter_map(|it| serde_json::from_str::<Event>(it.json?.get()).ok());
-        newest.extend(read.map(ChatMessage::from).take(limit - newest.len()));
+        let read = Vec::from_iter(read);
+        let taken_back = match read.last() {
+            Some(oldest) => taken_back(&session, &query, oldest.seq).await?,
+            None => Vec::new(),
+        };
+        let stays = read
+            .into_iter()
+            .filter(|it| !is_taken_back(it, &taken_back));
+        newest.extend(stays.map(ChatMessage::from).take(limit - newest.len()));
         query.before = more;
         if more.is_none() || newest.len() >= limit {
             newest.reverse();

@@ -4,7 +4,7 @@ use utoipa::OpenApi;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
-    Content, Header, ObjectBuilder, PathItem, Ref, RefOr, Response, ResponseBuilder, Type,
+    Content, Header, ObjectBuilder, PathItem, Ref, RefOr, Response, ResponseBuilder, Server, Type,
 };
 
 use super::{OPEN, RESOURCES, bounds};
@@ -37,6 +37,8 @@ pub fn value() -> serde_json::Value {
         let key = SecurityScheme::Http(bearer);
         components.security_schemes.insert("key".into(), key.into());
     }
+    // The folder of the document itself, whatever path a proxy puts before it.
+    document.servers = Some(vec![Server::new(".")]);
     document.security = Some(vec![SecurityRequirement::new("key", [""; 0])]);
     for item in document.paths.paths.values_mut() {
         operations(item).for_each(add_problem);

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 
 use super::pending::{self, Gathering, OpenWatch, Timer};
 use crate::event::mission::{MissionBudget, Plan, Value, Wanted};
+use crate::event::outcome::{Counts, Outcome};
 use crate::log::projections::contacts::ContactRow;
 use crate::log::projections::timers::TimerRow;
 use crate::log::status::Status;
@@ -31,6 +32,11 @@ pub struct Thread {
     pub mission: Option<MissionOf>,
     /// `idle`, `thinking`, `waiting`, `done`, `failed` or `stopped`.
     pub status: String,
+    /// The outcome, its tasks counted, once it has ended.
+    pub outcome: Option<Outcome>,
+    /// Of a mission that has ended: its tasks, counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<Counts>,
     /// Why it ended, or cannot go on.
     pub reason: Option<String>,
     /// The thread it waits for; absent while it waits: anybody.
@@ -222,6 +228,10 @@ impl Thread {
             title,
             kind,
             status: status.as_str().to_owned(),
+            outcome: status
+                .is_final()
+                .then(|| Outcome::of(status.as_str(), row.state.tasks)),
+            tasks: row.state.tasks,
             reason: reason.or_else(|| waiting.as_ref().and_then(|waiting| waiting.reason.clone())),
             waiting_for: waiting
                 .as_ref()

@@ -86,7 +86,7 @@ impl Closing<'_> {
                 until,
                 reason: None,
             };
-            drafts.extend(Draft::wait_limit(&self.place.thread, &waiting));
+            drafts.extend(Draft::wait_limit(&self.place.thread, &waiting, self.now));
             return Ok((drafts, Some(waiting)));
         }
         if !self.settings.is_process() || turn.has_thought() {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::event::envelope::Event;
-use crate::event::fact::Kind;
 use crate::recall::finder::Recall;
 
 /// How turns recall.
@@ -27,7 +26,5 @@ impl Recalling {
 
 /// Whether an event of a batch asks for something that could be held: what a thread tells itself to go on does not.
 pub fn asks(event: &Event) -> bool {
-    event.is_visible()
-        && event.fact().kind() != Some(Kind::Thought)
-        && !event.text().trim().is_empty()
+    event.is_visible() && !event.is_thought() && !event.text().trim().is_empty()
 }

@@ -217,9 +217,9 @@ async fn crowd(medium: Medium, share: f64) -> bool {
         .start_bare()
         .await;
     let a = a(&app);
-    for round in 0..5 {
+    for round in 0..10 {
         let threads =
-            (0..40).map(|n| async move { a.say(&format!("thread-{round}-{n}"), "hello").await });
+            (0..20).map(|n| async move { a.say(&format!("thread-{round}-{n}"), "hello").await });
         futures_util::future::join_all(threads).await;
     }
     stub.some(200, any).await;
