@@ -218,7 +218,11 @@ mod tests {
         );
         let before = all[0]["before"].as_array().unwrap();
         assert_eq!(before.len(), 65);
-        assert_eq!(before[64], "4936 of 5000 are left out here");
+        assert_eq!(before[32], "4936 of 5000 are left out here");
+        assert_eq!(
+            (&before[0]["id"], &before[64]["id"]),
+            (&json!("t0"), &json!("t4999"))
+        );
         assert!(
             before[0]["answer"]
                 .as_str()
