@@ -200,6 +200,11 @@ impl Instrument {
     /// All of them, experiments first.
     pub const ALL: [Self; 4] = [Self::Knowledge, Self::Code, Self::User, Self::Reflection];
 
+    /// Returns true for all but reflection.
+    pub const fn is_experiment(self) -> bool {
+        !matches!(self, Self::Reflection)
+    }
+
     /// The word in the log.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -462,7 +467,7 @@ pub struct Judged {
 impl Judged {
     /// Whether an experiment carried it, and not reflection alone.
     pub fn is_tested(&self) -> bool {
-        self.carried.iter().any(|it| *it != Instrument::Reflection)
+        self.carried.iter().any(|it| it.is_experiment())
     }
 }
 

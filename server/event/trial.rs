@@ -45,8 +45,10 @@ pub struct Trial {
     pub claim: Option<Claim>,
     /// What was derived from it.
     pub derived: Option<Derived>,
-    /// The readings of the trial that is under way.
+    /// The readings of the trial under way, behind those by which earlier ones refuted it.
     pub readings: Vec<Reading>,
+    /// The number of readings that are of earlier trials.
+    earlier: usize,
     /// What the last word on it was.
     pub judged: Option<Judged>,
     /// It is tested again for its age and use.
@@ -108,6 +110,17 @@ pub enum Found {
     Broken,
 }
 
+/// Returns the verdict on a prediction: a yes where more readings say yes than no. Reflection's count only where no experiment
+/// has read; none: nothing has.
+pub fn count(answers: &[(Instrument, bool)]) -> Option<bool> {
+    let is_tested = answers.iter().any(|(by, _)| by.is_experiment());
+    let counted = answers
+        .iter()
+        .filter(|(by, _)| by.is_experiment() || !is_tested);
+    let (yes, no): (Vec<_>, Vec<_>) = counted.partition(|(_, is_yes)| *is_yes);
+    (!answers.is_empty()).then_some(yes.len() > no.len())
+}
+
 impl Trial {
     /// The fold.
     pub fn apply(&mut self, news: News) {
@@ -141,8 +154,16 @@ impl Trial {
                 // What is tested again is read anew.
                 self.is_retest =
                     judged.retest > 0 || is_aside && self.is_retest && judged.due.is_some();
-                let kept = |it: &Reading| judged.retest == 0 && (is_aside || goes_on && says(it));
+                // Whatever is claimed again meets the no's of its earlier trials.
+                let is_refuted = judged.outcome == Outcome::Is(Status::Falsified);
+                let is_word = !judged.tried && judged.outcome == Outcome::Is(self.status());
+                let goes_on_with = goes_on || is_word || is_refuted;
+                let kept =
+                    |it: &Reading| judged.retest == 0 && (is_aside || goes_on_with && says(it));
                 self.readings.retain(kept);
+                if !goes_on && !is_aside {
+                    self.earlier = self.readings.len() * usize::from(is_refuted);
+                }
                 self.judged = Some(judged);
             }
         }
@@ -198,23 +219,46 @@ impl Trial {
         of.filter(|it| !self.carried().contains(&it.instrument))
     }
 
-    /// What the readings of a prediction come to; none: another reading is needed.
-    fn answer(&self, prediction: usize, rules: &Rules) -> Option<Answer> {
-        let (need, most) = if rules.two_of_three { (2, 3) } else { (1, 1) };
-        let of = |answer: Answer| {
-            self.said(prediction)
-                .filter(|it| it.answer == answer)
-                .count()
+    /// The answers on a prediction over all its trials. What is held begins anew, with one yes for the verdict so far.
+    fn answers(&self, prediction: usize) -> Vec<(Instrument, bool)> {
+        let before = self.carried().first().map(|it| (*it, true));
+        let said = self.said(prediction).filter_map(|it| match it.answer {
+            Answer::Yes => Some((it.instrument, true)),
+            Answer::No => Some((it.instrument, false)),
+            Answer::None | Answer::Asked => None,
+        });
+        before.into_iter().chain(said).collect()
+    }
+
+    /// What the readings of a prediction come to; none: another reading is needed. A trial stops reading where the rest cannot change the count.
+    fn answer(&self, (at, prediction): (usize, &Prediction), rules: &Rules) -> Option<Answer> {
+        let answers = self.answers(at);
+        let said = self.said(at).count();
+        let of_earlier = |it: &&Reading| it.prediction == at;
+        let earlier = self.readings.iter().take(self.earlier);
+        let earlier = earlier.filter(of_earlier).count();
+        let own = said - earlier;
+        if own == 0 && earlier > 0 && count(&answers) == Some(true) {
+            return Some(Answer::Yes);
+        }
+        // An experiment's verdict so far is one of the three.
+        let is_tested = self.carried().first().is_some_and(|it| it.is_experiment());
+        let most = if rules.two_of_three {
+            3 - usize::from(is_tested)
+        } else {
+            1
         };
-        // A statement that an experiment has carried has one yes: each lie about it has it tested again, and it would fall in the end though it is so.
-        let is_tested =
-            self.status().is_held() && self.judged.as_ref().is_some_and(Judged::is_tested);
-        let before = usize::from(rules.two_of_three && is_tested);
-        match () {
-            () if before + of(Answer::Yes) >= need => Some(Answer::Yes),
-            () if of(Answer::No) >= need => Some(Answer::No),
-            () if before + self.said(prediction).count() >= most => Some(Answer::None),
-            () => None,
+        let chosen = self.choice((at, prediction), rules);
+        let next = chosen.map_or(Instrument::Knowledge, |(instrument, _)| instrument);
+        let told = answers.len() - usize::from(!self.carried().is_empty()) - earlier;
+        let with = |is_yes| {
+            let left = std::iter::repeat_n((next, is_yes), most.saturating_sub(told));
+            count(&answers.iter().copied().chain(left).collect::<Vec<_>>())
+        };
+        match (with(true), with(false)) {
+            (Some(true), Some(true)) => Some(Answer::Yes),
+            (Some(false), Some(false)) => Some(Answer::No),
+            _ => (own >= most).then_some(Answer::None),
         }
     }
 
@@ -225,7 +269,7 @@ impl Trial {
         };
         let (mut is_carried, mut is_open) = (false, false);
         for (at, prediction) in derived.predictions.iter().enumerate() {
-            match self.answer(at, rules) {
+            match self.answer((at, prediction), rules) {
                 Some(Answer::Yes) => is_carried = true,
                 Some(Answer::No) => return Step::Judge(self.refuted(at)),
                 Some(Answer::None | Answer::Asked) => is_open = true,

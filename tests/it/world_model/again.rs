@@ -154,6 +154,42 @@ on_both!(
 );
 
 on_both!(
+    d1_43_a_lie_said_again_with_new_quotes_meets_the_no_of_before,
+    |medium| {
+        let stub = Stub::start().await;
+        stub.on(deriving, derives(None, &["something follows"]));
+        let no = || reflects("refuted", "a counterexample");
+        stub.script(reflecting, [no(), holds(), holds(), no()]);
+        let mut app = App::start(medium, &stub).await;
+        let claim = async |quote: &str, nth: usize, word: &str, id: Option<&str>| {
+            let body = json!({ "statement": "The tower has no stairs.", "quote": quote });
+            let said = app.post("/world-model", body).await.expect(202);
+            let own = said["id"].as_str().unwrap().to_owned();
+            judged(&app, id.unwrap_or(&own), nth, word).await;
+            own
+        };
+        let id = claim("no stairs", 0, "falsified", None).await;
+        // A yes beside the no: as many no as yes is a no. The words between have it tried again.
+        claim("never any stairs", 2, "falsified", Some(&id)).await;
+        let reason = statement(&app, &id).await["reason"].clone();
+        assert!(
+            reason.as_str().unwrap().contains("a counterexample"),
+            "{reason}"
+        );
+        // Two beside it: the no was the error.
+        claim("there are no stairs", 0, "surviving", Some(&id)).await;
+        assert_eq!(stub.count(reflecting), 3);
+        let shown = statement(&app, &id).await;
+        let readings = shown["predictions"][0]["readings"]
+            .as_array()
+            .unwrap()
+            .len();
+        assert_eq!(readings, 3, "{shown}");
+        rebuild_finds_nothing_to_mend(&mut app).await;
+    }
+);
+
+on_both!(
     what_was_refuted_is_tried_again_when_it_is_claimed_and_another_instrument_is_there,
     |medium| {
         let stub = Stub::start().await;

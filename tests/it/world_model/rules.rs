@@ -8,7 +8,7 @@ use thinkd::event::statement::{
     Answer, Claim, Claimant, Derived, Instrument, Judged, Later, Outcome, Prediction, Reading,
     Source, Status, Triple, Valid,
 };
-use thinkd::event::trial::{Found, News, Rules, Step, Trial};
+use thinkd::event::trial::{Found, News, Rules, Step, Trial, count};
 use thinkd::words::time::Timestamp;
 
 fn at(time: i64) -> Timestamp {
@@ -134,6 +134,43 @@ fn answer() -> impl Strategy<Value = Answer> {
     prop_oneof![Just(Answer::Yes), Just(Answer::No), Just(Answer::None)]
 }
 
+/// The rows of the table of truth: the readings of a prediction, and its verdict.
+fn table_of_truth() -> Vec<(Vec<(Instrument, bool)>, Option<bool>)> {
+    let page = std::fs::read_to_string("docs/memory.md").unwrap();
+    let (_, table) = page.split_once("| readings so far | verdict |").unwrap();
+    let lines = table.lines().skip(2);
+    let rows = lines.map_while(|line| {
+        line.strip_prefix("| ")?
+            .strip_suffix(" |")?
+            .split_once(" | ")
+    });
+    let answer = |said: &str| {
+        let (by, answer) = said.trim().split_once(' ')?;
+        let is_it = |it: &Instrument| it.as_str() == by;
+        Some((Instrument::ALL.into_iter().find(is_it)?, answer == "yes"))
+    };
+    rows.map(|(readings, verdict)| {
+        let readings = readings.split(',').filter_map(answer).collect();
+        (
+            readings,
+            ["no", "yes"]
+                .iter()
+                .position(|it| verdict.starts_with(it))
+                .map(|at| at == 1),
+        )
+    })
+    .collect()
+}
+
+#[test]
+fn d1_43_the_table_of_truth_in_the_docs_is_how_readings_are_counted() {
+    let rows = table_of_truth();
+    assert!(rows.len() >= 8, "{rows:?}");
+    for (readings, verdict) in rows {
+        assert_eq!(count(&readings), verdict, "{readings:?}");
+    }
+}
+
 proptest! {
     // D1.43, D1.44: a yes for every prediction survives, any no falsifies, all else is undecided; and no reading is taken in vain.
     #[test]
@@ -164,6 +201,52 @@ proptest! {
         };
         prop_assert_eq!(judged.outcome, Outcome::Is(expected));
         prop_assert_eq!(judged.due.is_some(), expected == Status::Proposed, "only what is undecided is tried again");
+    }
+
+    // D1.43: one count, in whatever order: more yes than no, and nothing that reflection says beside an experiment.
+    #[test]
+    fn d1_43_the_verdict_is_one_count_whatever_the_order(said in prop::collection::vec((0usize..4, any::<bool>()), 0..12)) {
+        let readings: Vec<(Instrument, bool)> = said.iter().map(|(at, is_yes)| (Instrument::ALL[*at], *is_yes)).collect();
+        let of = |is_yes: bool, experiments: bool| {
+            readings.iter().filter(|(by, it)| *it == is_yes && (*by != Instrument::Reflection) == experiments).count()
+        };
+        let is_tested = of(true, true) + of(false, true) > 0;
+        let expected = (!readings.is_empty()).then(|| of(true, is_tested) > of(false, is_tested));
+        prop_assert_eq!(count(&readings), expected);
+        let mut reversed = readings;
+        reversed.reverse();
+        prop_assert_eq!(count(&reversed), expected);
+    }
+
+    // D1.43: a lie that is said again and again meets the no's of before: it survives where all readings of each prediction, over all
+    // its trials, say yes more often than no.
+    #[test]
+    fn d1_43_what_was_refuted_meets_its_old_readings_when_it_is_claimed_again(
+        predictions in 1usize..=3,
+        two in any::<bool>(),
+        answers in prop::collection::vec(any::<bool>(), 90),
+    ) {
+        let (mut trial, mut rules) = (begun(predictions), rules(two));
+        mean(&mut trial, &[[true, false, false]; 3]);
+        rules.available.insert(Instrument::Knowledge);
+        let mut answers = answers.into_iter().map(|is_yes| if is_yes { Answer::Yes } else { Answer::No });
+        let mut all = Vec::new();
+        for _ in 0..4 {
+            let before = all.len();
+            let (found, read) = run(&mut trial, &rules, &mut answers);
+            all.extend(read);
+            let of = |at: usize, answer: Answer| all.iter().filter(|it| **it == (at, answer)).count();
+            let is_carried = (0..predictions).all(|at| of(at, Answer::Yes) > of(at, Answer::No));
+            prop_assert_eq!(found == Found::Survives, is_carried, "{:?}", all);
+            prop_assert!(all.len() - before <= predictions * if two { 3 } else { 1 });
+            let judged = trial.judged(&found, &rules, at(1));
+            let due = Some(at(2));
+            trial.apply(News::Judged(judged.clone()));
+            if is_carried {
+                break;
+            }
+            trial.apply(News::Judged(Judged { tried: false, due, ..judged }));
+        }
     }
 
     // What is held falls only by another instrument than those that carried it.
