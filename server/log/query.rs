@@ -1,5 +1,7 @@
 //! A question to the log, and whether an event is among what it asks for. How the databases answer it is in `sql.rs` and theirs.
 
+use std::collections::BTreeSet;
+
 use super::words;
 use crate::event::envelope::{Event, Modality, Source};
 use crate::words::id::{Seq, ThreadId};
@@ -38,6 +40,8 @@ pub struct Query {
     pub subtree: bool,
     /// Any of these tags, without regard to case; empty: any.
     pub tags: Vec<String>,
+    /// With `tags`: all of them.
+    pub all_tags: bool,
     /// Only from this source.
     pub source: Option<Source>,
     /// Only of this modality.
@@ -91,11 +95,10 @@ impl Query {
 
     fn matches_tags(&self, event: &Event) -> bool {
         let tags = self.tags();
-        tags.is_empty()
-            || event
-                .meta
-                .tags
-                .iter()
-                .any(|tag| tags.contains(&tag.to_lowercase()))
+        let own: BTreeSet<String> = event.meta.tags.iter().map(|it| it.to_lowercase()).collect();
+        match self.all_tags {
+            true => tags.is_subset(&own),
+            false => tags.is_empty() || !tags.is_disjoint(&own),
+        }
     }
 }

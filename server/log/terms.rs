@@ -67,6 +67,9 @@ pub fn postings(query: &Query) -> Vec<(String, Visibility)> {
 
 /// Whether the terms alone tell what source and modality an event has.
 pub fn covers(query: &Query) -> bool {
+    if query.all_tags && query.tags().len() > 1 {
+        return false;
+    }
     let conditions = usize::from(query.has_tags())
         + usize::from(query.source.is_some())
         + usize::from(query.modality.is_some());
@@ -76,7 +79,15 @@ pub fn covers(query: &Query) -> bool {
 /// Tags are the sharpest; then a rare source or modality; else anything.
 fn kinds(query: &Query) -> Vec<String> {
     if query.has_tags() {
-        return query.tags().iter().map(|tag| term_of_tag(tag)).collect();
+        let tags = query.tags();
+        // Of several that are all wanted the longest is read: ids are rarer than kinds.
+        let longest = tags.iter().max_by_key(|tag| tag.len());
+        let is_read = |tag: &&String| !query.all_tags || Some(*tag) == longest;
+        return tags
+            .iter()
+            .filter(is_read)
+            .map(|tag| term_of_tag(tag))
+            .collect();
     }
     let rare = query
         .modality

@@ -130,6 +130,19 @@ on_both!(
             );
         }
         assert!(items(&app, "tags=none-has-this").await.is_empty());
+        // All of them, where that is asked for.
+        let told = items(&app, "tags=INPUT&tags=input&all_tags=true&limit=500").await;
+        assert_eq!(told, items(&app, "tags=input&limit=500").await);
+        let none = items(&app, "tags=input&tags=response&all_tags=true&limit=500").await;
+        assert!(none.is_empty(), "{none:?}");
+        let first = both[0]["meta"]["tags"].as_array().unwrap();
+        let first: Vec<&str> = first.iter().map(|tag| tag.as_str().unwrap()).collect();
+        let first = first.join("&tags=");
+        let alike = items(&app, &format!("tags={first}&all_tags=true&limit=500")).await;
+        assert!(
+            alike.contains(&both[0]) && alike.len() <= both.len(),
+            "{alike:?}"
+        );
         let all = items(&app, "limit=500").await;
         let bracketed = app.get("/events?tags[]=input&limit=500").await;
         assert!(

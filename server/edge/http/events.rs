@@ -47,6 +47,7 @@ pub fn filter(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {
         thread: params.thread()?,
         subtree: params.flag("subtree")?,
         tags: params.all("tags"),
+        all_tags: params.flag("all_tags")?,
         source: params.source()?,
         modality: params.modality()?,
         show: if params.flag("debug")? {
@@ -132,6 +133,7 @@ pub struct History {
         ("thread" = Option<String>, Query, description = "only this thread"),
         ("subtree" = Option<bool>, Query, description = "with `thread`: and all below it"),
         ("tags" = Option<Vec<String>>, Query, explode = true, description = "any of these tags, without regard to case; `debug` events only when asked for here"),
+        ("all_tags" = Option<bool>, Query, description = "with `tags`: all of them"),
         ("debug" = Option<bool>, Query, description = "`debug` events, too, beside the others"),
         ("source" = Option<Source>, Query, description = "only from this source"),
         ("modality" = Option<Modality>, Query, description = "only of this modality"),

@@ -63,6 +63,7 @@ pub struct Sent {
         ("thread" = Option<String>, Query, description = "only this thread"),
         ("subtree" = Option<bool>, Query, description = "with `thread`: and all below it"),
         ("tags" = Option<Vec<String>>, Query, explode = true, description = "any of these tags, without regard to case; `debug` events only when asked for here"),
+        ("all_tags" = Option<bool>, Query, description = "with `tags`: all of them"),
         ("debug" = Option<bool>, Query, description = "`debug` events, too, beside the others"),
         ("source" = Option<Source>, Query, description = "only from this source"),
         ("modality" = Option<Modality>, Query, description = "only of this modality"),

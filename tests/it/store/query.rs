@@ -190,6 +190,7 @@ fn any_query() -> impl Strategy<Value = Query> {
         maybe(0.3, 0..90),
         maybe(0.3, 0..90),
     );
+    let tags = (tags, any::<bool>());
     let kinds = (
         proptest::option::of(0..THREADS.len()),
         any::<bool>(),
@@ -199,7 +200,7 @@ fn any_query() -> impl Strategy<Value = Query> {
     (kinds, tags, text, times, show, any::<bool>(), 1..40u32).prop_map(
         |(
             (at, subtree, source, modality),
-            tags,
+            (tags, all_tags),
             text,
             (since, before_ts, after, before),
             show,
@@ -210,6 +211,7 @@ fn any_query() -> impl Strategy<Value = Query> {
                 thread: at.map(|at| thread(THREADS[at])),
                 subtree,
                 tags: tags.into_iter().map(str::to_owned).collect(),
+                all_tags,
                 source: source.map(|n| SOURCES[n as usize]),
                 modality: modality.map(|n| MODALITIES[n as usize]),
                 text: text.map(str::to_owned),

@@ -409,6 +409,7 @@ on_both!(
         let bergen = tried(&app, ALMA_B.0, "surviving").await;
         let cadiz = tried(&app, alma_c.0, "contested").await;
         let delft = tried(&app, soto_d.0, "surviving").await;
+        let reason = statement(&app, &delft).await["reason"].clone();
         merge(&app, &["Alma Reyes", "A. Soto"]).await.expect(200);
         let it = statement(&app, &bergen).await;
         assert_eq!(
@@ -440,6 +441,8 @@ on_both!(
         for id in [&bergen, &delft] {
             assert_eq!(statement(&app, id).await["status"], "surviving");
         }
+        let again = statement(&app, &delft).await["reason"].clone();
+        assert_eq!(again, reason, "as if they had never been one");
         rebuild_finds_nothing_to_mend(&mut app).await;
     }
 );

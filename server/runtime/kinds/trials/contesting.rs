@@ -3,10 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::bench::story;
 use super::{stands, word};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::entity::Names;
+use crate::event::fact::Fact;
+use crate::event::fact::statement::{Said, StatementFact};
 use crate::event::method::Value;
 use crate::event::statement::{Outcome, Status, Triple, Valid, folded};
 use crate::event::trial::News;
@@ -283,17 +286,36 @@ pub(super) async fn anew(
         let mut others = known.get(&same).into_iter().flatten();
         let is_contested =
             others.any(|(number, other)| *number != row.number && own.contradicts(other, names));
-        drafts.extend(match (is_contested, row.status) {
-            (true, Status::Surviving) => Some(changed(row, Status::Contested, ANOTHER)),
-            (false, Status::Contested) => Some(changed(
-                row,
-                Status::Surviving,
-                "what contradicted it is about something else, or says the same",
-            )),
-            _ => None,
-        });
+        match (is_contested, row.status) {
+            (true, Status::Surviving) => drafts.push(changed(row, Status::Contested, ANOTHER)),
+            (false, Status::Contested) => {
+                let reason = reason_before(store, space, row).await?;
+                drafts.push(changed(row, Status::Surviving, &reason));
+            }
+            _ => {}
+        }
     }
     Ok(drafts)
+}
+
+/// Returns the reason of the last verdict on a statement: the one that it had before another one contested it.
+async fn reason_before(
+    store: &dyn Store,
+    space: &Space,
+    row: &StatementRow,
+) -> Result<String, StoreError> {
+    let story = story(store, space, &row.id).await?;
+    let verdict = story.iter().rev().find_map(|event| match event.fact() {
+        Fact::Statement(StatementFact {
+            what: Said::News(news),
+            ..
+        }) => match *news {
+            News::Judged(judged) if judged.tried => Some(judged.reason),
+            _ => None,
+        },
+        _ => None,
+    });
+    Ok(verdict.unwrap_or_else(|| "what contradicted it is about something else".to_owned()))
 }
 
 /// What is held about the subject and the relation of a triple, those first that say that there is one object at a time: most is contradicted by one of these.
