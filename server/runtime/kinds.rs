@@ -16,6 +16,7 @@ pub mod runs;
 pub mod summaries;
 pub mod trials;
 pub mod turns;
+mod typed_question;
 
 /// One of each kind; cheap to clone.
 #[derive(Clone)]

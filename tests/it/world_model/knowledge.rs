@@ -337,7 +337,7 @@ on_both!(
                 weighs("silent", Some("It is widely held to be so.")),
                 "so the page says",
             ),
-            (text("It is so."), "did not call weigh"),
+            (text("It is so."), "did not call the tool weigh"),
             (call("weigh", json!({ "answer": "proven" })), "weigh"),
         ]
         .into_iter()

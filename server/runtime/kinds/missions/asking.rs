@@ -1,8 +1,6 @@
 //! What a mission asks models: one strict call of one tool, again where what came of it is none, within the budget of the mission. Every call leaves
 //! its record beside the value of the node that made it.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -16,13 +14,10 @@ use crate::event::mission::TaskId;
 use crate::mind::call::{Ended, PromptView, Question, Ready, TurnPlace, Until};
 use crate::model::offline::UNCONFIGURED;
 use crate::model::prompt::Template;
-use crate::model::provider::{Tier, ToolChoice, ToolSpec, ToolSpecs};
-use crate::tools::arguments;
-use crate::tools::schema;
-use crate::tools::tool::decoded;
+use crate::model::provider::Tier;
+use crate::runtime::kinds::typed_question::{TypedQuestion, typed_answer};
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::Name;
-use crate::words::text::Json;
 
 /// So often is a model asked whose provider failed.
 const TRIES: u32 = 3;
@@ -58,42 +53,18 @@ pub(super) struct Ask<'a> {
     pub values: Vec<(String, String)>,
 }
 
-/// What models are told of a tool, whose arguments are always of this type. Made once: a schema takes longer than the rest of a call.
-fn told<T: JsonSchema>(tool: &'static str) -> ToolSpecs {
-    // A plain mutex: held for a look, never across an await.
-    static MADE: Mutex<BTreeMap<&str, ToolSpecs>> = Mutex::new(BTreeMap::new());
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    let spec = || {
-        let parameters = Json::of(&schema::strict::<T>());
-        ToolSpec {
-            name: tool.into(),
-            description: "Your answer.".into(),
-            parameters,
-            is_strict: true,
-        }
-    };
-    made.entry(tool)
-        .or_insert_with(|| ToolSpecs::new(vec![spec()]))
-        .clone()
-}
-
-/// A question without its values.
+/// Returns a question without its values.
 fn question<T: JsonSchema>(ask: &Ask<'_>, round: u64) -> Result<Question, Failure> {
     let node = Name::parse(ask.node)
         .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
-    Ok(Question {
+    let typed = TypedQuestion {
         who: Who::Mission(node),
         purpose: ask.node,
-        round,
-        system: ask.system.source().clone(),
-        tail: ask.tail.clone(),
-        values: Vec::new(),
-        prompt: None,
-        own: Vec::new(),
-        tools: told::<T>(ask.tool),
-        choice: ToolChoice::Only(ask.tool.into()),
+        tool: ask.tool,
         tier: ask.tier,
-    })
+        prompt: (ask.system, ask.tail),
+    };
+    Ok(typed.of::<T>(round))
 }
 
 impl Desk {
@@ -149,16 +120,7 @@ impl Desk {
                 fit(&mut question.values, self.room(others));
             }
             let failure = match self.call(ask, &question).await? {
-                Ended::Answered(answer) => {
-                    let call = answer.calls.iter().find(|call| call.name == ask.tool);
-                    let Some(call) = call else {
-                        return Ok(Err(format!("the model did not call the tool {}", ask.tool)));
-                    };
-                    let told = question.tools.list.first();
-                    let read = arguments::read(&call.arguments, told);
-                    let arguments = read.map(|read| read.value).unwrap_or_default();
-                    return Ok(decoded(ask.tool, arguments).map_err(|wrong| wrong.text));
-                }
+                Ended::Answered(answer) => return Ok(typed_answer(&question, &answer)),
                 Ended::Failed(failure) => failure,
                 // The mission is being left, perhaps to go on elsewhere: this must not be taken for an answer.
                 Ended::Stopped => std::future::pending().await,

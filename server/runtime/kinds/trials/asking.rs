@@ -6,21 +6,18 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::said::{Derive, Reflect, Silent, Weigh};
-use crate::event::draft::{Draft, without_nul};
+use crate::event::draft::Draft;
 use crate::event::statement::Valid;
 use crate::log::thread_row::ThreadRow;
-use crate::mind::call::{Ended, ModelClient, PromptView, Question, TurnPlace, Until};
+use crate::mind::call::{Ended, ModelClient, PromptView, TurnPlace, Until};
 use crate::mind::turn::stop::Stop;
 use crate::mind::turn_writer::Lost;
 use crate::model::prompt::Template;
-use crate::model::provider::{Tier, ToolChoice, ToolSpec, ToolSpecs};
+use crate::model::provider::Tier;
+use crate::runtime::kinds::typed_question::{TypedQuestion, typed_answer};
 use crate::thread::quota::Purse;
-use crate::tools::arguments;
 use crate::tools::knowledge::Passage;
-use crate::tools::schema;
-use crate::tools::tool::decoded;
 use crate::words::failure::Who;
-use crate::words::text::{Json, Text};
 use crate::words::time::Timestamp;
 
 /// A call that was made: its record, and what came of it.
@@ -40,11 +37,11 @@ pub(super) struct Case<'a> {
 
 /// What is asked of a model.
 struct Ask<'a> {
+    /// Purpose, which is the name of the only tool, too.
     purpose: &'static str,
     system: &'a Template,
     tail: &'a Template,
     values: Vec<(String, String)>,
-    tool: &'static str,
     /// The statement that it is about: its record says so.
     about: &'a Case<'a>,
 }
@@ -62,34 +59,16 @@ pub(super) struct Asker<'a> {
 impl Asker<'_> {
     /// Asks a model for one call of a tool.
     async fn ask<T: DeserializeOwned + JsonSchema>(&self, ask: Ask<'_>) -> Result<Said<T>, Lost> {
-        let Ask {
-            purpose,
-            system,
-            tail,
-            values,
-            tool,
-            about,
-        } = ask;
-        let parameters = Json::of(&schema::strict::<T>());
-        let spec = ToolSpec {
-            name: tool.into(),
-            description: "Your answer.".into(),
-            parameters,
-            is_strict: true,
-        };
-        let question = Question {
+        let about = ask.about;
+        let typed = TypedQuestion {
             who: Who::Trial,
-            purpose,
-            round: 0,
-            system: Text::new(system.source().as_str()),
-            tail: tail.clone(),
-            values,
-            prompt: None,
-            own: Vec::new(),
-            tools: ToolSpecs::new(vec![spec]),
-            choice: ToolChoice::Only(tool.into()),
+            purpose: ask.purpose,
+            tool: ask.purpose,
             tier: Tier::Low,
+            prompt: (ask.system, ask.tail),
         };
+        let mut question = typed.of::<T>(0);
+        question.values = ask.values;
         let client = self.client;
         let place = TurnPlace {
             purse: about.purse.clone(),
@@ -105,17 +84,7 @@ impl Asker<'_> {
         let said = match ended {
             Ended::Stopped => return Err(Lost::Stale),
             Ended::Failed(failure) => Err(Silent::broke(failure.text)),
-            Ended::Answered(answer) => answer
-                .calls
-                .iter()
-                .find(|call| call.name == tool)
-                .ok_or_else(|| Silent::says(format!("the model did not call {tool}")))
-                .and_then(|call| {
-                    let read = arguments::read(&call.arguments, question.tools.list.first());
-                    let arguments = read.map(|read| read.value).unwrap_or_default();
-                    // As the log will have it.
-                    decoded(tool, without_nul(arguments)).map_err(|wrong| Silent::says(wrong.text))
-                }),
+            Ended::Answered(answer) => typed_answer(&question, &answer).map_err(Silent::says),
         };
         Ok(Said { record, said })
     }
@@ -133,7 +102,6 @@ impl Asker<'_> {
             system,
             tail,
             values,
-            tool: "derive",
             about,
         })
         .await
@@ -159,14 +127,11 @@ impl Asker<'_> {
             system,
             tail,
             values,
-            tool: "reflect",
             about,
         })
         .await
     }
-}
 
-impl Asker<'_> {
     /// Asks what passages say of a prediction.
     pub async fn weigh(
         &self,
@@ -189,7 +154,6 @@ impl Asker<'_> {
             system,
             tail,
             values,
-            tool: "weigh",
             about,
         })
         .await

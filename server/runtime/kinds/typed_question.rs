@@ -1,0 +1,85 @@
+//! A typed question: the model answers by one strict call of the only tool, and its arguments are the answer. Missions and trials ask so.
+
+use std::any::type_name;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
+use crate::event::draft::without_nul;
+use crate::mind::call::Question;
+use crate::model::prompt::Template;
+use crate::model::provider::{Answer, Tier, ToolChoice, ToolSpec, ToolSpecs};
+use crate::tools::arguments;
+use crate::tools::schema;
+use crate::tools::tool::decoded;
+use crate::words::failure::Who;
+use crate::words::text::Json;
+
+/// A question for one call of a tool.
+pub struct TypedQuestion<'a> {
+    /// Asker.
+    pub who: Who,
+    /// Purpose; part of the record.
+    pub purpose: &'static str,
+    /// Name of the only tool.
+    pub tool: &'static str,
+    /// Tier of the model.
+    pub tier: Tier,
+    /// Fixed instructions, and what follows them.
+    pub prompt: (&'a Template, &'a Template),
+}
+
+impl TypedQuestion<'_> {
+    /// Returns the question without values, in its `round`, from 0. Its tool takes a `T`.
+    pub fn of<T: JsonSchema>(&self, round: u64) -> Question {
+        let (system, tail) = self.prompt;
+        Question {
+            who: self.who.clone(),
+            purpose: self.purpose,
+            round,
+            system: system.source().clone(),
+            tail: tail.clone(),
+            values: Vec::new(),
+            prompt: None,
+            own: Vec::new(),
+            tools: tool_taking::<T>(self.tool),
+            choice: ToolChoice::Only(self.tool.into()),
+            tier: self.tier,
+        }
+    }
+}
+
+/// Returns the tool of a typed question. Made once for a type: a schema takes longer than the rest of a call.
+fn tool_taking<T: JsonSchema>(tool: &'static str) -> ToolSpecs {
+    // A plain mutex: held for a look, never across an await.
+    static MADE: Mutex<BTreeMap<&str, ToolSpecs>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let spec = || ToolSpec {
+        name: tool.into(),
+        description: "Your answer.".into(),
+        parameters: Json::of(&schema::strict::<T>()),
+        is_strict: true,
+    };
+    let made = made.entry(type_name::<T>());
+    made.or_insert_with(|| ToolSpecs::new(vec![spec()])).clone()
+}
+
+/// Returns the arguments of the call, as the log will have them.
+///
+/// # Errors
+///
+/// What is wrong with the answer, in words for the model.
+pub fn typed_answer<T: DeserializeOwned>(
+    question: &Question,
+    answer: &Answer,
+) -> Result<T, String> {
+    let tool = question.tools.list.first();
+    let name = tool.map_or("", |tool| tool.name.as_str());
+    let call = answer.calls.iter().find(|call| call.name == name);
+    let call = call.ok_or_else(|| format!("the model did not call the tool {name}"))?;
+    let read = arguments::read(&call.arguments, tool);
+    let arguments = read.map(|read| read.value).unwrap_or_default();
+    decoded(name, without_nul(arguments)).map_err(|wrong| wrong.text)
+}
