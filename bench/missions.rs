@@ -251,9 +251,9 @@ fn reach() {
         "where less than 0.1 % of whole attempts succeed, {least:.1} points ahead of them at least (goal {AHEAD}): {at}"
     );
     println!(
-        "\nwhere another try of a step repeats it, right or wrong, with this chance; no error of judges"
+        "\nwhere another try of a step repeats it, right or wrong, with this chance; no error of judges; last: where two that agree always do"
     );
-    for repeat in [0.1, 0.3] {
+    for repeat in [0.0, 0.1, 0.3] {
         for chance in [0.7, 0.95] {
             for steps in [3, 20, 80] {
                 let cell = cell(steps, chance, 0.0, repeat);
@@ -263,6 +263,8 @@ fn reach() {
                     &OTHERS.map(|(_, way)| other(cell, way)),
                     other(cell, Planted::by_rule),
                 );
+                let Passes { one, eight } = other(cell, Planted::by_two);
+                println!("{:>100}", format!("{one:.1} / {eight:.0}"));
             }
         }
     }
