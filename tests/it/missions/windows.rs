@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::view_size::{all_exact, too_long};
 
-const BYTES: usize = 65_536;
+const BYTES: usize = 49_152;
+/// Tasks whose answers are longer than five prompts.
+const PARTS: i64 = 16;
 
 /// A program that prints 20,000 characters, of which 16,000 are kept.
 fn long(request: &Request) -> Answer {
@@ -17,10 +19,10 @@ fn long(request: &Request) -> Answer {
     )
 }
 
-/// Forty tasks with such answers, and one that needs all of them.
+/// Tasks with such answers, and one that needs all of them.
 fn many(stub: &Stub) {
-    let names: Vec<String> = (1..=40).map(|at| format!("part {at}")).collect();
-    let all: Vec<i64> = (1..=40).collect();
+    let names: Vec<String> = (1..=PARTS).map(|at| format!("part {at}")).collect();
+    let all: Vec<i64> = (1..=PARTS).collect();
     let mut list: Vec<(&str, &[i64])> = names.iter().map(|it| (it.as_str(), &[][..])).collect();
     list.push(("join", &all));
     stub.on(node("decompose"), tasks(&list));
@@ -55,7 +57,7 @@ async fn no_prompt_of_a_mission_is_larger_than_a_view_may_be() {
     many(&stub);
     otherwise(&stub);
     let app = of_bytes(&stub, BYTES).await;
-    let mission = begin(&app, "forty things", json!({})).await;
+    let mission = begin(&app, "many things", json!({})).await;
     let thread = ended(&app, &mission).await;
     assert_eq!(
         (&thread["status"], &thread["outcome"]),
@@ -67,7 +69,7 @@ async fn no_prompt_of_a_mission_is_larger_than_a_view_may_be() {
     }
     let join = stub.request(about("solve", "join")).await;
     let before = task_of(&join)["before"].as_array().unwrap().clone();
-    assert_eq!(before.len(), 40, "each has its share");
+    assert_eq!(before.len() as i64, PARTS, "each has its share");
     for (at, it) in (1..).zip(&before) {
         let answer = it["answer"].as_str().unwrap();
         assert!(
@@ -83,11 +85,11 @@ async fn no_prompt_of_a_mission_is_larger_than_a_view_may_be() {
     assert!(size(&join) > BYTES * 3 / 4, "no more is cut than has to be");
     // The final answer is made in parts that lose nothing: each task stands in one, whole.
     let asked = stub.all(node("answer"));
-    assert!(asked.len() > 9 && asked.len() < 24, "{} parts", asked.len());
+    assert!(asked.len() > 5 && asked.len() < 12, "{} parts", asked.len());
     let shown: String = asked.iter().map(|it| it.text()).collect();
     assert!(!shown.contains("characters are left out here"));
     let reply = replies(&app, &mission).await[0].clone();
-    let ids: Vec<String> = (1..=41).map(|at| format!("t{at}")).collect();
+    let ids: Vec<String> = (1..=PARTS + 1).map(|at| format!("t{at}")).collect();
     let of_reply: Vec<&str> = reply
         .split(|c: char| !c.is_alphanumeric())
         .filter(|it| !it.is_empty())
@@ -105,8 +107,8 @@ async fn the_answer_takes_no_more_parts_than_there_are_calls_for() {
     otherwise(&stub);
     let app = of_bytes(&stub, BYTES).await;
     // A plan, three for each task, and two for the answer.
-    let budget = json!({ "budget": { "model_calls": 1 + 41 * 3 + 2 } });
-    let mission = begin(&app, "forty things", budget).await;
+    let budget = json!({ "budget": { "model_calls": 1 + (PARTS + 1) * 3 + 2 } });
+    let mission = begin(&app, "many things", budget).await;
     let thread = ended(&app, &mission).await;
     assert_eq!(thread["outcome"], "complete", "{thread}");
     let asked = stub.all(node("answer"));
@@ -126,7 +128,7 @@ async fn what_a_model_refuses_for_its_length_is_asked_in_half() {
     many(&stub);
     otherwise(&stub);
     let app = of_bytes(&stub, BYTES).await;
-    let mission = begin(&app, "forty things", json!({})).await;
+    let mission = begin(&app, "many things", json!({})).await;
     let thread = ended(&app, &mission).await;
     assert_eq!(thread["outcome"], "complete", "{thread}");
     let large = stub.all(|request: &Request| of_missions(request) && size(request) > WINDOW);
@@ -146,11 +148,11 @@ async fn a_list_of_what_there_is_is_bounded_and_has_all_tasks() {
     many(&stub);
     otherwise(&stub);
     let app = of_bytes(&stub, BYTES).await;
-    let mission = begin(&app, "forty things", json!({})).await;
+    let mission = begin(&app, "many things", json!({})).await;
     ended(&app, &mission).await;
     let reply = replies(&app, &mission).await[0].clone();
     assert!(reply.chars().count() <= 64_000, "{}", reply.len());
-    for at in 1..=40 {
+    for at in 1..=PARTS {
         assert!(reply.contains(&format!("t{at} part {at}: <part {at}>")));
     }
     assert!(reply.contains("characters are left out here"));
