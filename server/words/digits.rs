@@ -44,9 +44,45 @@ pub fn is_kept(number: &str) -> bool {
     })
 }
 
-/// True for a number beyond the largest float.
+/// True for a number beyond the largest float, and for the words `NaN` and `Infinity`.
 pub fn is_beyond(number: &str) -> bool {
-    number.parse::<f64>().is_ok_and(f64::is_infinite)
+    number.parse::<f64>().is_ok_and(|float| !float.is_finite())
+}
+
+/// Returns the JSON text that a reader takes where its writer was lenient: numbers beyond floats, `NaN` and `Infinity` in
+/// quotation marks, and U+FFFD in the place of half a surrogate pair.
+pub fn readable(json: &str) -> Cow<'_, str> {
+    let quoted = quoted(json, is_beyond);
+    match paired(&quoted) {
+        Cow::Owned(paired) => paired.into(),
+        Cow::Borrowed(_) => quoted,
+    }
+}
+
+/// Returns the text with `\ufffd` in the place of each escape that is half a surrogate pair.
+fn paired(json: &str) -> Cow<'_, str> {
+    let code = |at: usize| {
+        let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let (mut paired, mut done, mut at) = (String::new(), 0, 0);
+    while let Some(found) = json[at..].find('\\') {
+        let begin = at + found;
+        at = match (code(begin), code(begin + 6)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => begin + 12,
+            (Some(0xd800..=0xdfff), _) => {
+                paired.extend([&json[done..begin], "\\ufffd"]);
+                done = begin + 6;
+                done
+            }
+            _ => json.ceil_char_boundary(json.len().min(begin + 2)),
+        };
+    }
+    if done == 0 {
+        return json.into();
+    }
+    paired.push_str(&json[done..]);
+    paired.into()
 }
 
 /// Returns the error about a number that is not kept, with advice.
@@ -60,7 +96,7 @@ pub fn wrong(number: &str) -> String {
     )
 }
 
-/// Hands over each number outside of the strings.
+/// Hands over each number outside of the strings, and each word that some write for one.
 fn walk<'t>(json: &'t str, mut each: impl FnMut(&'t str)) {
     let bytes = json.as_bytes();
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-._".contains(byte);
@@ -77,7 +113,8 @@ fn walk<'t>(json: &'t str, mut each: impl FnMut(&'t str)) {
             }
             byte if is_part(byte) => {
                 at += bytes[at..].iter().take_while(|byte| is_part(byte)).count();
-                if matches!(byte, b'-' | b'0'..=b'9') {
+                let is_word = matches!(&json[begin..at], "NaN" | "Infinity");
+                if matches!(byte, b'-' | b'0'..=b'9') || is_word {
                     each(&json[begin..at]);
                 }
             }
@@ -103,6 +140,25 @@ fn decimal(number: &str) -> (bool, String, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_lenient_writers_write_can_be_read() {
+        let json = r#"{"n":[NaN,Infinity,-Infinity,1e400,1],"t":"\ud83d\ude00 \ud83d, \ude00\ud83d\n \\\ud800 NaN"}"#;
+        let read: serde_json::Value = serde_json::from_str(&readable(json)).expect("JSON");
+        let kept = serde_json::json!(["NaN", "Infinity", "-Infinity", "1e400", 1]);
+        assert_eq!(read["n"], kept);
+        let half = '\u{fffd}';
+        assert_eq!(read["t"], format!("😀 {half}, {half}{half}\n \\{half} NaN"));
+        for same in [
+            r#""\ud83d\ude00""#,
+            r#""\\ud800""#,
+            "é\\",
+            "\\é",
+            r#"{"a":"\u00e9"}"#,
+        ] {
+            assert!(matches!(readable(same), Cow::Borrowed(_)), "{same}");
+        }
+    }
 
     #[test]
     fn a_number_is_kept_where_it_is_written_as_the_same_number() {

@@ -199,6 +199,8 @@ on_both!(s5_a_result_is_never_refused_for_its_numbers, |medium| {
     let digits = "0.100000000000000005551115123126";
     let answers = [
         (r#"{"n":1e400}"#, r#"{"n":1e400}"#, json!({ "n": "1e400" })),
+        (r#"{"n":NaN}"#, "", json!({ "n": "NaN" })),
+        (r#"{"n":"\ud83d!"}"#, "", json!({ "n": "\u{fffd}!" })),
         (
             r#"{"n":9007199254740993}"#,
             "",
@@ -246,7 +248,7 @@ while IFS= read -r line; do
   case "$line" in
     *'"initialize"'*) answer "$id" '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
     *'"tools/list"'*) answer "$id" '{"tools":[{"name":"far","inputSchema":{"type":"object","properties":{"n":{"enum":[1,1e400]}}}}]}' ;;
-    *'"tools/call"'*) answer "$id" '{"content":[],"structuredContent":{"n":[1e400,-1e999,2.50]}}' ;;
+    *'"tools/call"'*) answer "$id" '{"content":[],"structuredContent":{"n":[1e400,-1e999,2.50,NaN,"\ud800"]}}' ;;
   esac
 done
 "#;
@@ -263,6 +265,6 @@ on_both!(s5_a_program_may_answer_with_a_number_beyond_all, |medium| {
     app.tell("go").await;
     let log = app.public_log().await;
     let result = one(&log, &["result", "tool:mcp__sh__far"]);
-    let output = json!({ "n": ["1e400", "-1e999", 2.5] });
+    let output = json!({ "n": ["1e400", "-1e999", 2.5, "NaN", "\u{fffd}"] });
     assert_eq!(result["payload"]["output"], output, "{}", story(&log));
 });

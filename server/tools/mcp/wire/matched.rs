@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 use super::super::meter::Messages;
 use super::trouble::status;
 use super::whose::{answered, is_same, misspoken, unusable};
-use crate::words::digits::{is_beyond, quoted};
+use crate::words::digits::readable;
 
 /// Stands for the session of a server that has none and says that its list of tools may change. No header can be that, and it goes nowhere.
 const NO_SESSION: &str = "\n";
@@ -85,11 +85,8 @@ impl Matched {
             let mut is_foreign = false;
             if let Ok(event) = &mut event {
                 *may_go_on |= event.id.is_some();
-                // A number that is beyond all that a message has would cost the whole answer.
-                event.data = event
-                    .data
-                    .take()
-                    .map(|it| quoted(&it, is_beyond).into_owned());
+                // A number that no message has, or half a character, would cost the whole answer.
+                event.data = event.data.take().map(|it| readable(&it).into_owned());
                 let data = event.data.as_deref().unwrap_or_default();
                 is_foreign =
                     answered(data).is_some_and(|of| of.is_none_or(|of| !is_same(&of, &id)));

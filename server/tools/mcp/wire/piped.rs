@@ -12,7 +12,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use super::super::child::Said;
 use super::super::meter::{Garbled, Lines};
 use super::whose::{misspoken, unusable};
-use crate::words::digits::{is_beyond, quoted};
+use crate::words::digits::readable;
 
 /// See the module.
 pub struct Piped {
@@ -48,8 +48,8 @@ impl Piped {
         if text.is_empty() {
             return None;
         }
-        // A number that is beyond all that a message has would cost the whole answer.
-        let text = quoted(text, is_beyond);
+        // A number that no message has, or half a character, would cost the whole answer.
+        let text = readable(text);
         serde_json::from_str(&text).ok().or_else(|| {
             self.said.line(line);
             let odd = misspoken(&text).map(unusable);
