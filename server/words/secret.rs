@@ -12,7 +12,8 @@ const REDACTED: &str = "(redacted)";
 const MASKED: usize = 4;
 
 /// Parameters of databases and providers whose values hide nothing.
-const HARMLESS: [&str; 10] = [
+const HARMLESS: [&str; 11] = [
+    "user",
     "sslmode",
     "ssl-mode",
     "host",
