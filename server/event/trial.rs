@@ -238,8 +238,9 @@ impl Trial {
         let earlier = self.readings.iter().take(self.earlier);
         let earlier = earlier.filter(of_earlier).count();
         let own = said - earlier;
-        if own == 0 && earlier > 0 && count(&answers) == Some(true) {
-            return Some(Answer::Yes);
+        if own == 0 {
+            // A yes of before stays; what was refuted is read once more, at least.
+            return (earlier > 0 && count(&answers) == Some(true)).then_some(Answer::Yes);
         }
         // An experiment's verdict so far is one of the three.
         let is_tested = self.carried().first().is_some_and(|it| it.is_experiment());

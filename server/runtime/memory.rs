@@ -21,11 +21,11 @@ pub struct Options {
     pub retry_ms: u64,
     /// How long one answer of a model may take.
     pub answer_ms: u64,
-    /// A prediction is settled by two equal readings out of at most three, not by one.
+    /// A trial takes up to three readings of a prediction, until the rest cannot change its count; otherwise one.
     pub two_of_three: bool,
     /// What survived on reflection alone stays proposed.
     pub require_experiment: bool,
-    /// How often a falsified statement is tried again, where it is claimed with another quote.
+    /// How often a falsified statement is tried again: claimed with another quote, or where an instrument is new.
     pub reopenings: u64,
     /// Most questions to people that trials of one space have open; 0: people are never asked.
     pub questions: u32,

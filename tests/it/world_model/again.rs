@@ -240,8 +240,15 @@ on_both!(
         http::send(request.json(&json!({ "text": "yes" })))
             .await
             .expect(204);
-        judged(&app, &id, 0, "surviving").await;
-        assert_eq!(statement(&app, &id).await["tested_by"], json!(["user"]));
+        // Theirs is one yes beside the no of code, and as many no as yes is a no.
+        judged(&app, &id, 2, "falsified").await;
+        let it = statement(&app, &id).await;
+        let readings = it["predictions"][0]["readings"].as_array().unwrap();
+        let said: Vec<&str> = readings
+            .iter()
+            .map(|it| it["answer"].as_str().unwrap())
+            .collect();
+        assert_eq!(said, ["no", "asked", "yes"], "{it}");
     }
 );
 
