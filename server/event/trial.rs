@@ -117,8 +117,8 @@ pub fn count(answers: &[(Instrument, bool)]) -> Option<bool> {
     let counted = answers
         .iter()
         .filter(|(by, _)| by.is_experiment() || !is_tested);
-    let (yes, no): (Vec<_>, Vec<_>) = counted.partition(|(_, is_yes)| *is_yes);
-    (!answers.is_empty()).then_some(yes.len() > no.len())
+    let votes = counted.map(|(_, is_yes)| if *is_yes { 1 } else { -1 });
+    (!answers.is_empty()).then(|| votes.sum::<i32>() > 0)
 }
 
 impl Trial {

@@ -238,7 +238,8 @@ proptest! {
             let of = |at: usize, answer: Answer| all.iter().filter(|it| **it == (at, answer)).count();
             let is_carried = (0..predictions).all(|at| of(at, Answer::Yes) > of(at, Answer::No));
             prop_assert_eq!(found == Found::Survives, is_carried, "{:?}", all);
-            prop_assert!(all.len() - before <= predictions * if two { 3 } else { 1 });
+            let most = predictions * if two { 3 } else { 1 };
+            prop_assert!(all.len() - before <= most);
             let judged = trial.judged(&found, &rules, at(1));
             let due = Some(at(2));
             trial.apply(News::Judged(judged.clone()));
