@@ -56,6 +56,7 @@ mod retesting;
 mod retracting;
 mod said;
 mod settling;
+mod story;
 mod telling;
 
 /// Most statements that are looked at for one question of the rules.
@@ -170,7 +171,7 @@ impl Trials {
 
     /// What the log has of a statement, the oldest first.
     pub async fn events(&self, space: &Space, id: &str) -> Result<Vec<Event>, Refused> {
-        Ok(bench::story(&*self.store, space, id).await?)
+        Ok(story::story(&*self.store, space, id).await?)
     }
 
     async fn append(&self, space: &Space, drafts: Vec<Draft>) -> Result<(), StoreError> {

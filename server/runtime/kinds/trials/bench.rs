@@ -9,10 +9,10 @@ use super::asking::{Asker, Case, Said};
 use super::code;
 use super::contesting::contradicting;
 use super::said::{Draftlike, Silent, no_answer};
+use super::story::story;
 use super::{TRIES, Trials};
 use crate::event::draft::Draft;
 use crate::event::entity::Names;
-use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::statement::{self, StatementFact};
 use crate::event::statement::{Instrument, Judged, Reading, Status, Triple, Valid};
@@ -21,15 +21,12 @@ use crate::log::error::StoreError;
 use crate::log::fence::Fence;
 use crate::log::kernel::Store;
 use crate::log::projections::statements::StatementRow;
-use crate::log::query::{Order, Query};
 use crate::log::thread_row::ThreadRow;
 use crate::mind::turn_writer::{Lost, TurnWriter};
 use crate::thread::quota::Purse;
 use crate::words::id::{Seq, Space};
 use crate::words::time::{self, Timestamp};
 
-/// Events of one statement that are read at a time.
-const PAGE: u32 = 500;
 /// Steps of one trial: more than its predictions can need.
 const STEPS_MAX: usize = 64;
 
@@ -410,34 +407,6 @@ pub(super) async fn folded(
         }
     }
     Ok(trial)
-}
-
-/// The events of a statement, the oldest first: all of them, however many there are.
-pub(super) async fn story(
-    store: &dyn Store,
-    space: &Space,
-    id: &str,
-) -> Result<Vec<Event>, StoreError> {
-    let mut all: Vec<Event> = Vec::new();
-    loop {
-        let (tags, after) = (
-            vec![format!("{}:{id}", statement::TAG)],
-            all.last().map(|event| event.seq),
-        );
-        let query = Query {
-            tags,
-            after,
-            order: Order::Ascending,
-            limit: PAGE,
-            ..Query::default()
-        };
-        let events = store.events(space, &query).await?;
-        let is_last = events.len() < PAGE as usize;
-        all.extend(events);
-        if is_last {
-            return Ok(all);
-        }
-    }
 }
 
 /// Up to where the thread of the trials was woken.

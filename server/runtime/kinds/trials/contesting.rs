@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::bench::story;
+use super::story::story;
 use super::{stands, word};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
