@@ -88,14 +88,8 @@ pub fn built_in() -> Catalogue {
             start_mission::StartMission::new,
         )
         .with(RARELY, run_code::RunCode::new)
-        .with(RARELY, remember::Remember::new)
-        .with(
-            Audience {
-                submodule: true,
-                ..RARELY
-            },
-            recall::Recall::new,
-        )
+        .with(DECISIONS, remember::Remember::new)
+        .with(EVERYBODY, recall::Recall::new)
         // It would lock out whoever talks with a conversation.
         .with(
             Audience {
