@@ -88,8 +88,20 @@ pub fn built_in() -> Catalogue {
             start_mission::StartMission::new,
         )
         .with(RARELY, run_code::RunCode::new)
-        .with(DECISIONS, remember::Remember::new)
-        .with(EVERYBODY, recall::Recall::new)
+        .with(
+            Audience {
+                process: Offer::Rarely,
+                ..DECISIONS
+            },
+            remember::Remember::new,
+        )
+        .with(
+            Audience {
+                process: Offer::Rarely,
+                ..EVERYBODY
+            },
+            recall::Recall::new,
+        )
         // It would lock out whoever talks with a conversation.
         .with(
             Audience {
