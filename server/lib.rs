@@ -73,6 +73,7 @@ pub mod event {
     pub mod trial;
     pub mod tuning;
     pub mod unshown;
+    pub mod word;
     pub mod worked;
 }
 /// Fair shares of the machine; supervision of background tasks.
@@ -214,6 +215,7 @@ pub mod tools {
     pub mod supplies;
     pub mod tool;
     pub mod toolbox;
+    pub mod word;
 }
 /// One turn: submodules, the decision, calls of models and tools.
 pub mod mind {

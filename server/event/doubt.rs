@@ -15,7 +15,7 @@ pub enum Doubt {
     Near,
     /// None of the recalls that were looked at returned it.
     NeverRecalled,
-    /// One instrument alone carried it, and that is not reflection.
+    /// One instrument alone carried it, and that is not reflection; or a person's word.
     OneInstrument,
     /// Nothing but reflection has tested it.
     ReflectionOnly,
@@ -82,12 +82,13 @@ pub fn doubts(
         Status::Surviving | Status::Contested => {
             let by = match judged.map(|judged| judged.carried.as_slice()) {
                 Some([Instrument::Reflection]) => Some(Doubt::ReflectionOnly),
-                Some([_]) => Some(Doubt::OneInstrument),
+                // A person's word is one, and has no age.
+                Some([_] | []) => Some(Doubt::OneInstrument),
                 _ => None,
             };
-            let overdue = tested
-                .is_none_or(|tested| tested < old)
-                .then_some(Doubt::Overdue);
+            let is_word = judged.is_some_and(|judged| judged.carried.is_empty());
+            let is_old = !is_word && tested.is_none_or(|tested| tested < old);
+            let overdue = is_old.then_some(Doubt::Overdue);
             let contested = (status == Status::Contested).then_some(Doubt::Contested);
             by.into_iter().chain(overdue).chain(contested).collect()
         }

@@ -72,27 +72,6 @@ impl Status {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
-    /// What it means, for who reads it.
-    pub const fn label(self, reflection_only: bool) -> &'static str {
-        match (self, reflection_only) {
-            (Self::Proposed, _) => "a claim that has not come through a trial",
-            (Self::Surviving, false) => "a hypothesis that no test has refuted so far",
-            (Self::Surviving, true) => {
-                "a hypothesis that no test has refuted so far; reflection only"
-            }
-            (Self::Contested, false) => {
-                "a hypothesis that no test has refuted so far, and that another one contradicts"
-            }
-            (Self::Contested, true) => {
-                "a hypothesis that no test has refuted so far, and that another one contradicts; reflection only"
-            }
-            (Self::Untested, _) => "a hypothesis whose ground was withdrawn since it was tested",
-            (Self::Falsified, _) => "a hypothesis that a test has refuted",
-            (Self::Ended, _) => "a hypothesis of what was so, and is not any more",
-            (Self::Retracted, _) => "a statement that somebody has withdrawn",
-        }
-    }
-
     /// Whether it is held to be so: only such statements are knowledge.
     pub const fn is_held(self) -> bool {
         matches!(self, Self::Surviving | Self::Contested)
@@ -126,6 +105,9 @@ pub struct Source {
     pub seqs: Vec<Seq>,
     /// The words of these that it rests on.
     pub quote: Option<String>,
+    /// The person's own word counts (`event/word.rs`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub word: bool,
 }
 
 /// What is claimed.

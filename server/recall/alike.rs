@@ -69,7 +69,8 @@ pub fn look_at(
             if likeness < least {
                 continue;
             }
-            let Some(held) = view.held(doc).filter(|held| held.id != sought.own.id) else {
+            let is_other = |held: &&Held| held.id != sought.own.id && held.status.is_held();
+            let Some(held) = view.held(doc).filter(is_other) else {
                 continue;
             };
             if !says_other(&sought.own, held, names) && !says_same(&sought.own, held, names) {
@@ -121,6 +122,7 @@ mod tests {
             valid: Valid::default(),
             status,
             reflection_only: false,
+            said_by: None,
         }
     }
 

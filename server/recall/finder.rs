@@ -97,6 +97,8 @@ pub struct Found {
     pub left_out: usize,
     /// Why vectors said nothing, or not of all statements; none: they did, or the built-in ones are in use.
     pub without_vectors: Option<String>,
+    /// The space has nothing that could be found.
+    pub is_bare: bool,
 }
 
 /// What is asked of the graph.
@@ -233,6 +235,12 @@ impl Recall {
         let (text, limit) = (question.text.clone(), question.limit);
         let slot = self.shelf.of(space);
         self.catch_up(space, &slot).await?;
+        if slot.read(View::is_empty) {
+            return Ok(Found {
+                is_bare: true,
+                ..Found::default()
+            });
+        }
         let meant = match &self.meaning {
             Some(meaning) => meaning.of(&slot, &text).await,
             None => Meant::default(),
@@ -267,6 +275,15 @@ impl Recall {
         let mut is_back = is_back.into_iter();
         found.hits.retain(|_| is_back.next() == Some(false));
         Ok(found)
+    }
+
+    /// Returns true if a space has nothing that could be found. At most one row is read.
+    pub async fn is_bare(&self, space: &Space) -> Result<bool, StoreError> {
+        let kept = self.shelf.kept_of(space);
+        let known = kept.map(|slot| slot.read(|view| (view.changed, view.is_empty())));
+        let (after, is_empty) = known.unwrap_or((0, true));
+        let news = self.store.statements_changed(space, after, 1).await?;
+        Ok(is_empty && news.is_empty())
     }
 
     /// What is around a name in the graph, or between two.
@@ -384,6 +401,7 @@ impl Recall {
             left_out: all - hits.len(),
             hits,
             without_vectors,
+            is_bare: false,
         }
     }
 }

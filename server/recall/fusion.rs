@@ -34,15 +34,15 @@ impl Scores {
     }
 }
 
-/// A candidate: what it is to the caller, when it was claimed, whether nothing but reflection tested it.
+/// A candidate: what it is to the caller, when it was claimed, how it was tested.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate {
     /// The statement.
     pub doc: u32,
     /// The position of its claim: it decides between equals, the same way everywhere.
     pub number: i64,
-    /// Nothing but reflection tested it: it stands below all that was tested.
-    pub reflection_only: bool,
+    /// Its place by how it was tested: it stands below all of a lower one.
+    pub place: u8,
     /// What the legs say.
     pub scores: Scores,
     /// All of them in one.
@@ -61,7 +61,7 @@ impl Candidate {
 /// The candidates with such a score at least, best first; at most so many.
 pub fn ranked(mut candidates: Vec<Candidate>, least: f32, limit: usize) -> Vec<Candidate> {
     candidates.retain(|it| it.fused >= least);
-    let key = |it: &Candidate| (it.reflection_only, -it.score(), it.number);
+    let key = |it: &Candidate| (it.place, -it.score(), it.number);
     keep_first(&mut candidates, limit, |one, other| {
         key(one).cmp(&key(other))
     });

@@ -11,7 +11,7 @@ use crate::words::id::Seq;
 /// Bytes of a statement besides its texts.
 const DOC: usize = 400;
 
-/// A held statement.
+/// A held statement, or one that is recalled on a person's word.
 #[derive(Debug, Clone)]
 pub struct Held {
     /// Its id.
@@ -26,10 +26,12 @@ pub struct Held {
     pub triple: Option<Triple>,
     /// When it is said to hold.
     pub valid: Valid,
-    /// `surviving` or `contested`.
+    /// `surviving` or `contested`; `proposed`: a person said it, and nothing has tested it.
     pub status: Status,
     /// Nothing but reflection tested it.
     pub reflection_only: bool,
+    /// The person on whose word alone it is recalled.
+    pub said_by: Option<String>,
 }
 
 impl Held {
@@ -39,15 +41,28 @@ impl Held {
             .judged
             .as_ref()
             .is_some_and(|judged| judged.carried == [Instrument::Reflection]);
+        let said_by = row.word().map(|by| by.shown().to_owned());
+        // What is not held leads nowhere in the graph, and contradicts nothing.
+        let triple = row.triple.filter(|_| row.status != Status::Proposed);
         Self {
             id: row.id,
             number: row.number,
             changed: row.changed,
             text: row.text,
-            triple: row.triple,
+            triple,
             valid: row.valid,
             status: row.status,
             reflection_only,
+            said_by,
+        }
+    }
+
+    /// Its place among statements as relevant: those that are tested, or held on a person's word, stand first, then those that
+    /// reflection alone has tested, then those that nothing has.
+    pub(super) fn place(&self) -> u8 {
+        match self.status {
+            Status::Proposed => 2,
+            _ => u8::from(self.reflection_only),
         }
     }
 
@@ -63,6 +78,7 @@ impl Held {
             valid,
             status,
             reflection_only: false,
+            said_by: None,
         }
     }
 

@@ -12,6 +12,7 @@ use super::view::View;
 use crate::event::entity::Names;
 use crate::event::method::current;
 use crate::event::statement::{Instrument, Status, folded};
+use crate::event::word::word_of;
 use crate::log::projections::standings::Standing;
 use crate::log::projections::statements::{Asked, StatementRow};
 use crate::words::id::{Seq, Space};
@@ -160,13 +161,16 @@ fn then(
         Some(at) => (row.status.is_held() || row.status == Status::Ended) && row.valid.is_at(at),
         None => row.status.is_held(),
     };
-    let reflection_only = carried.map(|carried| *carried == [Instrument::Reflection]);
+    let then = carried.map(|carried| {
+        let said_by = word_of(row.status, carried, &row.sources).map(|by| by.shown().to_owned());
+        (*carried == [Instrument::Reflection], said_by)
+    });
     is_held.then(|| {
-        let held = Held::of(row);
-        Held {
-            reflection_only: reflection_only.unwrap_or(held.reflection_only),
-            ..held
+        let mut held = Held::of(row);
+        if let Some(then) = then {
+            (held.reflection_only, held.said_by) = then;
         }
+        held
     })
 }
 

@@ -9,10 +9,12 @@ use super::held::Held;
 use super::hit::Hit;
 use super::memories::Memory;
 use crate::event::statement::{Status, Triple, spaced};
+use crate::event::word::{label, mark};
 use crate::words::id::Seq;
 use crate::words::time::Timestamp;
 
-/// A statement that is held and relevant. Nothing is ever proven: it is a hypothesis that no test has refuted so far.
+/// A statement that is relevant and held, or recalled on a person's word. Nothing is ever proven: a held one is a hypothesis
+/// that no test has refuted so far.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct Recalled {
     /// What it is: `statements`.
@@ -35,7 +37,7 @@ pub struct Recalled {
     pub contested_by_count: usize,
 }
 
-/// A statement that is held.
+/// A statement that is held, or recalled on a person's word.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct HeldStatement {
     /// Its id.
@@ -52,13 +54,17 @@ pub struct HeldStatement {
     /// Until when it held; null: no end is known.
     #[schema(value_type = Option<String>)]
     pub valid_to: Option<Timestamp>,
-    /// `surviving`, or `contested`: something that contradicts it survived, too.
+    /// `surviving`, or `contested`: something that contradicts it survived, too. `proposed`: a person said it, and nothing has
+    /// tested it.
     pub status: Status,
     /// The same in words.
     #[schema(example = "a hypothesis that no test has refuted so far")]
-    pub label: &'static str,
+    pub label: String,
     /// Nothing but reflection has tested it.
     pub reflection_only: bool,
+    /// The person on whose word alone it is recalled; null: it is on no word.
+    #[schema(example = "clara")]
+    pub said_by: Option<String>,
 }
 
 /// Why a statement was found.
@@ -84,9 +90,10 @@ impl From<Held> for HeldStatement {
             valid,
             status,
             reflection_only,
+            said_by,
             ..
         } = held;
-        let label = status.label(reflection_only);
+        let label = label(status, reflection_only, said_by.as_deref());
         Self {
             id,
             text,
@@ -96,6 +103,7 @@ impl From<Held> for HeldStatement {
             status,
             label,
             reflection_only,
+            said_by,
         }
     }
 }
@@ -155,6 +163,9 @@ impl Found {
                 "held so far: hypotheses that no test has refuted; {more} more have no room here"
             ),
         };
+        if self.hits.iter().any(|hit| hit.held.said_by.is_some()) {
+            note.push_str("; those with said_by are that person's word");
+        }
         if let Some(why) = &self.without_vectors {
             note.push_str(&format!("; found by words and names alone ({why})"));
         }
@@ -169,12 +180,14 @@ pub fn line(hit: &Hit) -> String {
     let times = [("from", held.valid.from), ("until", held.valid.to)];
     let time = |(word, time): (&str, Option<Timestamp>)| time.map(|time| format!("{word} {time}"));
     let reflection = held.reflection_only.then(|| "reflection only".to_owned());
+    let said = held.said_by.iter().map(|by| mark(held.status, by));
     let contested = against
         .iter()
         .map(|held| format!("contested by: {}", spaced(&held.text)));
     let marks: Vec<String> = times
         .into_iter()
         .filter_map(time)
+        .chain(said)
         .chain(reflection)
         .chain(contested)
         .collect();
@@ -211,6 +224,10 @@ fn told(hit: &Hit) -> Value {
         json!({ "statement": held.id, "text": held.text, "status": held.status, "why": why });
     if held.reflection_only {
         told["tested_by"] = "reflection only".into();
+    }
+    if let Some(by) = &held.said_by {
+        told["said_by"] = by.as_str().into();
+        told["label"] = mark(held.status, by).into();
     }
     for (member, time) in [("valid_from", held.valid.from), ("valid_to", held.valid.to)] {
         if let Some(time) = time {

@@ -1,5 +1,5 @@
 //! The held statements of a space in memory: their words and their graph, and what a question finds among them. Pure: it is told which rows changed
-//! (`recall/finder.rs`), and holds a statement exactly while its row says that it is held.
+//! (`recall/finder.rs`), and holds a statement exactly while its row says that it is held, or recalled on a person's word.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -91,7 +91,7 @@ impl View {
             return;
         }
         self.changed = row.changed;
-        if row.status.is_held() {
+        if row.status.is_held() || row.word().is_some() {
             self.put(Held::of(row))
         } else {
             self.remove(&row.id)
@@ -291,7 +291,7 @@ impl View {
             Some(Candidate {
                 doc,
                 number: held.number,
-                reflection_only: held.reflection_only,
+                place: held.place(),
                 scores,
                 fused,
             })

@@ -50,7 +50,8 @@ pub struct Options {
     pub recall_idle_ms: u64,
     /// Most tokens, estimated, of what one recall returns, where it does not say.
     pub recall_tokens: u32,
-    /// Most tokens, estimated, of what every turn recalls before anybody thinks; 0: turns recall nothing by themselves.
+    /// Most tokens, estimated, of what every turn recalls before anybody thinks, where something is held; 0: turns recall nothing
+    /// by themselves.
     pub recall_in_turns: u32,
     /// How long that may take; then the turn goes on without.
     pub recall_in_turns_ms: u64,
@@ -89,7 +90,7 @@ impl Default for Options {
             recall_bytes: 512 << 20,
             recall_idle_ms: 300_000,
             recall_tokens: 1500,
-            recall_in_turns: 0,
+            recall_in_turns: 300,
             recall_in_turns_ms: 2000,
             question_prefix: String::new(),
             statement_prefix: String::new(),

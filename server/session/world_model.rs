@@ -14,9 +14,11 @@ use crate::event::statement::{
     folded,
 };
 use crate::event::trial::News;
+use crate::event::word::{is_of_self, word_of};
 use crate::log::projections::statements::{Asked, StatementRow};
 use crate::log::words;
 use crate::runtime::refused::Refused;
+use crate::tools::word::counts;
 use crate::words::id::{Seq, ThreadId};
 use crate::words::time::Timestamp;
 
@@ -54,11 +56,14 @@ pub struct Shown {
     pub against_count: usize,
     /// The instruments that carried it.
     pub carried: Vec<Instrument>,
+    /// The person on whose word alone it is recalled.
+    pub said_by: Option<String>,
 }
 
 impl Shown {
     /// One that nothing contradicts.
     pub fn alone(row: StatementRow) -> Self {
+        let said_by = row.word().map(|by| by.shown().to_owned());
         let carried = row
             .judged
             .as_ref()
@@ -69,6 +74,7 @@ impl Shown {
             against: Vec::new(),
             against_count: 0,
             carried,
+            said_by,
         }
     }
 }
@@ -87,8 +93,8 @@ pub struct NewClaim {
 }
 
 impl Session {
-    /// Claims something: it is tried, beside everything else. Returns its id.
-    pub async fn claim(&self, new: NewClaim) -> Result<String, Error> {
+    /// Claims something: it is tried, beside everything else, or held on its claimant's word. Returns its id and its status.
+    pub async fn claim(&self, new: NewClaim) -> Result<(String, Status), Error> {
         let trials = &self.kinds(Right::Speak)?.trials;
         let NewClaim {
             text,
@@ -108,10 +114,14 @@ impl Session {
         let by = Claimant::User {
             name: self.user().map(str::to_owned),
         };
+        let word = premises.is_empty()
+            && is_of_self(&text, &by, true)
+            && counts(&**store, self.space(), &by).await?;
         let source = Source {
             by,
             seqs: Vec::new(),
             quote,
+            word,
         };
         Ok(trials
             .claim(
@@ -127,9 +137,15 @@ impl Session {
             .await?)
     }
 
-    /// Withdraws a statement without a trial.
+    /// Withdraws a statement without a trial. Members withdraw their own word.
     pub async fn retract(&self, id: &str, reason: String) -> Result<StatementRow, Error> {
-        let trials = &self.kinds(Right::Shape)?.trials;
+        let trials = &self.kinds(Right::Speak)?.trials;
+        let row = self.store(Right::Read)?.statement(self.space(), id).await?;
+        let name = self.user().map(str::to_owned);
+        let own = Claimant::User { name };
+        if row.is_some_and(|row| row.word() != Some(&own)) {
+            self.require(Right::Shape)?;
+        }
         let by = self.user().unwrap_or(self.principal().role.as_str());
         Ok(trials.retract(self.space(), id, reason, by).await?)
     }
@@ -190,6 +206,8 @@ impl Session {
                 shown.carried = standing
                     .map(|standing| standing.carried)
                     .unwrap_or_default();
+                let word = word_of(shown.row.status, &shown.carried, &shown.row.sources);
+                shown.said_by = word.map(|by| by.shown().to_owned());
             }
             let row = &shown.row;
             let triple = row

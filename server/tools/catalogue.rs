@@ -88,11 +88,17 @@ pub fn built_in() -> Catalogue {
             start_mission::StartMission::new,
         )
         .with(RARELY, run_code::RunCode::new)
-        .with(RARELY, remember::Remember::new)
         .with(
             Audience {
-                submodule: true,
-                ..RARELY
+                process: Offer::Rarely,
+                ..DECISIONS
+            },
+            remember::Remember::new,
+        )
+        .with(
+            Audience {
+                process: Offer::Rarely,
+                ..EVERYBODY
             },
             recall::Recall::new,
         )

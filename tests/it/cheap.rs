@@ -1,6 +1,6 @@
 //! The cost of a conversation as it comes: calls and prompt tokens at default settings, as the offline model counts them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::hello::SAID;
 use crate::support::*;
@@ -59,4 +59,34 @@ async fn a_hello_takes_at_most_five_calls_and_4000_tokens() {
     for text in SAID {
         assert!(shown.contains(text), "{text} is not in {shown}");
     }
+}
+
+// What a turn recalls by itself is paid for only where something is held, and no more than may be.
+#[tokio::test]
+async fn a_turn_that_recalls_costs_no_more_tokens_than_each_call_may_be_shown() {
+    const SHOWN: u64 = 300;
+    let mut costs = Vec::new();
+    for (held, recalls) in [(true, SHOWN), (true, 0), (false, SHOWN), (false, 0)] {
+        let app = Setup::offline(Medium::sqlite())
+            .env("THINKD_RUNTIME__DEFAULT_SUBMODULES", "")
+            .env("THINKD_MEMORY__RECALL_IN_TURNS", recalls)
+            .start_bare()
+            .await;
+        if held {
+            let word = json!({ "statement": "The user is allergic to peanuts." });
+            app.post("/world-model", word).await.expect(202);
+        }
+        app.tell("Am I allergic to peanuts?").await;
+        let log = app.log().await;
+        let first = calls(&log, 1);
+        costs.push((first.len() as u64, tokens(&first)));
+    }
+    let [on, off, bare, bare_off] = costs[..] else {
+        unreachable!()
+    };
+    println!(
+        "a turn that recalls one statement: {on:?} calls and tokens; with recall off {off:?}; where nothing is held {bare:?}"
+    );
+    assert!(on.1 > off.1 && on.1 <= off.1 + on.0 * SHOWN, "{costs:?}");
+    assert_eq!(bare, bare_off, "where nothing is held nothing is shown");
 }

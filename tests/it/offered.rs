@@ -139,7 +139,7 @@ async fn no_type_is_a_list_under_any_setting() {
             decision,
             [call(
                 "more_tools",
-                json!({ "names": ["plan", "set_timer", "watch", "remember", "recall"] }),
+                json!({ "names": ["plan", "set_timer", "watch"] }),
             )],
         );
         let toml = format!(

@@ -533,9 +533,10 @@ fn acts_on(things: &Things, fresh: &str) -> Vec<Act> {
         act("POST /world-model", Speak, "/world-model".into())
             .with(json!({ "statement": format!("{fresh} is so.") }))
             .only(Whose::Own),
+        // Their own word; what others claimed is for operators.
         act(
             "POST /world-model/{id}/retract",
-            Shape,
+            Speak,
             format!("/world-model/{statement}/retract"),
         )
         .with(json!({ "reason": "in jest" }))
@@ -632,7 +633,7 @@ async fn fresh(app: &App, kind: &str, path: &str, label: &str) -> String {
         );
     }
     if kind == "world-model" {
-        let body = Some(json!({ "statement": format!("{label} is so.") }));
+        let body = Some(json!({ "statement": format!("My {label} is so.") }));
         let claimed = ask(app, &key("ours", "operator"), "POST", "/world-model", body)
             .await
             .expect(202);

@@ -121,6 +121,7 @@ fn claimed(id: Uuid, text: &str, most: u32) -> Vec<Draft> {
         by: Claimant::Mind,
         seqs: Vec::new(),
         quote: None,
+        word: false,
     };
     let [claimed, standing] = Draft::claimed(
         &ThreadId::default(),

@@ -35,6 +35,7 @@ mod told;
 mod trials;
 mod turns;
 mod views;
+mod word;
 mod worlds;
 
 /// Requests of trials.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
 use uuid::Uuid;
 
-use super::needs::{Needs, Read, Shape, Speak};
+use super::needs::{Needs, Read, Speak};
 use super::params::Params;
 use super::path::Path;
 use super::{Json, Page, Resource, bounds, cursor, params};
@@ -25,6 +25,7 @@ use crate::event::statement::{
     Triple,
 };
 use crate::event::trial::News;
+use crate::event::word::label;
 use crate::log::projections::statements::StatementRow;
 use crate::session::world_model::{NewClaim, Shown, Wanted};
 use crate::words::id::{INTEGER_MAX, Seq};
@@ -74,9 +75,12 @@ pub struct Statement {
     pub status: Status,
     /// The same in words.
     #[schema(example = "a hypothesis that no test has refuted so far")]
-    pub label: &'static str,
+    pub label: String,
     /// Why it is that.
     pub reason: Option<String>,
+    /// The person on whose word alone it is held, or recalled while it is `proposed`; null: it is on no word.
+    #[schema(example = "clara")]
+    pub said_by: Option<String>,
     /// The instruments that carried it.
     pub tested_by: Vec<Instrument>,
     /// Nothing but reflection has tested it.
@@ -95,7 +99,7 @@ pub struct Statement {
     pub contested_by_count: usize,
     /// The statements that it is derived from.
     pub derived_from: Vec<String>,
-    /// Where it comes from: `by`, `seqs` of events, `quote`.
+    /// Where it comes from: `by`, `seqs` of events, `quote`, `word`: it counts as the person's own.
     #[schema(value_type = Vec<Object>)]
     pub sources: Vec<Value>,
     /// When it was claimed.
@@ -113,6 +117,7 @@ impl From<Shown> for Statement {
             against,
             against_count,
             carried: tested_by,
+            said_by,
         }: Shown,
     ) -> Self {
         let StatementRow {
@@ -138,8 +143,9 @@ impl From<Shown> for Statement {
             valid_from: valid.from,
             valid_to: valid.to,
             status,
-            label: status.label(reflection_only),
+            label: label(status, reflection_only, said_by.as_deref()),
             reason: judged.as_ref().map(|judged| judged.reason.clone()),
+            said_by,
             tested_by,
             reflection_only,
             survived: judged.as_ref().map_or(0, |judged| judged.survived),
@@ -300,7 +306,7 @@ pub struct Remembered {
     /// The statement's id.
     #[schema(format = "uuid")]
     pub id: String,
-    /// `proposed`: its trial has not begun.
+    /// `proposed`: its trial has not begun. `surviving`: it is held on its claimant's word.
     pub status: Status,
 }
 
@@ -383,7 +389,8 @@ pub(super) fn name(query: &mut Params, key: &str) -> Result<Option<String>, Prob
     }
 }
 
-/// Claims something. It is tried beside everything else, and held only if it survives.
+/// Claims something. It is tried beside everything else, and held only if it survives. A statement that begins with the name of
+/// its claimant (`The user`, in a space without names) is their word, and held at once.
 #[utoipa::path(post, path = "/world-model", operation_id = "remember_statement", tag = "world-model",
     request_body = NewStatement, responses((status = 202, body = Remembered)))]
 pub async fn remember(
@@ -400,7 +407,7 @@ pub async fn remember(
     } = body;
     let thread = ids::thread(thread.as_deref())?;
     let premises = derived_from.unwrap_or_default();
-    let id = session
+    let (id, status) = session
         .claim(NewClaim {
             text: statement.trim().to_owned(),
             thread,
@@ -412,10 +419,7 @@ pub async fn remember(
     Ok((
         StatusCode::ACCEPTED,
         place,
-        axum::Json(Remembered {
-            id,
-            status: Status::Proposed,
-        }),
+        axum::Json(Remembered { id, status }),
     )
         .into_response())
 }
@@ -460,12 +464,12 @@ pub async fn one(
     Ok(axum::Json(StatementTrial::of(shown, &events)))
 }
 
-/// Withdraws a statement, without a trial.
+/// Withdraws a statement, without a trial. Members withdraw a statement that is recalled on their own word alone, operators any.
 #[utoipa::path(post, path = "/world-model/{id}/retract", operation_id = "retract_statement", tag = "world-model",
     params(("id" = String, Path, description = "its id")), request_body = Retraction,
     responses((status = 200, body = Statement)))]
 pub async fn retract(
-    session: Needs<Shape>,
+    session: Needs<Speak>,
     Path(id): Path<Uuid>,
     params: Params,
     Json(Retraction { reason }): Json<Retraction>,

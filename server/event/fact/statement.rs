@@ -81,7 +81,7 @@ pub(super) const CLAIMED: Spec = Spec {
         (
             "claim",
             "object",
-            "text; source: by, seqs, quote; premises: the statements it is derived from; root: the event from outside that a turn goes back to which claims it",
+            "text; source: by, seqs, quote, word: it counts as the person's own; premises: the statements it is derived from; root: the event from outside that a turn goes back to which claims it",
         ),
     ],
     open: false,
@@ -144,7 +144,11 @@ pub(super) const SOURCED: Spec = Spec {
     members: &[
         TEXT,
         ID,
-        ("sources", "object[]", "all its sources: by, seqs, quote"),
+        (
+            "sources",
+            "object[]",
+            "all its sources: by, seqs, quote, word",
+        ),
     ],
     open: false,
 };

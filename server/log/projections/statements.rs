@@ -7,9 +7,10 @@ use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::statement::Said;
 use crate::event::statement::{
-    Instrument, Judged, Outcome, Source, Status, Triple, Valid, cut, folded,
+    Claimant, Instrument, Judged, Outcome, Source, Status, Triple, Valid, cut, folded,
 };
 use crate::event::trial::News;
+use crate::event::word::word_of;
 use crate::log::columns::unreadable;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
@@ -60,6 +61,21 @@ pub struct StatementRow {
     pub claimed: Timestamp,
     /// The event that changed it last.
     pub changed: Seq,
+}
+
+impl StatementRow {
+    /// The person on whose word alone it is held, or recalled without being held; none: it is on no word, or an instrument
+    /// carries it.
+    pub fn word(&self) -> Option<&Claimant> {
+        let judged = self.judged.as_ref().map(|judged| judged.carried.as_slice());
+        let carried = judged.or_else(|| (!self.status.is_held()).then_some([].as_slice()))?;
+        word_of(self.status, carried, &self.sources)
+    }
+
+    /// Returns true if a person's word alone holds it: such a statement is no ground for others.
+    pub fn is_held_on_word(&self) -> bool {
+        self.status.is_held() && self.word().is_some()
+    }
 }
 
 pub(super) static PROJECTION: Projection = Projection {

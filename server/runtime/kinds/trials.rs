@@ -13,7 +13,7 @@ use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::set::{Change, Timer};
 use crate::event::fact::statement::Trials as Said;
-use crate::event::statement::{Claim, Instrument, Judged, Outcome};
+use crate::event::statement::{Claim, Instrument, Judged, Outcome, Status};
 use crate::event::trial::Rules;
 use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
@@ -33,6 +33,7 @@ use crate::tasks::share::Place;
 use crate::tasks::under_way::UnderWay;
 use crate::thread::quota::Quotas;
 use crate::tools::code::runner::Runner;
+use crate::tools::word::held;
 use crate::words::id::{self, Seq, Space, ThreadId};
 use crate::words::time;
 use allowance::Allowance;
@@ -142,13 +143,19 @@ impl Trials {
         }
     }
 
-    /// Somebody claims something in a thread. Returns the statement's id after the commit, before any trial.
+    /// Somebody claims something in a thread. Returns the statement's id and its status after the commit, before any trial: a
+    /// person's word about themselves is held.
     pub async fn claim(
         &self,
         space: &Space,
         thread: &ThreadId,
         claim: Claim,
-    ) -> Result<String, Refused> {
+    ) -> Result<(String, Status), Refused> {
+        if claim.source.word
+            && let Some(id) = self.hold(space, thread, &claim).await?
+        {
+            return Ok((id, Status::Surviving));
+        }
         let limit = self.memory.waiting;
         let refused = || Refused::TooMany {
             what: "claims of a space that wait for their trial (memory.waiting); claim again when some have had theirs",
@@ -165,8 +172,31 @@ impl Trials {
             .extend((room == Room::Scarce).then_some(Condition::FewerWaiting(limit)));
         match self.append(space, vec![claimed, told]).await {
             Err(StoreError::Unmet(Condition::FewerWaiting(_))) => Err(refused()),
-            appended => Ok(appended.map(|()| id.to_string())?),
+            appended => Ok(appended.map(|()| (id.to_string(), Status::Proposed))?),
         }
+    }
+
+    /// Holds a person's word about themselves, and returns its id; none: it is claimed like anything else.
+    async fn hold(
+        &self,
+        space: &Space,
+        thread: &ThreadId,
+        claim: &Claim,
+    ) -> Result<Option<String>, Refused> {
+        for _ in 0..TRIES {
+            let place = (space, thread);
+            let Some(held) = held(&*self.store, place, id::fresh(), claim).await? else {
+                return Ok(None);
+            };
+            if held.drafts.is_empty() {
+                return Ok(Some(held.id));
+            }
+            match self.append(space, held.drafts).await {
+                Err(StoreError::Unmet(_)) => {}
+                appended => return Ok(appended.map(|()| Some(held.id))?),
+            }
+        }
+        Ok(None)
     }
 
     /// What the log has of a statement, the oldest first.

@@ -1,24 +1,29 @@
 //! `remember`: claims something for the world model. The call only claims: a trial tests it, beside the conversation (`event/trial.rs`).
+//! A statement of a person about themselves is held on their word (`tools/word.rs`).
 
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
+use uuid::Uuid;
 
 use crate::event::condition::{Condition, Room};
 use crate::event::draft::Draft;
-use crate::event::envelope::{Event, Source as From, tag};
+use crate::event::envelope::{Event, tag};
 use crate::event::evidence::{speaks_of, strings};
+use crate::event::fact::statement::Trials;
 use crate::event::statement::{
-    Claim, Claimant, PREMISES_MAX, SENTENCE_MAX, STATEMENT_MAX, Source, spaced,
+    Claim, Claimant, PREMISES_MAX, SENTENCE_MAX, STATEMENT_MAX, Source, Status, spaced,
 };
+use crate::event::word::{is_of_self, mark};
 use crate::log::kernel::Store;
 use crate::log::query::{Query, Show};
 use crate::log::shown_to_models::shown_to_models;
 use crate::tools::contacts::unreadable;
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
+use crate::tools::word::{self, Held, person};
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{self, Seq};
 
@@ -50,14 +55,15 @@ impl Remember {
         }
     }
 
-    /// Returns where a claim comes from: the events in which its quote stands, and the person who said it first. Without a
-    /// quote, and where nobody said the statement itself, the mind has concluded it.
+    /// Returns where a claim comes from: the events in which its quote stands, and the person whom it is about, or who said it
+    /// first; and whether it is about that person. Without a quote, and where nobody said the statement itself, the mind has
+    /// concluded it.
     async fn source(
         &self,
         site: &CallSite,
         statement: &str,
         quote: Option<String>,
-    ) -> Result<Source, Failure> {
+    ) -> Result<(Source, bool), Failure> {
         if quote
             .as_ref()
             .is_some_and(|quote| !speaks_of(quote, &[statement], None))
@@ -86,16 +92,28 @@ impl Remember {
             );
             return Err(invalid(text, "quote-not-found"));
         }
-        let by = found.iter().find_map(|event| person(event));
+        let own = spaced(statement.trim_end_matches('.'));
+        let people = found.iter().filter_map(|event| {
+            let by = person(event)?;
+            let is_own = is_of_self(statement, &by, says(event, &own));
+            Some((by, is_own))
+        });
+        let mut people: Vec<(Claimant, bool)> = people.collect();
+        people.sort_by_key(|(_, is_own)| !is_own);
+        let (by, is_own) = people.into_iter().next().unwrap_or((Claimant::Mind, false));
         let mut seqs: Vec<Seq> = found.iter().flat_map(|it| with_call(it, &events)).collect();
         if seqs.is_empty() {
             seqs.extend(root);
         }
-        Ok(Source {
-            by: by.unwrap_or(Claimant::Mind),
+        let word = word::counts(&*self.store, &site.space, &by).await;
+        let word = word.map_err(unreadable)?;
+        let source = Source {
+            by,
             seqs,
             quote,
-        })
+            word,
+        };
+        Ok((source, is_own))
     }
 
     /// The event that a turn goes back to, and the last ones of its thread, as far as models may see them.
@@ -121,18 +139,6 @@ impl Remember {
         let shown = shown_to_models(&*self.store, &site.space, events).await;
         shown.map_err(unreadable)
     }
-}
-
-/// Returns the person of a message, or of an answer to a question; none for a verdict, which has words of the mind.
-fn person(event: &Event) -> Option<Claimant> {
-    let key = [(tag::INPUT, "user"), (tag::ANSWER, "by")]
-        .into_iter()
-        .find(|(tag, _)| event.source == From::User && event.has(tag))?
-        .1;
-    let name = event.payload.get(key).and_then(Value::as_str);
-    Some(Claimant::User {
-        name: name.map(str::to_owned),
-    })
 }
 
 /// Returns whether words stand in a message or an answer, or in the result of a tool that shows no words of the mind.
@@ -178,6 +184,7 @@ pub struct Input {
     statement: String,
     quote: Option<String>,
     derived_from: Option<Vec<String>>,
+    replaces: Option<String>,
 }
 
 impl Typed for Remember {
@@ -193,11 +200,43 @@ impl Typed for Remember {
             statement,
             quote,
             derived_from,
+            replaces,
         } = input;
         let (text, premises) = (
             statement.trim().to_owned(),
             derived_from.unwrap_or_default(),
         );
+        self.check(site, &text, &premises).await?;
+        let quote = quote.filter(|quote| !quote.trim().is_empty());
+        let quote = quote.map(|quote| quote.trim().to_owned());
+        let count = quote.iter().flat_map(|quote| quote.chars()).count();
+        if count > SENTENCE_MAX {
+            let text = format!("a quote has at most {SENTENCE_MAX} characters");
+            return Err(invalid(text, "text-too-large"));
+        }
+        let (mut source, is_own) = self.source(site, &text, quote).await?;
+        // What is concluded is nobody's word.
+        source.word &= premises.is_empty();
+        let is_held = is_own && source.word;
+        let claim = Claim {
+            text,
+            source,
+            premises,
+            root: site.so_far.purse.root(),
+        };
+        let ended = self.ended(site, replaces, &claim).await?;
+        let mut output = self.claimed(site, claim, is_held).await?;
+        if let Some(ended) = ended {
+            // Threads are to be told of it.
+            output.drafts.extend([ended, Draft::trials(Trials::Due)]);
+        }
+        Ok(output)
+    }
+}
+
+impl Remember {
+    /// Refuses a statement that is too long or none, or that is derived from none that is there.
+    async fn check(&self, site: &CallSite, text: &str, from: &[String]) -> Result<(), Failure> {
         let count = text.chars().count();
         if count == 0 {
             return Err(invalid("the statement says nothing", "empty-input"));
@@ -207,41 +246,82 @@ impl Typed for Remember {
                 format!("a statement has at most {STATEMENT_MAX} characters; this one has {count}");
             return Err(invalid(text, "text-too-large"));
         }
-        if premises.len() > PREMISES_MAX {
+        if from.len() > PREMISES_MAX {
             let text = format!("a statement is derived from {PREMISES_MAX} others at most");
             return Err(invalid(text, "invalid_arguments"));
         }
-        for premise in &premises {
-            if self
-                .store
-                .statement(&site.space, premise)
-                .await
-                .map_err(unreadable)?
-                .is_none()
-            {
-                return Err(invalid(
-                    format!("derived_from: there is no statement {premise}"),
-                    "invalid_arguments",
-                ));
+        for premise in from {
+            let row = self.store.statement(&site.space, premise).await;
+            if row.map_err(unreadable)?.is_none() {
+                let text = format!("derived_from: there is no statement {premise}");
+                return Err(invalid(text, "invalid_arguments"));
             }
         }
-        let quote = quote
-            .map(|quote| quote.trim().to_owned())
-            .filter(|quote| !quote.is_empty());
-        if quote
-            .as_ref()
-            .is_some_and(|quote| quote.chars().count() > SENTENCE_MAX)
-        {
-            return Err(invalid(
-                format!("a quote has at most {SENTENCE_MAX} characters"),
-                "text-too-large",
-            ));
+        Ok(())
+    }
+
+    /// Returns the word that ends an earlier statement of the same person.
+    async fn ended(
+        &self,
+        site: &CallSite,
+        replaces: Option<String>,
+        claim: &Claim,
+    ) -> Result<Option<Draft>, Failure> {
+        let what = replaces.filter(|what| !what.trim().is_empty());
+        let Some(what) = what.filter(|what| !word::is_same(what, &claim.text)) else {
+            return Ok(None);
+        };
+        let of = (what.trim(), claim);
+        let ended = word::replaced(&*self.store, &site.space, of, site.now).await;
+        let wrong = |why| invalid(format!("replaces: {why}"), "invalid_arguments");
+        ended.map_err(unreadable)?.map(Some).map_err(wrong)
+    }
+
+    /// Returns the events of a claim: it is held on a person's word, or waits for its trial.
+    async fn claimed(
+        &self,
+        site: &CallSite,
+        claim: Claim,
+        is_held: bool,
+    ) -> Result<Output, Failure> {
+        let (id, by) = (id::fresh(), claim.source.by.shown().to_owned());
+        let place = (&site.space, &site.thread);
+        let held = match is_held {
+            true => word::held(&*self.store, place, id, &claim).await,
+            false => Ok(None),
+        };
+        if let Some(Held { id, drafts }) = held.map_err(unreadable)? {
+            let note = format!("held: {}", mark(Status::Surviving, &by));
+            let value = json!({ "statement": id, "status": "surviving", "note": note });
+            return Ok(Output {
+                drafts,
+                ..Output::value(value)
+            });
         }
-        let room = self
-            .store
-            .room_for_claim(&site.space, self.waiting)
-            .await
-            .map_err(unreadable)?;
+        let note = match claim.source.word {
+            true => format!(
+                "recalled as {}, while it is tested",
+                mark(Status::Proposed, &by)
+            ),
+            false => "it is tested, and held only if it survives".to_owned(),
+        };
+        let drafts = self.waiting(site, id, claim).await?;
+        let value = json!({ "statement": id, "status": "proposed", "note": note });
+        Ok(Output {
+            drafts,
+            ..Output::value(value)
+        })
+    }
+
+    /// Returns the claim that waits for its trial, if there is room for it.
+    async fn waiting(
+        &self,
+        site: &CallSite,
+        id: Uuid,
+        claim: Claim,
+    ) -> Result<Vec<Draft>, Failure> {
+        let room = self.store.room_for_claim(&site.space, self.waiting).await;
+        let room = room.map_err(unreadable)?;
         if room == Room::None {
             let text = format!(
                 "{} claims wait for their trial already (memory.waiting): claim it later",
@@ -249,23 +329,11 @@ impl Typed for Remember {
             );
             return Err(invalid(text, "too-many-claims"));
         }
-        let id = id::fresh();
-        let source = self.source(site, &text, quote).await?;
-        let claim = Claim {
-            text,
-            source,
-            premises,
-            root: site.so_far.purse.root(),
-        };
-        let value = json!({ "statement": id, "status": "proposed", "note": "it is tested, and held only if it survives" });
         let mut drafts = Draft::claimed(&site.thread, id, claim);
         drafts[0]
             .conditions
             .extend((room == Room::Scarce).then_some(Condition::FewerWaiting(self.waiting)));
-        Ok(Output {
-            drafts: drafts.into(),
-            ..Output::value(value)
-        })
+        Ok(drafts.into())
     }
 }
 

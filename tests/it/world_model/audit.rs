@@ -29,6 +29,7 @@ async fn plant(store: &Arc<dyn Store>, text: &str, valid: &Value) {
         by: Claimant::Mind,
         seqs: Vec::new(),
         quote: None,
+        word: false,
     };
     let (thread, id) = (ThreadId::default(), fresh());
     let judged: Judged = serde_json::from_value(json!({

@@ -85,6 +85,7 @@ fn claimed(text: &str) -> [Draft; 2] {
         by: Claimant::Mind,
         seqs: Vec::new(),
         quote: None,
+        word: false,
     };
     let judged: Judged = serde_json::from_value(json!({
         "outcome": "surviving", "reason": "planted", "valid": { "from": null, "to": null }, "carried": ["code"],

@@ -46,6 +46,7 @@ on_both!(
             by: Claimant::Mind,
             seqs: Vec::new(),
             quote: None,
+            word: false,
         };
         let again = || Draft::statement_sourced(&ThreadId::default(), &id, vec![source.clone()]);
         for _ in 0..2 {

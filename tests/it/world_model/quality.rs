@@ -34,6 +34,7 @@ pub(super) fn held(number: i64, text: String, edge: Option<[String; 3]>) -> Held
         valid: Valid::default(),
         status: Status::Surviving,
         reflection_only: false,
+        said_by: None,
     }
 }
 

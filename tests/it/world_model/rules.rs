@@ -53,6 +53,7 @@ fn begun(predictions: usize) -> Trial {
         by: Claimant::Mind,
         seqs: Vec::new(),
         quote: None,
+        word: false,
     };
     trial.apply(News::Claimed(Claim {
         text: "it is so".into(),

@@ -132,13 +132,10 @@ on_both!(
     a_turn_recalls_nothing_where_that_is_off_and_shows_nothing_where_nothing_is_relevant,
     |medium| {
         let stub = trusting().await;
-        let mut app = App::start(medium, &stub).await;
+        let mut app = recalling(medium, &stub, 0).start().await;
         tried(&app, "A quokka eats leaves.", "surviving").await;
         app.tell("What does a quokka eat?").await;
-        assert!(
-            recalls(&app.public_log().await).is_empty(),
-            "it is off by default"
-        );
+        assert!(recalls(&app.public_log().await).is_empty(), "it is off");
         app.set_env("THINKD_MEMORY__RECALL_IN_TURNS", 200);
         app.restart().await;
         app.tell("Which treaty ended the war of the roses?").await;

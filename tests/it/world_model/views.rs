@@ -29,6 +29,7 @@ fn statement(number: i64, [subject, relation, object]: [&str; 3]) -> Held {
         valid: Valid::default(),
         status: Status::Surviving,
         reflection_only: false,
+        said_by: None,
     }
 }
 

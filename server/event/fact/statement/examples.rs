@@ -19,6 +19,7 @@ pub(in crate::event::fact) fn examples(thread: &ThreadId) -> Vec<Draft> {
         },
         seqs: vec![41],
         quote: None,
+        word: false,
     };
     let claim = Claim {
         text: "The library opens at nine.".into(),

@@ -30,31 +30,35 @@ const TRIES: usize = 3;
 impl Driver {
     /// What is held and relevant to the batch, before anybody thinks.
     pub(super) async fn recall(&mut self) -> Result<Option<TurnOutcome>, Lost> {
+        let is_bare = self.mind.recalling.finder.is_bare(&self.place.space).await;
+        if is_bare.map_err(Lost::Store)? {
+            return Ok(self.recalls_nothing());
+        }
         let text = self.question().await.map_err(Lost::Store)?;
+        if text.is_empty() {
+            return Ok(self.recalls_nothing());
+        }
         for left in (0..TRIES).rev() {
-            let drafts = if text.is_empty() {
-                vec![self.nothing("nothing was said that could be held")]
-            } else {
-                let Recalling {
-                    finder,
-                    tokens,
-                    limit,
-                } = self.mind.recalling.clone();
-                let question = Question {
-                    text: text.clone(),
-                    limit: HITS,
-                    tokens: Some(tokens),
-                    ..Question::default()
-                };
-                let found = tokio::select! {
-                    found = timeout(limit, finder.recall_for_models(&self.place.space, &question)) => found,
-                    () = self.stop.token().cancelled() => return Ok(None),
-                };
-                match found {
-                    Ok(Ok(found)) => vec![self.recalled(found, tokens as usize)],
-                    Ok(Err(error)) => self.not_recalled(&self.failed(&error)),
-                    Err(_) => self.not_recalled(&late(limit)),
-                }
+            let Recalling {
+                finder,
+                tokens,
+                limit,
+            } = self.mind.recalling.clone();
+            let question = Question {
+                text: text.clone(),
+                limit: HITS,
+                tokens: Some(tokens),
+                ..Question::default()
+            };
+            let found = tokio::select! {
+                found = timeout(limit, finder.recall_for_models(&self.place.space, &question)) => found,
+                () = self.stop.token().cancelled() => return Ok(None),
+            };
+            let drafts = match found {
+                Ok(Ok(found)) if found.is_bare => return Ok(self.recalls_nothing()),
+                Ok(Ok(found)) => vec![self.recalled(found, tokens as usize)],
+                Ok(Err(error)) => self.not_recalled(&self.failed(&error)),
+                Err(_) => self.not_recalled(&late(limit)),
             };
             match self.write(drafts).await {
                 // Something became of what was found: what is shown is held.
@@ -66,6 +70,12 @@ impl Driver {
         let text = "what was found changed again and again: the turn goes on without";
         let failure = Failure::new(FailureKind::Store, text).retryable();
         self.write(self.not_recalled(&failure)).await.map(|_| None)
+    }
+
+    /// Goes on without an event: nothing is asked, or the space holds nothing. Only a turn that is taken up again looks again.
+    fn recalls_nothing(&mut self) -> Option<TurnOutcome> {
+        self.turn = self.turn.clone().recalling(false);
+        None
     }
 
     /// The newest texts of the batch, as far as a question goes.

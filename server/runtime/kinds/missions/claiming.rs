@@ -66,6 +66,7 @@ pub(super) async fn claim(task: TaskId, facts: Vec<String>, desk: Desk) {
             by: Claimant::Mind,
             seqs: Vec::new(),
             quote: None,
+            word: false,
         };
         let claim = Claim {
             text: fact.to_owned(),

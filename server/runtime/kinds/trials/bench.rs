@@ -221,7 +221,9 @@ impl Bench<'_> {
 
     /// Derives what follows from a claim. False: there is nothing more to do.
     async fn derive(&self, on: &mut OnTrial, rules: &Rules) -> Result<bool, Lost> {
-        if self.join_same_text(on).await? {
+        // A word that is held stays what it is, whatever a model makes of it: only a reading refutes it.
+        let is_held = on.row.status.is_held();
+        if !is_held && self.join_same_text(on).await? {
             return Ok(false);
         }
         let Said { record, said } = self.asker.derive(&on.case(), time::now()).await?;
@@ -233,6 +235,7 @@ impl Bench<'_> {
         };
         let draftlike = match derivation {
             Ok(draftlike) => draftlike,
+            Err(why) if is_held => return self.leave(on, why, rules).await.map(|()| false),
             Err(why) => return self.refuse(on, why).await.map(|()| false),
         };
         let now = time::now();
@@ -243,9 +246,14 @@ impl Bench<'_> {
                 "no prediction that could be tested follows from it. {}",
                 derived.rejected.join("; ")
             );
-            return self.refuse(on, why.trim().to_owned()).await.map(|()| false);
+            let why = why.trim().to_owned();
+            // What a person has said is kept though nothing can test it.
+            return match on.row.word() {
+                Some(_) => self.leave(on, why, rules).await.map(|()| false),
+                None => self.refuse(on, why).await.map(|()| false),
+            };
         }
-        let same = match &derived.triple {
+        let same = match derived.triple.as_ref().filter(|_| !is_held) {
             Some(triple) => self.same_as(&on.row, triple, derived.valid).await?,
             None => None,
         };
@@ -266,7 +274,7 @@ impl Bench<'_> {
         Ok(purse)
     }
 
-    /// Nothing is left for its trial: it stays as untested as it is.
+    /// Its trial comes to nothing: it stays as untested as it is.
     async fn leave(&self, on: &mut OnTrial, why: String, rules: &Rules) -> Result<(), Lost> {
         let judged = on.trial.judged(&Found::Undecided, rules, time::now());
         let judged = Judged {
@@ -362,10 +370,9 @@ impl Bench<'_> {
                     1,
                 )
                 .await?;
-                known.extend(
-                    rows.into_iter()
-                        .filter_map(|row| Some((row.triple?, row.valid))),
-                );
+                // A word is no ground to refuse a prediction.
+                let rows = rows.into_iter().filter(|row| !row.is_held_on_word());
+                known.extend(rows.filter_map(|row| Some((row.triple?, row.valid))));
             }
         }
         Ok(known)
@@ -384,9 +391,12 @@ const fn asks_a_model(step: &Step) -> bool {
     is_asked || matches!(step, Step::Derive)
 }
 
-/// Whether nobody tries a statement: an operator withdrew it, or it has lost its ground and nobody has claimed it again.
+/// Whether nobody tries a statement: it was withdrawn, it has ended, or it has lost its ground and nobody has claimed it again.
 fn is_left(status: Status, judged: &Judged) -> bool {
-    status == Status::Retracted || status == Status::Untested && judged.due.is_none()
+    match status {
+        Status::Retracted | Status::Ended => true,
+        status => status == Status::Untested && judged.due.is_none(),
+    }
 }
 
 /// What the log has of a statement.

@@ -7,7 +7,7 @@ use super::{TRIES, bench, stands};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::method;
-use crate::event::statement::{Judged, Outcome};
+use crate::event::statement::{Claimant, Judged, Outcome};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::statements::StatementRow;
@@ -23,7 +23,7 @@ pub(super) struct Ground {
     pub conditions: Vec<Condition>,
     /// Where somebody named a statement that is part of another one by now: what is put right.
     pub moved: Vec<Draft>,
-    /// What of it is withdrawn, if something is.
+    /// Why it is no ground, if it is none.
     pub lost: Option<String>,
 }
 
@@ -41,9 +41,13 @@ pub(super) async fn ground(
             let premise = taken_up(store, space, id).await?;
             let Some(premise) = premise.filter(|it| !it.status.is_withdrawn() || it.id == of.id)
             else {
-                ground.lost = Some(id.clone());
+                ground.lost = Some(gone(id));
                 return Ok(ground);
             };
+            if premise.is_held_on_word() && premise.id != of.id {
+                ground.lost = Some(only_said(&premise));
+                return Ok(ground);
+            }
             if premise.id != row.id && !premises.contains(&premise.id) {
                 premises.push(premise.id.clone());
             }
@@ -51,7 +55,7 @@ pub(super) async fn ground(
                 continue;
             }
             if seen.len() > GROUND_MAX {
-                ground.lost = Some(format!("{id}, and more than {GROUND_MAX} others"));
+                ground.lost = Some(gone(&format!("{id}, and more than {GROUND_MAX} others")));
                 return Ok(ground);
             }
             ground.conditions.push(stands(&premise));
@@ -66,6 +70,20 @@ pub(super) async fn ground(
         }
     }
     Ok(ground)
+}
+
+/// That a statement is no ground any more.
+pub(super) fn gone(id: &str) -> String {
+    format!("it was derived from what is not held any more: {id}")
+}
+
+/// That a statement is no ground, because a person's word alone holds it.
+pub(super) fn only_said(row: &StatementRow) -> String {
+    let by = row.word().map_or("somebody", Claimant::shown);
+    format!(
+        "it was derived from what only {by} has said, which is no ground: {}",
+        row.id
+    )
 }
 
 /// The statement of this id, or the one that it is part of; none: there is no such statement.

@@ -2,7 +2,7 @@
 //! and what was given up may be tried again.
 
 use super::bench::{Bench, OnTrial};
-use super::ground::{ground, naming, standing_on};
+use super::ground::{gone, ground, naming, only_said, standing_on};
 use super::settling::fallen;
 use super::{REACH, TRIES, stands, word};
 use crate::event::draft::Draft;
@@ -144,9 +144,11 @@ impl Bench<'_> {
             );
         }
         let ground = ground(store, space, same).await?;
-        if same.status.is_withdrawn() || ground.lost.is_some() {
+        let said = same.is_held_on_word().then(|| only_said(same));
+        if same.status.is_withdrawn() || ground.lost.is_some() || said.is_some() {
             let lost = standing_on(store, space, &on.row.id).await?;
-            let (all, conditions) = fallen(store, space, &same.id, &lost, None).await?;
+            let why = said.unwrap_or_else(|| gone(&same.id));
+            let (all, conditions) = fallen(store, space, &why, (&lost, None)).await?;
             drafts.extend(all.into_iter().flatten());
             drafts
                 .first_mut()
@@ -189,7 +191,11 @@ impl Bench<'_> {
                 let is_new = is_new || self.trials.has_new_instrument(space, same).await?;
                 is_new && before.reopened < self.trials.memory.reopenings
             }
-            Status::Surviving | Status::Contested | Status::Ended | Status::Retracted => false,
+            // Somebody else knows of what one person has said: it can be tested.
+            Status::Surviving | Status::Contested => {
+                same.is_held_on_word() && is_of_others(&on.row, same)
+            }
+            Status::Ended | Status::Retracted => false,
         };
         let reopened = before.reopened + u64::from(same.status == Status::Falsified);
         let judged = Judged {
@@ -202,6 +208,12 @@ impl Bench<'_> {
             .extend(again.then(|| Draft::statement(&same.thread, &same.id, News::Judged(judged))));
         Ok(drafts)
     }
+}
+
+/// Whether somebody claims a statement who has not claimed it before.
+fn is_of_others(claim: &StatementRow, same: &StatementRow) -> bool {
+    let is_new = |it: &Source| same.sources.iter().all(|known| known.by != it.by);
+    claim.sources.iter().any(is_new)
 }
 
 /// Whether a source has words that none of the known ones has.

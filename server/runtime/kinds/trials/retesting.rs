@@ -11,7 +11,7 @@ use crate::event::fact::Fact;
 use crate::event::fact::statement::{RETEST, Said, StatementFact};
 use crate::event::method::testable;
 use crate::event::retest::{by_another, is_at_rest, urgency};
-use crate::event::statement::{Instrument, Judged, Outcome, Status};
+use crate::event::statement::{Instrument, Judged, Outcome, PREDICTIONS_MAX, Status};
 use crate::event::trial::News;
 use crate::log::error::StoreError;
 use crate::log::projections::statements::StatementRow;
@@ -145,7 +145,9 @@ impl Trials {
             let Some(row) = self.store.statement(space, id).await? else {
                 continue;
             };
-            if row.tested.is_some_and(|tested| tested <= old) {
+            // A word was never tested.
+            let said = row.is_held_on_word().then_some(row.claimed);
+            if row.tested.or(said).is_some_and(|tested| tested <= old) {
                 found
                     .ripe
                     .extend(self.retestable(space, row, &there, &uses).await?);
@@ -219,9 +221,12 @@ impl Trials {
             // Judged by a server that did not write down what can test it.
             None => {
                 let derived = folded(&*self.store, space, &row.id).await?.derived;
-                derived
-                    .map(|derived| testable(&derived.predictions))
-                    .unwrap_or_default()
+                // What a word says is derived when it is tested, once.
+                let any = || match row.is_held_on_word() && judged.tries + judged.breaks == 0 {
+                    true => Instrument::ALL.to_vec(),
+                    false => Vec::new(),
+                };
+                derived.map_or_else(any, |derived| testable(&derived.predictions))
             }
         };
         let recalled = uses.of(&row.id);
@@ -260,12 +265,12 @@ impl Bench<'_> {
             let predictions = trial
                 .derived
                 .as_ref()
-                .map_or(0, |derived| derived.predictions.len());
+                .map_or(PREDICTIONS_MAX, |derived| derived.predictions.len());
             let readings = match trials.memory.two_of_three {
                 false => 1,
                 true => 3 - u64::from(ripe.judged.is_tested()),
             };
-            let calls = predictions as u64 * readings;
+            let calls = predictions as u64 * readings + u64::from(trial.derived.is_none());
             if calls > left {
                 is_dear = true;
                 continue;

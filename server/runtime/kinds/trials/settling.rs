@@ -3,7 +3,7 @@
 
 use super::bench::{Bench, OnTrial};
 use super::contesting::{Contest, contest, contradicting, uncontested};
-use super::ground::{ground, standing_on};
+use super::ground::{gone, ground, standing_on};
 use super::{REACH, TRIES, stands, word};
 use crate::event::condition::{Condition, RequestState};
 use crate::event::draft::Draft;
@@ -32,7 +32,7 @@ impl Bench<'_> {
         if matches!(judged.outcome, Outcome::Is(status) if status.is_held()) {
             let ground = ground(self.store(), &self.fence.space, &on.row).await?;
             match ground.lost {
-                Some(of) => judged = groundless(judged, &of),
+                Some(why) => judged = groundless(judged, why),
                 None => (first, conditions) = (ground.moved, ground.conditions),
             }
         }
@@ -151,8 +151,13 @@ pub(super) async fn consequences(
         own.extend(withdrawn(&questions(store, space).await?, &row.id));
     }
     let is_leaving = row.status.is_held() && !is_now(Status::is_held);
-    let (mut all, conditions) =
-        fallen(store, space, &row.id, &lost, is_leaving.then_some(row)).await?;
+    let (mut all, conditions) = fallen(
+        store,
+        space,
+        &gone(&row.id),
+        (&lost, is_leaving.then_some(row)),
+    )
+    .await?;
     own.push(
         Draft::statement(&row.thread, &row.id, News::Judged(judged.clone())).only_if(stands(row)),
     );
@@ -164,12 +169,12 @@ pub(super) async fn consequences(
 }
 
 /// The words on those that stood on a statement and have lost their ground, and on what they, and it, contradicted; and what these are stored under.
+/// `why`: the ground is lost.
 pub(super) async fn fallen(
     store: &dyn Store,
     space: &Space,
-    of: &str,
-    lost: &[StatementRow],
-    with: Option<&StatementRow>,
+    why: &str,
+    (lost, with): (&[StatementRow], Option<&StatementRow>),
 ) -> Result<(Vec<Vec<Draft>>, Vec<Condition>), StoreError> {
     let leaving: Vec<&StatementRow> = lost.iter().chain(with).collect();
     if leaving.is_empty() {
@@ -183,7 +188,8 @@ pub(super) async fn fallen(
     };
     let mut all: Vec<Vec<Draft>> = drafts.into_iter().map(|draft| vec![draft]).collect();
     for row in lost {
-        let judged = groundless(word(row, Outcome::Is(Status::Untested), String::new()), of);
+        let judged = word(row, Outcome::Is(Status::Untested), String::new());
+        let judged = groundless(judged, why.to_owned());
         let draft =
             Draft::statement(&row.thread, &row.id, News::Judged(judged)).only_if(stands(row));
         all.push(
@@ -196,10 +202,10 @@ pub(super) async fn fallen(
     Ok((all, conditions))
 }
 
-fn groundless(judged: Judged, of: &str) -> Judged {
+fn groundless(judged: Judged, reason: String) -> Judged {
     Judged {
         outcome: Outcome::Is(Status::Untested),
-        reason: format!("it was derived from what is not held any more: {of}"),
+        reason,
         carried: Vec::new(),
         due: None,
         ..judged
