@@ -159,10 +159,11 @@ pub mod model {
 pub mod recall {
     pub mod alike;
     pub mod audit;
-    mod background;
+    pub mod background;
     mod bm25;
     mod calibration;
     pub mod choices;
+    mod cut;
     mod filling;
     pub mod finder;
     pub mod forms;

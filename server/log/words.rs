@@ -55,19 +55,15 @@ pub fn asked(query: &str) -> Vec<String> {
     words
 }
 
-/// The words of a text in order, each as often as it stands there; of a script without spaces the pairs, or the one character that there is.
+/// The words of a text in order, each as often as it stands there; a run of a script without spaces
+/// is one.
 pub fn sequence(text: &str) -> Vec<String> {
     let folded = fold(text);
-    let mut words = Vec::new();
-    for piece in pieces(head(&folded)) {
-        match piece {
-            Piece::Word(word) => words.push(cut(word)),
-            Piece::Run(run) if run.chars().nth(1).is_none() => words.push(run.to_owned()),
-            Piece::Run(run) => words.extend(pairs(run)),
-            Piece::Picture(picture) => words.push(picture.to_owned()),
-        }
-    }
-    words
+    let words = pieces(head(&folded)).map(|piece| match piece {
+        Piece::Word(word) => cut(word),
+        Piece::Run(whole) | Piece::Picture(whole) => whole.to_owned(),
+    });
+    words.collect()
 }
 
 /// The same, of a script without spaces the single characters: so a name is found wherever it stands.
@@ -195,11 +191,13 @@ fn cut(word: &str) -> String {
     word[..end].to_owned()
 }
 
-fn singles(run: &str) -> impl Iterator<Item = String> {
+/// The characters of a run, each alone.
+pub fn singles(run: &str) -> impl Iterator<Item = String> {
     run.chars().map(String::from)
 }
 
-fn pairs(run: &str) -> impl Iterator<Item = String> {
+/// The pairs of neighbours in a run.
+pub fn pairs(run: &str) -> impl Iterator<Item = String> {
     run.chars()
         .zip(run.chars().skip(1))
         .map(|(a, b)| String::from_iter([a, b]))

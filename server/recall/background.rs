@@ -1,49 +1,131 @@
-//! The frequency of words in texts of their language: shared common words say little. A fixed list has
-//! the forms of the commonest words of 42 languages. It is derived from wordfreq 3.1.1 by Robyn Speer,
-//! and both are under CC BY-SA 4.0.
+//! The frequency of words in their language: what is common there says little. A fixed list has the
+//! commonest forms of each of 42 languages. It is derived from wordfreq 3.1.1 by Robyn Speer, and both
+//! are under CC BY-SA 4.0.
 
-use super::forms::is_unspaced;
+use std::cmp::Reverse;
 
-/// Lines `form level`, sorted by form: one in 10^(level / 10) words has this form.
+use super::forms::is_number;
+
+/// Lines `form frequencies`, sorted by form. A frequency is the letter of a language and a character:
+/// `0` is one in a million words, and each character after it 1.26 times as many (a tenth of a power of
+/// ten). A character of a script without spaces has its share of all characters, and stands once more
+/// behind a bar where it is one of a thousand words of its language alone.
 const LIST: &str = include_str!("background.txt");
+/// The languages, in the order of their letters: `A` to `Z`, then `a` and so on.
+pub const LANGUAGES: [&str; 42] = [
+    "ar", "bg", "bn", "ca", "cs", "da", "de", "el", "en", "es", "fa", "fi", "fil", "fr", "he",
+    "hi", "hu", "id", "is", "it", "ja", "ko", "lt", "lv", "mk", "ms", "nb", "nl", "pl", "pt", "ro",
+    "ru", "sh", "sk", "sl", "sv", "ta", "tr", "uk", "ur", "vi", "zh",
+];
 /// The share of a word that is not in the list.
 const RARE: f32 = 1e-6;
-/// The share of a pair of two characters that are both rare.
-const RAREST: f32 = 1e-9;
 
-/// The share of running words that have a form. A pair of a script without spaces that is in no word
-/// of the list is as frequent as its two characters side by side.
-pub(super) fn share(form: &str) -> f32 {
-    let listed = level(form).map(of_level);
-    if !is_unspaced(form) {
-        return listed.unwrap_or(RARE);
-    }
-    let mut characters = form
-        .char_indices()
-        .map(|(at, c)| &form[at..at + c.len_utf8()]);
-    match (characters.next(), characters.next()) {
-        (Some(one), Some(other)) => {
-            let of = |character| level(character).map_or(RARE, of_level);
-            (listed.unwrap_or_default() + of(one) * of(other)).max(RAREST)
+/// One of the languages.
+pub type Language = usize;
+
+/// How common a form is in the languages that have it in the list.
+#[derive(Debug, Clone, Copy)]
+pub struct Common {
+    frequencies: &'static [u8],
+    /// So many forms share what the list says of one: numbers of as many digits.
+    among: f32,
+}
+
+impl Common {
+    /// Looks a form up.
+    pub fn of(form: &str) -> Self {
+        let digits = form.len();
+        if digits < 2 || !is_number(form) {
+            let frequencies = listed(form).unwrap_or_default();
+            let among = 1.0;
+            return Self { frequencies, among };
         }
-        _ => listed.unwrap_or(RARE),
+        let frequencies = listed(&"0".repeat(digits)).unwrap_or_default();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+        let among = 9.0 * 10_f32.powi(digits as i32 - 1);
+        Self { frequencies, among }
+    }
+
+    /// The languages that have it, each with its frequency: 0 is one in a million words.
+    fn each(self) -> impl Iterator<Item = (Language, u8)> {
+        let frequencies = self.frequencies.chunks_exact(2);
+        frequencies.map(|of| (language(of[0]), of[1].saturating_sub(b'0')))
+    }
+
+    /// Its frequency in a language, if that has it.
+    pub fn frequency(self, language: Language) -> Option<u8> {
+        self.each()
+            .find_map(|(of, frequency)| (of == language).then_some(frequency))
+    }
+
+    /// The share of the running words of a language that it is.
+    pub fn share(self, language: Language) -> f32 {
+        let tenths = self.frequency(language).map_or(0.0, f32::from);
+        (RARE * 10_f32.powf(tenths / 10.0) / self.among).max(RARE)
     }
 }
 
-fn of_level(level: u8) -> f32 {
-    10_f32.powf(f32::from(level) / -10.0)
+/// The language of a letter of the list.
+fn language(letter: u8) -> Language {
+    usize::from(match letter {
+        b'a'.. => letter - b'a' + 26,
+        _ => letter.saturating_sub(b'A'),
+    })
+}
+
+/// Returns whether a character of a script without spaces is often a word alone.
+pub fn stands_alone(character: &str, language: Language) -> bool {
+    let word = Common::of(&format!("|{character}"));
+    word.frequency(language).is_some()
+}
+
+/// How well running words fit each language: the frequencies there, summed.
+#[derive(Debug, Clone)]
+pub struct Fit([u64; LANGUAGES.len()]);
+
+impl Default for Fit {
+    fn default() -> Self {
+        Self([0; LANGUAGES.len()])
+    }
+}
+
+impl Fit {
+    /// Takes a word in that stands so often in a text.
+    pub fn put(&mut self, word: Common, count: u32) {
+        for (language, frequency) in word.each() {
+            self.0[language] += u64::from(frequency) * u64::from(count);
+        }
+    }
+
+    /// Lets it go.
+    pub fn remove(&mut self, word: Common, count: u32) {
+        for (language, frequency) in word.each() {
+            self.0[language] -= u64::from(frequency) * u64::from(count);
+        }
+    }
+
+    /// Returns the language that a question fits best, beside so many texts: these count like one of
+    /// them, so that a single word is of the language of the space.
+    pub fn language(&self, texts: &Self, count: usize) -> Language {
+        let fit =
+            |language: &Language| self.0[*language] * (count.max(1) as u64) + texts.0[*language];
+        let languages = 0..LANGUAGES.len();
+        languages
+            .max_by_key(|language| (fit(language), Reverse(*language)))
+            .unwrap_or_default()
+    }
 }
 
 /// Finds a form by halves; no index of the list is kept.
-fn level(form: &str) -> Option<u8> {
+fn listed(form: &str) -> Option<&'static [u8]> {
     let (mut from, mut to) = (0, LIST.len());
     while from < to {
         let middle = LIST.floor_char_boundary(usize::midpoint(from, to));
         let begin = LIST[..middle].rfind('\n').map_or(0, |at| at + 1).max(from);
         let end = LIST[begin..].find('\n').map_or(LIST.len(), |at| begin + at);
-        let (listed, level) = LIST[begin..end].rsplit_once(' ')?;
+        let (listed, frequencies) = LIST[begin..end].rsplit_once(' ')?;
         match listed.cmp(form) {
-            std::cmp::Ordering::Equal => return level.parse().ok(),
+            std::cmp::Ordering::Equal => return Some(frequencies.as_bytes()),
             std::cmp::Ordering::Less => from = end + 1,
             std::cmp::Ordering::Greater => to = begin.saturating_sub(1).max(from),
         }
@@ -56,17 +138,59 @@ mod tests {
     use super::*;
     use crate::recall::forms::form;
 
+    fn of(code: &str) -> Language {
+        LANGUAGES.iter().position(|it| *it == code).unwrap()
+    }
+
+    fn fit(text: &str) -> Fit {
+        let mut fit = Fit::default();
+        for word in text.split(' ') {
+            fit.put(Common::of(&form(word)), 1);
+        }
+        fit
+    }
+
     // Found by halves, a line that is out of order is never found.
     #[test]
-    fn each_form_of_the_list_is_found_with_its_level() {
+    fn each_form_of_the_list_is_found_with_its_frequencies() {
         for line in LIST.lines() {
-            let (listed, of) = line.rsplit_once(' ').unwrap();
-            assert_eq!(level(listed), of.parse().ok(), "{line}");
-            assert_eq!(form(listed), listed);
+            let (form_of, of) = line.rsplit_once(' ').unwrap();
+            assert_eq!(listed(form_of), Some(of.as_bytes()), "{line}");
+            assert_eq!(form(form_of), form_of);
+            assert!(
+                Common::of(form_of)
+                    .each()
+                    .all(|(it, _)| it < LANGUAGES.len())
+            );
         }
         for unknown in ["", " ", "zzzz", "\u{10FFFF}", "thequick"] {
-            assert_eq!(level(unknown), None, "{unknown:?}");
+            assert_eq!(listed(unknown), None, "{unknown:?}");
         }
-        assert!(share("the") > 0.01 && share("tungste") <= RARE);
+    }
+
+    #[test]
+    fn a_word_is_as_common_as_in_its_language() {
+        let share = |word: &str, language: &str| Common::of(&form(word)).share(of(language));
+        assert!(share("the", "en") > 0.01 && share("tungsten", "en") <= RARE);
+        // It is "was" in German.
+        assert!(share("war", "de") > 10.0 * share("war", "en"));
+        // One of ninety numbers of two digits.
+        assert!(share("47", "en") < share("4", "en") && share("47", "en") > 10.0 * RARE);
+    }
+
+    #[test]
+    fn the_texts_of_a_space_tell_the_language_of_a_single_word_and_a_sentence_its_own() {
+        let german = fit("wo ist der schlüssel und wann war das");
+        let language = |question: &str| LANGUAGES[fit(question).language(&german, 1)];
+        assert_eq!(language("war"), "de");
+        assert_eq!(
+            language("where is the key to the car and when was that"),
+            "en"
+        );
+        let nothing = Fit::default();
+        assert_eq!(
+            LANGUAGES[fit("where is the car").language(&nothing, 0)],
+            "en"
+        );
     }
 }

@@ -4,24 +4,26 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::background::share;
-use super::forms::{form, is_unspaced};
-use crate::log::words::sequence;
+use super::background::{Common, Fit, Language};
+use super::cut::cut;
+use super::forms::{form, forms, is_unspaced, words};
 
 /// BM25's `k1` (saturation of mentions) and `b` (penalty of long texts): the values of the literature.
 const SATURATION: f32 = 1.2;
 const LENGTH: f32 = 0.75;
 /// Most words of a question that count.
 pub const ASKED_MAX: usize = 128;
+/// A word is as common in its language as passages of so many words are that have it.
+const PASSAGE: f32 = 100.0;
 /// So many texts without any word of the question are counted beside those that are held: of a few
 /// texts nobody can say which words are common. Chosen by the curve in `bench/README.md`.
-const IMAGINED: f32 = 3000.0;
+const IMAGINED: f32 = 1000.0;
 /// The least weight that a text and a question share where one answers the other, over the root of the
 /// question's weight. Chosen by the curve in `bench/README.md`.
-const ANSWERS: f32 = 2.3;
+const ANSWERS: f32 = 1.85;
 /// Bytes of a posting and of the room of a word, by which memory is counted.
 const POSTING: usize = size_of::<Posting>();
-const WORD: usize = 96;
+const WORD: usize = 120;
 
 /// One text in the list of a word.
 #[derive(Debug, Clone, Copy)]
@@ -30,16 +32,31 @@ struct Posting {
     count: u32,
 }
 
+/// A word of the texts.
+#[derive(Debug)]
+struct Listed {
+    common: Common,
+    texts: Vec<Posting>,
+}
+
 /// See the module. Texts are known by a number that the caller gives them.
 #[derive(Debug, Default)]
 pub struct Index {
     /// By the forms of words.
-    words: HashMap<Box<str>, Vec<Posting>>,
+    words: HashMap<Box<str>, Listed>,
     /// By the number of the text; none: there is no such text.
     lengths: Vec<Option<u32>>,
     texts: usize,
     total: u64,
+    /// How well all texts fit each language.
+    fit: Fit,
     bytes: usize,
+}
+
+/// Returns whether a form is a character of a script without spaces: it stands beside the pairs that it
+/// is in, and is no further word of the text.
+fn is_beside(form: &str) -> bool {
+    is_unspaced(form) && form.chars().nth(1).is_none()
 }
 
 impl Index {
@@ -48,17 +65,20 @@ impl Index {
         for (word, count) in counted(words) {
             if !self.words.contains_key(word) {
                 self.bytes += WORD + word.len();
-                self.words.insert(word.into(), Vec::new());
+                let common = Common::of(word);
+                let texts = Vec::new();
+                self.words.insert(word.into(), Listed { common, texts });
             }
-            let Some(list) = self.words.get_mut(word) else {
+            let Some(listed) = self.words.get_mut(word) else {
                 continue;
             };
-            let at = list.partition_point(|posting| posting.doc < doc);
-            list.insert(at, Posting { doc, count });
+            let at = listed.texts.partition_point(|posting| posting.doc < doc);
+            listed.texts.insert(at, Posting { doc, count });
             self.bytes += POSTING;
+            if !is_beside(word) {
+                self.fit.put(listed.common, count);
+            }
         }
-        // Characters of a script without spaces stand beside the pairs that they are in.
-        let is_beside = |word: &&String| is_unspaced(word) && word.chars().nth(1).is_none();
         let length = words.iter().filter(|word| !is_beside(word)).count();
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         if self.lengths.len() <= doc as usize {
@@ -71,15 +91,21 @@ impl Index {
 
     /// Lets a text go, whose words have these forms.
     pub fn remove(&mut self, doc: u32, words: &[String]) {
-        for word in counted(words).into_keys() {
-            let Some(list) = self.words.get_mut(word) else {
+        for (word, count) in counted(words) {
+            let Some(listed) = self.words.get_mut(word) else {
                 continue;
             };
-            if let Ok(at) = list.binary_search_by_key(&doc, |posting| posting.doc) {
-                list.remove(at);
+            if let Ok(at) = listed
+                .texts
+                .binary_search_by_key(&doc, |posting| posting.doc)
+            {
+                listed.texts.remove(at);
                 self.bytes -= POSTING;
+                if !is_beside(word) {
+                    self.fit.remove(listed.common, count);
+                }
             }
-            if list.is_empty() {
+            if listed.texts.is_empty() {
                 self.words.remove(word);
                 self.bytes -= WORD + word.len();
             }
@@ -95,13 +121,24 @@ impl Index {
         self.bytes
     }
 
+    /// Reads a question, in the language that it and the texts fit best.
+    pub fn asked(&self, question: &str) -> Asked {
+        let mut fit = Fit::default();
+        let forms = forms(question);
+        forms.iter().for_each(|form| fit.put(Common::of(form), 1));
+        Asked::of(question, fit.language(&self.fit, self.texts))
+    }
+
     /// Returns the share of a question that each text says, by its number: 0 to 1. An array of all texts,
-    /// since a common word stands in most of them.
+    /// since a common word stands in most of them. Nothing says a question that tells nothing.
     pub fn scores(&self, asked: &Asked) -> Vec<f32> {
-        let (mut found, whole) = (vec![0.0_f32; self.lengths.len()], self.whole(asked));
-        let usual = self.usual();
+        let mut found = vec![0.0_f32; self.lengths.len()];
+        if !asked.tells() {
+            return found;
+        }
+        let (whole, usual) = (self.whole(asked), self.usual());
         for word in &asked.words {
-            let weight = self.weight(&word.form) / whole;
+            let weight = self.weight(word) / whole;
             for posting in self.list(&word.form) {
                 found[posting.doc as usize] += weight * self.mention(posting, usual);
             }
@@ -117,27 +154,13 @@ impl Index {
         (ANSWERS / self.whole(asked).sqrt()).min(0.5)
     }
 
-    /// Returns how rare a text is in its language, summed over its words.
-    pub fn rarity(&self, of: &Asked) -> f32 {
-        let rare = |word: &Word| (1.0 + 1.0 / self.by_chance(&word.form)).ln().powi(2);
-        of.words.iter().map(rare).sum()
-    }
-
-    /// Returns the least rarity of a name that a question tells of: that of what answers it, or of its usual word. "I" is
-    /// below, though statements may be about an "I".
-    #[expect(clippy::cast_precision_loss, reason = "a count of words")]
-    pub fn least_rarity(&self, asked: &Asked) -> f32 {
-        let all = self.rarity(asked);
-        (all / asked.words.len().max(1) as f32).min(ANSWERS * all.sqrt())
-    }
-
     /// The weight of a question: the sum over its words.
     fn whole(&self, asked: &Asked) -> f32 {
-        asked.words.iter().map(|word| self.weight(&word.form)).sum()
+        asked.words.iter().map(|word| self.weight(word)).sum()
     }
 
     fn list(&self, form: &str) -> &[Posting] {
-        self.words.get(form).map_or(&[], Vec::as_slice)
+        self.words.get(form).map_or(&[], |listed| &listed.texts)
     }
 
     /// The words of a question that a text has.
@@ -158,15 +181,9 @@ impl Index {
     /// The weight of a word: the rarer in its language and in this space, the larger. Squared, since it
     /// counts in the question and in the text, as in cosines of tf–idf.
     #[expect(clippy::cast_precision_loss, reason = "counts of texts")]
-    fn weight(&self, form: &str) -> f32 {
-        let by_chance = self.by_chance(form);
-        let here = self.list(form).len() as f32 / (self.texts as f32 + IMAGINED);
-        (1.0 + 1.0 / (by_chance + here)).ln().powi(2)
-    }
-
-    /// The share of texts of usual length that have a word by chance.
-    fn by_chance(&self, form: &str) -> f32 {
-        -(-share(form) * self.usual()).exp_m1()
+    fn weight(&self, word: &Word) -> f32 {
+        let here = self.list(&word.form).len() as f32 / (self.texts as f32 + IMAGINED);
+        squared(word.by_chance + here)
     }
 
     /// The usual length of a text, in words.
@@ -192,9 +209,15 @@ fn counted(words: &[String]) -> HashMap<&str, u32> {
     counts
 }
 
+/// The weight of a word that such a share of texts have.
+fn squared(share: f32) -> f32 {
+    (1.0 + 1.0 / share).ln().powi(2)
+}
+
 /// A question as its words, each once.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
+    language: Language,
     words: Vec<Word>,
 }
 
@@ -203,21 +226,52 @@ struct Word {
     /// As it stands in the question, folded.
     word: String,
     form: String,
+    /// The share of passages in its language that have it.
+    by_chance: f32,
+}
+
+impl Word {
+    fn of(word: String, language: Language) -> Self {
+        let form = form(&word);
+        let by_chance = -(-Common::of(&form).share(language) * PASSAGE).exp_m1();
+        Self {
+            word,
+            form,
+            by_chance,
+        }
+    }
 }
 
 impl Asked {
-    /// Reads a question.
-    pub fn of(question: &str) -> Self {
-        let mut seen = HashSet::new();
-        let words = sequence(question).into_iter().take(ASKED_MAX);
-        let words = words.map(|word| Word {
-            form: form(&word),
-            word,
+    /// Reads a question, or a name in it, in its language.
+    fn of(question: &str, language: Language) -> Self {
+        let words = words(question).into_iter().flat_map(|word| {
+            if is_unspaced(&word) {
+                cut(&word, language)
+            } else {
+                vec![word]
+            }
         });
+        let words = words.take(ASKED_MAX).map(|word| Word::of(word, language));
+        let mut seen = HashSet::new();
+        let words = words.filter(|word| seen.insert(word.form.clone()));
         Self {
-            words: words
-                .filter(|word| seen.insert(word.form.clone()))
-                .collect(),
+            language,
+            words: words.collect(),
         }
+    }
+
+    /// Returns whether a word of it tells of something: those of each sentence, as "what" and "I" in
+    /// English, find nothing by themselves, whatever their number.
+    pub fn tells(&self) -> bool {
+        let least = ANSWERS * ANSWERS;
+        self.words
+            .iter()
+            .any(|word| squared(word.by_chance) >= least)
+    }
+
+    /// Returns whether a name in it tells of something.
+    pub fn tells_of(&self, name: &str) -> bool {
+        Self::of(name, self.language).tells()
     }
 }

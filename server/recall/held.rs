@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::forms::{form, forms};
+use super::forms::{characters, forms};
 use crate::event::statement::{Instrument, Status, Triple, Valid};
 use crate::log::projections::statements::StatementRow;
-use crate::log::words::atoms;
 use crate::words::id::Seq;
 
 /// Bytes of a statement besides its texts.
@@ -92,7 +91,7 @@ impl Held {
             .flat_map(|triple| [&triple.subject, &triple.relation, &triple.object]);
         let more: BTreeSet<String> = names
             .flat_map(|name| forms(name))
-            .chain(atoms(&self.text).iter().map(|word| form(word)))
+            .chain(characters(&self.text))
             .collect();
         let more: Vec<String> = more
             .into_iter()

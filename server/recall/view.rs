@@ -218,7 +218,7 @@ impl View {
 
     /// The same, with what the question means.
     pub fn find_meant(&self, question: &str, meant: &Meant, limit: usize) -> Vec<Hit> {
-        let asked = Asked::of(question);
+        let asked = self.words.asked(question);
         let names = self.names_in(question, &asked);
         let candidates = self.candidates(meant, &asked, &names);
         let least = self.words.relevant(&asked);
@@ -233,7 +233,7 @@ impl View {
 
     /// The same, with what the question means.
     pub fn scored_meant(&self, question: &str, meant: &Meant) -> Vec<(&Held, Scores)> {
-        let asked = Asked::of(question);
+        let asked = self.words.asked(question);
         let names = self.names_in(question, &asked);
         let candidates = self.candidates(meant, &asked, &names);
         candidates
@@ -244,11 +244,9 @@ impl View {
 
     /// The names of the graph in a question, of those that tell of something.
     fn names_in(&self, question: &str, asked: &Asked) -> Vec<Node> {
-        let least = self.words.least_rarity(asked);
-        let is_told = |words: &str| self.words.rarity(&Asked::of(words)) >= least;
         let names = self.graph.names_in(question).into_iter();
         names
-            .filter_map(|(name, words)| is_told(&words).then_some(name))
+            .filter_map(|(name, words)| asked.tells_of(&words).then_some(name))
             .collect()
     }
 

@@ -27,6 +27,7 @@ mod memories;
 mod merges;
 mod people;
 mod plain;
+mod plain_words;
 mod quality;
 mod recall;
 mod rules;
