@@ -186,7 +186,10 @@ async fn conversation(env: &[(&str, &str)], is_withdrawn: bool) -> Vec<Arc<Reque
     stub.on_each(decision, move |request| {
         reply(&format!("About {}. {long} {long}", request.last_user()))
     });
-    let setup = Setup::new(medium, &stub).env("THINKD_TOOLS__CONVERSATION", "reply,remember");
+    // What a turn recalls ends with what fell: here everything else is the same.
+    let setup = Setup::new(medium, &stub)
+        .env("THINKD_MEMORY__RECALL_IN_TURNS", 0)
+        .env("THINKD_TOOLS__CONVERSATION", "reply,remember");
     let app = env
         .iter()
         .fold(setup, |setup, (name, value)| setup.env(name, value))

@@ -300,7 +300,7 @@ impl Remember {
         }
         let note = match claim.source.word {
             true => format!(
-                "recalled as {}, while it is tested",
+                "kept: {}; held once it survives a test",
                 mark(Status::Proposed, &by)
             ),
             false => "it is tested, and held only if it survives".to_owned(),

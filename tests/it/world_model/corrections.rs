@@ -23,6 +23,7 @@ pub(super) async fn remembering(medium: Medium) -> (App, Stub) {
     stub.on(deriving, derives(None, &["something follows"]));
     let tools = "reply,remember,recall";
     let app = Setup::new(medium, &stub)
+        .env("THINKD_MEMORY__RECALL_IN_TURNS", 0)
         .env("THINKD_TOOLS__CONVERSATION", tools)
         .voices(&["critic"])
         .start()

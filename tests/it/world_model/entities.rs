@@ -367,7 +367,7 @@ on_both!(
                 "Alma Reyes is like Alma Reyez.",
                 ["Alma Reyes", "is like", "Alma Reyez"],
             ),
-            ("I am Bob.", ["I", "is also called", "Bob"]),
+            ("Here I am Bob.", ["I", "is also called", "Bob"]),
         ];
         let stub = knowing(&edges).await;
         // Only a model has looked at it.

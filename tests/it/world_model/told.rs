@@ -201,7 +201,9 @@ on_both!(
     |medium| {
         let stub = agreeable().await;
         stub.on(deriving, derives(None, &["something follows"]));
-        let setup = Setup::new(medium, &stub).env("THINKD_TEST_GATE", 1);
+        let setup = Setup::new(medium, &stub)
+            .env("THINKD_MEMORY__RECALL_IN_TURNS", 0)
+            .env("THINKD_TEST_GATE", 1);
         let setup = setup.env("THINKD_TOOLS__CONVERSATION", "reply,remember,recall,gate");
         let setup = setup.program(std::env::current_exe().unwrap()).arguments(&[
             SERVER,

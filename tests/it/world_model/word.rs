@@ -438,3 +438,23 @@ on_both!(the_same_word_again_is_another_source, |medium| {
     assert_eq!(items[0]["sources"].as_array().unwrap().len(), 2, "{page}");
     assert_eq!(items[0]["status"], "surviving");
 });
+
+on_both!(
+    a_word_that_is_recalled_is_tested_for_its_age_where_that_is_on,
+    |medium| {
+        let stub = Stub::start().await;
+        let tested = testable("two and two are five", &[("code", "2 + 2 === 5")]);
+        stub.on(deriving_from(BERGEN), tested);
+        let mut app = Setup::new(medium, &stub)
+            .env("THINKD_MEMORY__RETEST_CALLS_PER_DAY", 20)
+            .env("THINKD_MEMORY__RETEST_AFTER_MS", 1)
+            .start()
+            .await;
+        let own = claim_as(&app, "clara", BERGEN).await;
+        tell_as(&app, "clara", "Does Clara live in Bergen?").await;
+        assert!(last_decision(&stub).says("(said by clara)"));
+        app.restart().await;
+        judged(&app, own["id"].as_str().unwrap(), 0, "falsified").await;
+        assert_eq!(stub.count(trial), 1, "the derivation");
+    }
+);

@@ -26,6 +26,7 @@ async fn summed(medium: Medium, count: usize) -> (App, Stub, Vec<String>) {
         ),
     );
     let app = Setup::new(medium, &stub)
+        .env("THINKD_MEMORY__RECALL_IN_TURNS", 0)
         .env("THINKD_TOOLS__CONVERSATION", "reply,recall")
         .start()
         .await;
