@@ -104,11 +104,10 @@ impl Fit {
         }
     }
 
-    /// Returns the language that a question fits best, beside so many texts: these count like one of
-    /// them, so that a single word is of the language of the space.
-    pub fn language(&self, texts: &Self, count: usize) -> Language {
-        let fit =
-            |language: &Language| self.0[*language] * (count.max(1) as u64) + texts.0[*language];
+    /// Returns the language that a question fits best, beside texts of so many words: these count like
+    /// one word of it, so that a single word is of the language of the space, and a sentence of its own.
+    pub fn language(&self, texts: &Self, words: u64) -> Language {
+        let fit = |language: &Language| self.0[*language] * words.max(1) + texts.0[*language];
         let languages = 0..LANGUAGES.len();
         languages
             .max_by_key(|language| (fit(language), Reverse(*language)))
@@ -181,7 +180,7 @@ mod tests {
     #[test]
     fn the_texts_of_a_space_tell_the_language_of_a_single_word_and_a_sentence_its_own() {
         let german = fit("wo ist der schlüssel und wann war das");
-        let language = |question: &str| LANGUAGES[fit(question).language(&german, 1)];
+        let language = |question: &str| LANGUAGES[fit(question).language(&german, 8)];
         assert_eq!(language("war"), "de");
         assert_eq!(
             language("where is the key to the car and when was that"),

@@ -126,7 +126,7 @@ impl Index {
         let mut fit = Fit::default();
         let forms = forms(question);
         forms.iter().for_each(|form| fit.put(Common::of(form), 1));
-        Asked::of(question, fit.language(&self.fit, self.texts))
+        Asked::of(question, fit.language(&self.fit, self.total))
     }
 
     /// Returns the share of a question that each text says, by its number: 0 to 1. An array of all texts,

@@ -127,10 +127,8 @@ fn words_of_each_sentence_alone_find_nothing() {
         "¿Qué?",
         "de la",
         "el",
-        "不是",
         "的",
         "は",
-        "それは",
     ] {
         let found = view.find(nothing, BEST);
         assert!(found.is_empty(), "{nothing}: {:?}", found[0].held.text);
