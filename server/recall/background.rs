@@ -23,7 +23,7 @@ const RARE: f32 = 1e-6;
 /// One of the languages.
 pub type Language = usize;
 
-/// How common a form is in the languages that have it in the list.
+/// Frequency of a form in the languages that have it in the list.
 #[derive(Debug, Clone, Copy)]
 pub struct Common {
     frequencies: &'static [u8],
@@ -79,7 +79,7 @@ pub fn stands_alone(character: &str, language: Language) -> bool {
     word.frequency(language).is_some()
 }
 
-/// How well running words fit each language: the frequencies there, summed.
+/// Fit of running words to each language: the frequencies there, summed.
 #[derive(Debug, Clone)]
 pub struct Fit([u64; LANGUAGES.len()]);
 

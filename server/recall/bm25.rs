@@ -48,7 +48,7 @@ pub struct Index {
     lengths: Vec<Option<u32>>,
     texts: usize,
     total: u64,
-    /// How well all texts fit each language.
+    /// Fit of all texts to each language.
     fit: Fit,
     bytes: usize,
 }
@@ -192,7 +192,7 @@ impl Index {
         (self.total as f32 / self.texts.max(1) as f32).max(1.0)
     }
 
-    /// What a mention counts, 1 in a text of usual length.
+    /// Weight of a mention, 1 in a text of usual length.
     #[expect(clippy::cast_precision_loss, reason = "lengths of texts")]
     fn mention(&self, posting: &Posting, usual: f32) -> f32 {
         let length = self.lengths[posting.doc as usize].unwrap_or(0) as f32 / usual;
