@@ -55,6 +55,8 @@ export class Api {
     subtree?: boolean;
     /** any of these tags, without regard to case; `debug` events only when asked for here */
     tags?: string[];
+    /** with `tags`: all of them */
+    all_tags?: boolean;
     /** `debug` events, too, beside the others */
     debug?: boolean;
     /** only from this source */
@@ -87,6 +89,8 @@ export class Api {
     subtree?: boolean;
     /** any of these tags, without regard to case; `debug` events only when asked for here */
     tags?: string[];
+    /** with `tags`: all of them */
+    all_tags?: boolean;
     /** `debug` events, too, beside the others */
     debug?: boolean;
     /** only from this source */
@@ -567,7 +571,7 @@ export class Api {
     return this.#request("GET", `/world-model`, "json", { query, ...options }) as Promise<Page<Statement>>;
   }
 
-  /** Claims something. It is tried beside everything else, and held only if it survives. */
+  /** Claims something. It is tried beside everything else, and held only if it survives. A statement that begins with the name of its claimant (`The user`, in a space without names) is their word, and held at once. */
   rememberStatement(body: NewStatement, options: Options = {}): Promise<Remembered> {
     return this.#request("POST", `/world-model`, "json", { body, ...options }) as Promise<Remembered>;
   }
@@ -627,7 +631,7 @@ export class Api {
     return this.#request("GET", `/world-model/${encodeURIComponent(id)}`, "json", { ...options }) as Promise<StatementTrial>;
   }
 
-  /** Withdraws a statement, without a trial. */
+  /** Withdraws a statement, without a trial. Members withdraw a statement that is recalled on their own word alone, operators any. */
   retractStatement(id: string, body: Retraction, options: Options = {}): Promise<Statement> {
     return this.#request("POST", `/world-model/${encodeURIComponent(id)}/retract`, "json", { body, ...options }) as Promise<Statement>;
   }

@@ -645,7 +645,7 @@ export type StatementClaimed = Of<["statement", "claimed", `statement:${string}`
   text: string;
   /** the statement: the id of the event that claimed it */
   statement: string;
-  /** text; source: by, seqs, quote; premises: the statements it is derived from; root: the event from outside that a turn goes back to which claims it */
+  /** text; source: by, seqs, quote, word: it counts as the person's own; premises: the statements it is derived from; root: the event from outside that a turn goes back to which claims it */
   claim: Record<string, unknown>;
 }>;
 
@@ -685,7 +685,7 @@ export type StatementSourced = Of<["statement", "sourced", `statement:${string}`
   text: string;
   /** the statement: the id of the event that claimed it */
   statement: string;
-  /** all its sources: by, seqs, quote */
+  /** all its sources: by, seqs, quote, word */
   sources: Record<string, unknown>[];
 }>;
 

@@ -313,7 +313,7 @@ export type Heard = {
   spoke: number;
 };
 
-/** A statement that is held. */
+/** A statement that is held, or recalled on a person's word. */
 export type HeldStatement = {
   /** Its id. */
   id: string;
@@ -321,7 +321,9 @@ export type HeldStatement = {
   label: string;
   /** Nothing but reflection has tested it. */
   reflection_only: boolean;
-  /** `surviving`, or `contested`: something that contradicts it survived, too. */
+  /** The person on whose word alone it is recalled; null: it is on no word. */
+  said_by?: string | null;
+  /** `surviving`, or `contested`: something that contradicts it survived, too. `proposed`: a person said it, and nothing has tested it. */
   status: Status;
   /** What it says. */
   text: string;
@@ -764,7 +766,7 @@ export type Readiness = {
   unserved: NotServed[];
 };
 
-/** A statement that is held and relevant. Nothing is ever proven: it is a hypothesis that no test has refuted so far. */
+/** A statement that is relevant and held, or recalled on a person's word. Nothing is ever proven: a held one is a hypothesis that no test has refuted so far. */
 export type Recalled = HeldStatement & {
   /** What contradicts it and is held, too: the first 8. */
   contested_by: HeldStatement[];
@@ -820,7 +822,7 @@ export type RecurrenceKind = "once" | "every" | "daily" | "weekly" | "monthly";
 export type Remembered = {
   /** The statement's id. */
   id: string;
-  /** `proposed`: its trial has not begun. */
+  /** `proposed`: its trial has not begun. `surviving`: it is held on its claimant's word. */
   status: Status;
 };
 
@@ -1066,9 +1068,11 @@ export type Statement = {
   reason?: string | null;
   /** Nothing but reflection has tested it. */
   reflection_only: boolean;
+  /** The person on whose word alone it is held, or recalled while it is `proposed`; null: it is on no word. */
+  said_by?: string | null;
   /** The position of that event. */
   seq: number;
-  /** Where it comes from: `by`, `seqs` of events, `quote`. */
+  /** Where it comes from: `by`, `seqs` of events, `quote`, `word`: it counts as the person's own. */
   sources: Record<string, unknown>[];
   /** What it is. */
   status: Status;
