@@ -225,6 +225,7 @@ fn drafts(said: &Said) -> Vec<Draft> {
         by: Claimant::User { name: None },
         seqs: Vec::new(),
         quote: None,
+        word: false,
     };
     let claim = Claim {
         text: said.text.clone(),

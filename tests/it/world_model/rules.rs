@@ -135,8 +135,11 @@ fn answer() -> impl Strategy<Value = Answer> {
     prop_oneof![Just(Answer::Yes), Just(Answer::No), Just(Answer::None)]
 }
 
-/// The rows of the table of truth: the readings of a prediction, and its verdict.
-fn table_of_truth() -> Vec<(Vec<(Instrument, bool)>, Option<bool>)> {
+/// The readings of a prediction, and its verdict.
+type Row = (Vec<(Instrument, bool)>, Option<bool>);
+
+/// The rows of the table of truth.
+fn table_of_truth() -> Vec<Row> {
     let page = std::fs::read_to_string("docs/memory.md").unwrap();
     let (_, table) = page.split_once("| readings so far | verdict |").unwrap();
     let lines = table.lines().skip(2);
