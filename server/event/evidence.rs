@@ -165,10 +165,7 @@ pub fn speaks_of(quote: &str, texts: &[&str], triple: Option<&Triple>) -> bool {
         return true;
     }
     let all: Vec<String> = texts.iter().flat_map(|text| words(&folded(text))).collect();
-    let says = |word: &&String| {
-        word.chars().count() >= WORD_MIN || word.chars().any(|c| !c.is_ascii_alphabetic())
-    };
-    let telling: Vec<&String> = all.iter().filter(says).collect();
+    let telling: Vec<&String> = all.iter().filter(|word| is_telling(word)).collect();
     let any = if telling.is_empty() {
         all.iter().collect()
     } else {
@@ -176,6 +173,20 @@ pub fn speaks_of(quote: &str, texts: &[&str], triple: Option<&Triple>) -> bool {
     };
     any.into_iter()
         .any(|word| quoted.iter().any(|it| is_one_word(word, it)))
+}
+
+/// Returns true if a text has each telling word of a statement, in some form, those of a name aside.
+pub fn says_all(text: &str, statement: &str, name: &str) -> bool {
+    let [text, statement, name] = [text, statement, name].map(|it| words(&folded(it)));
+    let mut telling = statement
+        .iter()
+        .filter(|word| is_telling(word) && !name.contains(word));
+    telling.all(|word| text.iter().any(|it| is_one_word(word, it)))
+}
+
+/// Returns true for a word that is not short.
+fn is_telling(word: &str) -> bool {
+    word.chars().count() >= WORD_MIN || word.chars().any(|c| !c.is_ascii_alphabetic())
 }
 
 /// The words of a folded text; of what is written without spaces each two letters.

@@ -343,7 +343,8 @@ impl Trial {
 
     /// Whether what carried a prediction before is all that there is to say of it: nothing else has read it.
     fn stands(&self, prediction: usize) -> bool {
-        self.status().is_held() && !self.readings.iter().any(|it| it.prediction == prediction)
+        let is_read = |it: &Reading| it.prediction == prediction;
+        !self.carried().is_empty() && !self.readings.iter().any(is_read)
     }
 
     /// The instruments for a prediction: whom nobody answered, is not asked again in the same trial, and who do not know not before they may have learned.

@@ -53,7 +53,7 @@ fn begins_with(text: &str, name: &str) -> bool {
     let goes_on = |next: &&str| next.starts_with(char::is_uppercase);
     match (head.strip_prefix(&name), rest.first()) {
         (Some(""), Some(next)) => !goes_on(next),
-        (Some("'s" | "’s" | "'" | "’" | ","), Some(_)) => true,
+        (Some("'s" | "’s" | "'" | "’"), Some(_)) => true,
         _ => false,
     }
 }
@@ -142,12 +142,12 @@ mod tests {
             "Clara is allergic to peanuts.",
             "clara's sister lives in Bergen.",
             "CLARA’s dog is called Rex.",
-            "Clara, who is a nurse, works at night.",
         ] {
             assert!(is_of_self(own, &clara, false), "{own}");
         }
         for other in [
             "Clara.",
+            "Clara, the library opens at ten.",
             "Claras Schwester lebt in Bergen.",
             "Clara Meyer is a thief.",
             "Clara-Marie is ill.",

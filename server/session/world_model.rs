@@ -143,7 +143,9 @@ impl Session {
         let row = self.store(Right::Read)?.statement(self.space(), id).await?;
         let name = self.user().map(str::to_owned);
         let own = Claimant::User { name };
-        if row.is_some_and(|row| row.word() != Some(&own)) {
+        let is_own =
+            |row: &StatementRow| row.word() == Some(&own) && is_of_self(&row.text, &own, true);
+        if row.is_some_and(|row| !is_own(&row)) {
             self.require(Right::Shape)?;
         }
         let by = self.user().unwrap_or(self.principal().role.as_str());

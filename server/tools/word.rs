@@ -122,6 +122,9 @@ pub async fn replaced(
         let text = "nothing of these words is held, or recalled, on this person's word alone";
         return Ok(Err(text.to_owned()));
     };
+    if is_same(&row.text, &with.text) {
+        return Ok(Err("it says the same".to_owned()));
+    }
     if row.status == Status::Contested {
         return Ok(Err(
             "another one contradicts it: an operator withdraws it".to_owned()
@@ -150,11 +153,12 @@ fn is_taken_back(row: &StatementRow, source: &Source) -> bool {
     row.status == Status::Retracted && by.is_some() && is_own
 }
 
-/// Returns the event that adds a source to a statement, if that is new and has room.
+/// Returns the event that puts the person's own source before those of others, if it is not there.
 fn sourced(row: &StatementRow, source: &Source) -> Option<Draft> {
-    let is_new = !row.sources.contains(source) && row.sources.len() < SOURCES_MAX;
-    let all = || row.sources.iter().chain([source]).cloned().collect();
-    is_new.then(|| Draft::statement_sourced(&row.thread, &row.id, all()))
+    let others = row.sources.iter().filter(|it| *it != source);
+    let all = [source].into_iter().chain(others).take(SOURCES_MAX);
+    let all: Vec<Source> = all.cloned().collect();
+    (all != row.sources).then(|| Draft::statement_sourced(&row.thread, &row.id, all))
 }
 
 fn stands(row: &StatementRow) -> Condition {

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::event::condition::{Condition, Room};
 use crate::event::draft::Draft;
 use crate::event::envelope::{Event, tag};
-use crate::event::evidence::{speaks_of, strings};
+use crate::event::evidence::{says_all, speaks_of, strings};
 use crate::event::fact::statement::Trials;
 use crate::event::statement::{
     Claim, Claimant, PREMISES_MAX, SENTENCE_MAX, STATEMENT_MAX, Source, Status, spaced,
@@ -55,7 +55,7 @@ impl Remember {
         }
     }
 
-    /// Returns where a claim comes from: the events in which its quote stands, and the person whom it is about, or who said it
+    /// Returns where a claim comes from: the events in which its quote stands, and the person whose word it is, or who said it
     /// first; and whether it is about that person. Without a quote, and where nobody said the statement itself, the mind has
     /// concluded it.
     async fn source(
@@ -92,21 +92,27 @@ impl Remember {
             );
             return Err(invalid(text, "quote-not-found"));
         }
+        // A word is that of the person to whom the turn goes back, where their own message says all of the statement.
+        let speaker = events.iter().find(|it| Some(it.seq) == root);
+        let speaker = speaker.and_then(person);
+        let is_word = |event: &&&Event| {
+            let by = person(event).filter(|by| Some(by) == speaker.as_ref());
+            by.is_some_and(|by| says_all(event.text(), statement, by.shown()))
+        };
+        let said = found.iter().find(is_word);
+        let first = || found.iter().find_map(|event| person(event));
+        let by = speaker.filter(|_| said.is_some()).or_else(first);
+        let by = by.unwrap_or(Claimant::Mind);
         let own = spaced(statement.trim_end_matches('.'));
-        let people = found.iter().filter_map(|event| {
-            let by = person(event)?;
-            let is_own = is_of_self(statement, &by, says(event, &own));
-            Some((by, is_own))
-        });
-        let mut people: Vec<(Claimant, bool)> = people.collect();
-        people.sort_by_key(|(_, is_own)| !is_own);
-        let (by, is_own) = people.into_iter().next().unwrap_or((Claimant::Mind, false));
+        let is_own = said.is_some_and(|event| is_of_self(statement, &by, says(event, &own)));
         let mut seqs: Vec<Seq> = found.iter().flat_map(|it| with_call(it, &events)).collect();
         if seqs.is_empty() {
             seqs.extend(root);
         }
-        let word = word::counts(&*self.store, &site.space, &by).await;
-        let word = word.map_err(unreadable)?;
+        let word = said.is_some() && {
+            let counts = word::counts(&*self.store, &site.space, &by).await;
+            counts.map_err(unreadable)?
+        };
         let source = Source {
             by,
             seqs,
