@@ -49,6 +49,8 @@ pub struct Trial {
     pub readings: Vec<Reading>,
     /// The number of readings that are of earlier trials.
     earlier: usize,
+    /// The instrument of the yes with which the list of a statement begins that was held before it was refuted.
+    stood: Option<Instrument>,
     /// What the last word on it was.
     pub judged: Option<Judged>,
     /// It is tested again for its age and use.
@@ -156,14 +158,18 @@ impl Trial {
                     judged.retest > 0 || is_aside && self.is_retest && judged.due.is_some();
                 // Whatever is claimed again meets the no's of its earlier trials.
                 let is_refuted = judged.outcome == Outcome::Is(Status::Falsified);
-                let is_word = !judged.tried && judged.outcome == Outcome::Is(self.status());
+                let is_open = matches!(self.status(), Status::Proposed | Status::Falsified);
+                let is_word =
+                    is_open && !judged.tried && judged.outcome == Outcome::Is(self.status());
                 let goes_on_with = goes_on || is_word || is_refuted;
                 let kept =
                     |it: &Reading| judged.retest == 0 && (is_aside || goes_on_with && says(it));
                 self.readings.retain(kept);
                 if !goes_on && !is_aside {
-                    self.earlier = self.readings.len() * usize::from(is_refuted);
+                    self.earlier = self.readings.len() * usize::from(is_refuted || is_word);
                 }
+                let stood = self.carried().first().copied().or(self.stood);
+                self.stood = stood.filter(|_| is_refuted);
                 self.judged = Some(judged);
             }
         }
@@ -219,9 +225,14 @@ impl Trial {
         of.filter(|it| !self.carried().contains(&it.instrument))
     }
 
+    /// The instrument of the yes with which lists begin: the one that carried the statement until its last verdict, or still does.
+    fn before(&self) -> Option<Instrument> {
+        self.carried().first().copied().or(self.stood)
+    }
+
     /// The answers on a prediction over all its trials. What is held begins anew, with one yes for the verdict so far.
     fn answers(&self, prediction: usize) -> Vec<(Instrument, bool)> {
-        let before = self.carried().first().map(|it| (*it, true));
+        let before = self.before().map(|it| (it, true));
         let said = self.said(prediction).filter_map(|it| match it.answer {
             Answer::Yes => Some((it.instrument, true)),
             Answer::No => Some((it.instrument, false)),
@@ -238,20 +249,23 @@ impl Trial {
         let earlier = self.readings.iter().take(self.earlier);
         let earlier = earlier.filter(of_earlier).count();
         let own = said - earlier;
-        if own == 0 {
-            // A yes of before stays; what was refuted is read once more, at least.
-            return (earlier > 0 && count(&answers) == Some(true)).then_some(Answer::Yes);
-        }
+        let told = answers.len() - usize::from(self.before().is_some()) - earlier;
         // An experiment's verdict so far is one of the three.
         let is_tested = self.carried().first().is_some_and(|it| it.is_experiment());
-        let most = if rules.two_of_three {
-            3 - usize::from(is_tested)
-        } else {
-            1
+        let most = match rules.two_of_three {
+            true => 3 - usize::from(is_tested),
+            false => 1,
         };
+        if earlier > 0 && told == 0 {
+            // A yes of before stays; what else is tried again has an answer of its own, or none.
+            let is_settled = self.status() == Status::Falsified || !rules.two_of_three;
+            return match count(&answers) == Some(true) && is_settled {
+                true => Some(Answer::Yes),
+                false => (own >= most).then_some(Answer::None),
+            };
+        }
         let chosen = self.choice((at, prediction), rules);
         let next = chosen.map_or(Instrument::Knowledge, |(instrument, _)| instrument);
-        let told = answers.len() - usize::from(!self.carried().is_empty()) - earlier;
         let with = |is_yes| {
             let left = std::iter::repeat_n((next, is_yes), most.saturating_sub(told));
             count(&answers.iter().copied().chain(left).collect::<Vec<_>>())

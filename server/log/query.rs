@@ -95,10 +95,13 @@ impl Query {
 
     fn matches_tags(&self, event: &Event) -> bool {
         let tags = self.tags();
+        if tags.is_empty() {
+            return true;
+        }
         let own: BTreeSet<String> = event.meta.tags.iter().map(|it| it.to_lowercase()).collect();
         match self.all_tags {
             true => tags.is_subset(&own),
-            false => tags.is_empty() || !tags.is_disjoint(&own),
+            false => !tags.is_disjoint(&own),
         }
     }
 }

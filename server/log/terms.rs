@@ -67,9 +67,6 @@ pub fn postings(query: &Query) -> Vec<(String, Visibility)> {
 
 /// Whether the terms alone tell what source and modality an event has.
 pub fn covers(query: &Query) -> bool {
-    if query.all_tags && query.tags().len() > 1 {
-        return false;
-    }
     let conditions = usize::from(query.has_tags())
         + usize::from(query.source.is_some())
         + usize::from(query.modality.is_some());

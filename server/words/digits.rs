@@ -10,7 +10,7 @@ const SHOWN_MAX: usize = 60;
 /// Returns the first number of a JSON text that a value does not keep digit by digit.
 pub fn unkept(json: &str) -> Option<&str> {
     let mut found = None;
-    walk(json, |number| {
+    walk(json, false, |number| {
         if found.is_none() && !is_kept(number) {
             found = Some(number);
         }
@@ -20,8 +20,13 @@ pub fn unkept(json: &str) -> Option<&str> {
 
 /// Returns the JSON text with these numbers in quotation marks: a string keeps the digits.
 pub fn quoted(json: &str, is_such: impl Fn(&str) -> bool) -> Cow<'_, str> {
+    quoted_where(json, false, is_such)
+}
+
+/// Returns the same; with `words`, `NaN` and `Infinity` are numbers, too.
+fn quoted_where(json: &str, words: bool, is_such: impl Fn(&str) -> bool) -> Cow<'_, str> {
     let (mut quoted, mut done) = (String::new(), 0);
-    walk(json, |number| {
+    walk(json, words, |number| {
         if is_such(number) {
             let begin = number.as_ptr().addr() - json.as_ptr().addr();
             quoted.extend([&json[done..begin], "\"", number, "\""]);
@@ -52,7 +57,7 @@ pub fn is_beyond(number: &str) -> bool {
 /// Returns the JSON text that a reader takes where its writer was lenient: numbers beyond floats, `NaN` and `Infinity` in
 /// quotation marks, and U+FFFD in the place of half a surrogate pair.
 pub fn readable(json: &str) -> Cow<'_, str> {
-    let quoted = quoted(json, is_beyond);
+    let quoted = quoted_where(json, true, is_beyond);
     match paired(&quoted) {
         Cow::Owned(paired) => paired.into(),
         Cow::Borrowed(_) => quoted,
@@ -96,8 +101,8 @@ pub fn wrong(number: &str) -> String {
     )
 }
 
-/// Hands over each number outside of the strings, and each word that some write for one.
-fn walk<'t>(json: &'t str, mut each: impl FnMut(&'t str)) {
+/// Hands over each number outside of the strings; with `words`, `NaN` and `Infinity`, too.
+fn walk<'t>(json: &'t str, words: bool, mut each: impl FnMut(&'t str)) {
     let bytes = json.as_bytes();
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-._".contains(byte);
     let mut at = 0;
@@ -113,7 +118,7 @@ fn walk<'t>(json: &'t str, mut each: impl FnMut(&'t str)) {
             }
             byte if is_part(byte) => {
                 at += bytes[at..].iter().take_while(|byte| is_part(byte)).count();
-                let is_word = matches!(&json[begin..at], "NaN" | "Infinity");
+                let is_word = words && matches!(&json[begin..at], "NaN" | "Infinity");
                 if matches!(byte, b'-' | b'0'..=b'9') || is_word {
                     each(&json[begin..at]);
                 }

@@ -124,8 +124,12 @@ impl Trial {
             .collect();
         if rules.require_experiment && carried == [Instrument::Reflection] {
             let reason = "it survived on reflection alone, and an experiment is required".into();
+            let outcome = match self.status() {
+                Status::Falsified => Status::Falsified,
+                _ => Status::Proposed,
+            };
             return Judged {
-                outcome: Outcome::Is(Status::Proposed),
+                outcome: Outcome::Is(outcome),
                 reason,
                 ..base
             };
@@ -166,16 +170,19 @@ impl Trial {
     }
 
     fn undecided(&self) -> String {
-        let reading = self
-            .readings
-            .iter()
-            .rfind(|it| matches!(it.answer, Answer::None | Answer::No));
+        let own = self.readings.iter().skip(self.earlier);
+        let reading = own
+            .rev()
+            .find(|it| matches!(it.answer, Answer::None | Answer::No));
         match reading {
             Some(it) => format!(
                 "prediction {} has no answer: {}",
                 it.prediction + 1,
                 it.note
             ),
+            None if self.status() == Status::Falsified => {
+                "nothing is there now that can test it again".into()
+            }
             None if self.status().is_held() => {
                 "nothing is there now that can test it and has not carried it".into()
             }

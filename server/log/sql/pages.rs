@@ -66,9 +66,9 @@ macro_rules! pages {
                 .push(level);
             if !covered {
                 kinds(page, query);
-                if query.all_tags {
-                    tagged(page, query);
-                }
+            }
+            if query.all_tags {
+                tagged(page, query, "m");
             }
             let (after, before) = sql::range(query);
             page.push(" and m.seq > ")
@@ -121,22 +121,26 @@ macro_rules! pages {
             kinds(page, query);
             page.push(" and e.visibility >= ")
                 .push(query.least() as i16);
-            tagged(page, query);
+            tagged(page, query, "e");
         }
 
-        /// Any of the tags, or all of them, event by event.
-        fn tagged(page: &mut Page, query: &Query) {
+        /// Any of the tags, or all of them, by the events or the marks of this alias.
+        fn tagged(page: &mut Page, query: &Query, of: &str) {
             let tags: Vec<String> = query.tags().into_iter().collect();
             let most = if query.all_tags { 1 } else { tags.len().max(1) };
             for tags in tags.chunks(most) {
-                page.push(
-                    " and exists (select 1 from marks t where t.space = e.space and t.mark in (",
-                );
+                page.push(" and exists (select 1 from marks t where t.space = ")
+                    .push(of)
+                    .push(".space and t.mark in (");
                 for (number, tag) in tags.iter().enumerate() {
                     page.push(if number == 0 { "" } else { ", " })
                         .push_bind(crate::log::terms::term_of_tag(tag));
                 }
-                page.push(") and t.visibility = e.visibility and t.seq = e.seq)");
+                page.push(") and t.visibility = ")
+                    .push(of)
+                    .push(".visibility and t.seq = ")
+                    .push(of)
+                    .push(".seq)");
             }
         }
     };

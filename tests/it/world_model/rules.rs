@@ -254,6 +254,46 @@ proptest! {
         }
     }
 
+    // A reading without an answer refutes nothing again, and a statement that fell keeps the yes that had carried it.
+    #[test]
+    fn a_reopened_trial_without_an_answer_goes_on_later(two in any::<bool>(), broke in any::<bool>()) {
+        let (mut trial, mut rules) = (begun(1), rules(two));
+        mean(&mut trial, &[[true, true, false]]);
+        rules.available = BTreeSet::from([Instrument::Knowledge]);
+        let (found, _) = run(&mut trial, &rules, &mut std::iter::repeat(Answer::No));
+        prop_assert_eq!(&found, &Found::Falsified(0));
+        let refuted = trial.judged(&found, &rules, at(1));
+        trial.apply(News::Judged(refuted.clone()));
+        trial.apply(News::Judged(Judged { tried: false, due: Some(at(2)), ..refuted }));
+        while let Step::Read { prediction, instrument, .. } = trial.next(&rules, at(2)) {
+            trial.apply(News::Read(Reading { broke, ..reading(prediction, instrument, Answer::None) }));
+        }
+        let step = trial.next(&rules, at(2));
+        let found = if broke { Found::Broken } else { Found::Undecided };
+        prop_assert_eq!(&step, &Step::Judge(found.clone()));
+        let judged = trial.judged(&found, &rules, at(3));
+        prop_assert_eq!(judged.outcome, Outcome::Is(Status::Falsified));
+        prop_assert!(judged.due.is_some());
+    }
+
+    #[test]
+    fn what_fell_keeps_the_yes_that_had_carried_it(answer in any::<bool>()) {
+        let (mut trial, mut rules) = (begun(1), rules(false));
+        mean(&mut trial, &[[true, true, false]]);
+        rules.available = BTreeSet::from([Instrument::Knowledge]);
+        let (found, _) = run(&mut trial, &rules, &mut std::iter::repeat(Answer::Yes));
+        trial.apply(News::Judged(trial.judged(&found, &rules, at(1))));
+        rules.available = BTreeSet::from([Instrument::Code]);
+        let (found, _) = run(&mut trial, &rules, &mut std::iter::repeat(Answer::No));
+        prop_assert_eq!(&found, &Found::Falsified(0), "one yes, one no");
+        let refuted = trial.judged(&found, &rules, at(2));
+        trial.apply(News::Judged(refuted.clone()));
+        trial.apply(News::Judged(Judged { tried: false, due: Some(at(3)), ..refuted }));
+        let said = if answer { Answer::Yes } else { Answer::No };
+        let (found, _) = run(&mut trial, &rules, &mut std::iter::repeat(said));
+        prop_assert_eq!(found == Found::Survives, answer, "two yes, one no");
+    }
+
     // What is held falls only by another instrument than those that carried it.
     #[test]
     fn what_is_held_does_not_fall_by_what_carried_it(count in 1usize..=3, answers in prop::collection::vec(answer(), 9)) {

@@ -197,6 +197,7 @@ impl StreamableHttpClient for Matched {
         self.inner
             .get_stream(uri, real(session), last, token, headers)
             .await
+            .map(lenient)
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -215,7 +216,19 @@ impl StreamableHttpClient for Matched {
         self.inner
             .get_stream_with_max_sse_event_size(uri, real(session), last, token, headers, most)
             .await
+            .map(lenient)
     }
+}
+
+/// Returns the events with their data as a reader takes it.
+fn lenient(stream: BoxedSseResponse) -> BoxedSseResponse {
+    let read = stream.map(|mut event| {
+        if let Ok(event) = &mut event {
+            event.data = event.data.take().map(|it| readable(&it).into_owned());
+        }
+        event
+    });
+    read.boxed()
 }
 
 /// Returns true for an error whose id is not that of the request.
