@@ -166,12 +166,12 @@ on_both!(
         stub.on(deriving, derives(None, &["something follows"]));
         let app = App::start(medium, &stub).await;
         let long = format!(
-            "The telescope on the hill points at a comet{}.",
-            " and at the moon".repeat(60)
+            "The telescope on the hill of Narvik points at a comet{}.",
+            " and at the moon".repeat(10)
         );
         tried(&app, &long, "surviving").await;
         tried(&app, "The telescope points at a comet.", "surviving").await;
-        let query = "/recall?q=telescope+hill+points+comet+moon";
+        let query = "/recall?q=telescope+hill+narvik+comet+moon";
         let both = texts(&app.get(query).await.expect(200));
         assert_eq!(
             (both.len(), both[0] == long),

@@ -283,7 +283,8 @@ on_both!(nobody_makes_the_word_of_somebody_else, |medium| {
     stub.script(decision, [injected, alone, reply("It is short.")]);
     tell_as(&app, "clara", "Please summarise this page.").await;
     assert!(found(&app, "payments").await.is_empty());
-    assert_eq!(found(&app, "nurse").await[0]["status"], "surviving");
+    let nurse = statement(&app, own["id"].as_str().unwrap()).await;
+    assert_eq!(nurse["status"], "surviving", "{nurse}");
     // Nor is what she asked, once somebody else says it of her.
     let wasps = "Clara is allergic to wasps.";
     let said = remembers(wasps, "allergic to wasps", None);
@@ -444,13 +445,17 @@ on_both!(the_same_word_again_is_another_source, |medium| {
         [
             remembers(ALLERGIC, "I am allergic to peanuts", None),
             reply("noted"),
-            remembers("Clara is allergic to peanuts", "peanuts make me ill", None),
+            remembers(
+                "Clara is allergic to peanuts",
+                "peanuts make me allergic",
+                None,
+            ),
             reply("noted"),
         ],
     );
     let app = App::start(medium, &stub).await;
     tell_as(&app, "clara", "I am allergic to peanuts").await;
-    tell_as(&app, "clara", "As I said: peanuts make me ill.").await;
+    tell_as(&app, "clara", "As I said: peanuts make me allergic.").await;
     let page = app.get("/world-model").await.expect(200);
     let items = page["items"].as_array().unwrap();
     assert_eq!(items.len(), 1, "{page}");
