@@ -18,7 +18,6 @@ mod corrections;
 mod crashes;
 mod doors;
 mod entities;
-mod everyday;
 mod ground;
 mod kept;
 mod knowledge;
@@ -26,9 +25,13 @@ mod meaning;
 mod memories;
 mod merges;
 mod people;
-mod plain;
 mod plain_words;
+mod planted_questions;
+mod planted_recall;
+mod planted_worlds;
 mod quality;
+mod real_passages;
+mod real_questions;
 mod recall;
 mod rules;
 mod shelf;
@@ -37,7 +40,6 @@ mod trials;
 mod turns;
 mod views;
 mod word;
-mod worlds;
 
 /// Requests of trials.
 fn trial(request: &Request) -> bool {

@@ -3,8 +3,8 @@
 
 use thinkd::recall::view::View;
 
-use super::everyday::set;
 use super::quality::held;
+use super::real_questions::set;
 
 /// Hits that count.
 const BEST: usize = 5;

@@ -1,17 +1,14 @@
-//! How good recall is: recall@5 of each leg and of all together, on planted worlds, and on real passages where `THINKD_MULTIHOP` names the folder that has
-//! them. `cargo test quality -- --nocapture` prints the table. With `THINKD_E5=http://…/v1`, an endpoint of e5-small, it is printed for its vectors, too.
+//! Measures recall@5 of each leg and of all together, on planted worlds (`planted_recall.rs`) and on
+//! real passages (`real_passages.rs`). Both print their tables with `--nocapture`.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use serde_json::Value;
 use thinkd::event::statement::{Status, Triple, Valid};
 use thinkd::recall::held::Held;
 use thinkd::recall::meant::Meant;
 use thinkd::recall::view::View;
 
-use super::by_model::Vectors;
-use crate::support::planted::{Dice, Kind, Question, world};
+use crate::support::planted::{Dice, Kind, Question};
 
 /// Hits that count.
 const BEST: usize = 5;
@@ -75,7 +72,7 @@ fn found(view: &View, question: &str, meant: &Meant) -> BTreeMap<&'static str, V
     ])
 }
 
-fn mean(values: &[f64]) -> f64 {
+pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
@@ -100,18 +97,18 @@ fn lower_bound(one: &[f64], other: &[f64]) -> f64 {
 }
 
 /// What was measured.
-struct Measured {
-    legs: BTreeMap<&'static str, Vec<f64>>,
-    abstained: f64,
+pub(super) struct Measured {
+    pub legs: BTreeMap<&'static str, Vec<f64>>,
+    pub abstained: f64,
 }
 
 impl Measured {
-    fn of(leg: &str, view: &View, questions: &[Question]) -> Self {
+    pub fn of(leg: &str, view: &View, questions: &[Question]) -> Self {
         let meant: Vec<Meant> = questions.iter().map(|_| Meant::default()).collect();
         Self::of_meant(leg, view, questions, &meant)
     }
 
-    fn of_meant(leg: &str, view: &View, questions: &[Question], meant: &[Meant]) -> Self {
+    pub fn of_meant(leg: &str, view: &View, questions: &[Question], meant: &[Meant]) -> Self {
         let (mut legs, mut kinds): (BTreeMap<_, Vec<f64>>, BTreeMap<_, Vec<f64>>) =
             Default::default();
         let (mut none, mut abstained) = (0, 0);
@@ -160,7 +157,7 @@ impl Measured {
     }
 
     /// By how much recall is at least better than the best leg.
-    fn above(&self) -> f64 {
+    pub fn above(&self) -> f64 {
         let best = self
             .legs_alone()
             .into_iter()
@@ -170,166 +167,9 @@ impl Measured {
     }
 
     /// What the threshold costs.
-    fn lost(&self) -> f64 {
+    pub fn lost(&self) -> f64 {
         mean(&self.legs["4 fused"]) - mean(&self.legs["5 recall"])
     }
 }
 
-fn planted(seed: u64, statements: usize, questions: usize) -> Measured {
-    let (said, questions) = world(seed, statements, questions);
-    let mut view = View::default();
-    for (said, number) in said.into_iter().zip(0..) {
-        view.put(held(number, said.text, Some(said.edge)));
-    }
-    Measured::of(&format!("planted, seed {seed}"), &view, &questions)
-}
-
-#[test]
-fn recall_is_better_than_each_of_its_legs_and_abstains_where_nothing_is_known() {
-    for seed in [1, 2] {
-        let measured = planted(seed, 1000, 1000);
-        assert!(
-            measured.above() > 0.0,
-            "above the best leg by at least {}",
-            measured.above()
-        );
-        assert!(measured.abstained >= 0.95, "{}", measured.abstained);
-        assert!(measured.lost() <= 0.02, "{}", measured.lost());
-    }
-}
-
-fn lines(file: &Path) -> Vec<Value> {
-    std::fs::read_to_string(file)
-        .unwrap()
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
-}
-
 pub(super) const NO_E5: &str = "THINKD_E5 names no endpoint of e5-small: not measured with it";
-
-#[tokio::test]
-async fn with_the_vectors_of_a_real_model_recall_is_near_its_best_leg_on_planted_worlds() {
-    // Nothing was tuned to the third one.
-    for seed in [1, 2, 3] {
-        let Some(vectors) = Vectors::e5().await else {
-            return println!("{NO_E5}");
-        };
-        let (said, questions) = world(seed, 1000, 1000);
-        let held: Vec<Held> = said
-            .into_iter()
-            .zip(0..)
-            .map(|(said, number)| held(number, said.text, Some(said.edge)))
-            .collect();
-        let mut view = View::by_model();
-        held.iter().for_each(|held| view.put(held.clone()));
-        let meant = vectors
-            .of(&mut view, &held, questions.iter().map(|it| &*it.text))
-            .await;
-        let measured = Measured::of_meant(
-            &format!("planted, seed {seed}, e5-small"),
-            &view,
-            &questions,
-            &meant,
-        );
-        // Questions about names that nothing has are answered by what means the same of others:
-        // nothing but a capital tells a name, and a capital tells none.
-        assert!(measured.above() > -0.05, "{}", measured.above());
-        assert!(measured.lost() <= 0.02, "{}", measured.lost());
-        // What is nearer than usual is told apart still.
-        assert!(
-            mean(&measured.legs["2 vectors"]) > 0.6,
-            "{}",
-            mean(&measured.legs["2 vectors"])
-        );
-    }
-}
-
-/// A passage is one statement here, which connects all names of its triples: the passages with these names, and the questions.
-type Passages = (Vec<(Held, Vec<String>)>, [Vec<Question>; 2]);
-
-fn passages() -> Option<Passages> {
-    let Ok(folder) = std::env::var("THINKD_MULTIHOP") else {
-        println!(
-            "THINKD_MULTIHOP names no folder with passages.ndjson and questions.ndjson: not measured"
-        );
-        return None;
-    };
-    let folder = Path::new(&folder);
-    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let passage = |passage: Value| {
-        let triples = passage["triples"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter_map(Value::as_array);
-        let names = triples
-            .filter(|it| it.len() == 3)
-            .flat_map(|it| [word(&it[0]), word(&it[2])])
-            .collect();
-        let text = format!("{} {}", word(&passage["title"]), word(&passage["text"]));
-        (held(passage["id"].as_i64().unwrap(), text, None), names)
-    };
-    let question = |it: &Value| Question {
-        text: word(&it["question"]),
-        kind: Kind::MultiHop,
-        answers: it["supporting"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|id| id.as_u64().unwrap() as usize)
-            .collect(),
-    };
-    let passages = lines(&folder.join("passages.ndjson"))
-        .into_iter()
-        .map(passage)
-        .collect();
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/multihop.jsonl");
-    let [theirs, ours] = [folder.join("questions.ndjson"), own]
-        .map(|file| lines(&file).iter().map(question).collect());
-    Some((passages, [theirs, ours]))
-}
-
-fn put(view: &mut View, passages: &[(Held, Vec<String>)]) {
-    for (held, names) in passages {
-        view.put_named(
-            held.clone(),
-            &names.iter().map(String::as_str).collect::<Vec<_>>(),
-        );
-    }
-}
-
-#[test]
-fn recall_on_real_questions_of_several_steps() {
-    let Some((passages, [theirs, ours])) = passages() else {
-        return;
-    };
-    let mut view = View::default();
-    put(&mut view, &passages);
-    Measured::of("passages, the published questions", &view, &theirs);
-    Measured::of("passages, questions of our own", &view, &ours);
-    let both = theirs.into_iter().chain(ours).collect::<Vec<_>>();
-    let measured = Measured::of("passages, both", &view, &both);
-    // Without vectors it is not told from words: a hundredth is a question.
-    let [recall, words] = ["5 recall", "1 words"].map(|leg| mean(&measured.legs[leg]));
-    assert!(recall > words - 0.01, "{recall} and {words}");
-}
-
-#[tokio::test]
-async fn recall_on_real_questions_of_several_steps_with_the_vectors_of_a_real_model() {
-    let Some((passages, [theirs, ours])) = passages() else {
-        return;
-    };
-    let questions = theirs.into_iter().chain(ours).collect::<Vec<_>>();
-    let Some(vectors) = Vectors::e5().await else {
-        return println!("{NO_E5}");
-    };
-    let mut view = View::by_model();
-    put(&mut view, &passages);
-    let held: Vec<Held> = passages.into_iter().map(|(held, _)| held).collect();
-    let meant = vectors
-        .of(&mut view, &held, questions.iter().map(|it| &*it.text))
-        .await;
-    let measured = Measured::of_meant("passages, e5-small", &view, &questions, &meant);
-    assert!(mean(&measured.legs["5 recall"]) > mean(&measured.legs["1 words"]));
-}

@@ -1,5 +1,5 @@
 //! Questions in plain words, without names: what answers them shares no word with them, so that the vectors of a real model alone can tell. Each is asked where
-//! its answer is held, and where nothing but the others is. `THINKD_E5` names the model (see `quality.rs`).
+//! its answer is held, and where nothing but the others is. `THINKD_E5` names the model (see `planted_recall.rs`).
 
 use thinkd::recall::view::View;
 

@@ -2,7 +2,7 @@
 //! and 110 questions, half of them about nothing that is held (`tests/data/questions`). They were
 //! written by hand before anything was tuned. A fixed hash halves them: numbers of recall are read
 //! from the first half alone, and the second one counts.
-//! `cargo test everyday -- --nocapture` prints both.
+//! `cargo test real_questions -- --nocapture` prints both.
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
