@@ -10,6 +10,7 @@ use crate::event::fact::set;
 use crate::words::id::Space;
 
 pub mod contacts;
+mod due;
 pub mod entries;
 pub mod frameworks;
 pub mod merges;

@@ -1,6 +1,6 @@
 //! Timers that are set: those that threads set, and those that end a wait.
 
-use super::{Change, Projection};
+use super::{Change, Projection, due};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::set::{self, Set};
@@ -167,23 +167,7 @@ impl dyn Store + '_ {
 
     /// The spaces that have timers which are due until then.
     pub async fn spaces_due(&self, until: Timestamp) -> Result<Vec<Space>, StoreError> {
-        // Which spaces they are of is read from every row; whether there is any, from the first by due time. Mostly there is none.
-        let first = Select::of_all_spaces(&TABLE)
-            .at_most("due", until)
-            .order_by(&["due"])
-            .first(1);
-        if self.select(first).await?.is_empty() {
-            return Ok(Vec::new());
-        }
-        let select = Select::of_all_spaces(&TABLE)
-            .at_most("due", until)
-            .distinct(&["space"]);
-        Ok(readable(
-            self.select(select)
-                .await?
-                .iter()
-                .map(|row| row.space("space")),
-        ))
+        due::spaces(self, &TABLE, until).await
     }
 
     /// The spaces that have timers which are due after that.
@@ -213,23 +197,12 @@ impl dyn Store + '_ {
         until: Timestamp,
         limit: u32,
     ) -> Result<Vec<TimerRow>, StoreError> {
-        let select = Select::of(&TABLE, space)
-            .at_most("due", until)
-            .order_by(&["due"])
-            .first(limit);
+        let select = due::until(Select::of(&TABLE, space), until, limit);
         Ok(readable(self.select(select).await?.iter().map(read)))
     }
 
     /// When the first timer of all spaces is due after that.
     pub async fn next_due(&self, after: Timestamp) -> Result<Option<Timestamp>, StoreError> {
-        let select = Select::of_all_spaces(&TABLE)
-            .after("due", after)
-            .order_by(&["due"])
-            .first(1);
-        self.select(select)
-            .await?
-            .first()
-            .map(|row| row.time("due"))
-            .transpose()
+        due::next(self, Select::of_all_spaces(&TABLE), after).await
     }
 }

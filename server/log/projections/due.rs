@@ -1,0 +1,41 @@
+//! Rows by the time in their column `due`.
+
+use crate::log::columns::readable;
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::select::Select;
+use crate::log::table::Table;
+use crate::words::id::Space;
+use crate::words::time::Timestamp;
+
+/// Rows that are due until then, the first ones first; at most `limit`.
+pub(super) fn until(rows: Select, until: Timestamp, limit: u32) -> Select {
+    rows.at_most("due", until).order_by(&["due"]).first(limit)
+}
+
+/// Returns when the first row is due after that.
+pub(super) async fn next(
+    store: &dyn Store,
+    rows: Select,
+    after: Timestamp,
+) -> Result<Option<Timestamp>, StoreError> {
+    let first = rows.after("due", after).order_by(&["due"]).first(1);
+    let rows = store.select(first).await?;
+    rows.first().map(|row| row.time("due")).transpose()
+}
+
+/// Returns the spaces that have rows of a table which are due until then. All due rows are read for
+/// the spaces, and the first by due time to learn whether there is any: mostly there is none.
+pub(super) async fn spaces(
+    store: &dyn Store,
+    table: &'static Table,
+    time: Timestamp,
+) -> Result<Vec<Space>, StoreError> {
+    let first = until(Select::of_all_spaces(table), time, 1);
+    if store.select(first).await?.is_empty() {
+        return Ok(Vec::new());
+    }
+    let due = Select::of_all_spaces(table).at_most("due", time);
+    let rows = store.select(due.distinct(&["space"])).await?;
+    Ok(readable(rows.iter().map(|row| row.space("space"))))
+}
