@@ -341,10 +341,7 @@ impl Postgres {
             ]
         };
         for text in texts {
-            sqlx::raw_sql(text)
-                .execute(&mut connection)
-                .await
-                .map_err(sql::error)?;
+            sqlx::raw_sql(text).execute(&mut connection).await?;
         }
         Ok(connection)
     }

@@ -164,10 +164,7 @@ macro_rules! rebuild {
             ) -> Result<crate::log::upkeep::Rebuilt, StoreError> {
                 let mut connection = self.alone(check).await?;
                 let rebuilt = remake(&mut connection, self.project, check).await?;
-                sqlx::query("commit")
-                    .execute(&mut connection)
-                    .await
-                    .map_err(sql::error)?;
+                sqlx::query("commit").execute(&mut connection).await?;
                 self.renewed();
                 // What was to be done is done; how the connection ends changes nothing.
                 let _ = connection.close().await;
@@ -190,8 +187,7 @@ macro_rules! rebuild {
                 .bind(after.1)
                 .bind(super::rebuild::PAGE)
                 .fetch_all(connection)
-                .await
-                .map_err(sql::error)?;
+                .await?;
             let read = |row: sql::PlacedColumns| {
                 let payload = row.7.clone();
                 sql::placed_event(row).map(|(space, event)| (space, event, payload))
@@ -272,21 +268,18 @@ macro_rules! rebuild {
             // First: where the index has its own file, its state is seen from here on, and what is in it is in the log.
             let rows: Vec<(String, i64)> = sqlx::query_as("select space, seq from indexed")
                 .fetch_all(&mut *connection)
-                .await
-                .map_err(sql::error)?;
+                .await?;
             for (space, seq) in rows {
                 derived.indexed.insert(sql::space(space)?, seq);
             }
             let count =
                 sqlx::query_scalar("select count(*) from marks").fetch_one(&mut *connection);
-            derived.terms = count.await.map_err(sql::error)?;
+            derived.terms = count.await?;
             let count =
                 sqlx::query_scalar("select count(*) from mailboxes").fetch_one(&mut *connection);
-            derived.mail = count.await.map_err(sql::error)?;
-            let rows: Vec<(String, i64, i64)> = sqlx::query_as(HEADS)
-                .fetch_all(&mut *connection)
-                .await
-                .map_err(sql::error)?;
+            derived.mail = count.await?;
+            let rows: Vec<(String, i64, i64)> =
+                sqlx::query_as(HEADS).fetch_all(&mut *connection).await?;
             for (space, seq, ts) in rows {
                 derived.heads.insert(
                     sql::space(space)?,
@@ -297,10 +290,8 @@ macro_rules! rebuild {
                 );
             }
             let text = concat!("select space, ", sql::thread_columns!(), " from threads");
-            let rows: Vec<sql::ThreadColumns> = sqlx::query_as(text)
-                .fetch_all(&mut *connection)
-                .await
-                .map_err(sql::error)?;
+            let rows: Vec<sql::ThreadColumns> =
+                sqlx::query_as(text).fetch_all(&mut *connection).await?;
             for row in rows {
                 let (space, row) = sql::placed_thread(row)?;
                 derived
@@ -319,8 +310,7 @@ macro_rules! rebuild {
             let rows: Vec<(String, i64, i64, i64, i64)> =
                 sqlx::query_as("select space, root, calls, tokens, threads from roots")
                     .fetch_all(&mut *connection)
-                    .await
-                    .map_err(sql::error)?;
+                    .await?;
             for (space, root, calls, tokens, threads) in rows {
                 derived.rows.roots.insert(
                     (sql::space(space)?, root),

@@ -2,6 +2,7 @@
 //! What differs (append, search, leases, connections) is all that `sqlite.rs` and `postgres.rs` contain.
 
 use sqlx::SqlSafeStr;
+use sqlx::error::BoxDynError;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 
 use super::error::StoreError;
@@ -131,12 +132,25 @@ pub(super) fn error(error: sqlx::Error) -> StoreError {
     }
 }
 
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        self::error(error)
+    }
+}
+
+/// A value that cannot be handed to a database.
+impl From<BoxDynError> for StoreError {
+    fn from(error: BoxDynError) -> Self {
+        Self::Broken(error.to_string())
+    }
+}
+
 /// The same of a search: what was stopped for its time (SQLITE_INTERRUPT, `query_canceled`) would not be faster next time.
 pub(super) fn searched(error: sqlx::Error) -> StoreError {
     let code = error.as_database_error().and_then(|cause| cause.code());
     match code.as_deref() {
         Some("9" | "57014") => StoreError::TooDear,
-        _ => self::error(error),
+        _ => error.into(),
     }
 }
 
@@ -200,7 +214,7 @@ pub(super) use ask;
 /// What a query reads, for a space or (`None`) for all of them.
 macro_rules! read {
     ($store:expr, $space:expr, $query:expr, $fetch:ident) => {
-        sql::ask!($store, $space, $query, $fetch).and_then(|read| read.map_err(sql::error))
+        sql::ask!($store, $space, $query, $fetch).and_then(|read| Ok(read?))
     };
 }
 pub(super) use read;
@@ -267,16 +281,16 @@ pub(super) fn admit(known: &Migrator, made: &[(i64, String)]) -> Result<(), Stor
 }
 
 /// Who can act on a failed migration.
-pub(super) fn migration_error(error: MigrateError) -> StoreError {
-    match error {
-        MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => {
-            self::error(cause)
+impl From<MigrateError> for StoreError {
+    fn from(error: MigrateError) -> Self {
+        match error {
+            MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => cause.into(),
+            MigrateError::VersionMismatch(number) => StoreError::Broken(format!(
+                "migration {number} of this database is another one than that of this thinkd; use the program that made it, or restore a \
+                 backup"
+            )),
+            other => Self::Broken(other.to_string()),
         }
-        MigrateError::VersionMismatch(number) => StoreError::Broken(format!(
-            "migration {number} of this database is another one than that of this thinkd; use the program that made it, or restore a \
-             backup"
-        )),
-        other => StoreError::Broken(other.to_string()),
     }
 }
 

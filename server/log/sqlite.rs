@@ -295,13 +295,10 @@ impl Sqlite {
 
     /// A connection in a transaction of its own. To change rows, it keeps those who write out, so nothing else should run.
     async fn alone(&self, check: bool) -> Result<SqliteConnection, StoreError> {
-        let mut connection = self.options.connect().await.map_err(sql::error)?;
+        let mut connection = self.options.connect().await?;
         index::attach(&mut connection, self.options.get_filename()).await?;
         let begin = if check { "begin" } else { "begin immediate" };
-        sqlx::query(begin)
-            .execute(&mut connection)
-            .await
-            .map_err(sql::error)?;
+        sqlx::query(begin).execute(&mut connection).await?;
         Ok(connection)
     }
 

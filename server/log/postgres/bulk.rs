@@ -97,9 +97,8 @@ pub(super) async fn put_all(
     let text = with_parts(PUT, "true", parts, "", &mut arguments).map_err(unwritable)?;
     sqlx::query_with(text, arguments)
         .execute(connection)
-        .await
-        .map(|_| ())
-        .map_err(sql::error)
+        .await?;
+    Ok(())
 }
 
 fn unwritable(error: BoxDynError) -> StoreError {
@@ -172,7 +171,7 @@ pub(super) async fn put_if(
     {
         // An event with one of these ids is there.
         Err(sqlx::Error::Database(cause)) if cause.is_unique_violation() => Ok(false),
-        written => written.map_err(sql::error),
+        written => Ok(written?),
     }
 }
 
@@ -369,9 +368,8 @@ pub(in crate::log) async fn put_index(
         .bind(terms.iter().map(|row| row.2).collect::<Vec<_>>())
         .bind(last.seq)
         .execute(connection)
-        .await
-        .map(|_| ())
-        .map_err(sql::error)
+        .await?;
+    Ok(())
 }
 
 /// Writes the rows of projections, or removes them.
@@ -385,7 +383,7 @@ pub(in crate::log) async fn put_rest(
             let mut arguments = PgArguments::default();
             part.add(&mut arguments).map_err(unwritable)?;
             let query = sqlx::query_with(AssertSqlSafe(part.text(1, "")), arguments);
-            query.execute(&mut *connection).await.map_err(sql::error)?;
+            query.execute(&mut *connection).await?;
         }
     }
     Ok(())

@@ -149,7 +149,7 @@ async fn opened(options: &PgConnectOptions) -> Result<PgConnection, Refused> {
                 _ if code.as_deref() == Some("08P01") => of_pooler(&error.to_string()),
                 _ => "",
             };
-            let error = placed(options, &sql::error(error), advice);
+            let error = placed(options, &error.into(), advice);
             Err(Refused {
                 error,
                 is_full,
@@ -229,28 +229,20 @@ pub(in crate::log) async fn migrate(connection: &mut PgConnection) -> Result<(),
     // Indexes of a long log take their time.
     sqlx::raw_sql("set statement_timeout = 0; set lock_timeout = 0")
         .execute(&mut *connection)
-        .await
-        .map_err(sql::error)?;
-    migrations()
-        .run(connection)
-        .await
-        .map_err(sql::migration_error)
+        .await?;
+    Ok(migrations().run(connection).await?)
 }
 
 /// Refuses a database that this program cannot run on; returns whether any migration is made.
 pub(in crate::log) async fn admit(connection: &mut PgConnection) -> Result<bool, StoreError> {
     let text = "select to_regclass('_sqlx_migrations') is not null";
-    let is_there: bool = sqlx::query_scalar(text)
-        .fetch_one(&mut *connection)
-        .await
-        .map_err(sql::error)?;
+    let is_there: bool = sqlx::query_scalar(text).fetch_one(&mut *connection).await?;
     if !is_there {
         return Ok(false);
     }
     let made: Vec<(i64, String)> = sqlx::query_as(sql::MADE)
         .fetch_all(&mut *connection)
-        .await
-        .map_err(sql::error)?;
+        .await?;
     sql::admit(&migrations(), &made)?;
     Ok(true)
 }
@@ -261,10 +253,7 @@ async fn is_up_to_date(connection: &mut PgConnection) -> Result<bool, StoreError
         return Ok(false);
     }
     let text = "select version, checksum from _sqlx_migrations where success";
-    let made: Vec<(i64, Vec<u8>)> = sqlx::query_as(text)
-        .fetch_all(connection)
-        .await
-        .map_err(sql::error)?;
+    let made: Vec<(i64, Vec<u8>)> = sqlx::query_as(text).fetch_all(connection).await?;
     let is_made = |it: (i64, Vec<u8>)| made.contains(&it);
     let all = migrations();
     Ok(all

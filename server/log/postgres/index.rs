@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use super::life::Life;
 use super::log::{lost, unless_former};
-use super::{ROLLBACK, bulk, sql};
+use super::{ROLLBACK, bulk};
 use crate::log::error::StoreError;
 use crate::log::index::{Added, Indexing, Left, read_batch};
 use crate::log::indexed::{Gap, gaps, index_columns};
@@ -76,14 +76,13 @@ impl Tables {
              where s.head > coalesce(i.seq, 0)";
         let rows: Vec<(String, i64, i64)> = sqlx::query_as(text)
             .fetch_all(self.connected().await?)
-            .await
-            .map_err(sql::error)?;
+            .await?;
         Ok(gaps(rows))
     }
 
     async fn transaction(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
         let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
-        let mut transaction = self.connected().await?.begin().await.map_err(sql::error)?;
+        let mut transaction = self.connected().await?.begin().await?;
         let connection = &mut *transaction;
         // The rows are the locks: of several servers one indexes a space at a time. All take them in the same order.
         let text = "insert into indexed (space, seq) select space, 0 from unnest($1::text[]) space order by space \
@@ -91,14 +90,12 @@ impl Tables {
         sqlx::query(text)
             .bind(&names)
             .execute(&mut *connection)
-            .await
-            .map_err(sql::error)?;
+            .await?;
         let text = "select space, seq from indexed where space = any($1) order by space for update";
         let done: Vec<(String, i64)> = sqlx::query_as(text)
             .bind(&names)
             .fetch_all(&mut *connection)
-            .await
-            .map_err(sql::error)?;
+            .await?;
         let done: HashMap<String, i64> = done.into_iter().collect();
         let (mut left, mut added) = (Left::new(), Vec::new());
         for space in spaces {
@@ -108,7 +105,7 @@ impl Tables {
             let done = done.get(space.as_str()).copied().unwrap_or_default();
             added.push(add(connection, space, done, &mut left).await?);
         }
-        transaction.commit().await.map_err(sql::error)?;
+        transaction.commit().await?;
         Ok(added)
     }
 }
@@ -130,7 +127,7 @@ async fn add(
         .bind(done)
         .bind(left.events)
         .fetch(&mut *connection);
-    let (events, more) = read_batch(rows.map_err(sql::error), left).await?;
+    let (events, more) = read_batch(rows.map_err(StoreError::from), left).await?;
     bulk::put_index(connection, space, &events).await?;
     Ok(Added {
         reached: events.last().map_or(done, |event| event.seq),

@@ -116,10 +116,6 @@ pub async fn read_threads(
         " from unnest($1::text[], $2::text[]) k (space_key, thread_key)",
         " join threads t on t.space = k.space_key and t.thread = k.thread_key"
     );
-    sqlx::query_as(text)
-        .bind(spaces)
-        .bind(threads)
-        .fetch_all(connection)
-        .await
-        .map_err(sql::error)
+    let query = sqlx::query_as(text).bind(spaces).bind(threads);
+    Ok(query.fetch_all(connection).await?)
 }

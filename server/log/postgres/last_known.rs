@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use sqlx::postgres::PgConnection;
 use uuid::Uuid;
 
-use super::sql;
 use crate::event::envelope::Event;
 use crate::log::error::StoreError;
 use crate::words::id::{Seq, Space};
@@ -108,8 +107,7 @@ impl LastKnown {
             .bind(seq)
             .bind(id)
             .fetch_one(&mut *connection)
-            .await
-            .map_err(sql::error)?;
+            .await?;
         if is_there {
             return Ok(None);
         }

@@ -88,11 +88,8 @@ impl Log {
     }
 
     async fn run(&mut self, text: &'static str) -> Result<(), StoreError> {
-        sqlx::query(text)
-            .execute(self.connection()?)
-            .await
-            .map(|_| ())
-            .map_err(sql::error)
+        sqlx::query(text).execute(self.connection()?).await?;
+        Ok(())
     }
 
     /// Locks what an append needs, and reads it, in one trip.
@@ -140,8 +137,7 @@ impl Log {
                     .collect::<Vec<_>>(),
             )
             .fetch_one(self.connection()?);
-        let locked: LockedColumns =
-            unless_former(renewals, async { locking.await.map_err(sql::error) }).await?;
+        let locked: LockedColumns = unless_former(renewals, async { Ok(locking.await?) }).await?;
         let (held, logs, incarnation, clock, events, changed) = locked;
         self.clock = Some((clock, Instant::now()));
         Ok(Locked {
@@ -226,18 +222,11 @@ struct Locked {
 impl Backend for Log {
     async fn begin(&mut self, spaces: &BTreeSet<Space>) -> Result<(), StoreError> {
         let connection = self.connected().await?;
-        sqlx::query("begin")
-            .execute(&mut *connection)
-            .await
-            .map_err(sql::error)?;
+        sqlx::query("begin").execute(&mut *connection).await?;
         let text = "select 1 from spaces where space = any($1) order by space for update";
         let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
-        sqlx::query(text)
-            .bind(names)
-            .execute(connection)
-            .await
-            .map(|_| ())
-            .map_err(sql::error)
+        sqlx::query(text).bind(names).execute(connection).await?;
+        Ok(())
     }
 
     async fn read(&mut self, wanted: &Wanted) -> Result<Found, StoreError> {
@@ -258,8 +247,7 @@ impl Backend for Log {
             sqlx::query(text)
                 .bind(names)
                 .execute(self.connection()?)
-                .await
-                .map_err(sql::error)?;
+                .await?;
         }
         if is_anew || is_new {
             locked = self.lock(wanted).await?;
@@ -387,16 +375,12 @@ impl Backend for Log {
         // As an append does it: where a log ends is locked first.
         let connection = self.connected().await?;
         let text = "select 1 from spaces order by space limit 1 for update";
-        sqlx::query(text)
-            .execute(&mut *connection)
-            .await
-            .map_err(sql::error)?;
+        sqlx::query(text).execute(&mut *connection).await?;
         let text = "update log set incarnation = incarnation + 1, probe = $1";
         sqlx::query(text)
             .bind(vec![b'x'; bytes])
             .execute(connection)
-            .await
-            .map_err(sql::error)?;
+            .await?;
         self.run("update log set probe = null").await
     }
 

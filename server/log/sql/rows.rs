@@ -15,7 +15,7 @@ macro_rules! rows {
                     Cell::Integer(number) => sqlx::Arguments::add(&mut arguments, number),
                     Cell::Text(text) => sqlx::Arguments::add(&mut arguments, text),
                 };
-                added.map_err(|error| StoreError::Broken(error.to_string()))?;
+                added?;
             }
             Ok(arguments)
         }
@@ -36,12 +36,7 @@ macro_rules! rows {
                     };
                     Ok((column.name, cell))
                 };
-                columns
-                    .iter()
-                    .enumerate()
-                    .map(cell)
-                    .collect::<Result<_, sqlx::Error>>()
-                    .map_err(sql::error)
+                columns.iter().enumerate().map(cell).collect()
             };
             rows.iter().map(read).collect()
         }
@@ -55,7 +50,7 @@ macro_rules! rows {
                 sqlx::AssertSqlSafe(select.sql()),
                 bound(select.arguments())?,
             );
-            let rows = query.fetch_all(connection).await.map_err(sql::error)?;
+            let rows = query.fetch_all(connection).await?;
             read_rows(&rows, &select.columns())
         }
 
@@ -66,11 +61,8 @@ macro_rules! rows {
             cells: Vec<crate::log::table::Cell>,
         ) -> Result<(), StoreError> {
             let query = sqlx::query_with(sqlx::AssertSqlSafe(text), bound(cells)?);
-            query
-                .execute(connection)
-                .await
-                .map(|_| ())
-                .map_err(sql::error)
+            query.execute(connection).await?;
+            Ok(())
         }
 
         /// Reads what the conditions of an append ask about.
@@ -90,8 +82,7 @@ macro_rules! rows {
                 let threads: i64 = sqlx::query_scalar(sql::THREADS)
                     .bind(space.as_str())
                     .fetch_one(&mut *connection)
-                    .await
-                    .map_err(sql::error)?;
+                    .await?;
                 before
                     .threads
                     .insert(space.clone(), u64::try_from(threads).unwrap_or_default());

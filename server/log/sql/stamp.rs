@@ -389,9 +389,8 @@ macro_rules! store {
                 .bind(&blob.mime)
                 .bind(&blob.bytes[..])
                 .execute(connection)
-                .await
-                .map(|_| ())
-                .map_err(sql::error)
+                .await?;
+Ok(())
         }
 
         type Page = sqlx::QueryBuilder<$Db>;

@@ -29,10 +29,7 @@ pub(in crate::log) async fn clear(connection: &mut SqliteConnection) -> Result<(
         "insert into event_words (event_words) values ('delete-all')",
         "delete from indexed",
     ] {
-        sqlx::query(text)
-            .execute(&mut *connection)
-            .await
-            .map_err(sql::error)?;
+        sqlx::query(text).execute(&mut *connection).await?;
     }
     for projection in projections::ALL {
         execute(
@@ -61,7 +58,7 @@ pub(in crate::log) async fn put(
 ) -> Result<(), StoreError> {
     let mut trips = Trips::default();
     trips.rows(writes)?;
-    trips.run(connection).await.map_err(sql::error)
+    Ok(trips.run(connection).await?)
 }
 
 /// Writes rows in a transaction of their own: one trip, unless they are very many, or there are rows that need a look first.
@@ -75,7 +72,7 @@ pub(super) async fn put_alone(
     trips.next("begin immediate");
     trips.rows(writes)?;
     if rest.single.keys().any(|(table, _)| table.words.is_some()) {
-        trips.run(connection).await.map_err(sql::error)?;
+        trips.run(connection).await?;
         put_each_searched(connection, rest).await?;
         trips = Trips::default();
     }
@@ -342,19 +339,18 @@ pub(in crate::log) async fn put_index(
     let number: i64 = sqlx::query_scalar("select number from spaces where space = $1")
         .bind(space.as_str())
         .fetch_one(&mut *connection)
-        .await
-        .map_err(sql::error)?;
+        .await?;
     // Trip by trip: what is between two of them keeps nobody waiting for long.
     let refused = |error: BoxDynError| StoreError::Broken(error.to_string());
     for part in events.chunks(ROWS) {
         let mut trips = Trips::default();
         trips.words(number << SEQ_BITS, part).map_err(refused)?;
-        trips.run(connection).await.map_err(sql::error)?;
+        trips.run(connection).await?;
     }
     for part in term_rows(events).chunks(ROWS) {
         let mut trips = Trips::default();
         trips.terms(space, part).map_err(refused)?;
-        trips.run(connection).await.map_err(sql::error)?;
+        trips.run(connection).await?;
     }
     let text = "insert into indexed (space, seq, event_id, ts) \
          select space, seq, event_id, ts from events where space = $1 and seq = $2 \
@@ -363,9 +359,8 @@ pub(in crate::log) async fn put_index(
         .bind(space.as_str())
         .bind(last.seq)
         .execute(connection)
-        .await
-        .map(|_| ())
-        .map_err(sql::error)
+        .await?;
+    Ok(())
 }
 
 /// What writes a row of a projection that is not searched by words, or removes it: the text, and its arguments.
@@ -468,5 +463,5 @@ async fn number(
 ) -> Result<Option<i64>, StoreError> {
     let text = sqlx::AssertSqlSafe(format!("{text} returning number"));
     let query = sqlx::query_scalar_with(text, bound(cells)?);
-    query.fetch_optional(connection).await.map_err(sql::error)
+    Ok(query.fetch_optional(connection).await?)
 }

@@ -64,8 +64,7 @@ pub(super) async fn end_of_log(connection: &mut SqliteConnection) -> Result<(), 
     let rows: Vec<(String, i64, i64, i64, Option<i64>)> = sqlx::query_as(text)
         .bind(AT_START)
         .fetch_all(connection)
-        .await
-        .map_err(sql::error)?;
+        .await?;
     let found = rows
         .into_iter()
         .find_map(|(space, count, first, last, bad)| wrong(&space, (count, first, last, bad)));

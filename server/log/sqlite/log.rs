@@ -100,8 +100,7 @@ impl Log {
             sqlx::query_as("select seq, ts from events where space = $1 order by seq desc limit 1")
                 .bind(space.as_str())
                 .fetch_optional(&mut self.connection)
-                .await
-                .map_err(sql::error)?;
+                .await?;
         Ok(row.map(|(seq, ts)| Position {
             seq,
             ts: Timestamp::from_micros(ts),
@@ -135,8 +134,7 @@ impl Log {
         let rows: Vec<sql::PlacedColumns> = sqlx::query_as(text)
             .bind(json(&keys)?)
             .fetch_all(&mut self.connection)
-            .await
-            .map_err(sql::error)?;
+            .await?;
         rows.into_iter().map(sql::placed_event).collect()
     }
 
@@ -162,8 +160,7 @@ impl Log {
         let rows: Vec<sql::ThreadColumns> = sqlx::query_as(text)
             .bind(json(&unknown)?)
             .fetch_all(&mut self.connection)
-            .await
-            .map_err(sql::error)?;
+            .await?;
         for row in rows {
             threads.push(sql::placed_thread(row)?);
         }
@@ -266,9 +263,7 @@ impl Backend for Log {
             .bind(stored(bytes as u64))
             .execute(&mut self.connection)
             .await;
-        written
-            .inspect_err(|error| self.broken.note(error))
-            .map_err(sql::error)?;
+        written.inspect_err(|error| self.broken.note(error))?;
         self.run("update log set probe = null").await
     }
 

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::ACQUIRE;
 use super::index::connect;
-use super::sql::{self, GRACE};
+use super::sql::GRACE;
 use crate::log::error::StoreError;
 use crate::log::options::Options;
 use crate::tasks::share::{Place, Places};
@@ -92,7 +92,7 @@ impl Readers {
                 Some(shared) => shared,
                 None => self.another().await?,
             };
-            Ok(shared.lock_owned().await)
+            Ok::<_, StoreError>(shared.lock_owned().await)
         };
         let late = |_| {
             StoreError::Unavailable(
@@ -136,7 +136,7 @@ impl Readers {
                 let _opening = opening;
                 let opened = open(&options).await?;
                 lock(&idle).push(Arc::new(tokio::sync::Mutex::new(opened)));
-                Ok(())
+                Ok::<_, StoreError>(())
             });
             opened.await.map_err(|error| {
                 StoreError::Unavailable(format!("a connection was not opened: {error}"))
@@ -172,8 +172,7 @@ async fn open(options: &SqliteConnectOptions) -> Result<Opened, StoreError> {
     let in_time = move || now() <= limit.load(Ordering::Relaxed);
     connection
         .lock_handle()
-        .await
-        .map_err(sql::error)?
+        .await?
         .set_progress_handler(STEPS, in_time);
     Ok(Opened { connection, until })
 }

@@ -36,8 +36,7 @@ impl Source for Untold {
             .fetch_all(reader.connection())
             .await;
         reader.done();
-        let heads = heads
-            .map_err(sql::error)?
+        let heads = heads?
             .into_iter()
             .filter_map(|(space, head)| Some((space, head?)));
         heads
@@ -59,7 +58,7 @@ impl Source for Untold {
         let mut reader = self.readers.take(None).await?;
         let rows = query.fetch_all(reader.connection()).await;
         reader.done();
-        let threads = sql::threads(rows.map_err(sql::error)?);
+        let threads = sql::threads(rows?);
         let end = self.end(space);
         Ok(threads
             .into_iter()
@@ -75,7 +74,7 @@ impl Source for Untold {
         let mut reader = self.readers.take(None).await?;
         let rows: Result<Vec<sql::EventColumns>, _> = query.fetch_all(reader.connection()).await;
         reader.done();
-        let rows = rows.map_err(sql::error)?;
+        let rows = rows?;
         let end = self.end(space);
         Ok(rows
             .into_iter()

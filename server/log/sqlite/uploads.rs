@@ -204,7 +204,7 @@ pub(super) async fn write(
     upload: &mut Upload,
 ) -> Result<(), StoreError> {
     if upload.is_large() {
-        return part(connection, upload).await.map_err(sql::error);
+        return Ok(part(connection, upload).await?);
     }
     put_blob(connection, &upload.space, &upload.sha256, &upload.blob).await
 }
@@ -301,8 +301,8 @@ pub(super) async fn clear(connection: &mut SqliteConnection) -> Result<(), Store
     let ids: Result<Vec<Uuid>, _> = query_scalar("select upload from uploads")
         .fetch_all(&mut *connection)
         .await;
-    for id in ids.map_err(sql::error)? {
-        forget(connection, id).await.map_err(sql::error)?;
+    for id in ids? {
+        forget(connection, id).await?;
     }
     Ok(())
 }
@@ -316,7 +316,7 @@ pub(super) async fn whole(
     let Some(id) = upload else { return Ok(bytes) };
     let text = "select bytes from blob_parts where upload = $1 order by number";
     let parts: Result<Vec<Vec<u8>>, _> = query_scalar(text).bind(id).fetch_all(connection).await;
-    Ok(parts.map_err(sql::error)?.concat())
+    Ok(parts?.concat())
 }
 
 /// A blob's type, the bytes in its row, and the name of its parts.
@@ -334,7 +334,7 @@ pub(super) async fn read(
         .bind(sha256)
         .fetch_optional(&mut *connection)
         .await;
-    let Some((mime, bytes, upload)) = row.map_err(sql::error)? else {
+    let Some((mime, bytes, upload)) = row? else {
         return Ok(None);
     };
     Ok(Some(Blob {
@@ -354,7 +354,7 @@ pub(in crate::log) async fn read_blob(
         .bind(&after.1)
         .fetch_optional(&mut *connection)
         .await;
-    let Some((space, sha256)) = key.map_err(sql::error)? else {
+    let Some((space, sha256)) = key? else {
         return Ok(None);
     };
     let space = sql::space(space)?;
