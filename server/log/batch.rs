@@ -2,9 +2,9 @@
 //! next. So each sees what was stored before it asked, and a crowd costs a query, not a query each.
 
 use std::future::Future;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
@@ -43,7 +43,7 @@ impl<K: Clone + PartialEq, V: Clone> Batch<K, V> {
     {
         loop {
             let (answer, mut answered) = oneshot::channel();
-            self.lock().push(Ask {
+            self.asked.lock().push(Ask {
                 key: key.clone(),
                 answer,
             });
@@ -56,7 +56,7 @@ impl<K: Clone + PartialEq, V: Clone> Batch<K, V> {
                 },
                 turn = self.turns.acquire() => turn.map_err(|_| StoreError::Unavailable("the store is closed".into()))?,
             };
-            let asks = std::mem::take(&mut *self.lock());
+            let asks = std::mem::take(&mut *self.asked.lock());
             if asks.is_empty() {
                 // Somebody asks for this one already.
                 drop(turn);
@@ -88,11 +88,6 @@ impl<K: Clone + PartialEq, V: Clone> Batch<K, V> {
                 return answer;
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Ask<K, V>>> {
-        // A panic while this short lock was held left nothing half done.
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

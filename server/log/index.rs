@@ -3,10 +3,11 @@
 //! somebody waits for it. What a database has to do for that is `Indexing`.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, TryStreamExt};
+use parking_lot::Mutex;
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
@@ -147,7 +148,7 @@ impl Index {
 
     /// This server appended these to the log of a space: the first and the last.
     pub fn grew(&self, space: &Space, first: Seq, last: Seq) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let (slept, before) = (state.behind.is_empty(), state.without);
         state.know(
             space,
@@ -165,7 +166,7 @@ impl Index {
 
     /// Whether a space may grow: not too many of its events are without, or nobody adds them.
     pub fn has_room(&self, space: &Space) -> bool {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         state.closed
             || state
                 .behind
@@ -182,7 +183,7 @@ impl Index {
     pub async fn reach(&self, space: &Space, gap: Gap) -> Result<(), StoreError> {
         let (answer, answered) = oneshot::channel();
         {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             if state.closed {
                 return Err(gone());
             }
@@ -202,7 +203,7 @@ impl Index {
 
     /// Returns when the connection is closed. What is not in the index then is added after the next start.
     pub async fn close(&self) {
-        lock(&self.state).closed = true;
+        self.state.lock().closed = true;
         self.progress.notify_waiters();
         self.wake();
         self.work.closed().await;
@@ -212,11 +213,6 @@ impl Index {
         // A full channel wakes it, too; a closed one has nobody to wake.
         let _ = self.work.try_send(());
     }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    // Held for a moment, never across an await; a panic meanwhile left nothing half done.
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Task<B> {
@@ -237,7 +233,7 @@ impl<B: Indexing> Task<B> {
     async fn run(mut self) {
         match self.backend.behind().await {
             Ok(spaces) => {
-                let mut state = lock(&self.state);
+                let mut state = self.state.lock();
                 spaces
                     .iter()
                     .for_each(|(space, gap)| state.know(space, *gap, true));
@@ -250,7 +246,7 @@ impl<B: Indexing> Task<B> {
             self.add(&spaces).await;
         }
         self.backend.close().await;
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.closed = true;
         self.progress.notify_waiters();
         for waiter in state.all_waiting() {
@@ -263,7 +259,7 @@ impl<B: Indexing> Task<B> {
     async fn next(&mut self) -> Option<Vec<Space>> {
         loop {
             let (behind, grown) = {
-                let mut state = lock(&self.state);
+                let mut state = self.state.lock();
                 if state.closed {
                     return None;
                 }
@@ -288,8 +284,8 @@ impl<B: Indexing> Task<B> {
             }
             match timeout(QUIET, self.wakes.recv()).await {
                 Ok(woken) => woken?,
-                Err(_) if lock(&self.state).grown == grown => {
-                    lock(&self.state).begin(&behind);
+                Err(_) if self.state.lock().grown == grown => {
+                    self.state.lock().begin(&behind);
                     return Some(behind);
                 }
                 Err(_) => {}
@@ -312,7 +308,7 @@ impl<B: Indexing> Task<B> {
     }
 
     fn added(&mut self, spaces: &[Space], result: Result<Vec<Added>, StoreError>) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if !self.asked {
             let turns = result.as_ref().map_or(spaces.len(), Vec::len);
             self.last = spaces[..turns].last().cloned().or(self.last.take());
@@ -351,6 +347,7 @@ impl<B: Indexing> Task<B> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
     use std::time::Instant;
 
     use super::*;

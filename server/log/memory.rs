@@ -15,11 +15,12 @@
 //! The writer (`append.rs`) and the planner of appends (`append/plan.rs`) are those of the databases.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::MutexGuard;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 

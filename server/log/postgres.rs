@@ -2,9 +2,10 @@
 //! read and write blobs; leases are rows. Only what differs from SQLite is here; what passes between servers is in `postgres/watch.rs`.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use secrecy::ExposeSecret;
 use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
@@ -225,14 +226,11 @@ impl Postgres {
             (pool.clone(), own.clone(), blobs.clone()),
             life.pools.clone(),
         );
-        watch
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .spawn(async move {
-                // Whoever needs one asks again, and says why there is none.
-                let _ = tokio::join!(first.0.ready(), first.1.ready(), first.2.ready());
-                pools.tidy().await;
-            });
+        watch.lock().spawn(async move {
+            // Whoever needs one asks again, and says why there is none.
+            let _ = tokio::join!(first.0.ready(), first.1.ready(), first.2.ready());
+            pools.tidy().await;
+        });
         Ok(Self {
             pool,
             own,
@@ -364,10 +362,7 @@ impl Postgres {
     async fn shut(&self) {
         self.writer.close().await;
         self.index.close().await;
-        self.watch
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .abort_all();
+        self.watch.lock().abort_all();
         self.blobs.close().await;
         self.own.close().await;
         self.pool.close().await;

@@ -1,9 +1,10 @@
 //! SQLite: one file, one process. WAL with `synchronous=FULL`, one connection that writes, a few that read; a lock file
 //! keeps other processes out, so leases need no table. The index has a file of its own. Only what differs from Postgres is here.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection};
 use tokio::task::JoinSet;
@@ -365,10 +366,7 @@ impl Sqlite {
 
     /// Whoever may write is last: SQLite then leaves all of the log in the one file.
     async fn shut(&self) {
-        self.tasks
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .abort_all();
+        self.tasks.lock().abort_all();
         self.readers.close().await;
         self.vectors.close().await;
         self.index.close().await;

@@ -5,8 +5,9 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::event::envelope::Event;
@@ -200,7 +201,7 @@ impl Quotas {
             .into_iter()
             .flatten()
             .filter(|(_, limits, _)| limits.iter().any(|it| it.0.is_some()));
-        let mut open = lock(&self.open);
+        let mut open = self.open.lock();
         if open.len() >= OPEN {
             open.retain(|_, account| account.strong_count() > 0);
         }
@@ -250,13 +251,13 @@ impl Purse {
     pub fn spent(&self) -> Option<Failure> {
         self.accounts
             .iter()
-            .find_map(|account| account.spent(&lock(&account.sums)))
+            .find_map(|account| account.spent(&account.sums.lock()))
     }
 
     /// How many model calls the first limit of them leaves; none: there is no limit.
     pub fn calls_left(&self) -> Option<u64> {
         let left = |account: &Arc<Account>| {
-            let used = lock(&account.sums).all().calls;
+            let used = account.sums.lock().all().calls;
             let [(limit, ..), _] = account.limits;
             limit.map(|limit| limit.saturating_sub(used))
         };
@@ -266,12 +267,12 @@ impl Purse {
     /// One more model call, or why not.
     pub fn take_call(&self) -> Result<(), Failure> {
         for (index, account) in self.accounts.iter().enumerate() {
-            let mut sums = lock(&account.sums);
+            let mut sums = account.sums.lock();
             if let Some(failure) = account.spent(&sums) {
                 drop(sums);
                 self.accounts[..index]
                     .iter()
-                    .for_each(|account| lock(&account.sums).give_back(CALL));
+                    .for_each(|account| account.sums.lock().give_back(CALL));
                 return Err(failure);
             }
             sums.add(CALL);
@@ -282,7 +283,7 @@ impl Purse {
     /// What a call has used.
     pub fn used(&self, tokens: u64) {
         self.accounts.iter().for_each(|account| {
-            lock(&account.sums).add(Spent {
+            account.sums.lock().add(Spent {
                 tokens,
                 ..Spent::default()
             })
@@ -294,7 +295,7 @@ impl Purse {
         let Some(account) = self.of_root() else {
             return Ok(());
         };
-        let mut sums = lock(&account.sums);
+        let mut sums = account.sums.lock();
         let limit = account.threads;
         if sums.all().threads >= limit {
             let text = format!(
@@ -315,7 +316,7 @@ impl Purse {
     /// Subthreads that were not made after all.
     pub fn give_back_threads(&self, threads: u64) {
         self.of_root().into_iter().for_each(|account| {
-            lock(&account.sums).give_back(Spent {
+            account.sums.lock().give_back(Spent {
                 threads,
                 ..Spent::default()
             })
@@ -357,7 +358,7 @@ impl fmt::Debug for Purse {
 impl Account {
     /// Where only this process appends the log is read once: what came since went through here.
     async fn read(&self) -> Result<(), StoreError> {
-        let known = lock(&self.sums).read.is_some();
+        let known = self.sums.lock().read.is_some();
         if known && (!self.store.is_shared() || self.private.load(Ordering::Acquire)) {
             return Ok(());
         }
@@ -376,7 +377,7 @@ impl Account {
                 })
             }
         };
-        let mut sums = lock(&self.sums);
+        let mut sums = self.sums.lock();
         // Of what the log has by now some was counted here already.
         let others = log.with(sums.own, u64::saturating_sub);
         sums.read = Some(others.with(sums.read.unwrap_or_default(), u64::max));
@@ -416,9 +417,4 @@ impl Account {
 fn failure(text: String, limit: u64, used: u64, key: &str) -> Failure {
     Failure::new(FailureKind::Budget, text)
         .with(json!({ "limit": limit, "used": used, "key": key }))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic while one of these short locks was held left at worst a count that is off by one.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

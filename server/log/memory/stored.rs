@@ -1,8 +1,9 @@
 //! What a store in memory keeps: the logs, and the rows that are derived from them.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use uuid::Uuid;
 
 use crate::event::envelope::Event;
@@ -41,7 +42,7 @@ pub(super) struct Stored {
 impl Disk {
     pub(super) fn lock(&self) -> MutexGuard<'_, Stored> {
         // Whoever panics while it is locked has not changed anything yet.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -2,9 +2,9 @@
 //! the same epoch: of a standby that lagged when it was promoted, of an older copy that was put
 //! back, or of a former primary.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use sqlx::postgres::PgConnection;
 use uuid::Uuid;
 
@@ -121,6 +121,6 @@ impl LastKnown {
 
     fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         // A panic while this short lock was held left nothing half done.
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.0.lock())
     }
 }

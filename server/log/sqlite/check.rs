@@ -4,7 +4,6 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -212,7 +211,7 @@ impl Sqlite {
         if let Err(error) = self.check_blobs(pause, &mut checked).await {
             checked.faults.extend(self.told("blobs", error).await?);
         }
-        *self.checked.lock().unwrap_or_else(PoisonError::into_inner) = Some(checked.clone());
+        *self.checked.lock() = Some(checked.clone());
         for fault in checked.faults.iter().take(TOLD) {
             tracing::error!(fault, "the log is damaged; restore a backup");
         }
@@ -223,10 +222,7 @@ impl Sqlite {
     /// What the last look showed.
     pub(super) fn last_checked(&self) -> Option<Checked> {
         // Held for a moment; a panic meanwhile left nothing half done.
-        self.checked
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.checked.lock().clone()
     }
 
     async fn number(&self, text: &'static str) -> Result<u64, StoreError> {

@@ -3,8 +3,9 @@
 //! cut off before leaves parts that belong to nothing, and a row in `uploads` that says so.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{query, query_as, query_scalar};
 use tokio::sync::oneshot;
@@ -123,7 +124,7 @@ impl Uploads {
 
     /// Puts one in line: behind the others of its space, or, if it has been begun, before them.
     fn back(&self, upload: Upload, begun: bool) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let space = upload.space.clone();
         let queue = state.spaces.entry(space.clone()).or_default();
         let is_first = queue.is_empty();
@@ -139,7 +140,7 @@ impl Uploads {
 
     /// What one transaction is to write: a part of a large one, or small ones.
     pub fn next(&self) -> Vec<Upload> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let (mut batch, mut bytes) = (Vec::<Upload>::new(), 0);
         while bytes < PART && batch.first().is_none_or(|first| !first.is_single()) {
             let fits = |upload: &Upload| batch.is_empty() || !upload.is_single();
@@ -189,12 +190,7 @@ impl Uploads {
                 }
             }
         }
-        !self.lock().round.is_empty()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic while this short lock was held left nothing half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        !self.0.lock().round.is_empty()
     }
 }
 
