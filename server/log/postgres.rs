@@ -26,7 +26,7 @@ use super::index::Index;
 use super::options::Options;
 use super::presence::Here;
 use super::query::Query;
-use super::sql::{self, stored};
+use super::sql;
 use super::table::{Row, Table};
 use super::thread_row::ThreadRow;
 use super::upkeep::Checked;

@@ -22,6 +22,7 @@ pub(super) use pages::pages;
 pub(super) use reword::reword;
 pub(super) use rows::rows;
 pub(super) use stamp::store;
+pub(super) use values::add_cell;
 
 mod advice;
 mod epoch;
@@ -29,6 +30,7 @@ mod pages;
 mod reword;
 mod rows;
 mod stamp;
+pub(super) mod values;
 
 /// The tables of both databases that are no projections with a file of their own.
 const KERNEL: [&str; 11] = [

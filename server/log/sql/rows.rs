@@ -7,15 +7,9 @@ macro_rules! rows {
         fn bound(
             cells: Vec<crate::log::table::Cell>,
         ) -> Result<<$Db as sqlx::Database>::Arguments, StoreError> {
-            use crate::log::table::Cell;
             let mut arguments = <$Db as sqlx::Database>::Arguments::default();
             for cell in cells {
-                let added = match cell {
-                    Cell::Null => sqlx::Arguments::add(&mut arguments, None::<i64>),
-                    Cell::Integer(number) => sqlx::Arguments::add(&mut arguments, number),
-                    Cell::Text(text) => sqlx::Arguments::add(&mut arguments, text),
-                };
-                added?;
+                sql::add_cell(&mut arguments, cell)?;
             }
             Ok(arguments)
         }
