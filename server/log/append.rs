@@ -64,7 +64,7 @@ pub(super) struct Found {
     /// Where the logs end.
     pub heads: BTreeMap<Space, Position>,
     pub events: Vec<(Space, Event)>,
-    pub threads: Vec<(Space, ThreadRow)>,
+    pub threads: BTreeMap<(Space, ThreadId), ThreadRow>,
 }
 
 /// What a database does for the writer. `begin` … `commit` is one transaction.

@@ -11,11 +11,12 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{ConnectOptions, Connection};
 
 use super::change::Project;
-use super::columns::{EventRow, Writes};
 use super::error::StoreError;
 use super::head::Position;
 use super::not_copied::NotCopied;
+use super::rows::Rows;
 use super::upkeep::{Rebuilt, Unread};
+use super::writes::{EventRow, Writes};
 use super::{postgres, seal, sql, sqlite};
 
 /// How another database is named.
@@ -42,25 +43,11 @@ macro_rules! copy {
             };
             $to::put(target, &writes).await?;
             for (space, event, _) in &page {
-                heads.insert(
-                    space.clone(),
-                    Position {
-                        seq: event.seq,
-                        ts: event.ts,
-                    },
-                );
+                heads.insert(space.clone(), Position::of(event));
             }
             events += page.len() as u64;
         }
-        let heads = heads.iter().map(|(space, head)| (space, *head)).collect();
-        $to::put(
-            target,
-            &Writes {
-                heads,
-                ..Writes::default()
-            },
-        )
-        .await?;
+        $to::put(target, &Writes::of(&heads, &Rows::default())).await?;
         let mut after = (String::new(), String::new());
         while let Some((space, sha256, blob)) = $from::read_blob(source, &after).await? {
             $to::put_blob(target, &space, &sha256, &blob).await?;

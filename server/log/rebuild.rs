@@ -34,13 +34,7 @@ impl Derived {
     /// One more event.
     pub fn take(&mut self, space: &Space, event: &Event, project: Project) {
         self.events += 1;
-        self.heads.insert(
-            space.clone(),
-            Position {
-                seq: event.seq,
-                ts: event.ts,
-            },
-        );
+        self.heads.insert(space.clone(), Position::of(event));
         let Event {
             thread,
             meta,
@@ -235,27 +229,7 @@ macro_rules! rebuild {
             }
             log.rows.keep(&tables.rows);
             if !check {
-                let writes = sql::Writes {
-                    heads: log
-                        .heads
-                        .iter()
-                        .map(|(space, head)| (space, *head))
-                        .collect(),
-                    threads: log
-                        .rows
-                        .threads
-                        .iter()
-                        .map(|((space, _), row)| (space, row))
-                        .collect(),
-                    roots: log
-                        .rows
-                        .roots
-                        .iter()
-                        .map(|((space, root), spent)| (space, *root, *spent))
-                        .collect(),
-                    ..sql::Writes::default()
-                };
-                put(connection, &writes).await?;
+                put(connection, &sql::Writes::of(&log.heads, &log.rows)).await?;
                 put_rest(connection, &log.rows).await?;
             }
             Ok(tables.against(log))
@@ -281,23 +255,16 @@ macro_rules! rebuild {
             let rows: Vec<(String, i64, i64)> =
                 sqlx::query_as(HEADS).fetch_all(&mut *connection).await?;
             for (space, seq, ts) in rows {
-                derived.heads.insert(
-                    sql::space(space)?,
-                    Position {
-                        seq,
-                        ts: Timestamp::from_micros(ts),
-                    },
-                );
+                derived
+                    .heads
+                    .insert(sql::space(space)?, Position::stored((seq, ts)));
             }
             let text = concat!("select space, ", sql::thread_columns!(), " from threads");
             let rows: Vec<sql::ThreadColumns> =
                 sqlx::query_as(text).fetch_all(&mut *connection).await?;
             for row in rows {
-                let (space, row) = sql::placed_thread(row)?;
-                derived
-                    .rows
-                    .threads
-                    .insert((space, row.thread.clone()), row);
+                let (key, row) = sql::placed_thread(row)?;
+                derived.rows.threads.insert(key, row);
             }
             for projection in super::projections::ALL {
                 let all = super::select::Select::of_all_spaces(projection.table);

@@ -16,6 +16,7 @@ use crate::words::text::sha256;
 pub(super) const INDEX_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 
 pub(super) use super::columns::*;
+pub(super) use super::writes::Writes;
 pub(super) use advice::{missing, words};
 pub(super) use epoch::renew_epoch;
 pub(super) use pages::pages;

@@ -128,14 +128,13 @@ impl WriteCache {
     }
 
     /// A thread's row as the database has it: when others have appended to the thread, what is known of it is not all there is.
-    pub fn met_thread(&self, space: &Space, row: &ThreadRow) {
-        let key = (space.clone(), row.thread.clone());
+    pub fn met_thread(&self, key: &Key, row: &ThreadRow) {
         let mut cache = self.0.lock();
         if cache
-            .thread(&key)
+            .thread(key)
             .is_some_and(|thread| thread.row.head < row.head)
         {
-            drop(cache.young.remove(&key).or_else(|| cache.old.remove(&key)));
+            drop(cache.young.remove(key).or_else(|| cache.old.remove(key)));
         }
     }
 

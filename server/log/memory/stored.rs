@@ -52,10 +52,8 @@ impl Stored {
     }
 
     pub fn head(&self, space: &Space) -> Option<Position> {
-        self.log(space).last().map(|last| Position {
-            seq: last.event.seq,
-            ts: last.event.ts,
-        })
+        let last = self.log(space).last()?;
+        Some(Position::of(&last.event))
     }
 
     pub fn event(&self, space: &Space, id: Uuid) -> Option<&Event> {
@@ -140,13 +138,7 @@ impl Stored {
                     Some(project) => derived.take(space, event, project),
                     None => {
                         derived.mail += i64::from(event.wakes());
-                        derived.heads.insert(
-                            space.clone(),
-                            Position {
-                                seq: event.seq,
-                                ts: event.ts,
-                            },
-                        );
+                        derived.heads.insert(space.clone(), Position::of(event));
                     }
                 }
             }

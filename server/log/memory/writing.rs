@@ -25,9 +25,8 @@ impl Backend for Log {
         let head = |space: &Space| Some((space.clone(), stored.head(space)?));
         let event =
             |(space, id): &(Space, Uuid)| Some((space.clone(), stored.event(space, *id)?.clone()));
-        let thread = |(space, id): &(Space, ThreadId)| {
-            Some((space.clone(), stored.thread(space, id)?.clone()))
-        };
+        let thread =
+            |key: &(Space, ThreadId)| Some((key.clone(), stored.threads.get(key)?.clone()));
         Ok(Found {
             held: self.leases.begin(&wanted.fences),
             heads: wanted.spaces.iter().filter_map(head).collect(),

@@ -34,7 +34,7 @@ impl Postgres {
                 let key = (row.space.clone(), row.thread.clone());
                 let row = sql::placed_thread(row);
                 row.iter()
-                    .for_each(|(space, row)| self.cache.met_thread(space, row));
+                    .for_each(|(key, row)| self.cache.met_thread(key, row));
                 found.insert(key, row.map(|(_, row)| row));
             }
             let key = |(space, thread): &(Space, ThreadId)| (space.to_string(), thread.to_string());

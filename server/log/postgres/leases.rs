@@ -27,7 +27,7 @@ impl Postgres {
             .and_then(|rows| rows.into_iter().next().map(sql::placed_thread).transpose());
         row.iter()
             .flatten()
-            .for_each(|(space, row)| self.cache.met_thread(space, row));
+            .for_each(|(key, row)| self.cache.met_thread(key, row));
         let fence = Fence {
             space: space.clone(),
             thread: thread.clone(),

@@ -20,7 +20,6 @@ use crate::log::head::Position;
 use crate::log::thread_row::ThreadRow;
 use crate::log::write_cache::WriteCache;
 use crate::words::id::Space;
-use crate::words::time::Timestamp;
 
 /// The connection that writes; made when it is needed, and again when it was lost.
 pub(super) struct Log {
@@ -154,13 +153,7 @@ impl Log {
     fn found(&self, wanted: &Wanted, locked: Locked) -> Result<Found, StoreError> {
         let is_held = |fence: &&Fence| locked.held.contains(&fence.number);
         let position = |(space, seq, ts): (String, i64, i64)| {
-            Ok((
-                sql::space(space)?,
-                Position {
-                    seq,
-                    ts: Timestamp::from_micros(ts),
-                },
-            ))
+            Ok((sql::space(space)?, Position::stored((seq, ts))))
         };
         let heads = locked
             .logs
@@ -170,9 +163,9 @@ impl Log {
         self.cache.met(&heads);
         let mut threads = BTreeMap::new();
         for row in locked.changed {
-            let (space, row) = sql::placed_thread(row)?;
-            self.cache.met_thread(&space, &row);
-            threads.insert((space, row.thread.clone()), row);
+            let (key, row) = sql::placed_thread(row)?;
+            self.cache.met_thread(&key, &row);
+            threads.insert(key, row);
         }
         for (key, row) in wanted.threads.iter().zip(locked.known) {
             if let Some(row) = row {
@@ -187,10 +180,7 @@ impl Log {
                 .into_iter()
                 .map(sql::placed_event)
                 .collect::<Result<_, _>>()?,
-            threads: threads
-                .into_iter()
-                .map(|((space, _), row)| (space, row))
-                .collect(),
+            threads,
         })
     }
 }
@@ -262,18 +252,18 @@ impl Backend for Log {
             .as_ref()
             .and_then(|_| self.cache.heads(&wanted.spaces));
         let Some(heads) = heads else { return Ok(None) };
-        let (mut threads, mut unknown) = (Vec::new(), Vec::new());
+        let (mut threads, mut unknown) = (BTreeMap::new(), Vec::new());
         for key in &wanted.threads {
             match self.cache.current(key) {
-                Some(row) => threads.push((key.0.clone(), row)),
+                Some(row) => drop(threads.insert(key.clone(), row)),
                 None => unknown.push(key.clone()),
             }
         }
         if !unknown.is_empty() {
             for row in read_threads(self.connection()?, &unknown).await? {
-                let (space, row) = sql::placed_thread(row)?;
-                self.cache.met_thread(&space, &row);
-                threads.push((space, row));
+                let (key, row) = sql::placed_thread(row)?;
+                self.cache.met_thread(&key, &row);
+                threads.insert(key, row);
             }
         }
         Ok(Some(Found {

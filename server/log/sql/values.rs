@@ -6,9 +6,10 @@ use sqlx::postgres::PgHasArrayType;
 use sqlx::{Arguments, Postgres, Sqlite, Type};
 
 use crate::log::change::Spent;
-use crate::log::columns::{EventRow, stored};
+use crate::log::columns::stored;
 use crate::log::table::Cell;
 use crate::log::thread_row::ThreadRow;
+use crate::log::writes::EventRow;
 use crate::words::id::{Seq, Space, ThreadId};
 
 /// A value that both databases take.

@@ -21,7 +21,6 @@ use crate::log::leases::Leases;
 use crate::log::thread_row::ThreadRow;
 use crate::log::write_cache::WriteCache;
 use crate::words::id::{Space, ThreadId};
-use crate::words::time::Timestamp;
 
 /// Bytes of blobs after which the journal is copied into the file: a little of it between two commits, for the commit that comes with
 /// sixteen megabytes keeps everybody waiting for 40 ms.
@@ -101,10 +100,7 @@ impl Log {
                 .bind(space.as_str())
                 .fetch_optional(&mut self.connection)
                 .await?;
-        Ok(row.map(|(seq, ts)| Position {
-            seq,
-            ts: Timestamp::from_micros(ts),
-        }))
+        Ok(row.map(Position::stored))
     }
 
     async fn heads(
@@ -141,11 +137,11 @@ impl Log {
     async fn threads(
         &mut self,
         ids: &[(Space, ThreadId)],
-    ) -> Result<Vec<(Space, ThreadRow)>, StoreError> {
-        let (mut threads, mut unknown) = (Vec::new(), Vec::new());
+    ) -> Result<BTreeMap<(Space, ThreadId), ThreadRow>, StoreError> {
+        let (mut threads, mut unknown) = (BTreeMap::new(), Vec::new());
         for key in ids {
             match self.cache.thread(key) {
-                Some(row) => threads.push((key.0.clone(), row)),
+                Some(row) => drop(threads.insert(key.clone(), row)),
                 None => unknown.push(key),
             }
         }
@@ -162,7 +158,8 @@ impl Log {
             .fetch_all(&mut self.connection)
             .await?;
         for row in rows {
-            threads.push(sql::placed_thread(row)?);
+            let (key, row) = sql::placed_thread(row)?;
+            threads.insert(key, row);
         }
         Ok(threads)
     }
