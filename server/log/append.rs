@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use super::appended::{Append, Appended};
 use super::change::Project;
-use super::error::StoreError;
+use super::error::{StoreError, within};
 use super::feed::Feed;
 use super::fence::Fence;
 use super::head::Position;
@@ -135,10 +135,6 @@ pub(super) struct Writer {
     soundness: Arc<Soundness>,
 }
 
-fn gone() -> StoreError {
-    StoreError::Unavailable("the store is closed".into())
-}
-
 impl Writer {
     /// Starts the writer task over a database.
     pub fn start(
@@ -176,9 +172,9 @@ impl Writer {
         let (answer, answered) = oneshot::channel();
         let item = Item::new(append, answer)?;
         if !self.queue.put(item).await {
-            return Err(gone());
+            return Err(StoreError::closed());
         }
-        let appended = answered.await.map_err(|_| gone())?;
+        let appended = answered.await.map_err(|_| StoreError::closed())?;
         if appended.is_ok() {
             metrics::histogram!(SECONDS).record(begun.elapsed());
         }
@@ -190,7 +186,7 @@ impl Writer {
         if self.queue.nudge() {
             Ok(())
         } else {
-            Err(gone())
+            Err(StoreError::closed())
         }
     }
 
@@ -211,9 +207,9 @@ impl Writer {
     async fn ask(&self, writes: bool) -> Result<(), StoreError> {
         let (answer, answered) = oneshot::channel();
         if !self.queue.probe(Probe { answer, writes }) {
-            return Err(gone());
+            return Err(StoreError::closed());
         }
-        answered.await.map_err(|_| gone())?
+        answered.await.map_err(|_| StoreError::closed())?
     }
 
     /// Returns when everything sent before is done and the connection is closed.
@@ -250,11 +246,8 @@ async fn limited<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
-    match AssertUnwindSafe(timeout(limit, work)).catch_unwind().await {
-        Ok(Ok(result)) => result,
-        Ok(Err(_)) => Err(StoreError::Unavailable(
-            "the database does not answer".into(),
-        )),
+    match AssertUnwindSafe(within(limit, work)).catch_unwind().await {
+        Ok(result) => result,
         Err(panic) => {
             let why = supervisor::words(&*panic);
             tracing::error!(

@@ -106,10 +106,6 @@ pub(super) struct Index {
     most: i64,
 }
 
-fn gone() -> StoreError {
-    StoreError::Unavailable("the store is closed".into())
-}
-
 impl Index {
     /// Starts the task over a database.
     pub fn start<B: Indexing>(backend: B, supervisor: &Supervisor) -> Self {
@@ -185,7 +181,7 @@ impl Index {
         {
             let mut state = self.state.lock();
             if state.closed {
-                return Err(gone());
+                return Err(StoreError::closed());
             }
             state.know(space, gap, true);
             state.wait(
@@ -198,7 +194,7 @@ impl Index {
             );
         }
         self.wake();
-        answered.await.map_err(|_| gone())?
+        answered.await.map_err(|_| StoreError::closed())?
     }
 
     /// Returns when the connection is closed. What is not in the index then is added after the next start.
@@ -251,7 +247,7 @@ impl<B: Indexing> Task<B> {
         self.progress.notify_waiters();
         for waiter in state.all_waiting() {
             // Whoever waited may be gone.
-            let _ = waiter.answer.send(Err(gone()));
+            let _ = waiter.answer.send(Err(StoreError::closed()));
         }
     }
 

@@ -151,3 +151,46 @@ impl Leases {
         self.state.lock().held.len()
     }
 }
+
+/// Stamps `Leasing` for a store that has its log for itself: with its `leases`, and what it says of itself `here`.
+macro_rules! leasing {
+    ($Store:ident) => {
+        #[async_trait::async_trait]
+        impl crate::log::kernel::Leasing for $Store {
+            async fn lease(
+                &self,
+                space: &Space,
+                thread: &ThreadId,
+                ttl: std::time::Duration,
+            ) -> Result<Option<Leased>, StoreError> {
+                let Some(fence) = self.leases.take(space, thread, ttl).await else {
+                    return Ok(None);
+                };
+                let row = crate::log::kernel::Threads::thread(self, space, thread).await;
+                Ok(Some(Leased { fence, row }))
+            }
+
+            async fn renew(
+                &self,
+                fences: &[Fence],
+                ttl: std::time::Duration,
+            ) -> Result<Vec<Fence>, StoreError> {
+                Ok(self.leases.renew(fences, ttl))
+            }
+
+            async fn release(&self, fence: &Fence) -> Result<(), StoreError> {
+                self.leases.release(fence);
+                Ok(())
+            }
+
+            fn say(&self, presence: crate::log::presence::Presence) {
+                self.here.say(presence);
+            }
+
+            async fn servers(&self) -> Result<Vec<crate::log::presence::Server>, StoreError> {
+                Ok(vec![self.here.server()])
+            }
+        }
+    };
+}
+pub(super) use leasing;

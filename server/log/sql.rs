@@ -129,7 +129,7 @@ pub(super) fn error(error: sqlx::Error) -> StoreError {
     let words = words(&error);
     match &error {
         Database(cause) if is_passing(cause.code().as_deref()) => StoreError::Unavailable(words),
-        PoolTimedOut => StoreError::Unavailable("all connections are busy".into()),
+        PoolTimedOut => StoreError::busy(),
         Io(_) | Tls(_) | Protocol(_) | PoolClosed | WorkerCrashed => StoreError::Unavailable(words),
         _ => StoreError::Broken(words),
     }
@@ -208,7 +208,7 @@ macro_rules! ask {
                 }
                 Ok(result)
             }
-            None => Err(sql::no_answer()),
+            None => Err(StoreError::no_answer()),
         }
     }};
 }
@@ -233,10 +233,6 @@ pub(super) use search;
 
 /// A connection that does not answer is given up: so much later than the database itself should have stopped.
 pub(super) const GRACE: std::time::Duration = std::time::Duration::from_secs(1);
-
-pub(super) fn no_answer() -> StoreError {
-    StoreError::Unavailable("the database does not answer".into())
-}
 
 /// The migrations of a database, in order, of the kernel and of projections.
 pub(super) fn migrations(text: fn(&migrations::Migration) -> &'static str) -> Migrator {

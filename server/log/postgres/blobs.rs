@@ -68,7 +68,7 @@ impl Blobs {
             Err(_) => {
                 // The pool would wait for it, too.
                 connection.discard();
-                Err(sql::no_answer())
+                Err(StoreError::no_answer())
             }
         }
     }

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::ACQUIRE;
 use super::session::{LIMITS, drops_settings, has_pooler, have_their_own, settle};
-use crate::log::error::StoreError;
+use crate::log::error::{StoreError, within};
 use crate::log::sql;
 use crate::words::secret;
 
@@ -94,8 +94,7 @@ pub(in crate::log) async fn connect_first(
         }
         Ok(())
     };
-    let result = timeout(ACQUIRE, result).await;
-    let result = result.unwrap_or_else(|_| Err(sql::no_answer()));
+    let result = within(ACQUIRE, result).await;
     result.map_err(|error| placed(options, &error, ""))?;
     settled(&mut connection, options).await?;
     Ok(connection)
@@ -119,8 +118,7 @@ async fn settled(
     connection: &mut PgConnection,
     options: &PgConnectOptions,
 ) -> Result<(), StoreError> {
-    let settled = timeout(ACQUIRE, settle(connection, options)).await;
-    let settled = settled.unwrap_or_else(|_| Err(sql::no_answer()));
+    let settled = within(ACQUIRE, settle(connection, options)).await;
     settled.map_err(|error| placed(options, &error, ""))
 }
 

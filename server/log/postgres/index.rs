@@ -1,7 +1,6 @@
 //! The index on Postgres: tables of the same database, a connection of their own.
 
 use std::collections::HashMap;
-use std::future::Future;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
@@ -13,7 +12,7 @@ use tokio::time::{Instant, timeout};
 use super::life::Life;
 use super::log::{lost, unless_former};
 use super::{ROLLBACK, bulk};
-use crate::log::error::StoreError;
+use crate::log::error::{StoreError, within};
 use crate::log::index::{Added, Indexing, Left, read_batch};
 use crate::log::indexed::{Gap, gaps, index_columns};
 use crate::words::id::{Seq, Space};
@@ -142,7 +141,7 @@ impl Indexing for Tables {
 
     async fn behind(&mut self) -> Result<Vec<(Space, Gap)>, StoreError> {
         let renewals = self.later_renewals();
-        let result = within(renewals, self.spaces()).await;
+        let result = within(LIMIT, unless_former(renewals, self.spaces())).await;
         if result.is_err() {
             self.connection = None;
         }
@@ -151,7 +150,7 @@ impl Indexing for Tables {
 
     async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
         let renewals = self.later_renewals();
-        let result = within(renewals, self.transaction(spaces)).await;
+        let result = within(LIMIT, unless_former(renewals, self.transaction(spaces))).await;
         if result.is_err() {
             self.connection = None;
         }
@@ -164,18 +163,5 @@ impl Indexing for Tables {
         };
         // Every commit is one already: how the connection ends changes nothing.
         let _ = timeout(ROLLBACK, connection.close()).await;
-    }
-}
-
-/// Appends may wait for the index: it does not wait for a database that is not there any more.
-async fn within<T>(
-    renewals: watch::Receiver<()>,
-    asked: impl Future<Output = Result<T, StoreError>>,
-) -> Result<T, StoreError> {
-    match timeout(LIMIT, unless_former(renewals, asked)).await {
-        Ok(answer) => answer,
-        Err(_) => Err(StoreError::Unavailable(
-            "the database does not answer".into(),
-        )),
     }
 }

@@ -219,12 +219,6 @@ impl Sqlite {
         Ok(checked)
     }
 
-    /// What the last look showed.
-    pub(super) fn last_checked(&self) -> Option<Checked> {
-        // Held for a moment; a panic meanwhile left nothing half done.
-        self.checked.lock().clone()
-    }
-
     async fn number(&self, text: &'static str) -> Result<u64, StoreError> {
         let number: i64 = sql::read!(self, None, sqlx::query_scalar(text), fetch_one)?;
         Ok(u64::try_from(number).unwrap_or_default())

@@ -82,10 +82,10 @@ impl Readers {
             }
         };
         let Ok((place, own)) = timeout(ACQUIRE, held).await else {
-            return Err(StoreError::Unavailable("all connections are busy".into()));
+            return Err(StoreError::busy());
         };
         if self.own.is_closed() {
-            return Err(StoreError::Unavailable("the store is closed".into()));
+            return Err(StoreError::closed());
         }
         let connection = async {
             let idle = self.idle.lock().pop();

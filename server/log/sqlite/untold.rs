@@ -90,7 +90,7 @@ mod tests {
     use crate::event::draft::Draft;
     use crate::log::appended::Append;
     use crate::log::change::ThreadChange;
-    use crate::log::kernel::EventLog as _;
+    use crate::log::kernel::{EventLog as _, Upkeep as _};
     use crate::log::options::Options;
     use crate::log::sqlite::Sqlite;
 
@@ -139,7 +139,7 @@ mod tests {
             (3, 3, 3),
             "nobody knows what came of it: then the file says"
         );
-        store.shut().await;
+        store.close().await;
         std::fs::remove_dir_all(folder).unwrap();
     }
 }
