@@ -65,7 +65,6 @@ pub(super) use connect::{admit, connect_first, migrate, options};
 use connect::{connect, placed, pooler_options};
 use connections::Pools;
 use index::Tables;
-use known::read_threads;
 use life::{Life, begin};
 pub(super) use life::{alone, release};
 use log::Log;

@@ -1,13 +1,12 @@
 //! Rows made anew from the log, by the fold that makes them with every append; and what is not as the log says.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 
 use super::change::Project;
 use super::head::Position;
 use super::projections;
 use super::rows::Rows;
-use super::table::{Key, Row};
+use super::table::{Key, Row, Table};
 use super::terms;
 use super::upkeep::Rebuilt;
 use crate::event::envelope::Event;
@@ -59,53 +58,27 @@ impl Derived {
 
     /// What these tables should have been.
     pub fn against(self, log: Self) -> Rebuilt {
-        let mut differences = Vec::new();
-        differ(
-            &mut differences,
-            "spaces",
-            &self.heads,
-            &log.heads,
-            |space| space.to_string(),
-        );
         let pair = |(space, id): &(Space, _)| format!("{space}/{id}");
-        differ(
-            &mut differences,
-            "threads",
-            &self.rows.threads,
-            &log.rows.threads,
-            pair,
-        );
-        for projection in projections::ALL {
-            let is_its = |key: &Key| key.0 == projection.table;
-            let name = |(_, cells): &Key| {
-                cells
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect::<Vec<_>>()
-                    .join("/")
-            };
-            let (tables, log) = (
-                there(&self.rows.single, is_its),
-                there(&log.rows.single, is_its),
-            );
-            differ(&mut differences, projection.table.name, &tables, &log, name);
-        }
         let root = |(space, root): &(Space, Seq)| format!("{space}/{root}");
-        differ(
-            &mut differences,
-            "roots",
-            &self.rows.roots,
-            &log.rows.roots,
-            root,
-        );
+        let mut differences = differ("spaces", &self.heads, &log.heads, Space::to_string);
+        let (tables, threads) = (&self.rows, &log.rows.threads);
+        differences.extend(differ("threads", &tables.threads, threads, pair));
+        for table in projections::ALL.map(|projection| projection.table) {
+            let (rows, expected) = (there(&tables.single, table), there(&log.rows.single, table));
+            differences.extend(differ(table.name, &rows, &expected, |(_, cells)| {
+                Vec::from_iter(cells.iter().map(ToString::to_string)).join("/")
+            }));
+        }
+        differences.extend(differ("roots", &tables.roots, &log.rows.roots, root));
         for (table, rows, expected) in [
             ("mailboxes", self.mail, log.mail),
             ("marks", self.terms, log.terms),
         ] {
-            if rows != expected && differences.len() < NAMED {
+            if rows != expected {
                 differences.push(format!("{table}: {rows} rows instead of {expected}"));
             }
         }
+        differences.truncate(NAMED);
         Rebuilt {
             events: log.events,
             differences,
@@ -114,22 +87,24 @@ impl Derived {
     }
 }
 
-fn there(rows: &BTreeMap<Key, Option<Row>>, is_its: impl Fn(&Key) -> bool) -> BTreeMap<Key, Row> {
+fn there(rows: &BTreeMap<Key, Option<Row>>, table: &Table) -> BTreeMap<Key, Row> {
     // What was altered and is not there is not there.
-    let its = rows
+    let whole = rows
         .iter()
-        .filter(|(key, row)| is_its(key) && row.as_ref().is_some_and(|row| key.0.is_whole(row)));
-    its.filter_map(|(key, row)| Some((key.clone(), row.clone()?)))
+        .filter_map(|(key, row)| Some((key, row.as_ref()?)));
+    whole
+        .filter(|(key, row)| key.0 == table && table.is_whole(row))
+        .map(|(key, row)| (key.clone(), row.clone()))
         .collect()
 }
 
-fn differ<K: Ord, V: PartialEq, N: Display>(
-    differences: &mut Vec<String>,
+/// Returns the first differences of a table, named.
+fn differ<K: Ord, V: PartialEq>(
     table: &str,
     tables: &BTreeMap<K, V>,
     log: &BTreeMap<K, V>,
-    name: impl Fn(&K) -> N,
-) {
+    name: impl Fn(&K) -> String,
+) -> Vec<String> {
     let extra = tables
         .keys()
         .filter(|key| !log.contains_key(key))
@@ -139,11 +114,11 @@ fn differ<K: Ord, V: PartialEq, N: Display>(
         Some(found) if found != row => Some(("differs", key)),
         Some(_) => None,
     });
-    for (what, key) in extra.chain(other) {
-        if differences.len() < NAMED {
-            differences.push(format!("{table} {}: {what}", name(key)));
-        }
-    }
+    extra
+        .chain(other)
+        .take(NAMED)
+        .map(|(what, key)| format!("{table} {}: {what}", name(key)))
+        .collect()
 }
 
 /// Stamps, for a connection (that has `select_rows`, `put`, `put_rest`, `put_index`, `clear`, and `HEADS`, which selects where the logs of the

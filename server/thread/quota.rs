@@ -17,7 +17,7 @@ use crate::event::mission::MissionBudget;
 use crate::log::change::Spent;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::words::budget::{Budget, Root};
+use crate::words::budget::Budget;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{Seq, Space, ThreadId};
 
@@ -103,6 +103,13 @@ const THREAD: Spent = Spent {
     threads: 1,
 };
 
+fn limits([calls, tokens]: [Option<u64>; 2], keys: [&'static str; 2]) -> [Limit; 2] {
+    [
+        (calls, CALLS, "model calls", keys[0]),
+        (tokens, TOKENS, "tokens", keys[1]),
+    ]
+}
+
 impl Quotas {
     /// Over a store and what may be used up.
     pub fn new(store: Arc<dyn Store>, budget: Arc<Budget>) -> Self {
@@ -115,30 +122,11 @@ impl Quotas {
 
     /// What a turn of a thread draws on. `new`: its root is an event that no turn was about before.
     pub fn open(&self, space: &Space, thread: &ThreadId, root: Option<Seq>, new: bool) -> Purse {
-        let budget = &self.budget;
-        let of_thread: [Limit; 2] = [
-            (
-                budget.thread_model_calls,
-                CALLS,
-                "model calls",
-                "budget.thread_model_calls",
-            ),
-            (
-                budget.thread_tokens,
-                TOKENS,
-                "tokens",
-                "budget.thread_tokens",
-            ),
-        ];
-        self.purse(
-            space,
-            root,
-            [
-                Some((Whose::Space, self.of_space(), false)),
-                Some((Whose::Thread(thread.clone()), of_thread, false)),
-                root.map(|root| (Whose::Root(root), self.of_root(), new)),
-            ],
-        )
+        let limits = limits(
+            [self.budget.thread_model_calls, self.budget.thread_tokens],
+            ["budget.thread_model_calls", "budget.thread_tokens"],
+        );
+        self.purse(space, (Whose::Thread(thread.clone()), limits), root, new)
     }
 
     /// The purse of a mission and all its tasks, which began with event `root`: its own budget, and whatever is left to the event from
@@ -150,53 +138,34 @@ impl Quotas {
         cause: Option<Seq>,
         own: &MissionBudget,
     ) -> Purse {
-        let calls = Some(own.model_calls);
-        let of_mission: [Limit; 2] = [
-            (calls, CALLS, "model calls", "mission.model_calls"),
-            (Some(own.tokens), TOKENS, "tokens", "mission.tokens"),
-        ];
-        self.purse(
-            space,
-            cause,
-            [
-                Some((Whose::Space, self.of_space(), false)),
-                Some((Whose::Mission(root), of_mission, false)),
-                cause.map(|cause| (Whose::Root(cause), self.of_root(), false)),
-            ],
-        )
-    }
-
-    fn of_space(&self) -> [Limit; 2] {
-        let Budget {
-            space_model_calls: calls,
-            space_tokens: tokens,
-            ..
-        } = *self.budget;
-        [
-            (calls, CALLS, "model calls", "budget.space_model_calls"),
-            (tokens, TOKENS, "tokens", "budget.space_tokens"),
-        ]
-    }
-
-    fn of_root(&self) -> [Limit; 2] {
-        let Root {
-            model_calls,
-            tokens,
-            ..
-        } = self.budget.root;
-        let calls = Some(model_calls);
-        [
-            (calls, CALLS, "model calls", "budget.root.model_calls"),
-            (Some(tokens), TOKENS, "tokens", "budget.root.tokens"),
-        ]
+        let limits = limits(
+            [Some(own.model_calls), Some(own.tokens)],
+            ["mission.model_calls", "mission.tokens"],
+        );
+        self.purse(space, (Whose::Mission(root), limits), cause, false)
     }
 
     fn purse(
         &self,
         space: &Space,
+        (whose, own): (Whose, [Limit; 2]),
         root: Option<Seq>,
-        whose: [Option<(Whose, [Limit; 2], bool)>; 3],
+        new: bool,
     ) -> Purse {
+        let budget = &self.budget;
+        let of_space = limits(
+            [budget.space_model_calls, budget.space_tokens],
+            ["budget.space_model_calls", "budget.space_tokens"],
+        );
+        let of_root = limits(
+            [Some(budget.root.model_calls), Some(budget.root.tokens)],
+            ["budget.root.model_calls", "budget.root.tokens"],
+        );
+        let whose = [
+            Some((Whose::Space, of_space, false)),
+            Some((whose, own, false)),
+            root.map(|root| (Whose::Root(root), of_root, new)),
+        ];
         let limited = whose
             .into_iter()
             .flatten()
@@ -391,25 +360,20 @@ impl Account {
             .into_iter()
             .find(|(limit, of, ..)| limit.is_some_and(|limit| of(&all) >= limit))?;
         let (limit, used) = (limit.unwrap_or_default(), of(&all));
-        let text = match &self.key.1 {
-            Whose::Space => format!(
-                "the space has used up its {limit} {word} ({key}); no model is asked any more"
-            ),
-            Whose::Mission(_) => {
-                format!(
-                    "the mission has used up its {limit} {word} ({key}, or its own budget); no model is asked any more"
-                )
-            }
-            Whose::Thread(_) => {
-                format!(
-                    "the thread has used up its {limit} {word} ({key}); no model is asked any more"
-                )
-            }
-            Whose::Root(root) => format!(
-                "all that goes back to event #{root} has used up its {limit} {word} ({key}); no model is asked before something \
-                 new comes from outside"
+        const ANY_MORE: &str = "any more";
+        let (who, also, until) = match &self.key.1 {
+            Whose::Space => ("the space".to_owned(), "", ANY_MORE),
+            Whose::Mission(_) => ("the mission".to_owned(), ", or its own budget", ANY_MORE),
+            Whose::Thread(_) => ("the thread".to_owned(), "", ANY_MORE),
+            Whose::Root(root) => (
+                format!("all that goes back to event #{root}"),
+                "",
+                "before something new comes from outside",
             ),
         };
+        let text = format!(
+            "{who} has used up its {limit} {word} ({key}{also}); no model is asked {until}"
+        );
         Some(failure(text, limit, used, key))
     }
 }

@@ -211,16 +211,15 @@ pub(in crate::log) async fn put_index(
     let Some(last) = events.last() else {
         return Ok(());
     };
-    let with_words = || events.iter().filter(|event| !event.words.is_empty());
+    let with_words = events.iter().filter(|event| !event.words.is_empty());
+    let (seqs, words): (Vec<i64>, Vec<String>) = with_words
+        .map(|event| (event.seq, vector(&event.words)))
+        .unzip();
     let terms = term_rows(events);
     sqlx::query(PUT_INDEX)
         .bind(space.as_str())
-        .bind(with_words().map(|event| event.seq).collect::<Vec<_>>())
-        .bind(
-            with_words()
-                .map(|event| vector(&event.words))
-                .collect::<Vec<_>>(),
-        )
+        .bind(seqs)
+        .bind(words)
         .bind(terms.iter().map(|row| row.0).collect::<Vec<_>>())
         .bind(terms.iter().map(|row| row.1).collect::<Vec<_>>())
         .bind(terms.iter().map(|row| row.2).collect::<Vec<_>>())

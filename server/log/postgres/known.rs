@@ -108,8 +108,7 @@ pub async fn read_threads(
     connection: &mut PgConnection,
     ids: &[(Space, ThreadId)],
 ) -> Result<Vec<sql::ThreadColumns>, StoreError> {
-    let spaces: Vec<&str> = ids.iter().map(|(space, _)| space.as_str()).collect();
-    let threads: Vec<&str> = ids.iter().map(|(_, thread)| thread.as_str()).collect();
+    let (spaces, threads) = keys(ids);
     let text = concat!(
         "select t.space, ",
         sql::thread_columns!(),
@@ -118,4 +117,11 @@ pub async fn read_threads(
     );
     let query = sqlx::query_as(text).bind(spaces).bind(threads);
     Ok(query.fetch_all(connection).await?)
+}
+
+/// The keys of threads as two columns.
+pub fn keys(ids: &[(Space, ThreadId)]) -> (Vec<&str>, Vec<&str>) {
+    let keys = ids.iter();
+    keys.map(|(space, thread)| (space.as_str(), thread.as_str()))
+        .unzip()
 }

@@ -8,11 +8,13 @@ use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
+use uuid::Uuid;
 
+use super::known::{keys, read_threads};
 use super::life::Life;
 use super::parts::Part;
 use super::watch::Watch;
-use super::{ROLLBACK, bulk, columns, micros, read_asked, read_threads, sql};
+use super::{ROLLBACK, bulk, columns, micros, read_asked, sql};
 use crate::log::append::{Asked, Backend, Before, Found, Plan, Wanted};
 use crate::log::error::StoreError;
 use crate::log::fence::Fence;
@@ -100,41 +102,25 @@ impl Log {
             .iter()
             .map(|key| self.cache.thread(key))
             .collect();
+        let heads = known
+            .iter()
+            .map(|row| row.as_ref().map_or(0, |row| row.head));
         let (spaces, threads, numbers) = columns(&wanted.fences);
+        let ids = wanted.ids.iter().map(|(space, id)| (space.as_str(), *id));
+        let (of_ids, ids): (Vec<&str>, Vec<Uuid>) = ids.unzip();
+        let (of_threads, named) = keys(&wanted.threads);
+        let heads: Vec<i64> = heads.collect();
         let renewals = self.renewals.clone();
         let locking = sqlx::query_as(text)
             .bind(spaces)
             .bind(threads)
             .bind(numbers)
             .bind(wanted.spaces.iter().map(Space::as_str).collect::<Vec<_>>())
-            .bind(
-                wanted
-                    .ids
-                    .iter()
-                    .map(|(space, _)| space.as_str())
-                    .collect::<Vec<_>>(),
-            )
-            .bind(wanted.ids.iter().map(|(_, id)| *id).collect::<Vec<_>>())
-            .bind(
-                wanted
-                    .threads
-                    .iter()
-                    .map(|(space, _)| space.as_str())
-                    .collect::<Vec<_>>(),
-            )
-            .bind(
-                wanted
-                    .threads
-                    .iter()
-                    .map(|(_, thread)| thread.as_str())
-                    .collect::<Vec<_>>(),
-            )
-            .bind(
-                known
-                    .iter()
-                    .map(|row| row.as_ref().map_or(0, |row| row.head))
-                    .collect::<Vec<_>>(),
-            )
+            .bind(of_ids)
+            .bind(ids)
+            .bind(of_threads)
+            .bind(named)
+            .bind(heads)
             .fetch_one(self.connection()?);
         let locked: LockedColumns = unless_former(renewals, async { Ok(locking.await?) }).await?;
         let (held, logs, incarnation, clock, events, changed) = locked;
