@@ -98,13 +98,19 @@ pub(super) trait Backend: Send + 'static {
     ) -> impl Future<Output = Result<bool, StoreError>> + Send {
         std::future::ready(Ok(false))
     }
-    fn commit(&mut self, plan: &Plan) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Nothing where the write commits.
+    fn commit(&mut self, _: &Plan) -> impl Future<Output = Result<(), StoreError>> + Send {
+        std::future::ready(Ok(()))
+    }
     /// Ends a transaction in which nothing was written.
-    fn undo(&mut self) -> impl Future<Output = ()> + Send;
+    fn undo(&mut self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
     /// Undoes the transaction, if one is open, or at least sees to it that the next one starts afresh.
     fn rollback(&mut self, why: &StoreError) -> impl Future<Output = ()> + Send;
     /// The transaction is over; these leases were given back in it.
-    fn settled(&mut self, released: &[Fence]);
+    /// Nothing where leases are rows: they went with the transaction.
+    fn settled(&mut self, _: &[Fence]) {}
     /// What is to be written next beside the appends, if anything: so many bytes.
     fn aside(&mut self) -> Option<usize> {
         None
@@ -118,7 +124,7 @@ pub(super) trait Backend: Send + 'static {
         false
     }
     /// A space's log grew.
-    fn committed(&mut self, space: &Space);
+    fn committed(&mut self, _: &Space) {}
     /// Whether there is a connection to write over; made anew where it was lost.
     fn ready(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send {
         std::future::ready(Ok(()))

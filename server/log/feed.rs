@@ -164,10 +164,14 @@ fn wake(listeners: Vec<watch::Sender<Seq>>, last: Seq) {
 }
 
 impl Feed {
+    fn channel(&self, space: &Space) -> Option<Arc<Channel>> {
+        self.spaces.lock().get(space).cloned()
+    }
+
     /// Tells of committed events of one space, in order. Known ones are skipped. False: events between those known and these
     /// are missing (another server committed them, or nobody heard that they were): what is after the gap is told once they are read.
     pub fn committed(&self, space: &Space, events: &[Arc<Shown>]) -> bool {
-        let Some(channel) = self.spaces.lock().get(space).cloned() else {
+        let Some(channel) = self.channel(space) else {
             return true;
         };
         let mut told = channel.told.lock();
@@ -193,7 +197,7 @@ impl Feed {
 
     /// An event that stands next and cannot be read is stepped over, and those who follow are told so. False: it is not the next one.
     pub(super) fn step_over(&self, space: &Space, thread: &ThreadId, seq: Seq) -> bool {
-        let Some(channel) = self.spaces.lock().get(space).cloned() else {
+        let Some(channel) = self.channel(space) else {
             return true;
         };
         let mut woken = Vec::new();
@@ -211,14 +215,14 @@ impl Feed {
 
     /// Whether somebody follows all of a space.
     pub(super) fn is_heard_whole(&self, space: &Space) -> bool {
-        let channel = self.spaces.lock().get(space).cloned();
+        let channel = self.channel(space);
         channel.is_some_and(|channel| channel.told.lock().listeners.contains_key(&None))
     }
 
     /// An event that stands next, and that nobody here listens for, is passed over: it need not be read. False: somebody does, or it
     /// is not the next one.
     pub(super) fn pass_over(&self, space: &Space, thread: &ThreadId, seq: Seq) -> bool {
-        let Some(channel) = self.spaces.lock().get(space).cloned() else {
+        let Some(channel) = self.channel(space) else {
             return false;
         };
         let mut told = channel.told.lock();
@@ -243,7 +247,7 @@ impl Feed {
 
     /// The last seq that the followers of a space were told of; `None` where nobody follows or nothing came yet.
     pub fn told(&self, space: &Space) -> Option<Seq> {
-        let channel = self.spaces.lock().get(space).cloned()?;
+        let channel = self.channel(space)?;
         let told = channel.told.lock();
         told.last
     }
@@ -258,7 +262,7 @@ impl Feed {
     pub fn hint(&self, space: &Space, known: Seq, hint: Hint) {
         // Before it is sent: a piece that a reader has got is in the beginning that it asks for.
         self.begun.grow(space, known, &hint);
-        let Some(channel) = self.spaces.lock().get(space).cloned() else {
+        let Some(channel) = self.channel(space) else {
             return;
         };
         let told = channel.told.lock();

@@ -58,20 +58,10 @@ impl Backend for Log {
         Ok(())
     }
 
-    async fn commit(&mut self, _: &Plan) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    async fn undo(&mut self) {}
-
     async fn rollback(&mut self, _: &StoreError) {}
 
     fn settled(&mut self, released: &[Fence]) {
         self.leases.settle(released);
-    }
-
-    fn committed(&mut self, _: &Space) {
-        // Only this process appends: there is nobody else to tell.
     }
 
     async fn touch(&mut self, _: usize) -> Result<(), StoreError> {

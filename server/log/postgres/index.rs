@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use futures_util::TryStreamExt as _;
 use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::sync::watch;
@@ -11,13 +10,13 @@ use tokio::time::{Instant, timeout};
 
 use super::life::Life;
 use super::log::{lost, unless_former};
-use super::{ROLLBACK, bulk};
+use super::{ROLLBACK, add_to_index};
 use crate::log::error::{StoreError, within};
-use crate::log::index::{Added, Indexing, Left, read_batch};
-use crate::log::indexed::{Gap, gaps, index_columns};
-use crate::words::id::{Seq, Space};
+use crate::log::index::{Added, Indexing, Left};
+use crate::log::indexed::{Gap, gaps};
+use crate::words::id::Space;
 
-/// How long a transaction may take.
+/// How long a transaction may take. Appends may wait for the index: it does not wait for a database that is not there any more.
 const LIMIT: Duration = Duration::from_secs(30);
 /// A connection that was not used for so long is asked whether it is alive.
 const RESTED: Duration = Duration::from_millis(500);
@@ -102,36 +101,11 @@ impl Tables {
                 break;
             }
             let done = done.get(space.as_str()).copied().unwrap_or_default();
-            added.push(add(connection, space, done, &mut left).await?);
+            added.push(add_to_index(connection, space, done, &mut left).await?);
         }
         transaction.commit().await?;
         Ok(added)
     }
-}
-
-/// Adds the next events of a space, as many as there is room for.
-async fn add(
-    connection: &mut PgConnection,
-    space: &Space,
-    done: Seq,
-    left: &mut Left,
-) -> Result<Added, StoreError> {
-    let text = concat!(
-        "select ",
-        index_columns!(),
-        " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3"
-    );
-    let rows = sqlx::query_as(text)
-        .bind(space.as_str())
-        .bind(done)
-        .bind(left.events)
-        .fetch(&mut *connection);
-    let (events, more) = read_batch(rows.map_err(StoreError::from), left).await?;
-    bulk::put_index(connection, space, &events).await?;
-    Ok(Added {
-        reached: events.last().map_or(done, |event| event.seq),
-        more,
-    })
 }
 
 impl Indexing for Tables {

@@ -330,10 +330,6 @@ impl Backend for Log {
         }
     }
 
-    fn settled(&mut self, _: &[Fence]) {
-        // Leases are rows: they went with the transaction.
-    }
-
     fn committed(&mut self, space: &Space) {
         self.watch.announce(space);
     }

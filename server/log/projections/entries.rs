@@ -8,7 +8,7 @@ use crate::event::fact::Fact;
 use crate::event::fact::set;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::log::migrations::{Migration, migration};
+use crate::log::migrations::migration;
 use crate::log::select::Select;
 use crate::log::shown::json;
 use crate::log::table::{Row, Table, Words, integer, text};
@@ -41,11 +41,9 @@ const WORDS: usize = 8;
 pub(super) static PROJECTION: Projection = Projection {
     table: &TABLE,
     kind: Some(set::Kind::Entry),
-    migrations: &MIGRATIONS,
+    migrations: &[migration!("0029_notes_know_their_event")],
     fold,
 };
-
-static MIGRATIONS: [Migration; 1] = [migration!("0029_notes_know_their_event")];
 
 static TABLE: Table = Table {
     name: "entries",

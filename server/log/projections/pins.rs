@@ -11,7 +11,7 @@ use crate::event::fact::Fact;
 use crate::event::fact::set;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::log::migrations::{Migration, migration};
+use crate::log::migrations::migration;
 use crate::log::seen::Seen;
 use crate::log::select::Select;
 use crate::log::table::{Row, Table, integer, text};
@@ -38,11 +38,9 @@ pub struct PinRow {
 pub(super) static PROJECTION: Projection = Projection {
     table: &TABLE,
     kind: Some(set::Kind::Pin),
-    migrations: &MIGRATIONS,
+    migrations: &[migration!("0015_pins")],
     fold,
 };
-
-static MIGRATIONS: [Migration; 1] = [migration!("0015_pins")];
 
 static TABLE: Table = Table {
     name: "pins",

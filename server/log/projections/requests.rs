@@ -11,7 +11,7 @@ use crate::event::fact::approval::Ruling;
 use crate::log::columns::unreadable;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::log::migrations::{Migration, migration};
+use crate::log::migrations::migration;
 use crate::log::seen::Seen;
 use crate::log::select::Select;
 use crate::log::table::{Cell, Row, Table, integer, text};
@@ -68,11 +68,9 @@ impl RequestRow {
 pub(super) static PROJECTION: Projection = Projection {
     table: &TABLE,
     kind: None,
-    migrations: &MIGRATIONS,
+    migrations: &[migration!("0012_requests")],
     fold,
 };
-
-static MIGRATIONS: [Migration; 1] = [migration!("0012_requests")];
 
 static TABLE: Table = Table {
     name: "requests",

@@ -9,7 +9,7 @@ use crate::event::fact::set::{self, Set};
 use crate::event::schedule::{Firing, Schedule};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::log::migrations::{Migration, migration};
+use crate::log::migrations::migration;
 use crate::log::seen::Seen;
 use crate::log::select::Select;
 use crate::log::table::{Cell, Row, Table, integer, integer_or_null, text};
@@ -32,11 +32,9 @@ pub struct ScheduleRow {
 pub(super) static PROJECTION: Projection = Projection {
     table: &TABLE,
     kind: Some(set::Kind::Schedule),
-    migrations: &MIGRATIONS,
+    migrations: &[migration!("0013_schedules")],
     fold,
 };
-
-static MIGRATIONS: [Migration; 1] = [migration!("0013_schedules")];
 
 static TABLE: Table = Table {
     name: "schedules",

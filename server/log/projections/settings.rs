@@ -8,7 +8,7 @@ use crate::event::fact::Fact;
 use crate::event::fact::set;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::log::migrations::{Migration, migration};
+use crate::log::migrations::migration;
 use crate::log::seen::Seen;
 use crate::log::select::Select;
 use crate::log::table::{Row, Table, integer, text};
@@ -41,11 +41,9 @@ impl SettingRow {
 pub(super) static PROJECTION: Projection = Projection {
     table: &TABLE,
     kind: Some(set::Kind::Setting),
-    migrations: &MIGRATIONS,
+    migrations: &[migration!("0014_settings")],
     fold,
 };
-
-static MIGRATIONS: [Migration; 1] = [migration!("0014_settings")];
 
 static TABLE: Table = Table {
     name: "settings",

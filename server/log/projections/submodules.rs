@@ -8,7 +8,7 @@ use crate::event::fact::Fact;
 use crate::event::fact::set;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::log::migrations::{Migration, migration};
+use crate::log::migrations::migration;
 use crate::log::seen::Seen;
 use crate::log::select::Select;
 use crate::log::table::{Row, Table, integer, text};
@@ -31,11 +31,9 @@ pub struct SubmoduleRow {
 pub(super) static PROJECTION: Projection = Projection {
     table: &TABLE,
     kind: Some(set::Kind::Submodule),
-    migrations: &MIGRATIONS,
+    migrations: &[migration!("0031_follow_up")],
     fold,
 };
-
-static MIGRATIONS: [Migration; 1] = [migration!("0031_follow_up")];
 
 static TABLE: Table = Table {
     name: "submodules",

@@ -293,6 +293,27 @@ macro_rules! store {
             }
         }
 
+        /// Adds the next events of a space, which follow this one, to the index, as many as there is room for.
+        async fn add_to_index(
+            connection: &mut <$Db as sqlx::Database>::Connection,
+            space: &Space,
+            done: crate::words::id::Seq,
+            left: &mut crate::log::index::Left,
+        ) -> Result<crate::log::index::Added, StoreError> {
+            use futures_util::TryStreamExt as _;
+            let text = concat!(
+                "select ",
+                crate::log::indexed::index_columns!(),
+                " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3 + 0"
+            );
+            let query = sqlx::query_as(text).bind(space.as_str()).bind(done).bind(left.events);
+            let rows = query.fetch(&mut *connection).map_err(StoreError::from);
+            let (events, more) = crate::log::index::read_batch(rows, left).await?;
+            put_index(connection, space, &events).await?;
+            let reached = events.last().map_or(done, |event| event.seq);
+            Ok(crate::log::index::Added { reached, more })
+        }
+
         /// Writes a blob, unless it is there.
         pub(super) async fn put_blob(
             connection: &mut <$Db as sqlx::Database>::Connection,

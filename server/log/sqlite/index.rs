@@ -4,17 +4,16 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use futures_util::TryStreamExt as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection as _};
 use uuid::Uuid;
 
 use super::file::{self, named};
 use super::log::Broken;
-use super::{put_index, writing};
+use super::{add_to_index, writing};
 use crate::log::error::StoreError;
-use crate::log::index::{Added, Indexing, Left, read_batch};
-use crate::log::indexed::{Gap, gaps, index_columns};
+use crate::log::index::{Added, Indexing, Left};
+use crate::log::indexed::{Gap, gaps};
 use crate::log::words;
 use crate::words::id::Space;
 
@@ -251,22 +250,7 @@ async fn add(
         .bind(space.as_str())
         .fetch_one(&mut *connection)
         .await?;
-    let text = concat!(
-        "select ",
-        index_columns!(),
-        " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3 + 0"
-    );
-    let rows = sqlx::query_as(text)
-        .bind(space.as_str())
-        .bind(done)
-        .bind(left.events)
-        .fetch(&mut *connection);
-    let (events, more) = read_batch(rows.map_err(StoreError::from), left).await?;
-    put_index(connection, space, &events).await?;
-    Ok(Added {
-        reached: events.last().map_or(done, |event| event.seq),
-        more,
-    })
+    add_to_index(connection, space, done, left).await
 }
 
 /// How an index stands to a log.

@@ -201,14 +201,6 @@ impl Backend for Log {
         Ok(())
     }
 
-    async fn commit(&mut self, _: &Plan) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    async fn undo(&mut self) {
-        // No transaction is open yet.
-    }
-
     async fn rollback(&mut self, _: &StoreError) {
         self.cache.forget();
         // It fails where no transaction is open (SQLite ends one itself when the disk is full); then nothing is to be undone. Where
@@ -246,10 +238,6 @@ impl Backend for Log {
     fn wrote_aside(&mut self, result: Result<(), StoreError>) -> bool {
         self.uploads
             .wrote(std::mem::take(&mut self.writing), &result)
-    }
-
-    fn committed(&mut self, _: &Space) {
-        // Only this process appends: there is nobody else to tell.
     }
 
     async fn touch(&mut self, bytes: usize) -> Result<(), StoreError> {
