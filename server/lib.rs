@@ -131,6 +131,7 @@ pub mod log {
     pub mod words;
     pub mod work;
     mod write_cache;
+    mod writes;
 }
 /// Language models: which there are, asking them, the prompts.
 pub mod model {

@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use super::appended::{Append, Appended};
 use super::change::Project;
-use super::error::StoreError;
+use super::error::{StoreError, within};
 use super::feed::Feed;
 use super::fence::Fence;
 use super::head::Position;
@@ -64,7 +64,7 @@ pub(super) struct Found {
     /// Where the logs end.
     pub heads: BTreeMap<Space, Position>,
     pub events: Vec<(Space, Event)>,
-    pub threads: Vec<(Space, ThreadRow)>,
+    pub threads: BTreeMap<(Space, ThreadId), ThreadRow>,
 }
 
 /// What a database does for the writer. `begin` … `commit` is one transaction.
@@ -98,13 +98,19 @@ pub(super) trait Backend: Send + 'static {
     ) -> impl Future<Output = Result<bool, StoreError>> + Send {
         std::future::ready(Ok(false))
     }
-    fn commit(&mut self, plan: &Plan) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Nothing where the write commits.
+    fn commit(&mut self, _: &Plan) -> impl Future<Output = Result<(), StoreError>> + Send {
+        std::future::ready(Ok(()))
+    }
     /// Ends a transaction in which nothing was written.
-    fn undo(&mut self) -> impl Future<Output = ()> + Send;
+    fn undo(&mut self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
     /// Undoes the transaction, if one is open, or at least sees to it that the next one starts afresh.
     fn rollback(&mut self, why: &StoreError) -> impl Future<Output = ()> + Send;
     /// The transaction is over; these leases were given back in it.
-    fn settled(&mut self, released: &[Fence]);
+    /// Nothing where leases are rows: they went with the transaction.
+    fn settled(&mut self, _: &[Fence]) {}
     /// What is to be written next beside the appends, if anything: so many bytes.
     fn aside(&mut self) -> Option<usize> {
         None
@@ -118,7 +124,7 @@ pub(super) trait Backend: Send + 'static {
         false
     }
     /// A space's log grew.
-    fn committed(&mut self, space: &Space);
+    fn committed(&mut self, _: &Space) {}
     /// Whether there is a connection to write over; made anew where it was lost.
     fn ready(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send {
         std::future::ready(Ok(()))
@@ -133,10 +139,6 @@ pub(super) trait Backend: Send + 'static {
 pub(super) struct Writer {
     queue: Arc<Queue>,
     soundness: Arc<Soundness>,
-}
-
-fn gone() -> StoreError {
-    StoreError::Unavailable("the store is closed".into())
 }
 
 impl Writer {
@@ -176,9 +178,9 @@ impl Writer {
         let (answer, answered) = oneshot::channel();
         let item = Item::new(append, answer)?;
         if !self.queue.put(item).await {
-            return Err(gone());
+            return Err(StoreError::closed());
         }
-        let appended = answered.await.map_err(|_| gone())?;
+        let appended = answered.await.map_err(|_| StoreError::closed())?;
         if appended.is_ok() {
             metrics::histogram!(SECONDS).record(begun.elapsed());
         }
@@ -190,7 +192,7 @@ impl Writer {
         if self.queue.nudge() {
             Ok(())
         } else {
-            Err(gone())
+            Err(StoreError::closed())
         }
     }
 
@@ -211,9 +213,9 @@ impl Writer {
     async fn ask(&self, writes: bool) -> Result<(), StoreError> {
         let (answer, answered) = oneshot::channel();
         if !self.queue.probe(Probe { answer, writes }) {
-            return Err(gone());
+            return Err(StoreError::closed());
         }
-        answered.await.map_err(|_| gone())?
+        answered.await.map_err(|_| StoreError::closed())?
     }
 
     /// Returns when everything sent before is done and the connection is closed.
@@ -250,11 +252,8 @@ async fn limited<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
-    match AssertUnwindSafe(timeout(limit, work)).catch_unwind().await {
-        Ok(Ok(result)) => result,
-        Ok(Err(_)) => Err(StoreError::Unavailable(
-            "the database does not answer".into(),
-        )),
+    match AssertUnwindSafe(within(limit, work)).catch_unwind().await {
+        Ok(result) => result,
         Err(panic) => {
             let why = supervisor::words(&*panic);
             tracing::error!(

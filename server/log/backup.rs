@@ -11,11 +11,12 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{ConnectOptions, Connection};
 
 use super::change::Project;
-use super::columns::{EventRow, Writes};
 use super::error::StoreError;
 use super::head::Position;
 use super::not_copied::NotCopied;
+use super::rows::Rows;
 use super::upkeep::{Rebuilt, Unread};
+use super::writes::{EventRow, Writes};
 use super::{postgres, seal, sql, sqlite};
 
 /// How another database is named.
@@ -42,25 +43,11 @@ macro_rules! copy {
             };
             $to::put(target, &writes).await?;
             for (space, event, _) in &page {
-                heads.insert(
-                    space.clone(),
-                    Position {
-                        seq: event.seq,
-                        ts: event.ts,
-                    },
-                );
+                heads.insert(space.clone(), Position::of(event));
             }
             events += page.len() as u64;
         }
-        let heads = heads.iter().map(|(space, head)| (space, *head)).collect();
-        $to::put(
-            target,
-            &Writes {
-                heads,
-                ..Writes::default()
-            },
-        )
-        .await?;
+        $to::put(target, &Writes::of(&heads, &Rows::default())).await?;
         let mut after = (String::new(), String::new());
         while let Some((space, sha256, blob)) = $from::read_blob(source, &after).await? {
             $to::put_blob(target, &space, &sha256, &blob).await?;
@@ -161,9 +148,9 @@ pub async fn backup(url: &str, file: &Path) -> Result<u64, NotCopied> {
 async fn copied(url: &str, file: &Path) -> Result<u64, NotCopied> {
     let mut target = sqlite::new_backup(file, seal::SEALED).await?;
     let result = fill(url, &mut target).await;
-    let closed = target.close().await.map_err(sql::error);
+    let closed = target.close().await;
     let events = result?;
-    closed?;
+    closed.map_err(sql::error)?;
     Ok(events)
 }
 
@@ -174,23 +161,17 @@ async fn fill(url: &str, target: &mut SqliteConnection) -> Result<u64, StoreErro
         postgres::admit(&mut source).await?;
         copy!(postgres, &mut source, sqlite, &mut *target)?
     } else {
-        let mut source = sqlite::reading(url)?.connect().await.map_err(sql::error)?;
+        let mut source = sqlite::reading(url)?.connect().await?;
         sqlite::admit(&mut source).await?;
         copy!(sqlite, &mut source, sqlite, &mut *target)?
     };
-    sqlx::query("commit")
-        .execute(target)
-        .await
-        .map_err(sql::error)?;
+    sqlx::query("commit").execute(target).await?;
     Ok(events)
 }
 
 async fn begin_sqlite(connection: &mut SqliteConnection) -> Result<(), StoreError> {
-    sqlx::query("begin immediate")
-        .execute(connection)
-        .await
-        .map(|_| ())
-        .map_err(sql::error)
+    sqlx::query("begin immediate").execute(connection).await?;
+    Ok(())
 }
 
 /// Whether a backup can be read into a database, as far as their names say. Nothing is touched yet: opened as a database a backup is
@@ -250,17 +231,11 @@ async fn fill_postgres(
     // Nobody else fills it, or serves from it, at the same time.
     postgres::alone(target).await?;
     postgres::migrate(target).await?;
-    sqlx::query("begin")
-        .execute(&mut *target)
-        .await
-        .map_err(sql::error)?;
+    sqlx::query("begin").execute(&mut *target).await?;
     postgres::renew_epoch(target).await?;
     copy!(sqlite, &mut *source, postgres, &mut *target)?;
     let made = postgres::remake(target, project, false).await?;
-    sqlx::query("commit")
-        .execute(&mut *target)
-        .await
-        .map_err(sql::error)?;
+    sqlx::query("commit").execute(&mut *target).await?;
     Ok(made)
 }
 
@@ -281,10 +256,7 @@ async fn fill_from(url: &str, file: &Path, project: Project) -> Result<Rebuilt, 
     copy!(sqlite, &mut source, sqlite, &mut target)?;
     let made = sqlite::remake(&mut target, project, false).await?;
     sqlite::adopt(&mut target).await?;
-    sqlx::query("commit")
-        .execute(&mut target)
-        .await
-        .map_err(sql::error)?;
-    target.close().await.map_err(sql::error)?;
+    sqlx::query("commit").execute(&mut target).await?;
+    target.close().await?;
     Ok(made)
 }

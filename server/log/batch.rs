@@ -2,13 +2,12 @@
 //! next. So each sees what was stored before it asked, and a crowd costs a query, not a query each.
 
 use std::future::Future;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
-use tokio::time::timeout;
 
-use super::error::StoreError;
+use super::error::{StoreError, within};
 
 /// How long a query may take: one connection that is dead without saying so is not to keep everybody.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -43,7 +42,7 @@ impl<K: Clone + PartialEq, V: Clone> Batch<K, V> {
     {
         loop {
             let (answer, mut answered) = oneshot::channel();
-            self.lock().push(Ask {
+            self.asked.lock().push(Ask {
                 key: key.clone(),
                 answer,
             });
@@ -54,23 +53,15 @@ impl<K: Clone + PartialEq, V: Clone> Batch<K, V> {
                     // Who asked for all has gone before there was an answer.
                     Err(_) => continue,
                 },
-                turn = self.turns.acquire() => turn.map_err(|_| StoreError::Unavailable("the store is closed".into()))?,
+                turn = self.turns.acquire() => turn.map_err(|_| StoreError::closed())?,
             };
-            let asks = std::mem::take(&mut *self.lock());
+            let asks = std::mem::take(&mut *self.asked.lock());
             if asks.is_empty() {
                 // Somebody asks for this one already.
                 drop(turn);
             } else {
-                let rows = timeout(
-                    LIMIT,
-                    read(asks.iter().map(|ask| ask.key.clone()).collect()),
-                )
-                .await;
-                let result = rows.unwrap_or_else(|_| {
-                    Err(StoreError::Unavailable(
-                        "the database does not answer".into(),
-                    ))
-                });
+                let keys = asks.iter().map(|ask| ask.key.clone()).collect();
+                let result = within(LIMIT, read(keys)).await;
                 drop(turn);
                 let mut rows = result.as_ref().map(|rows| rows.iter());
                 for ask in asks {
@@ -88,11 +79,6 @@ impl<K: Clone + PartialEq, V: Clone> Batch<K, V> {
                 return answer;
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Ask<K, V>>> {
-        // A panic while this short lock was held left nothing half done.
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

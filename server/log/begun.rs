@@ -2,8 +2,9 @@
 //! of one is shown its beginning. Never stored; bounded by the turns at work and the length of an answer.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::hint::{Hint, Hinted};
@@ -33,7 +34,7 @@ pub struct BegunReply {
 
 impl Drop for BegunReply {
     fn drop(&mut self) {
-        let mut spaces = self.begun.lock();
+        let mut spaces = self.begun.spaces.lock();
         if let Some(replies) = spaces.get_mut(&self.space) {
             replies.remove(&self.event_id);
             if replies.is_empty() {
@@ -45,7 +46,7 @@ impl Drop for BegunReply {
 
 impl Begun {
     pub fn begin(self: &Arc<Self>, space: &Space, event_id: Uuid) -> BegunReply {
-        let mut spaces = self.lock();
+        let mut spaces = self.spaces.lock();
         let replies = spaces.entry(space.clone()).or_default();
         replies.insert(event_id, Reply::default());
         BegunReply {
@@ -66,7 +67,7 @@ impl Begun {
         else {
             return;
         };
-        let mut spaces = self.lock();
+        let mut spaces = self.spaces.lock();
         let replies = spaces.get_mut(space);
         if let Some(reply) = replies.and_then(|replies| replies.get_mut(event_id)) {
             if reply.text.is_empty() {
@@ -78,18 +79,17 @@ impl Begun {
     }
 
     pub fn all(&self, space: &Space) -> Vec<Hinted> {
-        let spaces = self.lock();
+        let spaces = self.spaces.lock();
         let replies = spaces.get(space).into_iter().flatten();
         replies.filter_map(|(id, reply)| reply.hint(*id)).collect()
     }
 
     pub fn one(&self, space: &Space, event_id: &Uuid) -> Option<Hinted> {
-        self.lock().get(space)?.get(event_id)?.hint(*event_id)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Space, BTreeMap<Uuid, Reply>>> {
-        // A panic while this short lock was held left nothing half done.
-        self.spaces.lock().unwrap_or_else(PoisonError::into_inner)
+        self.spaces
+            .lock()
+            .get(space)?
+            .get(event_id)?
+            .hint(*event_id)
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::columns::Unreadable;
-use super::error::StoreError;
+use super::error::{StoreError, within};
 use super::feed::Feed;
 use super::shown::shown;
 use crate::event::envelope::Event;
@@ -90,7 +90,7 @@ async fn look(source: &impl Source, feed: &Feed) -> Result<u64, StoreError> {
     let heads = if followed.is_empty() {
         Vec::new()
     } else {
-        within(source.heads(&followed)).await?
+        within(LIMIT, source.heads(&followed)).await?
     };
     let missing =
         |(space, head): &(Space, Seq)| feed.told(space).map_or(0, |told| (head - told).max(0));
@@ -112,16 +112,6 @@ async fn look(source: &impl Source, feed: &Feed) -> Result<u64, StoreError> {
     }
 }
 
-/// A connection that is dead without saying so is given up.
-async fn within<T>(asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-    match timeout(LIMIT, asked).await {
-        Ok(answer) => answer,
-        Err(_) => Err(StoreError::Unavailable(
-            "the database does not answer".into(),
-        )),
-    }
-}
-
 async fn tell(
     source: &impl Source,
     feed: &Feed,
@@ -134,7 +124,7 @@ async fn tell(
     while told < head {
         // Most of what other servers store nobody here listens for.
         if before.is_some() && !feed.is_heard_whole(space) {
-            let threads = within(source.threads_after(space, told)).await?;
+            let threads = within(LIMIT, source.threads_after(space, told)).await?;
             let passed = threads
                 .iter()
                 .take_while(|(seq, thread)| feed.pass_over(space, thread, *seq))
@@ -144,7 +134,7 @@ async fn tell(
                 continue;
             }
         }
-        let events = within(source.after(space, told)).await?;
+        let events = within(LIMIT, source.after(space, told)).await?;
         let Some(last) = events.last() else { break };
         told = last
             .as_ref()

@@ -6,8 +6,7 @@ use uuid::Uuid;
 
 use super::change::Spent;
 use super::error::StoreError;
-use super::head::Position;
-use super::shown::{Parts, Written, json};
+use super::shown::{Parts, Written};
 use super::status::Status;
 use super::thread_row::{ThreadRow, Wait};
 use super::thread_state::ThreadState;
@@ -241,8 +240,11 @@ pub(super) fn thread(columns: ThreadColumns) -> Result<ThreadRow, StoreError> {
 }
 
 /// A thread with its space.
-pub(super) fn placed_thread(columns: ThreadColumns) -> Result<(Space, ThreadRow), StoreError> {
-    Ok((space(&columns.space)?, thread(columns)?))
+pub(super) fn placed_thread(
+    columns: ThreadColumns,
+) -> Result<((Space, ThreadId), ThreadRow), StoreError> {
+    let (space, row) = (space(&columns.space)?, thread(columns)?);
+    Ok(((space, row.thread.clone()), row))
 }
 
 pub(super) fn placed_event(columns: PlacedColumns) -> Result<(Space, Event), StoreError> {
@@ -273,45 +275,4 @@ pub(super) fn spent((calls, tokens, threads): SpentColumns) -> Result<Spent, Sto
         tokens: count(tokens)?,
         threads: count(threads)?,
     })
-}
-
-/// An event as its row has it.
-pub(super) struct EventRow<'a> {
-    pub space: &'a Space,
-    pub event: &'a Event,
-    pub payload: &'a str,
-    pub tags: String,
-}
-
-impl<'a> EventRow<'a> {
-    pub fn of(space: &'a Space, event: &'a Event, payload: &'a str) -> Result<Self, StoreError> {
-        Ok(Self {
-            space,
-            event,
-            payload,
-            tags: json(&event.meta.tags)?,
-        })
-    }
-}
-
-/// Rows that are written together.
-#[derive(Default)]
-pub(super) struct Writes<'a> {
-    pub heads: Vec<(&'a Space, Position)>,
-    pub events: Vec<EventRow<'a>>,
-    /// What goes into mailboxes.
-    pub mail: Vec<(&'a Space, &'a ThreadId, Seq)>,
-    pub threads: Vec<(&'a Space, &'a ThreadRow)>,
-    /// What is added to the sums of roots.
-    pub roots: Vec<(&'a Space, Seq, Spent)>,
-}
-
-impl<'a> Writes<'a> {
-    /// The events that wake a thread go into its mailbox.
-    pub fn post(&mut self, events: impl Iterator<Item = (&'a Space, &'a Event)>) {
-        let mail = events
-            .filter(|(_, event)| event.wakes())
-            .map(|(space, event)| (space, &event.thread, event.seq));
-        self.mail.extend(mail);
-    }
 }

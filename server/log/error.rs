@@ -1,5 +1,9 @@
 //! Why a store did not do what it was asked.
 
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::event::condition::Condition;
@@ -24,4 +28,30 @@ pub enum StoreError {
     /// What is stored cannot be read, or the database refuses what it should take. A person must look.
     #[error("the database failed: {0}")]
     Broken(String),
+}
+
+impl StoreError {
+    /// Nothing more is done.
+    pub(super) fn closed() -> Self {
+        Self::Unavailable("the store is closed".into())
+    }
+
+    /// There is no connection for another question.
+    pub(super) fn busy() -> Self {
+        Self::Unavailable("all connections are busy".into())
+    }
+
+    /// A limit of time has passed.
+    pub(super) fn no_answer() -> Self {
+        Self::Unavailable("the database does not answer".into())
+    }
+}
+
+/// Returns what comes of work within a limit of time.
+pub(super) async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    let result = timeout(limit, work).await;
+    result.unwrap_or_else(|_| Err(StoreError::no_answer()))
 }

@@ -3,8 +3,9 @@
 //! Hints (deltas, status) ride beside: never stored, dropped when nobody keeps up.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, broadcast, watch};
 use uuid::Uuid;
 
@@ -156,11 +157,6 @@ impl FeedHead {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic while one of these short locks was held left nothing half done.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn wake(listeners: Vec<watch::Sender<Seq>>, last: Seq) {
     for head in listeners {
         head.send_replace(last);
@@ -168,13 +164,17 @@ fn wake(listeners: Vec<watch::Sender<Seq>>, last: Seq) {
 }
 
 impl Feed {
+    fn channel(&self, space: &Space) -> Option<Arc<Channel>> {
+        self.spaces.lock().get(space).cloned()
+    }
+
     /// Tells of committed events of one space, in order. Known ones are skipped. False: events between those known and these
     /// are missing (another server committed them, or nobody heard that they were): what is after the gap is told once they are read.
     pub fn committed(&self, space: &Space, events: &[Arc<Shown>]) -> bool {
-        let Some(channel) = lock(&self.spaces).get(space).cloned() else {
+        let Some(channel) = self.channel(space) else {
             return true;
         };
-        let mut told = lock(&channel.told);
+        let mut told = channel.told.lock();
         let first = told.last.map_or(0, |last| last + 1);
         let mut woken = Vec::new();
         let mut is_whole = true;
@@ -197,12 +197,12 @@ impl Feed {
 
     /// An event that stands next and cannot be read is stepped over, and those who follow are told so. False: it is not the next one.
     pub(super) fn step_over(&self, space: &Space, thread: &ThreadId, seq: Seq) -> bool {
-        let Some(channel) = lock(&self.spaces).get(space).cloned() else {
+        let Some(channel) = self.channel(space) else {
             return true;
         };
         let mut woken = Vec::new();
         {
-            let mut told = lock(&channel.told);
+            let mut told = channel.told.lock();
             if told.last.is_some_and(|last| last + 1 != seq) {
                 return false;
             }
@@ -215,17 +215,17 @@ impl Feed {
 
     /// Whether somebody follows all of a space.
     pub(super) fn is_heard_whole(&self, space: &Space) -> bool {
-        let channel = lock(&self.spaces).get(space).cloned();
-        channel.is_some_and(|channel| lock(&channel.told).listeners.contains_key(&None))
+        let channel = self.channel(space);
+        channel.is_some_and(|channel| channel.told.lock().listeners.contains_key(&None))
     }
 
     /// An event that stands next, and that nobody here listens for, is passed over: it need not be read. False: somebody does, or it
     /// is not the next one.
     pub(super) fn pass_over(&self, space: &Space, thread: &ThreadId, seq: Seq) -> bool {
-        let Some(channel) = lock(&self.spaces).get(space).cloned() else {
+        let Some(channel) = self.channel(space) else {
             return false;
         };
-        let mut told = lock(&channel.told);
+        let mut told = channel.told.lock();
         let is_next = told.last.is_some_and(|last| last + 1 == seq);
         let passes = is_next && !concerned(thread).any(|key| told.listeners.contains_key(&key));
         if passes {
@@ -247,14 +247,14 @@ impl Feed {
 
     /// The last seq that the followers of a space were told of; `None` where nobody follows or nothing came yet.
     pub fn told(&self, space: &Space) -> Option<Seq> {
-        let channel = lock(&self.spaces).get(space).cloned()?;
-        let told = lock(&channel.told);
+        let channel = self.channel(space)?;
+        let told = channel.told.lock();
         told.last
     }
 
     /// The spaces somebody follows.
     pub fn followed(&self) -> Vec<Space> {
-        lock(&self.spaces).keys().cloned().collect()
+        self.spaces.lock().keys().cloned().collect()
     }
 
     /// Passes a hint to those who follow its thread, or the space, now; `known` is the last event that its maker has read,
@@ -262,10 +262,10 @@ impl Feed {
     pub fn hint(&self, space: &Space, known: Seq, hint: Hint) {
         // Before it is sent: a piece that a reader has got is in the beginning that it asks for.
         self.begun.grow(space, known, &hint);
-        let Some(channel) = lock(&self.spaces).get(space).cloned() else {
+        let Some(channel) = self.channel(space) else {
             return;
         };
-        let told = lock(&channel.told);
+        let told = channel.told.lock();
         let hinted = Hinted {
             hint: Arc::new(hint),
             after: told.last.unwrap_or(0).max(known),
@@ -296,9 +296,9 @@ impl Feed {
     /// Follows a space from now on, or of it only a thread and all below. Follow first, then read the store, then ask `after`:
     /// nothing is missed.
     pub fn follow(self: &Arc<Self>, space: &Space, thread: Option<&ThreadId>) -> Follower {
-        let mut spaces = lock(&self.spaces);
+        let mut spaces = self.spaces.lock();
         let channel = spaces.entry(space.clone()).or_default().clone();
-        let mut told = lock(&channel.told);
+        let mut told = channel.told.lock();
         let since = told.last;
         let hints = if thread.is_none() { HINTS.0 } else { HINTS.1 };
         let listener = told
@@ -331,7 +331,7 @@ pub struct Follower {
 impl Follower {
     /// What of concern was committed after `seq`, as far as the tail reaches; at most `limit` events.
     pub fn after(&self, seq: Seq, limit: usize) -> Tail {
-        let told = lock(&self.channel.told);
+        let told = self.channel.told.lock();
         let Some(listener) = told.listeners.get(&self.thread) else {
             return Tail::Events(Vec::new());
         };
@@ -356,7 +356,7 @@ impl Follower {
 
     /// How far a reader is that has read everything of concern up to `seq`: nothing of concern lies between.
     pub fn passed(&self, seq: Seq) -> Seq {
-        let told = lock(&self.channel.told);
+        let told = self.channel.told.lock();
         let Some(listener) = told.listeners.get(&self.thread) else {
             return seq;
         };
@@ -371,7 +371,9 @@ impl Follower {
 
     /// Whether everything up to `seq` was told.
     pub fn reaches(&self, seq: Seq) -> bool {
-        lock(&self.channel.told)
+        self.channel
+            .told
+            .lock()
             .last
             .is_some_and(|last| last >= seq)
     }
@@ -412,8 +414,8 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        let mut spaces = lock(&self.feed.spaces);
-        let mut told = lock(&self.channel.told);
+        let mut spaces = self.feed.spaces.lock();
+        let mut told = self.channel.told.lock();
         // This follower's own receiver still counts.
         if told
             .listeners

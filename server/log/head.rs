@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use crate::event::envelope::Event;
 use crate::words::id::Seq;
 use crate::words::time::Timestamp;
 
@@ -19,4 +20,19 @@ pub struct Head {
 pub(super) struct Position {
     pub seq: Seq,
     pub ts: Timestamp,
+}
+
+impl Position {
+    pub fn of(last: &Event) -> Self {
+        Self {
+            seq: last.seq,
+            ts: last.ts,
+        }
+    }
+
+    /// As it is stored: the seq, and the time in microseconds since 1970.
+    pub fn stored((seq, ts): (i64, i64)) -> Self {
+        let ts = Timestamp::from_micros(ts);
+        Self { seq, ts }
+    }
 }

@@ -3,10 +3,11 @@
 //! somebody waits for it. What a database has to do for that is `Indexing`.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, TryStreamExt};
+use parking_lot::Mutex;
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
@@ -105,10 +106,6 @@ pub(super) struct Index {
     most: i64,
 }
 
-fn gone() -> StoreError {
-    StoreError::Unavailable("the store is closed".into())
-}
-
 impl Index {
     /// Starts the task over a database.
     pub fn start<B: Indexing>(backend: B, supervisor: &Supervisor) -> Self {
@@ -147,7 +144,7 @@ impl Index {
 
     /// This server appended these to the log of a space: the first and the last.
     pub fn grew(&self, space: &Space, first: Seq, last: Seq) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let (slept, before) = (state.behind.is_empty(), state.without);
         state.know(
             space,
@@ -165,7 +162,7 @@ impl Index {
 
     /// Whether a space may grow: not too many of its events are without, or nobody adds them.
     pub fn has_room(&self, space: &Space) -> bool {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         state.closed
             || state
                 .behind
@@ -182,9 +179,9 @@ impl Index {
     pub async fn reach(&self, space: &Space, gap: Gap) -> Result<(), StoreError> {
         let (answer, answered) = oneshot::channel();
         {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             if state.closed {
-                return Err(gone());
+                return Err(StoreError::closed());
             }
             state.know(space, gap, true);
             state.wait(
@@ -197,12 +194,12 @@ impl Index {
             );
         }
         self.wake();
-        answered.await.map_err(|_| gone())?
+        answered.await.map_err(|_| StoreError::closed())?
     }
 
     /// Returns when the connection is closed. What is not in the index then is added after the next start.
     pub async fn close(&self) {
-        lock(&self.state).closed = true;
+        self.state.lock().closed = true;
         self.progress.notify_waiters();
         self.wake();
         self.work.closed().await;
@@ -212,11 +209,6 @@ impl Index {
         // A full channel wakes it, too; a closed one has nobody to wake.
         let _ = self.work.try_send(());
     }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    // Held for a moment, never across an await; a panic meanwhile left nothing half done.
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Task<B> {
@@ -237,7 +229,7 @@ impl<B: Indexing> Task<B> {
     async fn run(mut self) {
         match self.backend.behind().await {
             Ok(spaces) => {
-                let mut state = lock(&self.state);
+                let mut state = self.state.lock();
                 spaces
                     .iter()
                     .for_each(|(space, gap)| state.know(space, *gap, true));
@@ -250,12 +242,12 @@ impl<B: Indexing> Task<B> {
             self.add(&spaces).await;
         }
         self.backend.close().await;
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.closed = true;
         self.progress.notify_waiters();
         for waiter in state.all_waiting() {
             // Whoever waited may be gone.
-            let _ = waiter.answer.send(Err(gone()));
+            let _ = waiter.answer.send(Err(StoreError::closed()));
         }
     }
 
@@ -263,7 +255,7 @@ impl<B: Indexing> Task<B> {
     async fn next(&mut self) -> Option<Vec<Space>> {
         loop {
             let (behind, grown) = {
-                let mut state = lock(&self.state);
+                let mut state = self.state.lock();
                 if state.closed {
                     return None;
                 }
@@ -288,8 +280,8 @@ impl<B: Indexing> Task<B> {
             }
             match timeout(QUIET, self.wakes.recv()).await {
                 Ok(woken) => woken?,
-                Err(_) if lock(&self.state).grown == grown => {
-                    lock(&self.state).begin(&behind);
+                Err(_) if self.state.lock().grown == grown => {
+                    self.state.lock().begin(&behind);
                     return Some(behind);
                 }
                 Err(_) => {}
@@ -312,7 +304,7 @@ impl<B: Indexing> Task<B> {
     }
 
     fn added(&mut self, spaces: &[Space], result: Result<Vec<Added>, StoreError>) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if !self.asked {
             let turns = result.as_ref().map_or(spaces.len(), Vec::len);
             self.last = spaces[..turns].last().cloned().or(self.last.take());
@@ -351,6 +343,7 @@ impl<B: Indexing> Task<B> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
     use std::time::Instant;
 
     use super::*;

@@ -46,7 +46,9 @@ impl<S: EventLog + Threads + ProjectionRows + Leasing + BlobStore + VectorStore 
 #[async_trait]
 pub trait EventLog: Send + Sync + 'static {
     /// Whether other servers may append to the same logs.
-    fn is_shared(&self) -> bool;
+    fn is_shared(&self) -> bool {
+        false
+    }
 
     /// Who tells of commits.
     fn feed(&self) -> &Arc<Feed>;
@@ -88,7 +90,9 @@ pub trait Threads: Send + Sync + 'static {
         &self,
         space: &Space,
         thread: &ThreadId,
-    ) -> Result<Option<ThreadRow>, StoreError>;
+    ) -> Result<Option<ThreadRow>, StoreError> {
+        self.thread(space, thread).await
+    }
 
     /// Threads by id, those after `after`, at most `limit`.
     async fn threads(
@@ -182,10 +186,14 @@ pub trait Leasing: Send + Sync + 'static {
     async fn release(&self, fence: &Fence) -> Result<(), StoreError>;
 
     /// Tells the other servers to look for threads that nobody runs, because this one leaves some.
-    async fn hand_over(&self) -> Result<(), StoreError>;
+    async fn hand_over(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// Waits until another server may have left threads; for ever where there is no other. For one task.
-    async fn handed_over(&self);
+    async fn handed_over(&self) {
+        std::future::pending().await
+    }
 
     /// What this server says of itself, to be told to others when it next looks for threads that wait, or leaves them.
     fn say(&self, presence: Presence);
@@ -232,13 +240,17 @@ pub trait Upkeep: Send + Sync + 'static {
     async fn check(&self, pause: Duration) -> Result<Checked, StoreError>;
 
     /// What the last such look showed; none before the first has ended.
-    fn checked(&self) -> Option<Checked>;
+    fn checked(&self) -> Option<Checked> {
+        None
+    }
 
     /// Spaces that cannot be served as they should be.
     fn unserved(&self) -> &Unserved;
 
     /// What time it is at the database; none where that is this machine.
-    async fn clock(&self) -> Result<Option<Timestamp>, StoreError>;
+    async fn clock(&self) -> Result<Option<Timestamp>, StoreError> {
+        Ok(None)
+    }
 
     /// Whether the database answers, and takes what is written.
     async fn ping(&self) -> Result<(), StoreError>;

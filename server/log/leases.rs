@@ -2,9 +2,9 @@
 //! above all that an earlier process gave out.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -53,11 +53,6 @@ impl Leases {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic while this short lock was held left nothing half done.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes the lease, unless somebody has it. Waits for a commit under an older one.
     pub async fn take(&self, space: &Space, thread: &ThreadId, ttl: Duration) -> Option<Fence> {
         let key = (space.clone(), thread.clone());
@@ -74,7 +69,7 @@ impl Leases {
     }
 
     fn try_take(&self, key: &Key, ttl: Duration) -> Option<Option<Fence>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state
             .held
             .get(key)
@@ -99,7 +94,7 @@ impl Leases {
 
     /// Prolongs leases; returns the lost ones.
     pub fn renew(&self, fences: &[Fence], ttl: Duration) -> Vec<Fence> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let (kept, lost): (Vec<&Fence>, Vec<&Fence>) =
             fences.iter().partition(|fence| state.has(fence));
         for fence in kept {
@@ -112,7 +107,7 @@ impl Leases {
 
     /// Gives a lease back.
     pub fn release(&self, fence: &Fence) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.has(fence) {
             state.held.remove(&key(fence));
         }
@@ -120,7 +115,7 @@ impl Leases {
 
     /// Those that hold; they stay until `settled`.
     pub fn begin(&self, fences: &[Fence]) -> HashSet<Fence> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let held: HashSet<Fence> = fences
             .iter()
             .filter(|fence| state.has(fence))
@@ -135,7 +130,7 @@ impl Leases {
         for fence in released {
             self.release(fence);
         }
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !state.appending.is_empty() {
             state.appending.clear();
             self.settled.notify_waiters();
@@ -144,7 +139,7 @@ impl Leases {
 
     /// Whether somebody has it now.
     pub fn is_held(&self, space: &Space, thread: &ThreadId) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         state
             .held
             .get(&(space.clone(), thread.clone()))
@@ -153,6 +148,49 @@ impl Leases {
 
     /// How many somebody has.
     pub fn len(&self) -> usize {
-        self.lock().held.len()
+        self.state.lock().held.len()
     }
 }
+
+/// Stamps `Leasing` for a store that has its log for itself: with its `leases`, and what it says of itself `here`.
+macro_rules! leasing {
+    ($Store:ident) => {
+        #[async_trait::async_trait]
+        impl crate::log::kernel::Leasing for $Store {
+            async fn lease(
+                &self,
+                space: &Space,
+                thread: &ThreadId,
+                ttl: std::time::Duration,
+            ) -> Result<Option<Leased>, StoreError> {
+                let Some(fence) = self.leases.take(space, thread, ttl).await else {
+                    return Ok(None);
+                };
+                let row = crate::log::kernel::Threads::thread(self, space, thread).await;
+                Ok(Some(Leased { fence, row }))
+            }
+
+            async fn renew(
+                &self,
+                fences: &[Fence],
+                ttl: std::time::Duration,
+            ) -> Result<Vec<Fence>, StoreError> {
+                Ok(self.leases.renew(fences, ttl))
+            }
+
+            async fn release(&self, fence: &Fence) -> Result<(), StoreError> {
+                self.leases.release(fence);
+                Ok(())
+            }
+
+            fn say(&self, presence: crate::log::presence::Presence) {
+                self.here.say(presence);
+            }
+
+            async fn servers(&self) -> Result<Vec<crate::log::presence::Server>, StoreError> {
+                Ok(vec![self.here.server()])
+            }
+        }
+    };
+}
+pub(super) use leasing;

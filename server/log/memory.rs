@@ -15,11 +15,12 @@
 //! The writer (`append.rs`) and the planner of appends (`append/plan.rs`) are those of the databases.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::MutexGuard;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
@@ -33,10 +34,10 @@ use super::feed::Feed;
 use super::fence::{Fence, Leased};
 use super::head::Head;
 use super::index::Index;
-use super::kernel::{BlobStore, EventLog, Leasing, ProjectionRows, Store, Threads, Upkeep};
+use super::kernel::{BlobStore, EventLog, ProjectionRows, Store, Threads, Upkeep};
 use super::leases::Leases;
 use super::options::Options;
-use super::presence::{Here, Presence, Server};
+use super::presence::Here;
 use super::query::Query;
 use super::rows::SPACE;
 use super::select::Select;
@@ -48,7 +49,6 @@ use super::upkeep::{Checked, Rebuilt};
 use crate::event::envelope::Event;
 use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::text::sha256;
-use crate::words::time::Timestamp;
 pub use stored::Disk;
 use stored::Stored;
 use writing::{Log, NoIndex};
@@ -119,7 +119,7 @@ impl Memory {
     /// What is stored; closed is closed.
     fn stored(&self) -> Result<MutexGuard<'_, Stored>, StoreError> {
         if self.closed.load(Ordering::Relaxed) {
-            return Err(StoreError::Unavailable("the store is closed".into()));
+            return Err(StoreError::closed());
         }
         Ok(self.disk.lock())
     }
@@ -131,10 +131,6 @@ fn first<T>(found: impl Iterator<Item = T>, limit: u32) -> Vec<T> {
 
 #[async_trait]
 impl EventLog for Memory {
-    fn is_shared(&self) -> bool {
-        false
-    }
-
     fn feed(&self) -> &Arc<Feed> {
         &self.feed
     }
@@ -197,14 +193,6 @@ impl Threads for Memory {
         thread: &ThreadId,
     ) -> Result<Option<ThreadRow>, StoreError> {
         Ok(self.stored()?.thread(space, thread).cloned())
-    }
-
-    async fn thread_lately(
-        &self,
-        space: &Space,
-        thread: &ThreadId,
-    ) -> Result<Option<ThreadRow>, StoreError> {
-        self.thread(space, thread).await
     }
 
     async fn threads(
@@ -367,48 +355,7 @@ impl ProjectionRows for Memory {
     }
 }
 
-#[async_trait]
-impl Leasing for Memory {
-    async fn lease(
-        &self,
-        space: &Space,
-        thread: &ThreadId,
-        ttl: Duration,
-    ) -> Result<Option<Leased>, StoreError> {
-        let Some(fence) = self.leases.take(space, thread, ttl).await else {
-            return Ok(None);
-        };
-        Ok(Some(Leased {
-            fence,
-            row: self.thread(space, thread).await,
-        }))
-    }
-
-    async fn renew(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, StoreError> {
-        Ok(self.leases.renew(fences, ttl))
-    }
-
-    async fn release(&self, fence: &Fence) -> Result<(), StoreError> {
-        self.leases.release(fence);
-        Ok(())
-    }
-
-    async fn hand_over(&self) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    async fn handed_over(&self) {
-        std::future::pending().await
-    }
-
-    fn say(&self, presence: Presence) {
-        self.here.say(presence);
-    }
-
-    async fn servers(&self) -> Result<Vec<Server>, StoreError> {
-        Ok(vec![self.here.server()])
-    }
-}
+super::leases::leasing!(Memory);
 
 #[async_trait]
 impl BlobStore for Memory {
@@ -465,16 +412,8 @@ impl Upkeep for Memory {
         })
     }
 
-    fn checked(&self) -> Option<Checked> {
-        None
-    }
-
     fn unserved(&self) -> &Unserved {
         self.index.unserved()
-    }
-
-    async fn clock(&self) -> Result<Option<Timestamp>, StoreError> {
-        Ok(None)
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

@@ -13,6 +13,12 @@ pub enum NotCopied {
     Store(#[from] StoreError),
 }
 
+impl From<sqlx::Error> for NotCopied {
+    fn from(error: sqlx::Error) -> Self {
+        StoreError::from(error).into()
+    }
+}
+
 impl NotCopied {
     /// What is wrong, and what to do.
     pub(super) fn refused(why: impl Into<String>) -> Self {

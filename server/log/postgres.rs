@@ -2,9 +2,11 @@
 //! read and write blobs; leases are rows. Only what differs from SQLite is here; what passes between servers is in `postgres/watch.rs`.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
+use parking_lot::Mutex;
 use secrecy::ExposeSecret;
 use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
@@ -22,13 +24,15 @@ use super::feed::Feed;
 use super::fence::Fence;
 use super::head::Position;
 use super::index::Index;
+use super::kernel::{BlobStore, Upkeep};
 use super::options::Options;
 use super::presence::Here;
 use super::query::Query;
-use super::sql::{self, stored};
+use super::sql;
 use super::table::{Row, Table};
 use super::thread_row::ThreadRow;
-use super::upkeep::Checked;
+use super::unserved::Unserved;
+use super::upkeep::{Checked, Rebuilt};
 use super::write_cache::WriteCache;
 use crate::event::envelope::Event;
 use crate::tasks::share::Places;
@@ -61,7 +65,6 @@ pub(super) use connect::{admit, connect_first, migrate, options};
 use connect::{connect, placed, pooler_options};
 use connections::Pools;
 use index::Tables;
-use known::read_threads;
 use life::{Life, begin};
 pub(super) use life::{alone, release};
 use log::Log;
@@ -225,14 +228,11 @@ impl Postgres {
             (pool.clone(), own.clone(), blobs.clone()),
             life.pools.clone(),
         );
-        watch
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .spawn(async move {
-                // Whoever needs one asks again, and says why there is none.
-                let _ = tokio::join!(first.0.ready(), first.1.ready(), first.2.ready());
-                pools.tidy().await;
-            });
+        watch.lock().spawn(async move {
+            // Whoever needs one asks again, and says why there is none.
+            let _ = tokio::join!(first.0.ready(), first.1.ready(), first.2.ready());
+            pools.tidy().await;
+        });
         Ok(Self {
             pool,
             own,
@@ -262,7 +262,7 @@ impl Postgres {
             None => None,
             Some(space) => match timeout(ACQUIRE, self.places.take(space)).await {
                 Ok(place) => Some(place),
-                Err(_) => return Err(StoreError::Unavailable("all connections are busy".into())),
+                Err(_) => return Err(StoreError::busy()),
             },
         };
         let pool = if place.is_some() {
@@ -271,56 +271,6 @@ impl Postgres {
             &self.own
         };
         Ok(Reader::new(pool.take().await?, place, self.limit))
-    }
-
-    async fn check_all(&self, _: Duration) -> Result<Checked, StoreError> {
-        Ok(Checked {
-            at: crate::words::time::now(),
-            pages: 0,
-            events: 0,
-            faults: Vec::new(),
-        })
-    }
-
-    async fn own_clock(&self) -> Result<Option<Timestamp>, StoreError> {
-        let text = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
-        let micros = sql::read!(self, None, sqlx::query_scalar(text), fetch_one)?;
-        Ok(Some(Timestamp::from_micros(micros)))
-    }
-
-    fn last_checked(&self) -> Option<Checked> {
-        None
-    }
-
-    async fn keep_blob(&self, space: &Space, sha256: String, blob: Blob) -> Result<(), StoreError> {
-        self.blobs.put(space, &sha256, &blob).await
-    }
-
-    async fn kept_blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, StoreError> {
-        let query =
-            sqlx::query_as("select mime, bytes from blobs where space = $1 and sha256 = $2")
-                .bind(space.as_str())
-                .bind(sha256);
-        let row: Option<(String, Vec<u8>)> = sql::read!(self, Some(space), query, fetch_optional)?;
-        Ok(row.map(|(mime, bytes)| Blob {
-            mime,
-            bytes: bytes.into(),
-        }))
-    }
-
-    async fn tell_others(&self) -> Result<(), StoreError> {
-        self.leave().await?;
-        self.others
-            .hand_over(&Pooled {
-                pool: self.own.clone(),
-                limit: self.limit,
-                known: self.life.known.clone(),
-            })
-            .await
-    }
-
-    async fn told_by_others(&self) {
-        self.others.handed_over().await;
     }
 
     /// A connection in a transaction of its own that sees one state. To change rows, it keeps all appends waiting.
@@ -341,36 +291,78 @@ impl Postgres {
             ]
         };
         for text in texts {
-            sqlx::raw_sql(text)
-                .execute(&mut connection)
-                .await
-                .map_err(sql::error)?;
+            sqlx::raw_sql(text).execute(&mut connection).await?;
         }
         Ok(connection)
-    }
-
-    /// A Postgres whose disk fails stops itself; but it may have no more connections.
-    async fn sound(&self) -> Result<(), StoreError> {
-        tokio::try_join!(
-            self.pool.ready(),
-            self.own.ready(),
-            self.blobs.ready(),
-            self.writer.ready()
-        )
-        .map(|_| ())
     }
 
     fn renewed(&self) {
         // The writer sees by the incarnation that they were, whoever did it.
     }
+}
 
-    async fn shut(&self) {
+#[async_trait]
+impl BlobStore for Postgres {
+    async fn put_blob(&self, space: &Space, blob: Blob) -> Result<String, StoreError> {
+        let sha256 = sql::hashed(&blob.bytes).await?;
+        self.blobs.put(space, &sha256, &blob).await?;
+        Ok(sha256)
+    }
+
+    async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, StoreError> {
+        let query =
+            sqlx::query_as("select mime, bytes from blobs where space = $1 and sha256 = $2")
+                .bind(space.as_str())
+                .bind(sha256);
+        let row: Option<(String, Vec<u8>)> = sql::read!(self, Some(space), query, fetch_optional)?;
+        Ok(row.map(|(mime, bytes)| Blob {
+            mime,
+            bytes: bytes.into(),
+        }))
+    }
+}
+
+#[async_trait]
+impl Upkeep for Postgres {
+    async fn rebuild(&self, check: bool) -> Result<Rebuilt, StoreError> {
+        self.rebuild_rows(check).await
+    }
+
+    async fn check(&self, _: Duration) -> Result<Checked, StoreError> {
+        Ok(Checked {
+            at: crate::words::time::now(),
+            pages: 0,
+            events: 0,
+            faults: Vec::new(),
+        })
+    }
+
+    fn unserved(&self) -> &Unserved {
+        self.index.unserved()
+    }
+
+    async fn clock(&self) -> Result<Option<Timestamp>, StoreError> {
+        let text = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
+        let micros = sql::read!(self, None, sqlx::query_scalar(text), fetch_one)?;
+        Ok(Some(Timestamp::from_micros(micros)))
+    }
+
+    /// A Postgres whose disk fails stops itself; but it may have no more connections.
+    async fn ping(&self) -> Result<(), StoreError> {
+        tokio::try_join!(
+            self.pool.ready(),
+            self.own.ready(),
+            self.blobs.ready(),
+            self.writer.ready()
+        )?;
+        self.has_tables().await?;
+        self.writer.sound().await
+    }
+
+    async fn close(&self) {
         self.writer.close().await;
         self.index.close().await;
-        self.watch
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .abort_all();
+        self.watch.lock().abort_all();
         self.blobs.close().await;
         self.own.close().await;
         self.pool.close().await;

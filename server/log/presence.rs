@@ -1,7 +1,8 @@
 //! Which servers there are on a log, as each says of itself when it looks for threads that nobody runs.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::words::id;
 use crate::words::time::{self, Timestamp};
@@ -103,12 +104,12 @@ impl Here {
 
     /// What it says of itself from now on.
     pub fn say(&self, presence: Presence) {
-        *self.said.lock().unwrap_or_else(PoisonError::into_inner) = presence;
+        *self.said.lock() = presence;
     }
 
     /// What it says of itself.
     pub fn says(&self) -> Presence {
-        *self.said.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.said.lock()
     }
 
     /// As it is now.

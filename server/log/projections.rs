@@ -2,8 +2,12 @@
 //! Appends, rebuild, restore, the look for missing tables and the cache go over the list here, and name none of them. A new one is a
 //! file, which names its migrations, a line here, and a migration for each database. What an event does to its thread's row is said in `thread/projection.rs`.
 
+use super::columns::readable;
+use super::error::StoreError;
+use super::kernel::Store;
 use super::migrations::Migration;
-use super::table::{Row, Table};
+use super::select::Select;
+use super::table::{Cell, Row, Table};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::set;
@@ -68,9 +72,46 @@ pub enum Change {
 }
 
 impl Change {
+    /// The row with this key is this now, or gone.
+    fn set<const N: usize>(key: Row, rest: Option<[(&'static str, Cell); N]>) -> Self {
+        match rest {
+            Some(rest) => Self::Put(key.with(rest)),
+            None => Self::Remove(key),
+        }
+    }
+
     /// The row, or else that the one with this key is gone.
     pub fn to(row: Option<Row>, key: Row) -> Self {
         row.map_or(Self::Remove(key), Self::Put)
+    }
+}
+
+/// The key and the change of a fact that sets something.
+fn set_of<'f, 'e>(fact: &'f Fact<'e>) -> Option<(&'e str, &'f set::Change<'e>)> {
+    match fact {
+        Fact::Set(set) => Some((set.key, &set.change)),
+        _ => None,
+    }
+}
+
+/// What a file here makes of a row.
+type Read<T> = fn(&Row) -> Result<T, StoreError>;
+
+/// Errors: see [`Store`].
+impl dyn Store + '_ {
+    /// All rows that are asked for; one that cannot be read is an error.
+    async fn read<T>(&self, select: Select, read: Read<T>) -> Result<Vec<T>, StoreError> {
+        self.select(select).await?.iter().map(read).collect()
+    }
+
+    /// The first of them.
+    async fn read_first<T>(&self, select: Select, read: Read<T>) -> Result<Option<T>, StoreError> {
+        self.select(select).await?.first().map(read).transpose()
+    }
+
+    /// Those of them that can be read.
+    async fn read_some<T>(&self, select: Select, read: Read<T>) -> Result<Vec<T>, StoreError> {
+        Ok(readable(self.select(select).await?.iter().map(read)))
     }
 }
 

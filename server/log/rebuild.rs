@@ -1,13 +1,12 @@
 //! Rows made anew from the log, by the fold that makes them with every append; and what is not as the log says.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 
 use super::change::Project;
 use super::head::Position;
 use super::projections;
 use super::rows::Rows;
-use super::table::{Key, Row};
+use super::table::{Key, Row, Table};
 use super::terms;
 use super::upkeep::Rebuilt;
 use crate::event::envelope::Event;
@@ -34,13 +33,7 @@ impl Derived {
     /// One more event.
     pub fn take(&mut self, space: &Space, event: &Event, project: Project) {
         self.events += 1;
-        self.heads.insert(
-            space.clone(),
-            Position {
-                seq: event.seq,
-                ts: event.ts,
-            },
-        );
+        self.heads.insert(space.clone(), Position::of(event));
         let Event {
             thread,
             meta,
@@ -65,53 +58,27 @@ impl Derived {
 
     /// What these tables should have been.
     pub fn against(self, log: Self) -> Rebuilt {
-        let mut differences = Vec::new();
-        differ(
-            &mut differences,
-            "spaces",
-            &self.heads,
-            &log.heads,
-            |space| space.to_string(),
-        );
         let pair = |(space, id): &(Space, _)| format!("{space}/{id}");
-        differ(
-            &mut differences,
-            "threads",
-            &self.rows.threads,
-            &log.rows.threads,
-            pair,
-        );
-        for projection in projections::ALL {
-            let is_its = |key: &Key| key.0 == projection.table;
-            let name = |(_, cells): &Key| {
-                cells
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect::<Vec<_>>()
-                    .join("/")
-            };
-            let (tables, log) = (
-                there(&self.rows.single, is_its),
-                there(&log.rows.single, is_its),
-            );
-            differ(&mut differences, projection.table.name, &tables, &log, name);
-        }
         let root = |(space, root): &(Space, Seq)| format!("{space}/{root}");
-        differ(
-            &mut differences,
-            "roots",
-            &self.rows.roots,
-            &log.rows.roots,
-            root,
-        );
+        let mut differences = differ("spaces", &self.heads, &log.heads, Space::to_string);
+        let (tables, threads) = (&self.rows, &log.rows.threads);
+        differences.extend(differ("threads", &tables.threads, threads, pair));
+        for table in projections::ALL.map(|projection| projection.table) {
+            let (rows, expected) = (there(&tables.single, table), there(&log.rows.single, table));
+            differences.extend(differ(table.name, &rows, &expected, |(_, cells)| {
+                Vec::from_iter(cells.iter().map(ToString::to_string)).join("/")
+            }));
+        }
+        differences.extend(differ("roots", &tables.roots, &log.rows.roots, root));
         for (table, rows, expected) in [
             ("mailboxes", self.mail, log.mail),
             ("marks", self.terms, log.terms),
         ] {
-            if rows != expected && differences.len() < NAMED {
+            if rows != expected {
                 differences.push(format!("{table}: {rows} rows instead of {expected}"));
             }
         }
+        differences.truncate(NAMED);
         Rebuilt {
             events: log.events,
             differences,
@@ -120,22 +87,24 @@ impl Derived {
     }
 }
 
-fn there(rows: &BTreeMap<Key, Option<Row>>, is_its: impl Fn(&Key) -> bool) -> BTreeMap<Key, Row> {
+fn there(rows: &BTreeMap<Key, Option<Row>>, table: &Table) -> BTreeMap<Key, Row> {
     // What was altered and is not there is not there.
-    let its = rows
+    let whole = rows
         .iter()
-        .filter(|(key, row)| is_its(key) && row.as_ref().is_some_and(|row| key.0.is_whole(row)));
-    its.filter_map(|(key, row)| Some((key.clone(), row.clone()?)))
+        .filter_map(|(key, row)| Some((key, row.as_ref()?)));
+    whole
+        .filter(|(key, row)| key.0 == table && table.is_whole(row))
+        .map(|(key, row)| (key.clone(), row.clone()))
         .collect()
 }
 
-fn differ<K: Ord, V: PartialEq, N: Display>(
-    differences: &mut Vec<String>,
+/// Returns the first differences of a table, named.
+fn differ<K: Ord, V: PartialEq>(
     table: &str,
     tables: &BTreeMap<K, V>,
     log: &BTreeMap<K, V>,
-    name: impl Fn(&K) -> N,
-) {
+    name: impl Fn(&K) -> String,
+) -> Vec<String> {
     let extra = tables
         .keys()
         .filter(|key| !log.contains_key(key))
@@ -145,11 +114,11 @@ fn differ<K: Ord, V: PartialEq, N: Display>(
         Some(found) if found != row => Some(("differs", key)),
         Some(_) => None,
     });
-    for (what, key) in extra.chain(other) {
-        if differences.len() < NAMED {
-            differences.push(format!("{table} {}: {what}", name(key)));
-        }
-    }
+    extra
+        .chain(other)
+        .take(NAMED)
+        .map(|(what, key)| format!("{table} {}: {what}", name(key)))
+        .collect()
 }
 
 /// Stamps, for a connection (that has `select_rows`, `put`, `put_rest`, `put_index`, `clear`, and `HEADS`, which selects where the logs of the
@@ -164,10 +133,7 @@ macro_rules! rebuild {
             ) -> Result<crate::log::upkeep::Rebuilt, StoreError> {
                 let mut connection = self.alone(check).await?;
                 let rebuilt = remake(&mut connection, self.project, check).await?;
-                sqlx::query("commit")
-                    .execute(&mut connection)
-                    .await
-                    .map_err(sql::error)?;
+                sqlx::query("commit").execute(&mut connection).await?;
                 self.renewed();
                 // What was to be done is done; how the connection ends changes nothing.
                 let _ = connection.close().await;
@@ -190,8 +156,7 @@ macro_rules! rebuild {
                 .bind(after.1)
                 .bind(super::rebuild::PAGE)
                 .fetch_all(connection)
-                .await
-                .map_err(sql::error)?;
+                .await?;
             let read = |row: sql::PlacedColumns| {
                 let payload = row.7.clone();
                 sql::placed_event(row).map(|(space, event)| (space, event, payload))
@@ -239,27 +204,7 @@ macro_rules! rebuild {
             }
             log.rows.keep(&tables.rows);
             if !check {
-                let writes = sql::Writes {
-                    heads: log
-                        .heads
-                        .iter()
-                        .map(|(space, head)| (space, *head))
-                        .collect(),
-                    threads: log
-                        .rows
-                        .threads
-                        .iter()
-                        .map(|((space, _), row)| (space, row))
-                        .collect(),
-                    roots: log
-                        .rows
-                        .roots
-                        .iter()
-                        .map(|((space, root), spent)| (space, *root, *spent))
-                        .collect(),
-                    ..sql::Writes::default()
-                };
-                put(connection, &writes).await?;
+                put(connection, &sql::Writes::of(&log.heads, &log.rows)).await?;
                 put_rest(connection, &log.rows).await?;
             }
             Ok(tables.against(log))
@@ -272,41 +217,29 @@ macro_rules! rebuild {
             // First: where the index has its own file, its state is seen from here on, and what is in it is in the log.
             let rows: Vec<(String, i64)> = sqlx::query_as("select space, seq from indexed")
                 .fetch_all(&mut *connection)
-                .await
-                .map_err(sql::error)?;
+                .await?;
             for (space, seq) in rows {
                 derived.indexed.insert(sql::space(space)?, seq);
             }
             let count =
                 sqlx::query_scalar("select count(*) from marks").fetch_one(&mut *connection);
-            derived.terms = count.await.map_err(sql::error)?;
+            derived.terms = count.await?;
             let count =
                 sqlx::query_scalar("select count(*) from mailboxes").fetch_one(&mut *connection);
-            derived.mail = count.await.map_err(sql::error)?;
-            let rows: Vec<(String, i64, i64)> = sqlx::query_as(HEADS)
-                .fetch_all(&mut *connection)
-                .await
-                .map_err(sql::error)?;
+            derived.mail = count.await?;
+            let rows: Vec<(String, i64, i64)> =
+                sqlx::query_as(HEADS).fetch_all(&mut *connection).await?;
             for (space, seq, ts) in rows {
-                derived.heads.insert(
-                    sql::space(space)?,
-                    Position {
-                        seq,
-                        ts: Timestamp::from_micros(ts),
-                    },
-                );
+                derived
+                    .heads
+                    .insert(sql::space(space)?, Position::stored((seq, ts)));
             }
             let text = concat!("select space, ", sql::thread_columns!(), " from threads");
-            let rows: Vec<sql::ThreadColumns> = sqlx::query_as(text)
-                .fetch_all(&mut *connection)
-                .await
-                .map_err(sql::error)?;
+            let rows: Vec<sql::ThreadColumns> =
+                sqlx::query_as(text).fetch_all(&mut *connection).await?;
             for row in rows {
-                let (space, row) = sql::placed_thread(row)?;
-                derived
-                    .rows
-                    .threads
-                    .insert((space, row.thread.clone()), row);
+                let (key, row) = sql::placed_thread(row)?;
+                derived.rows.threads.insert(key, row);
             }
             for projection in super::projections::ALL {
                 let all = super::select::Select::of_all_spaces(projection.table);
@@ -319,8 +252,7 @@ macro_rules! rebuild {
             let rows: Vec<(String, i64, i64, i64, i64)> =
                 sqlx::query_as("select space, root, calls, tokens, threads from roots")
                     .fetch_all(&mut *connection)
-                    .await
-                    .map_err(sql::error)?;
+                    .await?;
             for (space, root, calls, tokens, threads) in rows {
                 derived.rows.roots.insert(
                     (sql::space(space)?, root),

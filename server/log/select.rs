@@ -17,6 +17,8 @@ pub enum Is {
     AtMost,
     /// Greater.
     After,
+    /// It is one of several.
+    OneOf,
 }
 
 impl Is {
@@ -26,6 +28,7 @@ impl Is {
             Self::AtLeast => ">=",
             Self::AtMost => "<=",
             Self::After => ">",
+            Self::OneOf => "in",
         }
     }
 
@@ -35,7 +38,7 @@ impl Is {
             return false;
         }
         match self {
-            Self::Equal => cell == value,
+            Self::Equal | Self::OneOf => cell == value,
             Self::AtLeast => cell >= value,
             Self::AtMost => cell <= value,
             Self::After => cell > value,
@@ -52,9 +55,7 @@ pub struct Select {
     read: &'static [&'static str],
     /// Whether every combination of these is wanted once.
     once: bool,
-    conditions: Vec<(&'static str, Is, Cell)>,
-    /// A column that is one of these.
-    one_of: Option<(&'static str, Vec<Cell>)>,
+    conditions: Vec<(&'static str, Is, Vec<Cell>)>,
     order: &'static [&'static str],
     by_key: bool,
     limit: Option<u32>,
@@ -88,7 +89,6 @@ impl Select {
             read: &[],
             once: false,
             conditions: Vec::new(),
-            one_of: None,
             order: &[],
             by_key: false,
             limit: None,
@@ -99,42 +99,40 @@ impl Select {
     /// Those where a column is this.
     #[must_use]
     pub fn equal(self, column: &'static str, value: impl Into<Cell>) -> Self {
-        self.with(column, Is::Equal, value.into())
+        self.with(column, Is::Equal, vec![value.into()])
     }
 
     /// Those where a column is this or more.
     #[must_use]
     pub fn at_least(self, column: &'static str, value: impl Into<Cell>) -> Self {
-        self.with(column, Is::AtLeast, value.into())
+        self.with(column, Is::AtLeast, vec![value.into()])
     }
 
     /// Those where a column is this or less.
     #[must_use]
     pub fn at_most(self, column: &'static str, value: impl Into<Cell>) -> Self {
-        self.with(column, Is::AtMost, value.into())
+        self.with(column, Is::AtMost, vec![value.into()])
     }
 
     /// Those where a column is more than this.
     #[must_use]
     pub fn after(self, column: &'static str, value: impl Into<Cell>) -> Self {
-        self.with(column, Is::After, value.into())
+        self.with(column, Is::After, vec![value.into()])
     }
 
     /// Those where a column is one of these. The list is filled up with its last to a power of two: few texts, as below.
     #[must_use]
     pub fn one_of(self, column: &'static str, values: impl IntoIterator<Item = Cell>) -> Self {
-        let mut values: Vec<Cell> = values.into_iter().map(Cell::clean).collect();
+        let mut values: Vec<Cell> = values.into_iter().collect();
         let last = values.last().cloned().unwrap_or(Cell::Null);
         values.resize(values.len().next_power_of_two(), last);
-        Self {
-            one_of: Some((column, values)),
-            ..self
-        }
+        self.with(column, Is::OneOf, values)
     }
 
     /// What cannot be stored is asked for as it was stored instead.
-    fn with(mut self, column: &'static str, is: Is, value: Cell) -> Self {
-        self.conditions.push((column, is, value.clean()));
+    fn with(mut self, column: &'static str, is: Is, values: Vec<Cell>) -> Self {
+        let values = values.into_iter().map(Cell::clean).collect();
+        self.conditions.push((column, is, values));
         self
     }
 
@@ -226,21 +224,16 @@ impl Select {
             names.join(", "),
             self.table.name
         );
-        for (at, (column, is, _)) in self.conditions.iter().enumerate() {
-            let word = if at == 0 { "where" } else { "and" };
-            text.push_str(&format!(" {word} {column} {} ${}", is.sign(), at + 1));
-        }
-        if let Some((column, values)) = &self.one_of {
-            let from = self.conditions.len() + 1;
-            let list: Vec<String> = (from..from + values.len())
-                .map(|at| format!("${at}"))
-                .collect();
-            let word = if self.conditions.is_empty() {
-                "where"
-            } else {
-                "and"
-            };
-            text.push_str(&format!(" {word} {column} in ({})", list.join(", ")));
+        let mut next = 1;
+        for (number, (column, is, values)) in self.conditions.iter().enumerate() {
+            let word = if number == 0 { "where" } else { "and" };
+            let places = (next..next + values.len()).map(|at| format!("${at}"));
+            let mut places = Vec::from_iter(places).join(", ");
+            if *is == Is::OneOf {
+                places = format!("({places})");
+            }
+            text.push_str(&format!(" {word} {column} {} {places}", is.sign()));
+            next += values.len();
         }
         if self.by_key {
             text.push_str(&format!(" order by {}", self.table.key_list()));
@@ -249,12 +242,9 @@ impl Select {
         }
         if self.limit.is_some() {
             // `+ 0`: SQLite prepares a statement whose limit is a bare parameter anew every time.
-            let at = self.conditions.len()
-                + self.one_of.as_ref().map_or(0, |(_, values)| values.len())
-                + 1;
-            text.push_str(&format!(" limit ${at} + 0"));
+            text.push_str(&format!(" limit ${next} + 0"));
             if self.skip > 0 {
-                text.push_str(&format!(" offset ${} + 0", at + 1));
+                text.push_str(&format!(" offset ${} + 0", next + 1));
             }
         }
         text
@@ -264,14 +254,9 @@ impl Select {
     pub fn arguments(&self) -> Vec<Cell> {
         let limit = self.limit.map(|limit| Cell::Integer(limit.into()));
         let skip = (self.skip > 0).then(|| Cell::Integer(self.skip.into()));
-        let one_of = self
-            .one_of
-            .iter()
-            .flat_map(|(_, values)| values.iter().cloned());
         self.conditions
             .iter()
-            .map(|(_, _, value)| value.clone())
-            .chain(one_of)
+            .flat_map(|(_, _, values)| values.iter().cloned())
             .chain(limit)
             .chain(skip)
             .collect()
@@ -279,16 +264,12 @@ impl Select {
 
     /// What it asks for among all rows of its table, which are sorted by their key.
     pub fn among<'a>(&self, rows: impl Iterator<Item = &'a Row>) -> Vec<Row> {
-        let is_one = |row: &Row| {
-            self.one_of.as_ref().is_none_or(|(column, all)| {
-                all.iter().any(|it| Is::Equal.holds(row.cell(column), it))
-            })
-        };
         let meets = |row: &&Row| {
-            self.conditions
-                .iter()
-                .all(|(column, is, value)| is.holds(row.cell(column), value))
-                && is_one(row)
+            let holds = |(column, is, values): &(&str, Is, Vec<Cell>)| {
+                let cell = row.cell(column);
+                values.iter().any(|value| is.holds(cell, value))
+            };
+            self.conditions.iter().all(holds)
         };
         let mut found: Vec<&Row> = rows.filter(meets).collect();
         let cells = |row: &Row| {

@@ -2,6 +2,7 @@
 //! What differs (append, search, leases, connections) is all that `sqlite.rs` and `postgres.rs` contain.
 
 use sqlx::SqlSafeStr;
+use sqlx::error::BoxDynError;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 
 use super::error::StoreError;
@@ -15,12 +16,14 @@ use crate::words::text::sha256;
 pub(super) const INDEX_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 
 pub(super) use super::columns::*;
+pub(super) use super::writes::Writes;
 pub(super) use advice::{missing, words};
 pub(super) use epoch::renew_epoch;
 pub(super) use pages::pages;
 pub(super) use reword::reword;
 pub(super) use rows::rows;
 pub(super) use stamp::store;
+pub(super) use values::add_cell;
 
 mod advice;
 mod epoch;
@@ -28,6 +31,7 @@ mod pages;
 mod reword;
 mod rows;
 mod stamp;
+pub(super) mod values;
 
 /// The tables of both databases that are no projections with a file of their own.
 const KERNEL: [&str; 11] = [
@@ -125,9 +129,22 @@ pub(super) fn error(error: sqlx::Error) -> StoreError {
     let words = words(&error);
     match &error {
         Database(cause) if is_passing(cause.code().as_deref()) => StoreError::Unavailable(words),
-        PoolTimedOut => StoreError::Unavailable("all connections are busy".into()),
+        PoolTimedOut => StoreError::busy(),
         Io(_) | Tls(_) | Protocol(_) | PoolClosed | WorkerCrashed => StoreError::Unavailable(words),
         _ => StoreError::Broken(words),
+    }
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        self::error(error)
+    }
+}
+
+/// A value that cannot be handed to a database.
+impl From<BoxDynError> for StoreError {
+    fn from(error: BoxDynError) -> Self {
+        Self::Broken(error.to_string())
     }
 }
 
@@ -136,7 +153,7 @@ pub(super) fn searched(error: sqlx::Error) -> StoreError {
     let code = error.as_database_error().and_then(|cause| cause.code());
     match code.as_deref() {
         Some("9" | "57014") => StoreError::TooDear,
-        _ => self::error(error),
+        _ => error.into(),
     }
 }
 
@@ -191,7 +208,7 @@ macro_rules! ask {
                 }
                 Ok(result)
             }
-            None => Err(sql::no_answer()),
+            None => Err(StoreError::no_answer()),
         }
     }};
 }
@@ -200,7 +217,7 @@ pub(super) use ask;
 /// What a query reads, for a space or (`None`) for all of them.
 macro_rules! read {
     ($store:expr, $space:expr, $query:expr, $fetch:ident) => {
-        sql::ask!($store, $space, $query, $fetch).and_then(|read| read.map_err(sql::error))
+        sql::ask!($store, $space, $query, $fetch).and_then(|read| Ok(read?))
     };
 }
 pub(super) use read;
@@ -216,10 +233,6 @@ pub(super) use search;
 
 /// A connection that does not answer is given up: so much later than the database itself should have stopped.
 pub(super) const GRACE: std::time::Duration = std::time::Duration::from_secs(1);
-
-pub(super) fn no_answer() -> StoreError {
-    StoreError::Unavailable("the database does not answer".into())
-}
 
 /// The migrations of a database, in order, of the kernel and of projections.
 pub(super) fn migrations(text: fn(&migrations::Migration) -> &'static str) -> Migrator {
@@ -267,16 +280,16 @@ pub(super) fn admit(known: &Migrator, made: &[(i64, String)]) -> Result<(), Stor
 }
 
 /// Who can act on a failed migration.
-pub(super) fn migration_error(error: MigrateError) -> StoreError {
-    match error {
-        MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => {
-            self::error(cause)
+impl From<MigrateError> for StoreError {
+    fn from(error: MigrateError) -> Self {
+        match error {
+            MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => cause.into(),
+            MigrateError::VersionMismatch(number) => StoreError::Broken(format!(
+                "migration {number} of this database is another one than that of this thinkd; use the program that made it, or restore a \
+                 backup"
+            )),
+            other => Self::Broken(other.to_string()),
         }
-        MigrateError::VersionMismatch(number) => StoreError::Broken(format!(
-            "migration {number} of this database is another one than that of this thinkd; use the program that made it, or restore a \
-             backup"
-        )),
-        other => StoreError::Broken(other.to_string()),
     }
 }
 

@@ -1,9 +1,11 @@
 //! SQLite: one file, one process. WAL with `synchronous=FULL`, one connection that writes, a few that read; a lock file
 //! keeps other processes out, so leases need no table. The index has a file of its own. Only what differs from Postgres is here.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
+use parking_lot::Mutex;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection};
 use tokio::task::JoinSet;
@@ -18,20 +20,21 @@ use super::feed::Feed;
 use super::fence::{Fence, Leased};
 use super::head::Position;
 use super::index::Index;
+use super::kernel::{BlobStore, Upkeep};
 use super::leases::Leases;
 use super::options::Options;
-use super::presence::{Here, Server};
+use super::presence::Here;
 use super::query::Query;
 use super::select::Select;
 use super::shown::json;
 use super::sql::{self, stored};
 use super::table::{Row, Table};
 use super::thread_row::ThreadRow;
-use super::upkeep::Checked;
+use super::unserved::Unserved;
+use super::upkeep::{Checked, Rebuilt};
 use super::write_cache::WriteCache;
 use crate::event::envelope::Event;
 use crate::words::id::{Space, ThreadId};
-use crate::words::time::Timestamp;
 use index::IndexFile;
 use log::{Broken, Log};
 use readers::{Reader, Readers};
@@ -167,62 +170,6 @@ impl Sqlite {
         self.readers.take(space).await
     }
 
-    async fn keep_blob(&self, space: &Space, sha256: String, blob: Blob) -> Result<(), StoreError> {
-        let answered = self.uploads.put(space, sha256, blob);
-        self.writer.nudge()?;
-        answered
-            .await
-            .map_err(|_| StoreError::Unavailable("the store is closed".into()))?
-    }
-
-    async fn kept_blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, StoreError> {
-        let mut reader = self.reader(Some(space)).await?;
-        let blob = uploads::read(reader.connection(), space, sha256).await;
-        reader.done();
-        blob
-    }
-
-    async fn take_lease(
-        &self,
-        space: &Space,
-        thread: &ThreadId,
-        ttl: Duration,
-    ) -> Result<Option<Leased>, StoreError> {
-        let Some(fence) = self.leases.take(space, thread, ttl).await else {
-            return Ok(None);
-        };
-        Ok(Some(Leased {
-            fence,
-            row: self.known_thread(space, thread).await,
-        }))
-    }
-
-    async fn renew_leases(
-        &self,
-        fences: &[Fence],
-        ttl: Duration,
-    ) -> Result<Vec<Fence>, StoreError> {
-        Ok(self.leases.renew(fences, ttl))
-    }
-
-    async fn release_lease(&self, fence: &Fence) -> Result<(), StoreError> {
-        self.leases.release(fence);
-        Ok(())
-    }
-
-    async fn known_servers(&self) -> Result<Vec<Server>, StoreError> {
-        Ok(vec![self.here.server()])
-    }
-
-    /// There are none: the file is locked by this server.
-    async fn tell_others(&self) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    async fn told_by_others(&self) {
-        std::future::pending().await
-    }
-
     async fn waiting_threads(&self, limit: u32) -> Result<Vec<(Space, ThreadId)>, StoreError> {
         let text = "select thread from threads where space = $1 \
              and woken > handled and status not in ('waiting', 'done', 'failed', 'stopped') limit $2 + 0";
@@ -295,18 +242,11 @@ impl Sqlite {
 
     /// A connection in a transaction of its own. To change rows, it keeps those who write out, so nothing else should run.
     async fn alone(&self, check: bool) -> Result<SqliteConnection, StoreError> {
-        let mut connection = self.options.connect().await.map_err(sql::error)?;
+        let mut connection = self.options.connect().await?;
         index::attach(&mut connection, self.options.get_filename()).await?;
         let begin = if check { "begin" } else { "begin immediate" };
-        sqlx::query(begin)
-            .execute(&mut connection)
-            .await
-            .map_err(sql::error)?;
+        sqlx::query(begin).execute(&mut connection).await?;
         Ok(connection)
-    }
-
-    async fn sound(&self) -> Result<(), StoreError> {
-        self.broken.check()
     }
 
     async fn known_thread(
@@ -357,21 +297,58 @@ impl Sqlite {
         Ok(rows)
     }
 
-    async fn own_clock(&self) -> Result<Option<Timestamp>, StoreError> {
-        Ok(None)
-    }
-
     /// Rows were made anew.
     fn renewed(&self) {
         self.cache.forget();
     }
+}
 
-    /// Whoever may write is last: SQLite then leaves all of the log in the one file.
-    async fn shut(&self) {
-        self.tasks
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .abort_all();
+super::leases::leasing!(Sqlite);
+
+#[async_trait]
+impl BlobStore for Sqlite {
+    async fn put_blob(&self, space: &Space, blob: Blob) -> Result<String, StoreError> {
+        let sha256 = sql::hashed(&blob.bytes).await?;
+        let answered = self.uploads.put(space, sha256.clone(), blob);
+        self.writer.nudge()?;
+        answered.await.map_err(|_| StoreError::closed())??;
+        Ok(sha256)
+    }
+
+    async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<Blob>, StoreError> {
+        let mut reader = self.reader(Some(space)).await?;
+        let blob = uploads::read(reader.connection(), space, sha256).await;
+        reader.done();
+        blob
+    }
+}
+
+#[async_trait]
+impl Upkeep for Sqlite {
+    async fn rebuild(&self, check: bool) -> Result<Rebuilt, StoreError> {
+        self.rebuild_rows(check).await
+    }
+
+    async fn check(&self, pause: Duration) -> Result<Checked, StoreError> {
+        self.check_all(pause).await
+    }
+
+    fn checked(&self) -> Option<Checked> {
+        self.checked.lock().clone()
+    }
+
+    fn unserved(&self) -> &Unserved {
+        self.index.unserved()
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.broken.check()?;
+        self.has_tables().await?;
+        self.writer.sound().await
+    }
+
+    async fn close(&self) {
+        self.tasks.lock().abort_all();
         self.readers.close().await;
         self.vectors.close().await;
         self.index.close().await;

@@ -102,12 +102,18 @@ impl Table {
 
     /// The key of the row that a change in the log is about: what the change calls its key is the last column.
     pub fn changed(&'static self, space: &Space, thread: &ThreadId, key: &str) -> Key {
+        self.key_of(&self.keyed(space, thread, key).clean())
+    }
+
+    /// The cells of that key, as a row.
+    pub fn keyed(&self, space: &Space, thread: &ThreadId, key: &str) -> Row {
         let cell = |column: &Column| match column.name {
-            "space" => Cell::from(space),
-            "thread" => Cell::from(thread),
-            _ => Cell::from(key).clean(),
+            "space" => space.into(),
+            "thread" => thread.into(),
+            _ => key.into(),
         };
-        (self, self.key.iter().map(cell).collect())
+        let cells = self.key.iter().map(|column| (column.name, cell(column)));
+        cells.collect()
     }
 
     /// Whether nothing of a row is missing: one that only is altered has some columns.
@@ -332,6 +338,13 @@ impl Row {
     /// Where the column is, or would be.
     fn at(&self, column: &str) -> Result<usize, usize> {
         self.0.binary_search_by(|(name, _)| (*name).cmp(column))
+    }
+
+    /// The row with these cells, too.
+    #[must_use]
+    pub fn with<const N: usize>(mut self, cells: [(&'static str, Cell); N]) -> Self {
+        self.alter(cells.into());
+        self
     }
 
     /// What there is of another one is so in this one, too.

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::error::StoreError;
 use crate::words::id::{Space, ThreadId};
@@ -59,7 +60,7 @@ impl Unserved {
         came: &Result<T, StoreError>,
     ) {
         let key = (space.clone(), work);
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         let changed = match came {
             Ok(_) => {
                 let Some(of_key) = all.get_mut(&key) else {
@@ -98,14 +99,10 @@ impl Unserved {
                 (first, _) => first.unwrap_or_default(),
             }
         };
-        self.lock()
+        self.0
+            .lock()
             .iter()
             .map(|((space, work), reasons)| (space.clone(), *work, why(reasons)))
             .collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Notes> {
-        // Held for a moment, never across an await; a panic meanwhile left nothing half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,7 +4,9 @@
 //! What is not here is in the database.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::append::Plan;
 use super::head::Position;
@@ -76,12 +78,12 @@ struct Thread {
 
 impl WriteCache {
     pub fn head(&self, space: &Space) -> Option<Position> {
-        self.lock().heads.get(space).map(|head| head.position)
+        self.0.lock().heads.get(space).map(|head| head.position)
     }
 
     /// Where the logs end, if nobody else has written to any of them lately.
     pub fn heads(&self, spaces: &BTreeSet<Space>) -> Option<BTreeMap<Space, Position>> {
-        let cache = self.lock();
+        let cache = self.0.lock();
         let head = |space| {
             cache
                 .heads
@@ -97,7 +99,7 @@ impl WriteCache {
 
     /// Where the logs end as the database has it, before a commit: what was known of a log that others have grown is forgotten.
     pub fn met(&self, heads: &BTreeMap<Space, Position>) {
-        let mut cache = self.lock();
+        let mut cache = self.0.lock();
         for (space, position) in heads {
             let alone = cache
                 .heads
@@ -112,12 +114,12 @@ impl WriteCache {
 
     /// A thread's row, as it was written last: it is the same as long as the thread ends where the row says.
     pub fn thread(&self, key: &Key) -> Option<ThreadRow> {
-        self.lock().thread(key).map(|thread| thread.row.clone())
+        self.0.lock().thread(key).map(|thread| thread.row.clone())
     }
 
     /// A thread's row, as long as its log ends where it is known to.
     pub fn current(&self, key: &Key) -> Option<ThreadRow> {
-        let cache = self.lock();
+        let cache = self.0.lock();
         let age = cache.heads.get(&key.0)?.age;
         cache
             .thread(key)
@@ -126,14 +128,13 @@ impl WriteCache {
     }
 
     /// A thread's row as the database has it: when others have appended to the thread, what is known of it is not all there is.
-    pub fn met_thread(&self, space: &Space, row: &ThreadRow) {
-        let key = (space.clone(), row.thread.clone());
-        let mut cache = self.lock();
+    pub fn met_thread(&self, key: &Key, row: &ThreadRow) {
+        let mut cache = self.0.lock();
         if cache
-            .thread(&key)
+            .thread(key)
             .is_some_and(|thread| thread.row.head < row.head)
         {
-            drop(cache.young.remove(&key).or_else(|| cache.old.remove(&key)));
+            drop(cache.young.remove(key).or_else(|| cache.old.remove(key)));
         }
     }
 
@@ -144,7 +145,7 @@ impl WriteCache {
             return None;
         }
         let (found, head) = {
-            let cache = self.lock();
+            let cache = self.0.lock();
             let thread = cache.thread(&(space.clone(), thread.clone()))?;
             (thread.page(query)?, thread.row.head)
         };
@@ -156,7 +157,7 @@ impl WriteCache {
 
     /// All rows that a table has of a space, or else how often rows have changed until now.
     pub fn rows(&self, table: &Table, space: &Space) -> Result<Arc<[Row]>, u64> {
-        let cache = self.lock();
+        let cache = self.0.lock();
         let rows = cache
             .tables
             .get(table.name)
@@ -166,7 +167,7 @@ impl WriteCache {
 
     /// Keeps all rows that a table has of a space as they were read, unless any have changed since `changes` was said.
     pub fn keep_rows(&self, table: &Table, space: &Space, changes: u64, rows: &Arc<[Row]>) {
-        let mut cache = self.lock();
+        let mut cache = self.0.lock();
         if cache.changes == changes {
             let spaces = cache.tables.entry(table.name).or_default();
             if spaces.len() >= SPACES {
@@ -178,7 +179,7 @@ impl WriteCache {
 
     /// A commit begins, with these events in the order of their seqs. It can be read in the database a moment before it is here.
     pub fn begins<'a>(&self, events: impl Iterator<Item = (&'a Space, Seq)>) {
-        let mut cache = self.lock();
+        let mut cache = self.0.lock();
         for (space, seq) in events {
             cache.writing.entry(space.clone()).or_insert(seq - 1);
         }
@@ -186,12 +187,12 @@ impl WriteCache {
 
     /// Where a log ended before the commit under way; none: that does not make it longer, or there is none.
     pub fn before_commit(&self, space: &Space) -> Option<Seq> {
-        self.lock().writing.get(space).copied()
+        self.0.lock().writing.get(space).copied()
     }
 
     /// Takes over what was committed.
     pub fn take(&self, plan: &Plan) {
-        let mut cache = self.lock();
+        let mut cache = self.0.lock();
         cache.writing.clear();
         if cache.heads.len() + plan.heads.len() > SPACES {
             cache.heads.clear();
@@ -228,17 +229,12 @@ impl WriteCache {
 
     /// After a commit that failed, perhaps, and after rows were made anew.
     pub fn forget(&self) {
-        let mut cache = self.lock();
+        let mut cache = self.0.lock();
         *cache = Rows {
             changes: cache.changes + 1,
             ages: cache.ages,
             ..Rows::default()
         };
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Rows> {
-        // Held for look-ups, never across an await; a panic meanwhile left at worst a row too few.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,8 +5,9 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::event::envelope::Event;
@@ -16,7 +17,7 @@ use crate::event::mission::MissionBudget;
 use crate::log::change::Spent;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::words::budget::{Budget, Root};
+use crate::words::budget::Budget;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{Seq, Space, ThreadId};
 
@@ -102,6 +103,13 @@ const THREAD: Spent = Spent {
     threads: 1,
 };
 
+fn limits([calls, tokens]: [Option<u64>; 2], keys: [&'static str; 2]) -> [Limit; 2] {
+    [
+        (calls, CALLS, "model calls", keys[0]),
+        (tokens, TOKENS, "tokens", keys[1]),
+    ]
+}
+
 impl Quotas {
     /// Over a store and what may be used up.
     pub fn new(store: Arc<dyn Store>, budget: Arc<Budget>) -> Self {
@@ -114,30 +122,11 @@ impl Quotas {
 
     /// What a turn of a thread draws on. `new`: its root is an event that no turn was about before.
     pub fn open(&self, space: &Space, thread: &ThreadId, root: Option<Seq>, new: bool) -> Purse {
-        let budget = &self.budget;
-        let of_thread: [Limit; 2] = [
-            (
-                budget.thread_model_calls,
-                CALLS,
-                "model calls",
-                "budget.thread_model_calls",
-            ),
-            (
-                budget.thread_tokens,
-                TOKENS,
-                "tokens",
-                "budget.thread_tokens",
-            ),
-        ];
-        self.purse(
-            space,
-            root,
-            [
-                Some((Whose::Space, self.of_space(), false)),
-                Some((Whose::Thread(thread.clone()), of_thread, false)),
-                root.map(|root| (Whose::Root(root), self.of_root(), new)),
-            ],
-        )
+        let limits = limits(
+            [self.budget.thread_model_calls, self.budget.thread_tokens],
+            ["budget.thread_model_calls", "budget.thread_tokens"],
+        );
+        self.purse(space, (Whose::Thread(thread.clone()), limits), root, new)
     }
 
     /// The purse of a mission and all its tasks, which began with event `root`: its own budget, and whatever is left to the event from
@@ -149,58 +138,39 @@ impl Quotas {
         cause: Option<Seq>,
         own: &MissionBudget,
     ) -> Purse {
-        let calls = Some(own.model_calls);
-        let of_mission: [Limit; 2] = [
-            (calls, CALLS, "model calls", "mission.model_calls"),
-            (Some(own.tokens), TOKENS, "tokens", "mission.tokens"),
-        ];
-        self.purse(
-            space,
-            cause,
-            [
-                Some((Whose::Space, self.of_space(), false)),
-                Some((Whose::Mission(root), of_mission, false)),
-                cause.map(|cause| (Whose::Root(cause), self.of_root(), false)),
-            ],
-        )
-    }
-
-    fn of_space(&self) -> [Limit; 2] {
-        let Budget {
-            space_model_calls: calls,
-            space_tokens: tokens,
-            ..
-        } = *self.budget;
-        [
-            (calls, CALLS, "model calls", "budget.space_model_calls"),
-            (tokens, TOKENS, "tokens", "budget.space_tokens"),
-        ]
-    }
-
-    fn of_root(&self) -> [Limit; 2] {
-        let Root {
-            model_calls,
-            tokens,
-            ..
-        } = self.budget.root;
-        let calls = Some(model_calls);
-        [
-            (calls, CALLS, "model calls", "budget.root.model_calls"),
-            (Some(tokens), TOKENS, "tokens", "budget.root.tokens"),
-        ]
+        let limits = limits(
+            [Some(own.model_calls), Some(own.tokens)],
+            ["mission.model_calls", "mission.tokens"],
+        );
+        self.purse(space, (Whose::Mission(root), limits), cause, false)
     }
 
     fn purse(
         &self,
         space: &Space,
+        (whose, own): (Whose, [Limit; 2]),
         root: Option<Seq>,
-        whose: [Option<(Whose, [Limit; 2], bool)>; 3],
+        new: bool,
     ) -> Purse {
+        let budget = &self.budget;
+        let of_space = limits(
+            [budget.space_model_calls, budget.space_tokens],
+            ["budget.space_model_calls", "budget.space_tokens"],
+        );
+        let of_root = limits(
+            [Some(budget.root.model_calls), Some(budget.root.tokens)],
+            ["budget.root.model_calls", "budget.root.tokens"],
+        );
+        let whose = [
+            Some((Whose::Space, of_space, false)),
+            Some((whose, own, false)),
+            root.map(|root| (Whose::Root(root), of_root, new)),
+        ];
         let limited = whose
             .into_iter()
             .flatten()
             .filter(|(_, limits, _)| limits.iter().any(|it| it.0.is_some()));
-        let mut open = lock(&self.open);
+        let mut open = self.open.lock();
         if open.len() >= OPEN {
             open.retain(|_, account| account.strong_count() > 0);
         }
@@ -250,13 +220,13 @@ impl Purse {
     pub fn spent(&self) -> Option<Failure> {
         self.accounts
             .iter()
-            .find_map(|account| account.spent(&lock(&account.sums)))
+            .find_map(|account| account.spent(&account.sums.lock()))
     }
 
     /// How many model calls the first limit of them leaves; none: there is no limit.
     pub fn calls_left(&self) -> Option<u64> {
         let left = |account: &Arc<Account>| {
-            let used = lock(&account.sums).all().calls;
+            let used = account.sums.lock().all().calls;
             let [(limit, ..), _] = account.limits;
             limit.map(|limit| limit.saturating_sub(used))
         };
@@ -266,12 +236,12 @@ impl Purse {
     /// One more model call, or why not.
     pub fn take_call(&self) -> Result<(), Failure> {
         for (index, account) in self.accounts.iter().enumerate() {
-            let mut sums = lock(&account.sums);
+            let mut sums = account.sums.lock();
             if let Some(failure) = account.spent(&sums) {
                 drop(sums);
                 self.accounts[..index]
                     .iter()
-                    .for_each(|account| lock(&account.sums).give_back(CALL));
+                    .for_each(|account| account.sums.lock().give_back(CALL));
                 return Err(failure);
             }
             sums.add(CALL);
@@ -282,7 +252,7 @@ impl Purse {
     /// What a call has used.
     pub fn used(&self, tokens: u64) {
         self.accounts.iter().for_each(|account| {
-            lock(&account.sums).add(Spent {
+            account.sums.lock().add(Spent {
                 tokens,
                 ..Spent::default()
             })
@@ -294,7 +264,7 @@ impl Purse {
         let Some(account) = self.of_root() else {
             return Ok(());
         };
-        let mut sums = lock(&account.sums);
+        let mut sums = account.sums.lock();
         let limit = account.threads;
         if sums.all().threads >= limit {
             let text = format!(
@@ -315,7 +285,7 @@ impl Purse {
     /// Subthreads that were not made after all.
     pub fn give_back_threads(&self, threads: u64) {
         self.of_root().into_iter().for_each(|account| {
-            lock(&account.sums).give_back(Spent {
+            account.sums.lock().give_back(Spent {
                 threads,
                 ..Spent::default()
             })
@@ -357,7 +327,7 @@ impl fmt::Debug for Purse {
 impl Account {
     /// Where only this process appends the log is read once: what came since went through here.
     async fn read(&self) -> Result<(), StoreError> {
-        let known = lock(&self.sums).read.is_some();
+        let known = self.sums.lock().read.is_some();
         if known && (!self.store.is_shared() || self.private.load(Ordering::Acquire)) {
             return Ok(());
         }
@@ -376,7 +346,7 @@ impl Account {
                 })
             }
         };
-        let mut sums = lock(&self.sums);
+        let mut sums = self.sums.lock();
         // Of what the log has by now some was counted here already.
         let others = log.with(sums.own, u64::saturating_sub);
         sums.read = Some(others.with(sums.read.unwrap_or_default(), u64::max));
@@ -390,25 +360,20 @@ impl Account {
             .into_iter()
             .find(|(limit, of, ..)| limit.is_some_and(|limit| of(&all) >= limit))?;
         let (limit, used) = (limit.unwrap_or_default(), of(&all));
-        let text = match &self.key.1 {
-            Whose::Space => format!(
-                "the space has used up its {limit} {word} ({key}); no model is asked any more"
-            ),
-            Whose::Mission(_) => {
-                format!(
-                    "the mission has used up its {limit} {word} ({key}, or its own budget); no model is asked any more"
-                )
-            }
-            Whose::Thread(_) => {
-                format!(
-                    "the thread has used up its {limit} {word} ({key}); no model is asked any more"
-                )
-            }
-            Whose::Root(root) => format!(
-                "all that goes back to event #{root} has used up its {limit} {word} ({key}); no model is asked before something \
-                 new comes from outside"
+        const ANY_MORE: &str = "any more";
+        let (who, also, until) = match &self.key.1 {
+            Whose::Space => ("the space".to_owned(), "", ANY_MORE),
+            Whose::Mission(_) => ("the mission".to_owned(), ", or its own budget", ANY_MORE),
+            Whose::Thread(_) => ("the thread".to_owned(), "", ANY_MORE),
+            Whose::Root(root) => (
+                format!("all that goes back to event #{root}"),
+                "",
+                "before something new comes from outside",
             ),
         };
+        let text = format!(
+            "{who} has used up its {limit} {word} ({key}{also}); no model is asked {until}"
+        );
         Some(failure(text, limit, used, key))
     }
 }
@@ -416,9 +381,4 @@ impl Account {
 fn failure(text: String, limit: u64, used: u64, key: &str) -> Failure {
     Failure::new(FailureKind::Budget, text)
         .with(json!({ "limit": limit, "used": used, "key": key }))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic while one of these short locks was held left at worst a count that is off by one.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

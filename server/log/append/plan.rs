@@ -15,12 +15,12 @@ use crate::event::draft::Draft;
 use crate::event::envelope::{Event, Meta};
 use crate::log::appended::{Append, Appended, Placed};
 use crate::log::change::Project;
-use crate::log::columns::{EventRow, Writes};
 use crate::log::error::StoreError;
 use crate::log::fence::Fence;
 use crate::log::head::Position;
 use crate::log::rows::Rows;
 use crate::log::shown::{Shown, raw, shown, shown_with};
+use crate::log::writes::{EventRow, Writes};
 use crate::words::id::Space;
 use crate::words::time::Timestamp;
 
@@ -139,10 +139,6 @@ impl Plan {
         let known = events
             .into_iter()
             .map(|(space, event)| Ok(((space, event.event_id), shown(event)?)));
-        let threads = threads
-            .into_iter()
-            .map(|(space, row)| ((space, row.thread.clone()), row))
-            .collect();
         Ok(Self {
             events: Vec::new(),
             found: Vec::new(),
@@ -162,30 +158,10 @@ impl Plan {
 
     /// The rows of all that has bulk: everything but the rows of projections.
     pub fn writes(&self) -> Result<Writes<'_>, StoreError> {
+        let events = self.events.iter().map(Written::row);
         let mut writes = Writes {
-            heads: self
-                .heads
-                .iter()
-                .map(|(space, head)| (space, *head))
-                .collect(),
-            events: self
-                .events
-                .iter()
-                .map(Written::row)
-                .collect::<Result<_, _>>()?,
-            threads: self
-                .rows
-                .threads
-                .iter()
-                .map(|((space, _), row)| (space, row))
-                .collect(),
-            roots: self
-                .rows
-                .roots
-                .iter()
-                .map(|((space, root), spent)| (space, *root, *spent))
-                .collect(),
-            ..Writes::default()
+            events: events.collect::<Result<_, _>>()?,
+            ..Writes::of(&self.heads, &self.rows)
         };
         writes.post(self.events.iter().map(|it| (&it.space, &it.shown.event)));
         Ok(writes)

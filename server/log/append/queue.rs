@@ -2,8 +2,8 @@
 //! append of another is in the next commit; and a space that has queued its share waits, alone, for a place.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
 use super::plan::Item;
@@ -79,13 +79,13 @@ impl Queue {
 
     /// There is more of what was begun: that is done, closed or not.
     pub fn nudge_again(&self) {
-        self.lock().nudged = true;
+        self.state.lock().nudged = true;
         self.filled.notify_one();
     }
 
     /// No more is put in; `answer` is dropped when all there is has been taken out, and what came of it said.
     pub fn close(&self, answer: oneshot::Sender<()>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.ended {
             return;
         }
@@ -97,7 +97,7 @@ impl Queue {
 
     /// Whoever waits for something in here waits no longer: nobody takes out any more.
     pub fn end(&self) {
-        *self.lock() = State {
+        *self.state.lock() = State {
             closed: true,
             ended: true,
             ..State::default()
@@ -105,7 +105,7 @@ impl Queue {
     }
 
     fn change(&self, put: impl FnOnce(&mut State)) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.closed {
             return false;
         }
@@ -122,13 +122,13 @@ impl Queue {
 
     /// Whether there is anything to do, or nothing ever again.
     pub fn is_ready(&self, has_room: impl Fn(&Space) -> bool) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         !state.probes.is_empty() || state.nudged || state.closed || state.round.iter().any(has_room)
     }
 
     /// The next append of a space that has room.
     pub fn next(&self, has_room: impl Fn(&Space) -> bool) -> Option<Item> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let at = state.round.iter().position(has_room)?;
         let space = state.round.remove(at)?;
         let queue = state.spaces.get_mut(&space)?;
@@ -145,21 +145,16 @@ impl Queue {
     }
 
     pub fn take_probes(&self) -> Vec<Probe> {
-        std::mem::take(&mut self.lock().probes)
+        std::mem::take(&mut self.state.lock().probes)
     }
 
     pub fn take_nudge(&self) -> bool {
-        std::mem::take(&mut self.lock().nudged)
+        std::mem::take(&mut self.state.lock().nudged)
     }
 
     /// Nothing is in here, and nothing will be.
     pub fn is_over(&self) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         state.closed && state.round.is_empty() && state.probes.is_empty() && !state.nudged
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic while this short lock was held left nothing half done.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,8 @@
 //! Soundness says whether the log can be written, as far as the last writes tell: `/readyz` goes by it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::log::error::StoreError;
@@ -29,12 +29,13 @@ struct State {
 impl Soundness {
     /// A write of so many bytes begins.
     pub fn begins(&self, bytes: usize) {
-        self.lock().writing = Some((Instant::now(), bytes));
+        self.0.lock().writing = Some((Instant::now(), bytes));
     }
 
     /// How many bytes a probe is to write, which begins.
     pub fn probe(&self) -> usize {
         let bytes = self
+            .0
             .lock()
             .refused
             .unwrap_or_default()
@@ -46,7 +47,7 @@ impl Soundness {
 
     /// The write is over. A small one that succeeds says nothing about one as large as that which failed.
     pub fn ended(&self, well: bool) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let bytes = state.writing.take().map_or(0, |(_, bytes)| bytes);
         state.refused = match state.refused {
             Some(refused) if well && bytes < refused.min(PROBE_MAX) => Some(refused),
@@ -57,17 +58,12 @@ impl Soundness {
 
     /// True: writing works. False: it did not when it was last tried. An error: it does not now.
     pub fn check(&self) -> Result<bool, StoreError> {
-        let state = self.lock();
+        let state = self.0.lock();
         match state.writing {
             Some((since, _)) if since.elapsed() > SLOW => Err(StoreError::Unavailable(
                 "the database has not taken a write for some seconds".into(),
             )),
             _ => Ok(state.refused.is_none()),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Held for a moment, never across an await; nothing in it can panic half way.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,9 @@
 //! What a store in memory keeps: the logs, and the rows that are derived from them.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use uuid::Uuid;
 
 use crate::event::envelope::Event;
@@ -41,7 +42,7 @@ pub(super) struct Stored {
 impl Disk {
     pub(super) fn lock(&self) -> MutexGuard<'_, Stored> {
         // Whoever panics while it is locked has not changed anything yet.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -51,10 +52,8 @@ impl Stored {
     }
 
     pub fn head(&self, space: &Space) -> Option<Position> {
-        self.log(space).last().map(|last| Position {
-            seq: last.event.seq,
-            ts: last.event.ts,
-        })
+        let last = self.log(space).last()?;
+        Some(Position::of(&last.event))
     }
 
     pub fn event(&self, space: &Space, id: Uuid) -> Option<&Event> {
@@ -139,13 +138,7 @@ impl Stored {
                     Some(project) => derived.take(space, event, project),
                     None => {
                         derived.mail += i64::from(event.wakes());
-                        derived.heads.insert(
-                            space.clone(),
-                            Position {
-                                seq: event.seq,
-                                ts: event.ts,
-                            },
-                        );
+                        derived.heads.insert(space.clone(), Position::of(event));
                     }
                 }
             }

@@ -25,9 +25,8 @@ impl Backend for Log {
         let head = |space: &Space| Some((space.clone(), stored.head(space)?));
         let event =
             |(space, id): &(Space, Uuid)| Some((space.clone(), stored.event(space, *id)?.clone()));
-        let thread = |(space, id): &(Space, ThreadId)| {
-            Some((space.clone(), stored.thread(space, id)?.clone()))
-        };
+        let thread =
+            |key: &(Space, ThreadId)| Some((key.clone(), stored.threads.get(key)?.clone()));
         Ok(Found {
             held: self.leases.begin(&wanted.fences),
             heads: wanted.spaces.iter().filter_map(head).collect(),
@@ -59,20 +58,10 @@ impl Backend for Log {
         Ok(())
     }
 
-    async fn commit(&mut self, _: &Plan) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    async fn undo(&mut self) {}
-
     async fn rollback(&mut self, _: &StoreError) {}
 
     fn settled(&mut self, released: &[Fence]) {
         self.leases.settle(released);
-    }
-
-    fn committed(&mut self, _: &Space) {
-        // Only this process appends: there is nobody else to tell.
     }
 
     async fn touch(&mut self, _: usize) -> Result<(), StoreError> {

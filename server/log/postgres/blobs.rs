@@ -68,7 +68,7 @@ impl Blobs {
             Err(_) => {
                 // The pool would wait for it, too.
                 connection.discard();
-                Err(sql::no_answer())
+                Err(StoreError::no_answer())
             }
         }
     }
@@ -92,7 +92,7 @@ pub(in crate::log) async fn read_blob(
         .bind(&after.1)
         .fetch_optional(connection)
         .await;
-    let Some((space, sha256, mime, bytes)) = row.map_err(sql::error)? else {
+    let Some((space, sha256, mime, bytes)) = row? else {
         return Ok(None);
     };
     Ok(Some((

@@ -7,15 +7,15 @@ use sqlx::postgres::{PgArguments, PgConnection};
 use sqlx::{Arguments, AssertSqlSafe};
 
 use super::parts::Part;
-use super::{columns, execute, sql, stored, vector};
+use super::{columns, execute, sql, vector};
 use crate::log::error::StoreError;
 use crate::log::fence::Fence;
 use crate::log::head::Position;
 use crate::log::indexed::{Indexed, term_rows};
 use crate::log::rows::Rows;
 use crate::log::sql::Writes;
-use crate::log::thread_row::ThreadRow;
-use crate::words::id::{Space, ThreadId};
+use crate::log::sql::values::{self, Value, Values};
+use crate::words::id::Space;
 
 /// Everything in one statement, one trip: each part is as it would be alone. What comes first, and on what all of it depends. The rows
 /// of projections follow, and a `select`.
@@ -93,17 +93,12 @@ pub(super) async fn put_all(
     released: &[Fence],
     parts: &[Part],
 ) -> Result<(), StoreError> {
-    let mut arguments = arguments(writes, released).map_err(unwritable)?;
-    let text = with_parts(PUT, "true", parts, "", &mut arguments).map_err(unwritable)?;
+    let mut arguments = arguments(writes, released)?;
+    let text = with_parts(PUT, "true", parts, "", &mut arguments)?;
     sqlx::query_with(text, arguments)
         .execute(connection)
-        .await
-        .map(|_| ())
-        .map_err(sql::error)
-}
-
-fn unwritable(error: BoxDynError) -> StoreError {
-    StoreError::Broken(error.to_string())
+        .await?;
+    Ok(())
 }
 
 /// The text of a statement that writes these parts as well, and selects this; their arguments are added.
@@ -143,198 +138,60 @@ pub(super) async fn put_if(
     parts: &[Part],
     unchanged: &Unchanged<'_>,
 ) -> Result<bool, StoreError> {
-    let text_and_arguments = || {
-        let mut arguments = arguments(writes, released)?;
-        let (spaces, threads, numbers) = columns(unchanged.fences);
-        arguments.add(spaces)?;
-        arguments.add(threads)?;
-        arguments.add(numbers)?;
-        let head =
-            |(space, _): &(&Space, Position)| unchanged.heads.get(*space).map(|head| head.seq);
-        arguments.add(writes.heads.iter().map(head).collect::<Vec<_>>())?;
-        arguments.add(unchanged.incarnation)?;
-        arguments.add(unchanged.until)?;
-        Ok((
-            with_parts(
-                PUT_IF,
-                "same.is from same",
-                parts,
-                only_if!(),
-                &mut arguments,
-            )?,
-            arguments,
-        ))
-    };
-    let (text, arguments) = text_and_arguments().map_err(unwritable)?;
+    let mut arguments = arguments(writes, released)?;
+    add_fences(&mut arguments, unchanged.fences)?;
+    arrays(&mut arguments, &writes.heads)
+        .add(|(space, _)| unchanged.heads.get(*space).map(|head| head.seq))?;
+    arguments.add(unchanged.incarnation)?;
+    arguments.add(unchanged.until)?;
+    let selects = "same.is from same";
+    let text = with_parts(PUT_IF, selects, parts, only_if!(), &mut arguments)?;
     match sqlx::query_scalar_with(text, arguments)
         .fetch_one(connection)
         .await
     {
         // An event with one of these ids is there.
         Err(sqlx::Error::Database(cause)) if cause.is_unique_violation() => Ok(false),
-        written => written.map_err(sql::error),
+        written => Ok(written?),
     }
+}
+
+/// Rows of a table, which go there as an array for each column.
+struct Arrays<'r, 'a, T> {
+    arguments: &'r mut PgArguments,
+    rows: &'a [T],
+}
+
+impl<'a, T> Values<'a, T> for Arrays<'_, 'a, T> {
+    fn add<V: Value<'a>>(&mut self, of: impl Fn(&'a T) -> V) -> Result<(), BoxDynError> {
+        self.arguments
+            .add(self.rows.iter().map(of).collect::<Vec<_>>())
+    }
+}
+
+fn arrays<'r, 'a, T>(arguments: &'r mut PgArguments, rows: &'a [T]) -> Arrays<'r, 'a, T> {
+    Arrays { arguments, rows }
 }
 
 fn arguments(writes: &Writes<'_>, released: &[Fence]) -> Result<PgArguments, BoxDynError> {
     let mut arguments = PgArguments::default();
-    let heads = &writes.heads;
-    arguments.add(
-        heads
-            .iter()
-            .map(|(space, _)| space.as_str())
-            .collect::<Vec<_>>(),
-    )?;
-    arguments.add(heads.iter().map(|(_, head)| head.seq).collect::<Vec<_>>())?;
-    arguments.add(
-        heads
-            .iter()
-            .map(|(_, head)| head.ts.micros())
-            .collect::<Vec<_>>(),
-    )?;
-    let events = &writes.events;
-    arguments.add(
-        events
-            .iter()
-            .map(|row| row.space.as_str())
-            .collect::<Vec<_>>(),
-    )?;
-    arguments.add(events.iter().map(|row| row.event.seq).collect::<Vec<_>>())?;
-    arguments.add(
-        events
-            .iter()
-            .map(|row| row.event.event_id)
-            .collect::<Vec<_>>(),
-    )?;
-    arguments.add(
-        events
-            .iter()
-            .map(|row| row.event.ts.micros())
-            .collect::<Vec<_>>(),
-    )?;
-    arguments.add(
-        events
-            .iter()
-            .map(|row| row.event.thread.as_str())
-            .collect::<Vec<_>>(),
-    )?;
-    arguments.add(
-        events
-            .iter()
-            .map(|row| row.event.source.as_str())
-            .collect::<Vec<_>>(),
-    )?;
-    arguments.add(
-        events
-            .iter()
-            .map(|row| row.event.modality.as_str())
-            .collect::<Vec<_>>(),
-    )?;
-    arguments.add(events.iter().map(|row| row.payload).collect::<Vec<_>>())?;
-    arguments.add(
-        events
-            .iter()
-            .map(|row| row.tags.as_str())
-            .collect::<Vec<_>>(),
-    )?;
-    arguments.add(
-        events
-            .iter()
-            .map(|row| row.event.visibility() as i16)
-            .collect::<Vec<_>>(),
-    )?;
-    let mail = &writes.mail;
-    arguments.add(mail.iter().map(|row| row.0.as_str()).collect::<Vec<_>>())?;
-    arguments.add(mail.iter().map(|row| row.1.as_str()).collect::<Vec<_>>())?;
-    arguments.add(mail.iter().map(|row| row.2).collect::<Vec<_>>())?;
-    add_threads(&mut arguments, &writes.threads)?;
-    let (spaces, threads, numbers) = columns(released);
-    arguments.add(spaces)?;
-    arguments.add(threads)?;
-    arguments.add(numbers)?;
-    let roots = &writes.roots;
-    arguments.add(roots.iter().map(|row| row.0.as_str()).collect::<Vec<_>>())?;
-    arguments.add(roots.iter().map(|row| row.1).collect::<Vec<_>>())?;
-    arguments.add(
-        roots
-            .iter()
-            .map(|row| stored(row.2.calls))
-            .collect::<Vec<_>>(),
-    )?;
-    arguments.add(
-        roots
-            .iter()
-            .map(|row| stored(row.2.tokens))
-            .collect::<Vec<_>>(),
-    )?;
-    arguments.add(
-        roots
-            .iter()
-            .map(|row| stored(row.2.threads))
-            .collect::<Vec<_>>(),
-    )?;
+    let mut heads = arrays(&mut arguments, &writes.heads);
+    heads.add(|(space, _)| space.as_str())?;
+    heads.add(|(_, head)| head.seq)?;
+    heads.add(|(_, head)| head.ts.micros())?;
+    values::events(&mut arrays(&mut arguments, &writes.events))?;
+    values::mailboxes(&mut arrays(&mut arguments, &writes.mail))?;
+    values::threads(&mut arrays(&mut arguments, &writes.threads))?;
+    add_fences(&mut arguments, released)?;
+    values::roots(&mut arrays(&mut arguments, &writes.roots))?;
     Ok(arguments)
 }
 
-fn add_threads(
-    arguments: &mut PgArguments,
-    rows: &[(&Space, &ThreadRow)],
-) -> Result<(), BoxDynError> {
-    arguments.add(
-        rows.iter()
-            .map(|(space, _)| space.as_str())
-            .collect::<Vec<_>>(),
-    )?;
-    arguments.add(
-        rows.iter()
-            .map(|(_, row)| row.thread.as_str())
-            .collect::<Vec<_>>(),
-    )?;
-    arguments.add(
-        rows.iter()
-            .map(|(_, row)| row.settings.to_string())
-            .collect::<Vec<_>>(),
-    )?;
-    arguments.add(
-        rows.iter()
-            .map(|(_, row)| row.status.as_str())
-            .collect::<Vec<_>>(),
-    )?;
-    let numbers: [fn(&ThreadRow) -> i64; 9] = [
-        |row| row.head,
-        |row| row.woken,
-        |row| row.handled,
-        |row| stored(row.turn),
-        |row| stored(row.visible),
-        |row| stored(row.heard),
-        |row| i64::from(row.self_messages),
-        |row| stored(row.model_calls),
-        |row| stored(row.tokens),
-    ];
-    for number in numbers {
-        arguments.add(rows.iter().map(|(_, row)| number(row)).collect::<Vec<_>>())?;
-    }
-    arguments.add(
-        rows.iter()
-            .map(|(_, row)| row.state.to_column())
-            .collect::<Vec<_>>(),
-    )?;
-    arguments.add(
-        rows.iter()
-            .map(|(_, row)| row.created.micros())
-            .collect::<Vec<_>>(),
-    )?;
-    arguments.add(
-        rows.iter()
-            .map(|(_, row)| row.updated.micros())
-            .collect::<Vec<_>>(),
-    )?;
-    arguments.add(
-        rows.iter()
-            .map(|(_, row)| row.awaits().map(ThreadId::as_str))
-            .collect::<Vec<_>>(),
-    )?;
-    Ok(())
+fn add_fences(arguments: &mut PgArguments, fences: &[Fence]) -> Result<(), BoxDynError> {
+    let (spaces, threads, numbers) = columns(fences);
+    arguments.add(spaces)?;
+    arguments.add(threads)?;
+    arguments.add(numbers)
 }
 
 /// The index in one statement: words, terms, and how far it has come. Another server's terms may be there already.
@@ -354,24 +211,22 @@ pub(in crate::log) async fn put_index(
     let Some(last) = events.last() else {
         return Ok(());
     };
-    let with_words = || events.iter().filter(|event| !event.words.is_empty());
+    let with_words = events.iter().filter(|event| !event.words.is_empty());
+    let (seqs, words): (Vec<i64>, Vec<String>) = with_words
+        .map(|event| (event.seq, vector(&event.words)))
+        .unzip();
     let terms = term_rows(events);
     sqlx::query(PUT_INDEX)
         .bind(space.as_str())
-        .bind(with_words().map(|event| event.seq).collect::<Vec<_>>())
-        .bind(
-            with_words()
-                .map(|event| vector(&event.words))
-                .collect::<Vec<_>>(),
-        )
+        .bind(seqs)
+        .bind(words)
         .bind(terms.iter().map(|row| row.0).collect::<Vec<_>>())
         .bind(terms.iter().map(|row| row.1).collect::<Vec<_>>())
         .bind(terms.iter().map(|row| row.2).collect::<Vec<_>>())
         .bind(last.seq)
         .execute(connection)
-        .await
-        .map(|_| ())
-        .map_err(sql::error)
+        .await?;
+    Ok(())
 }
 
 /// Writes the rows of projections, or removes them.
@@ -383,9 +238,9 @@ pub(in crate::log) async fn put_rest(
     for some in all.chunks(REST) {
         for part in Part::of(some.iter().copied()) {
             let mut arguments = PgArguments::default();
-            part.add(&mut arguments).map_err(unwritable)?;
+            part.add(&mut arguments)?;
             let query = sqlx::query_with(AssertSqlSafe(part.text(1, "")), arguments);
-            query.execute(&mut *connection).await.map_err(sql::error)?;
+            query.execute(&mut *connection).await?;
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::ACQUIRE;
 use super::session::{LIMITS, drops_settings, has_pooler, have_their_own, settle};
-use crate::log::error::StoreError;
+use crate::log::error::{StoreError, within};
 use crate::log::sql;
 use crate::words::secret;
 
@@ -94,8 +94,7 @@ pub(in crate::log) async fn connect_first(
         }
         Ok(())
     };
-    let result = timeout(ACQUIRE, result).await;
-    let result = result.unwrap_or_else(|_| Err(sql::no_answer()));
+    let result = within(ACQUIRE, result).await;
     result.map_err(|error| placed(options, &error, ""))?;
     settled(&mut connection, options).await?;
     Ok(connection)
@@ -119,8 +118,7 @@ async fn settled(
     connection: &mut PgConnection,
     options: &PgConnectOptions,
 ) -> Result<(), StoreError> {
-    let settled = timeout(ACQUIRE, settle(connection, options)).await;
-    let settled = settled.unwrap_or_else(|_| Err(sql::no_answer()));
+    let settled = within(ACQUIRE, settle(connection, options)).await;
     settled.map_err(|error| placed(options, &error, ""))
 }
 
@@ -149,7 +147,7 @@ async fn opened(options: &PgConnectOptions) -> Result<PgConnection, Refused> {
                 _ if code.as_deref() == Some("08P01") => of_pooler(&error.to_string()),
                 _ => "",
             };
-            let error = placed(options, &sql::error(error), advice);
+            let error = placed(options, &error.into(), advice);
             Err(Refused {
                 error,
                 is_full,
@@ -229,28 +227,20 @@ pub(in crate::log) async fn migrate(connection: &mut PgConnection) -> Result<(),
     // Indexes of a long log take their time.
     sqlx::raw_sql("set statement_timeout = 0; set lock_timeout = 0")
         .execute(&mut *connection)
-        .await
-        .map_err(sql::error)?;
-    migrations()
-        .run(connection)
-        .await
-        .map_err(sql::migration_error)
+        .await?;
+    Ok(migrations().run(connection).await?)
 }
 
 /// Refuses a database that this program cannot run on; returns whether any migration is made.
 pub(in crate::log) async fn admit(connection: &mut PgConnection) -> Result<bool, StoreError> {
     let text = "select to_regclass('_sqlx_migrations') is not null";
-    let is_there: bool = sqlx::query_scalar(text)
-        .fetch_one(&mut *connection)
-        .await
-        .map_err(sql::error)?;
+    let is_there: bool = sqlx::query_scalar(text).fetch_one(&mut *connection).await?;
     if !is_there {
         return Ok(false);
     }
     let made: Vec<(i64, String)> = sqlx::query_as(sql::MADE)
         .fetch_all(&mut *connection)
-        .await
-        .map_err(sql::error)?;
+        .await?;
     sql::admit(&migrations(), &made)?;
     Ok(true)
 }
@@ -261,10 +251,7 @@ async fn is_up_to_date(connection: &mut PgConnection) -> Result<bool, StoreError
         return Ok(false);
     }
     let text = "select version, checksum from _sqlx_migrations where success";
-    let made: Vec<(i64, Vec<u8>)> = sqlx::query_as(text)
-        .fetch_all(connection)
-        .await
-        .map_err(sql::error)?;
+    let made: Vec<(i64, Vec<u8>)> = sqlx::query_as(text).fetch_all(connection).await?;
     let is_made = |it: (i64, Vec<u8>)| made.contains(&it);
     let all = migrations();
     Ok(all

@@ -1,9 +1,10 @@
 //! The connections of pools: those that are open, and how many there may be. A pool that has several gives one up where another
 //! needs it, and from time to time those that nobody needed.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
 use tokio::sync::futures::Notified;
@@ -106,12 +107,12 @@ impl Connections {
 
     /// Whether one is open and not in use.
     pub fn has_idle(&self) -> bool {
-        !self.state().idle.is_empty()
+        !self.state.lock().idle.is_empty()
     }
 
     /// A new one, for whoever waits. It is closed where there is no place for it any more.
     pub fn add(&self, connection: PgConnection) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.open < state.places && !self.places.is_closed() {
             let now = Instant::now();
             state.open += 1;
@@ -126,19 +127,19 @@ impl Connections {
 
     /// Whether there are some, and all are in use.
     pub fn is_busy(&self) -> bool {
-        let state = self.state();
+        let state = self.state.lock();
         state.open > 0 && state.idle.is_empty()
     }
 
     /// How many may be open now, and how many when Postgres refuses none.
     pub fn sizes(&self) -> (usize, usize) {
-        (self.state().places, self.most)
+        (self.state.lock().places, self.most)
     }
 
     /// Those that are not in use, to be closed; the others are closed when they come back.
     pub fn end(&self) -> Vec<PgConnection> {
         self.places.close();
-        std::mem::take(&mut self.state().idle)
+        std::mem::take(&mut self.state.lock().idle)
             .into_iter()
             .map(|kept| kept.connection)
             .collect()
@@ -148,7 +149,7 @@ impl Connections {
     async fn alive(&self) -> Option<Kept> {
         loop {
             let mut kept = Leaving {
-                kept: Some(self.state().idle.pop()?),
+                kept: Some(self.state.lock().idle.pop()?),
                 pool: self,
             };
             if let Some(Kept { connection, .. }) = &mut kept.kept
@@ -161,7 +162,7 @@ impl Connections {
 
     /// One place less, unless it is the last one.
     pub fn shrink(&self, place: OwnedSemaphorePermit) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.refused = Some(Instant::now());
         if state.places <= 1 {
             return false;
@@ -176,7 +177,7 @@ impl Connections {
         if self.places.available_permits() > 0 {
             return;
         }
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.places < self.most && state.refused.is_none_or(|at| at.elapsed() > AGAIN) {
             state.refused = Some(Instant::now());
             state.places += 1;
@@ -186,7 +187,7 @@ impl Connections {
 
     /// Gives a connection up, now or as soon as one is not in use. False: it has one at most.
     fn give_up(&self) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.open < 2 || state.places < 2 {
             return false;
         }
@@ -206,18 +207,13 @@ impl Connections {
 
     /// Closes all that there are, those in use when they come back.
     fn renew(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.renewed = Some(Instant::now());
         state.open -= state.idle.len();
         // Dropped, they are closed.
         state.idle.clear();
         drop(state);
         self.renewals.send_replace(());
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // A panic while this short lock was held left nothing half done.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -230,7 +226,7 @@ struct Leaving<'a> {
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
         if self.kept.is_some() {
-            self.pool.state().open -= 1;
+            self.pool.state.lock().open -= 1;
         }
     }
 }
@@ -251,7 +247,7 @@ impl Taken {
 
     /// Returns whether it leads to a former server.
     pub fn is_former(&self) -> bool {
-        let renewed = self.pool.state().renewed;
+        let renewed = self.pool.state.lock().renewed;
         let born = self.kept.as_ref().map(|kept| kept.born);
         renewed
             .zip(born)
@@ -261,7 +257,7 @@ impl Taken {
     /// It is of no use any more: closed at once.
     pub fn discard(mut self) {
         self.kept = None;
-        self.pool.state().open -= 1;
+        self.pool.state.lock().open -= 1;
     }
 }
 
@@ -270,7 +266,7 @@ impl Drop for Taken {
         let Some(mut kept) = self.kept.take() else {
             return;
         };
-        let mut state = self.pool.state();
+        let mut state = self.pool.state.lock();
         if state.owed > 0 {
             state.owed -= 1;
             state.places -= 1;
@@ -302,7 +298,7 @@ pub(super) struct Pools {
 impl Pools {
     /// One more pool, with these.
     pub fn add(&self, connections: &Arc<Connections>) {
-        self.lock().push(Arc::downgrade(connections));
+        self.all.lock().push(Arc::downgrade(connections));
     }
 
     /// From time to time closes what nobody needed for a while, for other servers may; each pool keeps one.
@@ -310,7 +306,7 @@ impl Pools {
         loop {
             sleep(IDLE / 2).await;
             for pool in self.all() {
-                let mut state = pool.state();
+                let mut state = pool.state.lock();
                 let stale = state
                     .idle
                     .iter()
@@ -327,7 +323,7 @@ impl Pools {
     /// Has a pool that has several connections give one up. False: none has.
     pub fn make_room(&self) -> bool {
         let mut pools = self.all();
-        pools.sort_by_key(|pool| std::cmp::Reverse(pool.state().open));
+        pools.sort_by_key(|pool| std::cmp::Reverse(pool.state.lock().open));
         pools.iter().any(|pool| pool.give_up())
     }
 
@@ -343,11 +339,6 @@ impl Pools {
     }
 
     fn all(&self) -> Vec<Arc<Connections>> {
-        self.lock().iter().filter_map(Weak::upgrade).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Connections>>> {
-        // A panic while this short lock was held left nothing half done.
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock().iter().filter_map(Weak::upgrade).collect()
     }
 }

@@ -1,10 +1,8 @@
 //! The index on Postgres: tables of the same database, a connection of their own.
 
 use std::collections::HashMap;
-use std::future::Future;
 use std::time::Duration;
 
-use futures_util::TryStreamExt as _;
 use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::sync::watch;
@@ -12,13 +10,13 @@ use tokio::time::{Instant, timeout};
 
 use super::life::Life;
 use super::log::{lost, unless_former};
-use super::{ROLLBACK, bulk, sql};
-use crate::log::error::StoreError;
-use crate::log::index::{Added, Indexing, Left, read_batch};
-use crate::log::indexed::{Gap, gaps, index_columns};
-use crate::words::id::{Seq, Space};
+use super::{ROLLBACK, add_to_index};
+use crate::log::error::{StoreError, within};
+use crate::log::index::{Added, Indexing, Left};
+use crate::log::indexed::{Gap, gaps};
+use crate::words::id::Space;
 
-/// How long a transaction may take.
+/// How long a transaction may take. Appends may wait for the index: it does not wait for a database that is not there any more.
 const LIMIT: Duration = Duration::from_secs(30);
 /// A connection that was not used for so long is asked whether it is alive.
 const RESTED: Duration = Duration::from_millis(500);
@@ -76,14 +74,13 @@ impl Tables {
              where s.head > coalesce(i.seq, 0)";
         let rows: Vec<(String, i64, i64)> = sqlx::query_as(text)
             .fetch_all(self.connected().await?)
-            .await
-            .map_err(sql::error)?;
+            .await?;
         Ok(gaps(rows))
     }
 
     async fn transaction(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
         let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
-        let mut transaction = self.connected().await?.begin().await.map_err(sql::error)?;
+        let mut transaction = self.connected().await?.begin().await?;
         let connection = &mut *transaction;
         // The rows are the locks: of several servers one indexes a space at a time. All take them in the same order.
         let text = "insert into indexed (space, seq) select space, 0 from unnest($1::text[]) space order by space \
@@ -91,14 +88,12 @@ impl Tables {
         sqlx::query(text)
             .bind(&names)
             .execute(&mut *connection)
-            .await
-            .map_err(sql::error)?;
+            .await?;
         let text = "select space, seq from indexed where space = any($1) order by space for update";
         let done: Vec<(String, i64)> = sqlx::query_as(text)
             .bind(&names)
             .fetch_all(&mut *connection)
-            .await
-            .map_err(sql::error)?;
+            .await?;
         let done: HashMap<String, i64> = done.into_iter().collect();
         let (mut left, mut added) = (Left::new(), Vec::new());
         for space in spaces {
@@ -106,36 +101,11 @@ impl Tables {
                 break;
             }
             let done = done.get(space.as_str()).copied().unwrap_or_default();
-            added.push(add(connection, space, done, &mut left).await?);
+            added.push(add_to_index(connection, space, done, &mut left).await?);
         }
-        transaction.commit().await.map_err(sql::error)?;
+        transaction.commit().await?;
         Ok(added)
     }
-}
-
-/// Adds the next events of a space, as many as there is room for.
-async fn add(
-    connection: &mut PgConnection,
-    space: &Space,
-    done: Seq,
-    left: &mut Left,
-) -> Result<Added, StoreError> {
-    let text = concat!(
-        "select ",
-        index_columns!(),
-        " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3"
-    );
-    let rows = sqlx::query_as(text)
-        .bind(space.as_str())
-        .bind(done)
-        .bind(left.events)
-        .fetch(&mut *connection);
-    let (events, more) = read_batch(rows.map_err(sql::error), left).await?;
-    bulk::put_index(connection, space, &events).await?;
-    Ok(Added {
-        reached: events.last().map_or(done, |event| event.seq),
-        more,
-    })
 }
 
 impl Indexing for Tables {
@@ -145,7 +115,7 @@ impl Indexing for Tables {
 
     async fn behind(&mut self) -> Result<Vec<(Space, Gap)>, StoreError> {
         let renewals = self.later_renewals();
-        let result = within(renewals, self.spaces()).await;
+        let result = within(LIMIT, unless_former(renewals, self.spaces())).await;
         if result.is_err() {
             self.connection = None;
         }
@@ -154,7 +124,7 @@ impl Indexing for Tables {
 
     async fn add(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
         let renewals = self.later_renewals();
-        let result = within(renewals, self.transaction(spaces)).await;
+        let result = within(LIMIT, unless_former(renewals, self.transaction(spaces))).await;
         if result.is_err() {
             self.connection = None;
         }
@@ -167,18 +137,5 @@ impl Indexing for Tables {
         };
         // Every commit is one already: how the connection ends changes nothing.
         let _ = timeout(ROLLBACK, connection.close()).await;
-    }
-}
-
-/// Appends may wait for the index: it does not wait for a database that is not there any more.
-async fn within<T>(
-    renewals: watch::Receiver<()>,
-    asked: impl Future<Output = Result<T, StoreError>>,
-) -> Result<T, StoreError> {
-    match timeout(LIMIT, unless_former(renewals, asked)).await {
-        Ok(answer) => answer,
-        Err(_) => Err(StoreError::Unavailable(
-            "the database does not answer".into(),
-        )),
     }
 }

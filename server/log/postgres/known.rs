@@ -34,7 +34,7 @@ impl Postgres {
                 let key = (row.space.clone(), row.thread.clone());
                 let row = sql::placed_thread(row);
                 row.iter()
-                    .for_each(|(space, row)| self.cache.met_thread(space, row));
+                    .for_each(|(key, row)| self.cache.met_thread(key, row));
                 found.insert(key, row.map(|(_, row)| row));
             }
             let key = |(space, thread): &(Space, ThreadId)| (space.to_string(), thread.to_string());
@@ -108,18 +108,20 @@ pub async fn read_threads(
     connection: &mut PgConnection,
     ids: &[(Space, ThreadId)],
 ) -> Result<Vec<sql::ThreadColumns>, StoreError> {
-    let spaces: Vec<&str> = ids.iter().map(|(space, _)| space.as_str()).collect();
-    let threads: Vec<&str> = ids.iter().map(|(_, thread)| thread.as_str()).collect();
+    let (spaces, threads) = keys(ids);
     let text = concat!(
         "select t.space, ",
         sql::thread_columns!(),
         " from unnest($1::text[], $2::text[]) k (space_key, thread_key)",
         " join threads t on t.space = k.space_key and t.thread = k.thread_key"
     );
-    sqlx::query_as(text)
-        .bind(spaces)
-        .bind(threads)
-        .fetch_all(connection)
-        .await
-        .map_err(sql::error)
+    let query = sqlx::query_as(text).bind(spaces).bind(threads);
+    Ok(query.fetch_all(connection).await?)
+}
+
+/// The keys of threads as two columns.
+pub fn keys(ids: &[(Space, ThreadId)]) -> (Vec<&str>, Vec<&str>) {
+    let keys = ids.iter();
+    keys.map(|(space, thread)| (space.as_str(), thread.as_str()))
+        .unzip()
 }

@@ -2,13 +2,12 @@
 //! the same epoch: of a standby that lagged when it was promoted, of an older copy that was put
 //! back, or of a former primary.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use sqlx::postgres::PgConnection;
 use uuid::Uuid;
 
-use super::sql;
 use crate::event::envelope::Event;
 use crate::log::error::StoreError;
 use crate::words::id::{Seq, Space};
@@ -108,8 +107,7 @@ impl LastKnown {
             .bind(seq)
             .bind(id)
             .fetch_one(&mut *connection)
-            .await
-            .map_err(sql::error)?;
+            .await?;
         if is_there {
             return Ok(None);
         }
@@ -123,6 +121,6 @@ impl LastKnown {
 
     fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         // A panic while this short lock was held left nothing half done.
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.0.lock())
     }
 }

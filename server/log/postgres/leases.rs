@@ -2,13 +2,19 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
+
+use super::watch::Pooled;
 use super::{Postgres, columns, micros, sql};
 use crate::log::error::StoreError;
 use crate::log::fence::{Fence, Leased};
+use crate::log::kernel::Leasing;
+use crate::log::presence::{Presence, Server};
 use crate::words::id::{Space, ThreadId};
 
-impl Postgres {
-    pub(super) async fn take_lease(
+#[async_trait]
+impl Leasing for Postgres {
+    async fn lease(
         &self,
         space: &Space,
         thread: &ThreadId,
@@ -27,7 +33,7 @@ impl Postgres {
             .and_then(|rows| rows.into_iter().next().map(sql::placed_thread).transpose());
         row.iter()
             .flatten()
-            .for_each(|(space, row)| self.cache.met_thread(space, row));
+            .for_each(|(key, row)| self.cache.met_thread(key, row));
         let fence = Fence {
             space: space.clone(),
             thread: thread.clone(),
@@ -39,11 +45,7 @@ impl Postgres {
         }))
     }
 
-    pub(super) async fn renew_leases(
-        &self,
-        fences: &[Fence],
-        ttl: Duration,
-    ) -> Result<Vec<Fence>, StoreError> {
+    async fn renew(&self, fences: &[Fence], ttl: Duration) -> Result<Vec<Fence>, StoreError> {
         // Locked in the same order as by appends.
         let text = "with held as (select l.space, l.thread from unnest($1::text[], $2::text[], $3::bigint[]) \
              f (space, thread, number) cross join lateral (select * from leases where space = f.space \
@@ -69,7 +71,7 @@ impl Postgres {
             .collect())
     }
 
-    pub(super) async fn release_lease(&self, fence: &Fence) -> Result<(), StoreError> {
+    async fn release(&self, fence: &Fence) -> Result<(), StoreError> {
         // The row stays: another number takes the old one's right away.
         let text = "update leases set number = 0, until = '-infinity' \
              where space = $1 and thread = $2 and number = $3";
@@ -80,6 +82,31 @@ impl Postgres {
         sql::read!(self, Some(&fence.space), query, execute).map(|_| ())
     }
 
+    async fn hand_over(&self) -> Result<(), StoreError> {
+        self.leave().await?;
+        self.others
+            .hand_over(&Pooled {
+                pool: self.own.clone(),
+                limit: self.limit,
+                known: self.life.known.clone(),
+            })
+            .await
+    }
+
+    async fn handed_over(&self) {
+        self.others.handed_over().await;
+    }
+
+    fn say(&self, presence: Presence) {
+        self.here.say(presence);
+    }
+
+    async fn servers(&self) -> Result<Vec<Server>, StoreError> {
+        self.known_servers().await
+    }
+}
+
+impl Postgres {
     pub(super) async fn waiting_threads(
         &self,
         limit: u32,
@@ -111,7 +138,7 @@ impl Postgres {
         let over = reader.over();
         let goes_on = tokio::select! {
             goes_on = self.led.goes_on(reader.connection()) => goes_on,
-            () = over => Err(sql::no_answer()),
+            () = over => Err(StoreError::no_answer()),
         };
         match goes_on {
             Ok(()) => {

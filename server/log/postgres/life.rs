@@ -10,11 +10,11 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use tokio::time::sleep;
 use uuid::Uuid;
 
+use super::ACQUIRE;
 use super::connect::{Refused, connect, migrate, placed, try_connect};
 use super::connections::Pools;
 use super::last_known::LastKnown;
 use super::session::{keeps_statements, settle};
-use super::{ACQUIRE, sql};
 use crate::log::error::StoreError;
 use crate::log::not_copied::NotCopied;
 use crate::tasks::supervisor::Supervisor;
@@ -119,10 +119,8 @@ impl Life {
     pub async fn goes_on(&self, connection: &mut PgConnection) -> Result<(), StoreError> {
         // A statement of its own: it sees what was committed before the lock was had.
         let text = "select epoch, (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint from log";
-        let (epoch, started): (Uuid, i64) = sqlx::query_as(text)
-            .fetch_one(&mut *connection)
-            .await
-            .map_err(sql::error)?;
+        let (epoch, started): (Uuid, i64) =
+            sqlx::query_as(text).fetch_one(&mut *connection).await?;
         if self.has_pooler {
             // It follows a failover in its own time: it is waited for, and ends nothing.
             let other = "the pooler leads to another log than the one this server began with";
@@ -172,16 +170,12 @@ impl Life {
 async fn database(connection: &mut PgConnection) -> Result<(i64, i64), StoreError> {
     let text = "select oid::bigint, (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint \
          from pg_database where datname = current_database()";
-    let query = sqlx::query_as(text).fetch_one(connection);
-    query.await.map_err(sql::error)
+    Ok(sqlx::query_as(text).fetch_one(connection).await?)
 }
 
 async fn lock(connection: &mut PgConnection, text: &'static str) -> Result<bool, StoreError> {
-    sqlx::query_scalar(text)
-        .bind(KEY)
-        .fetch_one(connection)
-        .await
-        .map_err(sql::error)
+    let query = sqlx::query_scalar(text).bind(KEY);
+    Ok(query.fetch_one(connection).await?)
 }
 
 /// A server uses the database as long as this connection lives.
@@ -208,11 +202,8 @@ pub(in crate::log) async fn alone(connection: &mut PgConnection) -> Result<(), N
 /// Others may use the database from now on. Said rather than left to the end of the connection, of which Postgres takes note a moment later.
 pub(in crate::log) async fn release(connection: &mut PgConnection) -> Result<(), StoreError> {
     let text = "rollback; select pg_advisory_unlock_all()";
-    sqlx::raw_sql(text)
-        .execute(connection)
-        .await
-        .map(drop)
-        .map_err(sql::error)
+    sqlx::raw_sql(text).execute(connection).await?;
+    Ok(())
 }
 
 /// Takes the database into use; the epoch of its log.
@@ -227,16 +218,12 @@ pub async fn begin(
     migrate(connection).await?;
     super::reword(connection).await?;
     let text = "update log set incarnation = incarnation + 1 returning epoch";
-    let epoch = sqlx::query_scalar(text)
-        .fetch_one(&mut *connection)
-        .await
-        .map_err(sql::error)?;
+    let epoch = sqlx::query_scalar(text).fetch_one(&mut *connection).await?;
     right_clock(connection).await?;
     // What the migrations had set: from here on it has the limits that it was opened with.
     sqlx::raw_sql("reset statement_timeout; reset lock_timeout")
         .execute(&mut *connection)
-        .await
-        .map_err(sql::error)?;
+        .await?;
     settle(connection, options).await?;
     Ok(epoch)
 }
@@ -248,8 +235,7 @@ async fn right_clock(connection: &mut PgConnection) -> Result<(), StoreError> {
          where until > clock_timestamp() + interval '10 minutes' and until < 'infinity'";
     let ended = sqlx::query(text)
         .execute(&mut *connection)
-        .await
-        .map_err(sql::error)?
+        .await?
         .rows_affected();
     if ended > 0 {
         tracing::warn!("{ended} leases were taken while the database's clock was ahead: they end");
@@ -257,19 +243,15 @@ async fn right_clock(connection: &mut PgConnection) -> Result<(), StoreError> {
     // Servers that are no more: those that live say again that they are there.
     sqlx::query("delete from servers where seen > clock_timestamp() + interval '10 minutes'")
         .execute(connection)
-        .await
-        .map(drop)
-        .map_err(sql::error)
+        .await?;
+    Ok(())
 }
 
 /// Refuses a database that cannot hold every character: a message in one that it lacks would be
 /// refused for good.
 async fn holds_all_characters(connection: &mut PgConnection) -> Result<(), StoreError> {
     let text = "select pg_encoding_to_char(encoding)::text from pg_database where datname = current_database()";
-    let encoding: String = sqlx::query_scalar(text)
-        .fetch_one(connection)
-        .await
-        .map_err(sql::error)?;
+    let encoding: String = sqlx::query_scalar(text).fetch_one(connection).await?;
     if encoding == "UTF8" {
         return Ok(());
     }
@@ -291,8 +273,7 @@ async fn count(connection: &mut PgConnection, wanted: u32) -> Result<(), StoreEr
          from pg_roles r, pg_database d where r.rolname = session_user and d.datname = current_database()";
     let left: Option<i64> = sqlx::query_scalar(text)
         .fetch_optional(connection)
-        .await
-        .map_err(sql::error)?
+        .await?
         .flatten();
     let left = left.unwrap_or(i64::MAX).max(1);
     if left >= i64::from(wanted) {

@@ -8,11 +8,13 @@ use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
+use uuid::Uuid;
 
+use super::known::{keys, read_threads};
 use super::life::Life;
 use super::parts::Part;
 use super::watch::Watch;
-use super::{ROLLBACK, bulk, columns, micros, read_asked, read_threads, sql};
+use super::{ROLLBACK, bulk, columns, micros, read_asked, sql};
 use crate::log::append::{Asked, Backend, Before, Found, Plan, Wanted};
 use crate::log::error::StoreError;
 use crate::log::fence::Fence;
@@ -20,7 +22,6 @@ use crate::log::head::Position;
 use crate::log::thread_row::ThreadRow;
 use crate::log::write_cache::WriteCache;
 use crate::words::id::Space;
-use crate::words::time::Timestamp;
 
 /// The connection that writes; made when it is needed, and again when it was lost.
 pub(super) struct Log {
@@ -88,11 +89,8 @@ impl Log {
     }
 
     async fn run(&mut self, text: &'static str) -> Result<(), StoreError> {
-        sqlx::query(text)
-            .execute(self.connection()?)
-            .await
-            .map(|_| ())
-            .map_err(sql::error)
+        sqlx::query(text).execute(self.connection()?).await?;
+        Ok(())
     }
 
     /// Locks what an append needs, and reads it, in one trip.
@@ -104,44 +102,27 @@ impl Log {
             .iter()
             .map(|key| self.cache.thread(key))
             .collect();
+        let heads = known
+            .iter()
+            .map(|row| row.as_ref().map_or(0, |row| row.head));
         let (spaces, threads, numbers) = columns(&wanted.fences);
+        let ids = wanted.ids.iter().map(|(space, id)| (space.as_str(), *id));
+        let (of_ids, ids): (Vec<&str>, Vec<Uuid>) = ids.unzip();
+        let (of_threads, named) = keys(&wanted.threads);
+        let heads: Vec<i64> = heads.collect();
         let renewals = self.renewals.clone();
         let locking = sqlx::query_as(text)
             .bind(spaces)
             .bind(threads)
             .bind(numbers)
             .bind(wanted.spaces.iter().map(Space::as_str).collect::<Vec<_>>())
-            .bind(
-                wanted
-                    .ids
-                    .iter()
-                    .map(|(space, _)| space.as_str())
-                    .collect::<Vec<_>>(),
-            )
-            .bind(wanted.ids.iter().map(|(_, id)| *id).collect::<Vec<_>>())
-            .bind(
-                wanted
-                    .threads
-                    .iter()
-                    .map(|(space, _)| space.as_str())
-                    .collect::<Vec<_>>(),
-            )
-            .bind(
-                wanted
-                    .threads
-                    .iter()
-                    .map(|(_, thread)| thread.as_str())
-                    .collect::<Vec<_>>(),
-            )
-            .bind(
-                known
-                    .iter()
-                    .map(|row| row.as_ref().map_or(0, |row| row.head))
-                    .collect::<Vec<_>>(),
-            )
+            .bind(of_ids)
+            .bind(ids)
+            .bind(of_threads)
+            .bind(named)
+            .bind(heads)
             .fetch_one(self.connection()?);
-        let locked: LockedColumns =
-            unless_former(renewals, async { locking.await.map_err(sql::error) }).await?;
+        let locked: LockedColumns = unless_former(renewals, async { Ok(locking.await?) }).await?;
         let (held, logs, incarnation, clock, events, changed) = locked;
         self.clock = Some((clock, Instant::now()));
         Ok(Locked {
@@ -158,13 +139,7 @@ impl Log {
     fn found(&self, wanted: &Wanted, locked: Locked) -> Result<Found, StoreError> {
         let is_held = |fence: &&Fence| locked.held.contains(&fence.number);
         let position = |(space, seq, ts): (String, i64, i64)| {
-            Ok((
-                sql::space(space)?,
-                Position {
-                    seq,
-                    ts: Timestamp::from_micros(ts),
-                },
-            ))
+            Ok((sql::space(space)?, Position::stored((seq, ts))))
         };
         let heads = locked
             .logs
@@ -174,9 +149,9 @@ impl Log {
         self.cache.met(&heads);
         let mut threads = BTreeMap::new();
         for row in locked.changed {
-            let (space, row) = sql::placed_thread(row)?;
-            self.cache.met_thread(&space, &row);
-            threads.insert((space, row.thread.clone()), row);
+            let (key, row) = sql::placed_thread(row)?;
+            self.cache.met_thread(&key, &row);
+            threads.insert(key, row);
         }
         for (key, row) in wanted.threads.iter().zip(locked.known) {
             if let Some(row) = row {
@@ -191,10 +166,7 @@ impl Log {
                 .into_iter()
                 .map(sql::placed_event)
                 .collect::<Result<_, _>>()?,
-            threads: threads
-                .into_iter()
-                .map(|((space, _), row)| (space, row))
-                .collect(),
+            threads,
         })
     }
 }
@@ -226,18 +198,11 @@ struct Locked {
 impl Backend for Log {
     async fn begin(&mut self, spaces: &BTreeSet<Space>) -> Result<(), StoreError> {
         let connection = self.connected().await?;
-        sqlx::query("begin")
-            .execute(&mut *connection)
-            .await
-            .map_err(sql::error)?;
+        sqlx::query("begin").execute(&mut *connection).await?;
         let text = "select 1 from spaces where space = any($1) order by space for update";
         let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
-        sqlx::query(text)
-            .bind(names)
-            .execute(connection)
-            .await
-            .map(|_| ())
-            .map_err(sql::error)
+        sqlx::query(text).bind(names).execute(connection).await?;
+        Ok(())
     }
 
     async fn read(&mut self, wanted: &Wanted) -> Result<Found, StoreError> {
@@ -258,8 +223,7 @@ impl Backend for Log {
             sqlx::query(text)
                 .bind(names)
                 .execute(self.connection()?)
-                .await
-                .map_err(sql::error)?;
+                .await?;
         }
         if is_anew || is_new {
             locked = self.lock(wanted).await?;
@@ -274,18 +238,18 @@ impl Backend for Log {
             .as_ref()
             .and_then(|_| self.cache.heads(&wanted.spaces));
         let Some(heads) = heads else { return Ok(None) };
-        let (mut threads, mut unknown) = (Vec::new(), Vec::new());
+        let (mut threads, mut unknown) = (BTreeMap::new(), Vec::new());
         for key in &wanted.threads {
             match self.cache.current(key) {
-                Some(row) => threads.push((key.0.clone(), row)),
+                Some(row) => drop(threads.insert(key.clone(), row)),
                 None => unknown.push(key.clone()),
             }
         }
         if !unknown.is_empty() {
             for row in read_threads(self.connection()?, &unknown).await? {
-                let (space, row) = sql::placed_thread(row)?;
-                self.cache.met_thread(&space, &row);
-                threads.push((space, row));
+                let (key, row) = sql::placed_thread(row)?;
+                self.cache.met_thread(&key, &row);
+                threads.insert(key, row);
             }
         }
         Ok(Some(Found {
@@ -366,10 +330,6 @@ impl Backend for Log {
         }
     }
 
-    fn settled(&mut self, _: &[Fence]) {
-        // Leases are rows: they went with the transaction.
-    }
-
     fn committed(&mut self, space: &Space) {
         self.watch.announce(space);
     }
@@ -387,16 +347,12 @@ impl Backend for Log {
         // As an append does it: where a log ends is locked first.
         let connection = self.connected().await?;
         let text = "select 1 from spaces order by space limit 1 for update";
-        sqlx::query(text)
-            .execute(&mut *connection)
-            .await
-            .map_err(sql::error)?;
+        sqlx::query(text).execute(&mut *connection).await?;
         let text = "update log set incarnation = incarnation + 1, probe = $1";
         sqlx::query(text)
             .bind(vec![b'x'; bytes])
             .execute(connection)
-            .await
-            .map_err(sql::error)?;
+            .await?;
         self.run("update log set probe = null").await
     }
 

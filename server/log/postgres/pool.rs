@@ -93,7 +93,7 @@ impl Pool {
             let mut place = connections
                 .place()
                 .await
-                .map_err(|_| StoreError::Unavailable("the store is closed".into()))?;
+                .map_err(|_| StoreError::closed())?;
             let refused = loop {
                 // Enlisted before the look, so that none is missed.
                 let came_back = connections.came_back();

@@ -71,11 +71,7 @@ impl Postgres {
                 is_this: false,
             })
         };
-        let others = rows
-            .iter()
-            .map(server)
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(sql::error)?;
+        let others = rows.iter().map(server).collect::<Result<Vec<_>, _>>()?;
         Ok(others.into_iter().chain([self.here.server()]).collect())
     }
 

@@ -4,7 +4,6 @@
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 
-use super::sql;
 use crate::log::error::StoreError;
 
 const BY_TRANSACTION: &str = "a pooler between thinkd and Postgres hands out connections by transaction, \
@@ -171,6 +170,6 @@ fn of_statements(error: sqlx::Error, words: &str) -> StoreError {
     let code = error.as_database_error().and_then(|cause| cause.code());
     match code.as_deref() {
         Some("42P05" | "26000") => StoreError::Broken(words.to_owned()),
-        _ => sql::error(error),
+        _ => error.into(),
     }
 }

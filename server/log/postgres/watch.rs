@@ -2,9 +2,10 @@
 //! outside of it and in one breath for many; heard or not, a slow poll (`log/catch_up.rs`) finds everything, and tells it to the feed.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use sqlx::Postgres;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgListener, PgNotification, PgPoolOptions};
 use sqlx::query::Query;
@@ -75,7 +76,7 @@ impl Watch {
 
     /// Tells the other servers, soon.
     pub fn announce(&self, space: &Space) {
-        let mut moved = self.moved();
+        let mut moved = self.moved.lock();
         if !moved.contains(space) {
             moved.insert(space.clone());
         }
@@ -98,18 +99,13 @@ impl Watch {
     pub async fn handed_over(&self) {
         self.left.notified().await;
     }
-
-    fn moved(&self) -> MutexGuard<'_, BTreeSet<Space>> {
-        // A panic while this short lock was held left nothing half done.
-        self.moved.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 async fn announce(watch: Arc<Watch>, pooled: Pooled) {
     loop {
         watch.announced.notified().await;
         sleep(GATHER).await;
-        let moved = std::mem::take(&mut *watch.moved());
+        let moved = std::mem::take(&mut *watch.moved.lock());
         let mut spaces = Vec::from_iter(moved.iter().map(Space::as_str)).join(",");
         if spaces.len() > PAYLOAD_MAX {
             spaces = "*".into();

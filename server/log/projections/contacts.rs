@@ -1,13 +1,13 @@
 //! Contacts: whom a thread can send to, and who has to hear of a thread's end.
 
-use super::{Change, Projection};
+use super::{Change, Projection, set_of};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::fact::set::{self, Set};
+use crate::event::fact::set;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::select::Select;
-use crate::log::table::{Cell, Row, Table, text};
+use crate::log::table::{Row, Table, text};
 use crate::log::thread_row::Span;
 use crate::words::id::{Name, Space, ThreadId};
 
@@ -37,40 +37,27 @@ static TABLE: Table = Table {
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let Fact::Set(Set {
-        key,
-        change: set::Change::Contact(contact),
-        ..
-    }) = fact
-    else {
+    let (key, set::Change::Contact(contact)) = set_of(fact)? else {
         return None;
     };
     if Name::parse(key).is_err() {
         return Some(Change::Unreadable);
     }
-    let cells = || -> [(&'static str, Cell); 3] {
+    let rest = contact.as_ref().map(|contact| {
         [
-            ("space", space.into()),
-            ("thread", (&event.thread).into()),
-            ("name", (*key).into()),
-        ]
-    };
-    let row = contact.as_ref().map(|contact| {
-        let rest = [
             ("target", (&contact.thread).into()),
             ("description", contact.description.clone().into()),
-        ];
-        cells().into_iter().chain(rest).collect()
+        ]
     });
-    Some(Change::to(row, cells().into()))
+    let key = TABLE.keyed(space, &event.thread, key);
+    Some(Change::set(key, rest))
 }
 
 fn read(row: &Row) -> Result<ContactRow, StoreError> {
-    let description = row.text("description")?.to_owned();
     Ok(ContactRow {
         name: row.name("name")?,
         target: row.thread("target")?,
-        description,
+        description: row.text("description")?.to_owned(),
     })
 }
 
@@ -82,10 +69,8 @@ impl dyn Store + '_ {
         space: &Space,
         thread: &ThreadId,
     ) -> Result<Vec<ContactRow>, StoreError> {
-        let select = Select::of(&TABLE, space)
-            .equal("thread", thread)
-            .order_by(&["name"]);
-        self.select(select).await?.iter().map(read).collect()
+        let of_thread = Select::of(&TABLE, space).equal("thread", thread);
+        self.read(of_thread.order_by(&["name"]), read).await
     }
 
     /// The threads that have one of these among their contacts, each behind that one, by id; of each those behind this id, at most
@@ -104,9 +89,7 @@ impl dyn Store + '_ {
             .after("thread", after)
             .distinct(&["target", "thread"])
             .order_by(&["target", "thread"]);
-        let rows = self.select(select.first(limit)).await?;
-        rows.iter()
-            .map(|row| Ok((row.thread("target")?, row.thread("thread")?)))
-            .collect()
+        let pair = |row: &Row| Ok((row.thread("target")?, row.thread("thread")?));
+        self.read(select.first(limit), pair).await
     }
 }

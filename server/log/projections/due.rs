@@ -1,6 +1,5 @@
 //! Rows by the time in their column `due`.
 
-use crate::log::columns::readable;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::select::Select;
@@ -20,8 +19,7 @@ pub(super) async fn next(
     after: Timestamp,
 ) -> Result<Option<Timestamp>, StoreError> {
     let first = rows.after("due", after).order_by(&["due"]).first(1);
-    let rows = store.select(first).await?;
-    rows.first().map(|row| row.time("due")).transpose()
+    store.read_first(first, |row| row.time("due")).await
 }
 
 /// Returns the spaces that have rows of a table which are due until then. All due rows are read for
@@ -36,6 +34,6 @@ pub(super) async fn spaces(
         return Ok(Vec::new());
     }
     let due = Select::of_all_spaces(table).at_most("due", time);
-    let rows = store.select(due.distinct(&["space"])).await?;
-    Ok(readable(rows.iter().map(|row| row.space("space"))))
+    let spaces = due.distinct(&["space"]);
+    store.read_some(spaces, |row| row.space("space")).await
 }

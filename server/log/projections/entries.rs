@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Change, Projection};
+use super::{Change, Projection, set_of};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::fact::set::{self, Set};
+use crate::event::fact::set;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::log::migrations::{Migration, migration};
+use crate::log::migrations::migration;
 use crate::log::select::Select;
 use crate::log::shown::json;
-use crate::log::table::{Cell, Row, Table, Words, integer, text};
+use crate::log::table::{Row, Table, Words, integer, text};
 use crate::log::words;
 use crate::words::id::{Seq, Space};
 use crate::words::time::Timestamp;
@@ -41,11 +41,9 @@ const WORDS: usize = 8;
 pub(super) static PROJECTION: Projection = Projection {
     table: &TABLE,
     kind: Some(set::Kind::Entry),
-    migrations: &MIGRATIONS,
+    migrations: &[migration!("0029_notes_know_their_event")],
     fold,
 };
-
-static MIGRATIONS: [Migration; 1] = [migration!("0029_notes_know_their_event")];
 
 static TABLE: Table = Table {
     name: "entries",
@@ -64,31 +62,25 @@ static TABLE: Table = Table {
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let Fact::Set(Set {
-        key,
-        change: set::Change::Entry(note),
-        ..
-    }) = fact
-    else {
+    let (key, set::Change::Entry(note)) = set_of(fact)? else {
         return None;
     };
-    let cells =
-        || -> [(&'static str, Cell); 2] { [("space", space.into()), ("key", (*key).into())] };
+    let key = TABLE.keyed(space, &event.thread, key);
     let Some(note) = note else {
-        return Some(Change::Remove(cells().into()));
+        return Some(Change::Remove(key));
     };
+    // Before they are written as JSON, which hides a NUL.
     let clean = |key: &String| key.replace('\0', "\u{fffd}");
     let Ok(related_keys) = json(&note.related_keys.iter().map(clean).collect::<Vec<_>>()) else {
         return Some(Change::Unreadable);
     };
-    let rest = [
+    Some(Change::Put(key.with([
         ("content", note.content.clone().into()),
         ("related_keys", related_keys.into()),
         ("owner", note.owner.clone().into()),
         ("updated", event.ts.into()),
         ("seq", event.seq.into()),
-    ];
-    Some(Change::Put(cells().into_iter().chain(rest).collect()))
+    ])))
 }
 
 fn read(row: &Row) -> Result<EntryRow, StoreError> {
@@ -122,11 +114,8 @@ fn words_of(
 impl dyn Store + '_ {
     /// One state entry.
     pub async fn entry(&self, space: &Space, key: &str) -> Result<Option<EntryRow>, StoreError> {
-        self.select(Select::of(&TABLE, space).equal("key", key))
-            .await?
-            .first()
-            .map(read)
-            .transpose()
+        let of_key = Select::of(&TABLE, space).equal("key", key);
+        self.read_first(of_key, read).await
     }
 
     /// State entries by key, those after `after`, at most `limit`.
@@ -142,11 +131,8 @@ impl dyn Store + '_ {
             Some(after) => all.after("key", after),
             None => all,
         };
-        self.select(asked.order_by(&["key"]).first(limit))
-            .await?
-            .iter()
-            .map(read)
-            .collect()
+        let page = asked.order_by(&["key"]).first(limit);
+        self.read(page, read).await
     }
 
     /// State entries that have any of the words (in key, content or related keys), best first, at most `limit`.

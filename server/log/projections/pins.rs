@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-use super::{Change, Projection};
+use super::{Change, Projection, set_of};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::fact::set::{self, Set};
+use crate::event::fact::set;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::log::migrations::{Migration, migration};
+use crate::log::migrations::migration;
 use crate::log::seen::Seen;
 use crate::log::select::Select;
-use crate::log::table::{Cell, Row, Table, integer, text};
+use crate::log::table::{Row, Table, integer, text};
 use crate::words::id::{Seq, Space};
 use crate::words::time::Timestamp;
 
@@ -38,11 +38,9 @@ pub struct PinRow {
 pub(super) static PROJECTION: Projection = Projection {
     table: &TABLE,
     kind: Some(set::Kind::Pin),
-    migrations: &MIGRATIONS,
+    migrations: &[migration!("0015_pins")],
     fold,
 };
-
-static MIGRATIONS: [Migration; 1] = [migration!("0015_pins")];
 
 static TABLE: Table = Table {
     name: "pins",
@@ -59,25 +57,18 @@ static TABLE: Table = Table {
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let Fact::Set(Set {
-        key,
-        change: set::Change::Pin(pin),
-        ..
-    }) = fact
-    else {
+    let (tool, set::Change::Pin(pin)) = set_of(fact)? else {
         return None;
     };
-    let cells: [(&'static str, Cell); 8] = [
-        ("space", space.into()),
-        ("tool", (*key).into()),
+    let key = TABLE.keyed(space, &event.thread, tool);
+    Some(Change::Put(key.with([
         ("server", pin.server.clone().into()),
         ("sha256", pin.sha256.clone().into()),
         ("event", event.event_id.to_string().into()),
         ("seq", event.seq.into()),
         ("approved_by", pin.by.clone().unwrap_or_default().into()),
         ("updated", event.ts.into()),
-    ];
-    Some(Change::Put(cells.into()))
+    ])))
 }
 
 fn read(row: &Row) -> Result<(String, PinRow), StoreError> {
@@ -112,10 +103,7 @@ pub(in crate::log) fn last(seen: Seen<'_>, space: &Space, tool: &str) -> Seq {
 impl dyn Store + '_ {
     /// The tools of other servers that a space knows. They come from the cache.
     pub async fn pins(&self, space: &Space) -> Result<BTreeMap<String, PinRow>, StoreError> {
-        self.all_rows(&TABLE, space)
-            .await?
-            .iter()
-            .map(read)
-            .collect()
+        let rows = self.all_rows(&TABLE, space).await?;
+        rows.iter().map(read).collect()
     }
 }

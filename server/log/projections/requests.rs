@@ -11,7 +11,7 @@ use crate::event::fact::approval::Ruling;
 use crate::log::columns::unreadable;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::log::migrations::{Migration, migration};
+use crate::log::migrations::migration;
 use crate::log::seen::Seen;
 use crate::log::select::Select;
 use crate::log::table::{Cell, Row, Table, integer, text};
@@ -68,11 +68,9 @@ impl RequestRow {
 pub(super) static PROJECTION: Projection = Projection {
     table: &TABLE,
     kind: None,
-    migrations: &MIGRATIONS,
+    migrations: &[migration!("0012_requests")],
     fold,
 };
-
-static MIGRATIONS: [Migration; 1] = [migration!("0012_requests")];
 
 static TABLE: Table = Table {
     name: "requests",
@@ -82,36 +80,33 @@ static TABLE: Table = Table {
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let key =
-        |id: &str| -> [(&'static str, Cell); 2] { [("space", space.into()), ("id", id.into())] };
+    let key = |id: &str| TABLE.keyed(space, &event.thread, id);
     let put = |id: &str, seq: Seq, state: RequestState, asked: String| {
-        let rest = [
-            ("thread", Cell::from(&event.thread)),
+        Some(Change::Put(key(id).with([
+            ("thread", (&event.thread).into()),
             ("seq", seq.into()),
             ("state", state.as_str().into()),
             ("asked", asked.into()),
-        ];
-        Change::Put(key(id).into_iter().chain(rest).collect())
+        ])))
     };
     let asked = || Value::Object(event.payload.clone()).to_string();
+    let over = |id: &str| Some(Change::Remove(key(id)));
     match fact {
-        Fact::ApprovalPending(it) => {
-            Some(put(it.approval, event.seq, RequestState::Approval, asked()))
-        }
-        Fact::ApprovalVerdict(it) => Some(match it.ruling {
+        Fact::ApprovalPending(it) => put(it.approval, event.seq, RequestState::Approval, asked()),
+        Fact::ApprovalVerdict(it) => match it.ruling {
             Ruling::Granted(_) => put(it.approval, event.seq, RequestState::Granted, String::new()),
-            _ => Change::Remove(key(it.approval).into()),
-        }),
-        Fact::ApprovalStarted(it) => Some(put(
+            _ => over(it.approval),
+        },
+        Fact::ApprovalStarted(it) => put(
             it.approval,
             it.verdict,
             RequestState::Started,
             String::new(),
-        )),
-        Fact::Result(it) => Some(Change::Remove(key(it.approval?).into())),
-        Fact::Question(it) => Some(put(it.question, event.seq, RequestState::Question, asked())),
-        Fact::Answer(it) => Some(Change::Remove(key(it.question).into())),
-        Fact::Input(it) => Some(Change::Remove(key(it.answers?).into())),
+        ),
+        Fact::Result(it) => over(it.approval?),
+        Fact::Question(it) => put(it.question, event.seq, RequestState::Question, asked()),
+        Fact::Answer(it) => over(it.question),
+        Fact::Input(it) => over(it.answers?),
         _ => None,
     }
 }
@@ -150,11 +145,7 @@ pub(in crate::log) fn is_in(seen: Seen<'_>, space: &Space, id: &str, state: Requ
 impl dyn Store + '_ {
     /// A request, unless it is settled.
     pub async fn request(&self, space: &Space, id: &str) -> Result<Option<RequestRow>, StoreError> {
-        self.select(of_id(space, id))
-            .await?
-            .first()
-            .map(read)
-            .transpose()
+        self.read_first(of_id(space, id), read).await
     }
 
     /// Requests in this state, the oldest first, those behind `after`; at most `limit`.
@@ -165,8 +156,8 @@ impl dyn Store + '_ {
         after: Seq,
         limit: u32,
     ) -> Result<Vec<RequestRow>, StoreError> {
-        let select = in_state(space, state, after).first(limit);
-        self.select(select).await?.iter().map(read).collect()
+        let page = in_state(space, state, after).first(limit);
+        self.read(page, read).await
     }
 
     /// What they asked, of one thread or all.
@@ -186,10 +177,9 @@ impl dyn Store + '_ {
             .select(select.only(&["thread", "seq", "asked"]).first(limit))
             .await?;
         let asked = |mut row: Row| {
-            let (thread, seq) = (row.thread("thread")?, row.integer("seq")?);
             Ok(Asked {
-                thread,
-                seq,
+                thread: row.thread("thread")?,
+                seq: row.integer("seq")?,
                 json: row.take_text("asked")?,
             })
         };
@@ -202,29 +192,19 @@ impl dyn Store + '_ {
         space: &Space,
         thread: &ThreadId,
     ) -> Result<Vec<RequestRow>, StoreError> {
-        let select = Select::of(&TABLE, space)
-            .equal("thread", thread)
-            .order_by(&["seq"]);
-        self.select(select).await?.iter().map(read).collect()
+        let of_thread = Select::of(&TABLE, space).equal("thread", thread);
+        self.read(of_thread.order_by(&["seq"]), read).await
     }
 
     /// The threads of a space that have requests.
     pub async fn threads_with_requests(&self, space: &Space) -> Result<Vec<ThreadId>, StoreError> {
-        let select = Select::of(&TABLE, space).distinct(&["thread"]);
-        self.select(select)
-            .await?
-            .iter()
-            .map(|row| row.thread("thread"))
-            .collect()
+        let threads = Select::of(&TABLE, space).distinct(&["thread"]);
+        self.read(threads, |row| row.thread("thread")).await
     }
 
     /// The spaces that have requests.
     pub async fn spaces_with_requests(&self) -> Result<Vec<Space>, StoreError> {
-        let select = Select::of_all_spaces(&TABLE).distinct(&["space"]);
-        self.select(select)
-            .await?
-            .iter()
-            .map(|row| row.space("space"))
-            .collect()
+        let spaces = Select::of_all_spaces(&TABLE).distinct(&["space"]);
+        self.read(spaces, |row| row.space("space")).await
     }
 }

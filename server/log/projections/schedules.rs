@@ -7,10 +7,9 @@ use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::set::{self, Set};
 use crate::event::schedule::{Firing, Schedule};
-use crate::log::columns::readable;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::log::migrations::{Migration, migration};
+use crate::log::migrations::migration;
 use crate::log::seen::Seen;
 use crate::log::select::Select;
 use crate::log::table::{Cell, Row, Table, integer, integer_or_null, text};
@@ -33,11 +32,9 @@ pub struct ScheduleRow {
 pub(super) static PROJECTION: Projection = Projection {
     table: &TABLE,
     kind: Some(set::Kind::Schedule),
-    migrations: &MIGRATIONS,
+    migrations: &[migration!("0013_schedules")],
     fold,
 };
-
-static MIGRATIONS: [Migration; 1] = [migration!("0013_schedules")];
 
 static TABLE: Table = Table {
     name: "schedules",
@@ -55,9 +52,7 @@ static TABLE: Table = Table {
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let key = |name: &str| -> [(&'static str, Cell); 2] {
-        [("space", space.into()), ("name", name.into())]
-    };
+    let key = |name: &str| TABLE.keyed(space, &event.thread, name);
     let changed = ("changed", Cell::from(event.seq));
     match fact {
         Fact::Set(Set {
@@ -68,7 +63,7 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
             if Name::parse(name).is_err() {
                 return Some(Change::Unreadable);
             }
-            let row = schedule.as_ref().map(|schedule| {
+            let rest = schedule.as_ref().map(|schedule| {
                 // When it is due and what it did stand in columns of their own, and nowhere else.
                 let said = Schedule {
                     due: None,
@@ -76,51 +71,43 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
                     last: None,
                     ..Schedule::clone(schedule)
                 };
-                let rest = [
+                let text = serde_json::to_string(&said).unwrap_or_default();
+                [
                     ("thread", (&said.thread).into()),
-                    (
-                        "schedule",
-                        serde_json::to_string(&said).unwrap_or_default().into(),
-                    ),
+                    ("schedule", text.into()),
                     ("due", time_or_null(schedule.due)),
                     ("through", time_or_null(schedule.through)),
                     ("last", schedule.last.into()),
                     changed,
                     ("updated", event.ts.into()),
-                ];
-                key(name).into_iter().chain(rest).collect()
+                ]
             });
-            Some(Change::to(row, key(name).into()))
+            Some(Change::set(key(name), rest))
         }
         Fact::Trigger(trigger) => {
-            let name = trigger.schedule?;
-            let ran = ("last", Cell::from(event.seq));
+            let row = key(trigger.schedule?).with([changed, ("last", event.seq.into())]);
             Some(match trigger.firing() {
-                Some(firing) => moved(&firing, key(name), [changed, ran]),
+                Some(firing) => moved(&firing, row),
                 // Out of turn: it is due when it was.
-                None => Change::Alter(key(name).into_iter().chain([changed, ran]).collect()),
+                None => Change::Alter(row),
             })
         }
-        Fact::Unrun(unrun) => Some(moved(
-            &unrun.firing,
-            key(unrun.firing.name.as_str()),
-            [changed],
-        )),
+        Fact::Unrun(unrun) => {
+            let row = key(unrun.firing.name.as_str()).with([changed]);
+            Some(moved(&unrun.firing, row))
+        }
         _ => None,
     }
 }
 
 /// Some due times were seen to; when there are no more, the schedule is gone.
-fn moved<const N: usize>(
-    firing: &Firing,
-    key: [(&'static str, Cell); 2],
-    more: [(&'static str, Cell); N],
-) -> Change {
-    let Some(next) = firing.next else {
-        return Change::Remove(key.into());
-    };
-    let on = [("due", next.into()), ("through", firing.last.into())];
-    Change::Alter(key.into_iter().chain(on).chain(more).collect())
+fn moved(firing: &Firing, row: Row) -> Change {
+    match firing.next {
+        Some(next) => {
+            Change::Alter(row.with([("due", next.into()), ("through", firing.last.into())]))
+        }
+        None => Change::Remove(row),
+    }
 }
 
 fn time_or_null(time: Option<Timestamp>) -> Cell {
@@ -187,7 +174,7 @@ impl dyn Store + '_ {
         name: &Name,
     ) -> Result<Option<ScheduleRow>, StoreError> {
         let select = Select::of(&TABLE, space).equal("name", name.as_str());
-        self.select(select).await?.first().map(read).transpose()
+        self.read_first(select, read).await
     }
 
     /// Schedules by name, those after `after`, of one thread if it is named; at most `limit`.
@@ -205,11 +192,8 @@ impl dyn Store + '_ {
         if let Some(thread) = thread {
             select = select.equal("thread", thread);
         }
-        self.select(select.order_by(&["name"]).first(limit))
-            .await?
-            .iter()
-            .map(read)
-            .collect()
+        let page = select.order_by(&["name"]).first(limit);
+        self.read(page, read).await
     }
 
     /// The spaces that have schedules which are due until then.
@@ -227,9 +211,9 @@ impl dyn Store + '_ {
     ) -> Result<BTreeSet<Space>, StoreError> {
         let mut spaces = BTreeSet::new();
         for column in ["updated", "through"] {
-            let select = Select::of_all_spaces(&TABLE).after(column, of);
-            let rows = self.select(select.distinct(&["space"])).await?;
-            spaces.extend(readable(rows.iter().map(|row| row.space("space"))));
+            let later = Select::of_all_spaces(&TABLE).after(column, of);
+            let found = later.distinct(&["space"]);
+            spaces.extend(self.read_some(found, |row| row.space("space")).await?);
         }
         Ok(spaces)
     }
@@ -241,8 +225,8 @@ impl dyn Store + '_ {
         until: Timestamp,
         limit: u32,
     ) -> Result<Vec<ScheduleRow>, StoreError> {
-        let select = due::until(Select::of(&TABLE, space), until, limit);
-        Ok(readable(self.select(select).await?.iter().map(read)))
+        let due = due::until(Select::of(&TABLE, space), until, limit);
+        self.read_some(due, read).await
     }
 
     /// When the first schedule of all spaces is due after that.

@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use super::{Change, Projection};
+use super::{Change, Projection, set_of};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::fact::set::{self, Set};
+use crate::event::fact::set;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::log::migrations::{Migration, migration};
+use crate::log::migrations::migration;
 use crate::log::seen::Seen;
 use crate::log::select::Select;
-use crate::log::table::{Cell, Row, Table, integer, text};
+use crate::log::table::{Row, Table, integer, text};
 use crate::words::id::{Seq, Space};
 use crate::words::setting::Setting;
 use crate::words::time::Timestamp;
@@ -41,11 +41,9 @@ impl SettingRow {
 pub(super) static PROJECTION: Projection = Projection {
     table: &TABLE,
     kind: Some(set::Kind::Setting),
-    migrations: &MIGRATIONS,
+    migrations: &[migration!("0014_settings")],
     fold,
 };
-
-static MIGRATIONS: [Migration; 1] = [migration!("0014_settings")];
 
 static TABLE: Table = Table {
     name: "settings",
@@ -60,23 +58,16 @@ static TABLE: Table = Table {
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let Fact::Set(Set {
-        key,
-        change: set::Change::Setting(setting),
-        ..
-    }) = fact
-    else {
+    let (key, set::Change::Setting(setting)) = set_of(fact)? else {
         return None;
     };
-    let cells: [(&'static str, Cell); 6] = [
-        ("space", space.into()),
-        ("key", (*key).into()),
+    let key = TABLE.keyed(space, &event.thread, key);
+    Some(Change::Put(key.with([
         ("value", setting.value.to_string().into()),
         ("seq", event.seq.into()),
         ("set_by", setting.by.clone().unwrap_or_default().into()),
         ("updated", event.ts.into()),
-    ];
-    Some(Change::Put(cells.into()))
+    ])))
 }
 
 fn read(row: &Row) -> Result<SettingRow, StoreError> {
@@ -107,20 +98,14 @@ pub(in crate::log) fn last_change(seen: Seen<'_>, space: &Space) -> Seq {
 impl dyn Store + '_ {
     /// The settings that somebody has set, by key. They come from the cache.
     pub async fn settings(&self, space: &Space) -> Result<Vec<SettingRow>, StoreError> {
-        self.all_rows(&TABLE, space)
-            .await?
-            .iter()
-            .map(read)
-            .collect()
+        let rows = self.all_rows(&TABLE, space).await?;
+        rows.iter().map(read).collect()
     }
 
     /// What a setting is now.
     pub async fn setting(&self, space: &Space, setting: Setting) -> Result<Value, StoreError> {
-        let set = self
-            .settings(space)
-            .await?
-            .into_iter()
-            .find(|row| row.key == setting.as_str());
+        let mut all = self.settings(space).await?.into_iter();
+        let set = all.find(|row| row.key == setting.as_str());
         // What a newer server may have set it to, and this build does not know, is as good as nothing.
         let known = set
             .map(|row| row.value)

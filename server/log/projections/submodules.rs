@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::{Change, Projection};
+use super::{Change, Projection, set_of};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
-use crate::event::fact::set::{self, Set};
+use crate::event::fact::set;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
-use crate::log::migrations::{Migration, migration};
+use crate::log::migrations::migration;
 use crate::log::seen::Seen;
 use crate::log::select::Select;
-use crate::log::table::{Cell, Row, Table, integer, text};
+use crate::log::table::{Row, Table, integer, text};
 use crate::words::id::{Name, Space};
 use crate::words::time::Timestamp;
 
@@ -31,11 +31,9 @@ pub struct SubmoduleRow {
 pub(super) static PROJECTION: Projection = Projection {
     table: &TABLE,
     kind: Some(set::Kind::Submodule),
-    migrations: &MIGRATIONS,
+    migrations: &[migration!("0031_follow_up")],
     fold,
 };
-
-static MIGRATIONS: [Migration; 1] = [migration!("0031_follow_up")];
 
 static TABLE: Table = Table {
     name: "submodules",
@@ -45,35 +43,27 @@ static TABLE: Table = Table {
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let Fact::Set(Set {
-        key,
-        change: set::Change::Submodule(submodule),
-        ..
-    }) = fact
-    else {
+    let (key, set::Change::Submodule(submodule)) = set_of(fact)? else {
         return None;
     };
     if Name::parse(key).is_err() {
         return Some(Change::Unreadable);
     }
-    let cells =
-        || -> [(&'static str, Cell); 2] { [("space", space.into()), ("name", (*key).into())] };
-    let row = submodule.as_ref().map(|submodule| {
-        let rest = [
+    let rest = submodule.as_ref().map(|submodule| {
+        [
             ("prompt", submodule.prompt.clone().into()),
             ("updated", event.ts.into()),
             ("follow_up", i64::from(submodule.follow_up).into()),
-        ];
-        cells().into_iter().chain(rest).collect()
+        ]
     });
-    Some(Change::to(row, cells().into()))
+    let key = TABLE.keyed(space, &event.thread, key);
+    Some(Change::set(key, rest))
 }
 
 fn read(row: &Row) -> Result<SubmoduleRow, StoreError> {
-    let (name, prompt) = (row.name("name")?, row.text("prompt")?.to_owned());
     Ok(SubmoduleRow {
-        name,
-        prompt,
+        name: row.name("name")?,
+        prompt: row.text("prompt")?.to_owned(),
         follow_up: row.integer("follow_up")? != 0,
         updated: row.time("updated")?,
     })
@@ -102,10 +92,7 @@ pub(in crate::log) fn named(seen: Seen<'_>, space: &Space, name: &Name) -> Optio
 impl dyn Store + '_ {
     /// The space's submodules by name. Every turn asks for them, so they come from the cache.
     pub async fn submodules(&self, space: &Space) -> Result<Vec<SubmoduleRow>, StoreError> {
-        self.all_rows(&TABLE, space)
-            .await?
-            .iter()
-            .map(read)
-            .collect()
+        let rows = self.all_rows(&TABLE, space).await?;
+        rows.iter().map(read).collect()
     }
 }

@@ -6,7 +6,6 @@ use crate::event::fact::Fact;
 use crate::event::fact::set::{self, Set};
 use crate::event::fact::told::{News, Told};
 use crate::event::request::{Parked, REQUEST};
-use crate::log::columns::readable;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::seen::Seen;
@@ -48,76 +47,64 @@ static TABLE: Table = Table {
 };
 
 fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
-    let key = |name: &str| -> [(&'static str, Cell); 3] {
-        [
-            ("space", space.into()),
-            ("thread", (&event.thread).into()),
-            ("name", name.into()),
-        ]
-    };
-    let parked = |id: &str, call_id: &str, tool: Option<&str>, server: Option<&str>, turn: u64| {
-        let (tool, server) = (tool.map(str::to_owned), server.map(str::to_owned));
-        Parked {
-            id: id.to_owned(),
-            call_id: call_id.to_owned(),
-            tool,
-            server,
-            turn,
-            trial: None,
-        }
+    let key = |name: &str| TABLE.keyed(space, &event.thread, name);
+    let parked = |id: &str, call_id: &str, turn: u64| Parked {
+        id: id.to_owned(),
+        call_id: call_id.to_owned(),
+        tool: None,
+        server: None,
+        turn,
+        trial: None,
     };
     let until = |due: &str, parked: Parked| -> Option<Change> {
-        let due = Timestamp::parse(due)?;
-        let rest = [
-            ("due", due.into()),
+        Some(Change::Put(key(&parked.timer()).with([
+            ("due", Timestamp::parse(due)?.into()),
             ("note", parked.note().into()),
             ("root", Cell::Null),
-        ];
-        Some(Change::Put(
-            key(&parked.timer()).into_iter().chain(rest).collect(),
-        ))
+        ])))
     };
-    let over = |id: &str| Some(Change::Remove(key(&format!("{REQUEST}{id}")).into()));
+    let gone = |name: &str| Some(Change::Remove(key(name)));
+    let over = |id: &str| gone(&format!("{REQUEST}{id}"));
     match fact {
         // A request to people brings its time limit with it, and takes it along.
-        Fact::ApprovalPending(it) => until(
-            it.expires,
-            parked(it.approval, it.call_id, Some(it.tool), None, it.turn),
-        ),
+        Fact::ApprovalPending(it) => {
+            let parked = Parked {
+                tool: Some(it.tool.to_owned()),
+                ..parked(it.approval, it.call_id, it.turn)
+            };
+            until(it.expires, parked)
+        }
         Fact::ApprovalVerdict(it) => over(it.approval),
         Fact::Question(it) => {
-            let parked = parked(it.question, it.call_id, None, it.server, it.turn);
-            until(
-                it.expires,
-                Parked {
-                    trial: it.trial.clone(),
-                    ..parked
-                },
-            )
+            let parked = Parked {
+                server: it.server.map(str::to_owned),
+                trial: it.trial.clone(),
+                ..parked(it.question, it.call_id, it.turn)
+            };
+            until(it.expires, parked)
         }
         Fact::Answer(it) => over(it.question),
         Fact::Input(it) => over(it.answers?),
         // A turn that ends a wait ends its time limit, too.
-        Fact::TurnStarted(started) => Some(Change::Remove(key(started.waited?).into())),
+        Fact::TurnStarted(started) => gone(started.waited?),
         Fact::Told(Told {
             news: News::Timer { timer, .. },
             ..
-        }) => Some(Change::Remove(key(timer).into())),
+        }) => gone(timer),
         Fact::Set(Set {
             key: name,
             change: set::Change::Timer(timer),
             root,
             ..
         }) => {
-            let row = timer.as_ref().map(|timer| {
-                let rest = [
+            let rest = timer.as_ref().map(|timer| {
+                [
                     ("due", timer.due.into()),
                     ("note", timer.note.clone().into()),
                     ("root", (*root).into()),
-                ];
-                key(name).into_iter().chain(rest).collect()
+                ]
             });
-            Some(Change::to(row, key(name).into()))
+            Some(Change::set(key(name), rest))
         }
         _ => None,
     }
@@ -158,11 +145,7 @@ impl dyn Store + '_ {
         let select = Select::of(&TABLE, space)
             .at_least("thread", *of.start())
             .at_most("thread", *of.end());
-        self.select(select.order_by(&["thread", "name"]))
-            .await?
-            .iter()
-            .map(read)
-            .collect()
+        self.read(select.order_by(&["thread", "name"]), read).await
     }
 
     /// The spaces that have timers which are due until then.
@@ -175,9 +158,9 @@ impl dyn Store + '_ {
         &self,
         after: Timestamp,
     ) -> Result<Vec<Space>, StoreError> {
-        let select = Select::of_all_spaces(&TABLE).after("due", after);
-        let rows = self.select(select.distinct(&["space"])).await?;
-        Ok(readable(rows.iter().map(|row| row.space("space"))))
+        let later = Select::of_all_spaces(&TABLE).after("due", after);
+        let spaces = later.distinct(&["space"]);
+        self.read_some(spaces, |row| row.space("space")).await
     }
 
     /// The timers of a space that are due after that.
@@ -186,8 +169,8 @@ impl dyn Store + '_ {
         space: &Space,
         after: Timestamp,
     ) -> Result<Vec<TimerRow>, StoreError> {
-        let select = Select::of(&TABLE, space).after("due", after);
-        Ok(readable(self.select(select).await?.iter().map(read)))
+        let later = Select::of(&TABLE, space).after("due", after);
+        self.read_some(later, read).await
     }
 
     /// Timers of a space that are due until then, the first ones first; at most `limit`.
@@ -197,8 +180,8 @@ impl dyn Store + '_ {
         until: Timestamp,
         limit: u32,
     ) -> Result<Vec<TimerRow>, StoreError> {
-        let select = due::until(Select::of(&TABLE, space), until, limit);
-        Ok(readable(self.select(select).await?.iter().map(read)))
+        let due = due::until(Select::of(&TABLE, space), until, limit);
+        self.read_some(due, read).await
     }
 
     /// When the first timer of all spaces is due after that.

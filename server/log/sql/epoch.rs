@@ -6,8 +6,7 @@ macro_rules! renew_epoch {
         pub(super) async fn renew_epoch(connection: &mut $Connection) -> Result<(), crate::log::not_copied::NotCopied> {
             let taken: Option<i64> = sqlx::query_scalar("select seq from events limit 1")
                 .fetch_optional(&mut *connection)
-                .await
-                .map_err(sql::error)?;
+                .await?;
             if taken.is_some() {
                 return Err(crate::log::not_copied::NotCopied::refused(
                     "the database has events already; a backup is restored into an empty one: name another database with \
@@ -15,7 +14,7 @@ macro_rules! renew_epoch {
                 ));
             }
             let renewed = sqlx::query("update log set epoch = $1").bind(crate::words::id::fresh());
-            renewed.execute(connection).await.map_err(sql::error)?;
+            renewed.execute(connection).await?;
             Ok(())
         }
     };

@@ -11,29 +11,26 @@ macro_rules! reword {
             const VERSION: i64 = crate::log::words::VERSION;
             const STORED: &str = "select words from log";
             let stored = sqlx::query_scalar(STORED);
-            let stored: i64 = stored
-                .fetch_one(&mut *connection)
-                .await
-                .map_err(sql::error)?;
+            let stored: i64 = stored.fetch_one(&mut *connection).await?;
             if stored == VERSION {
                 return Ok(());
             }
-            let mut all = connection.begin().await.map_err(sql::error)?;
+            let mut all = connection.begin().await?;
             let locked = sqlx::raw_sql($lock).execute(&mut *all).await;
-            locked.map_err(sql::error)?;
+            locked?;
             // Another server may have been first.
             let stored = sqlx::query_scalar(STORED);
-            let stored: i64 = stored.fetch_one(&mut *all).await.map_err(sql::error)?;
+            let stored: i64 = stored.fetch_one(&mut *all).await?;
             if stored == VERSION {
-                return all.rollback().await.map_err(sql::error);
+                return Ok(all.rollback().await?);
             }
             let first = sqlx::query_scalar("select seq from events limit 1");
-            let first: Option<i64> = first.fetch_optional(&mut *all).await.map_err(sql::error)?;
+            let first: Option<i64> = first.fetch_optional(&mut *all).await?;
             if first.is_some() {
                 tracing::info!("the words that find events and notes are made anew");
             }
             let emptied = sqlx::raw_sql($empty).execute(&mut *all).await;
-            emptied.map_err(sql::error)?;
+            emptied?;
             let mut rows = crate::log::rows::Rows::default();
             for projection in crate::log::projections::ALL {
                 let table = projection.table;
@@ -49,9 +46,8 @@ macro_rules! reword {
             sqlx::query("update log set words = $1")
                 .bind(VERSION)
                 .execute(&mut *all)
-                .await
-                .map_err(sql::error)?;
-            all.commit().await.map_err(sql::error)
+                .await?;
+            Ok(all.commit().await?)
         }
     };
 }

@@ -7,15 +7,9 @@ macro_rules! rows {
         fn bound(
             cells: Vec<crate::log::table::Cell>,
         ) -> Result<<$Db as sqlx::Database>::Arguments, StoreError> {
-            use crate::log::table::Cell;
             let mut arguments = <$Db as sqlx::Database>::Arguments::default();
             for cell in cells {
-                let added = match cell {
-                    Cell::Null => sqlx::Arguments::add(&mut arguments, None::<i64>),
-                    Cell::Integer(number) => sqlx::Arguments::add(&mut arguments, number),
-                    Cell::Text(text) => sqlx::Arguments::add(&mut arguments, text),
-                };
-                added.map_err(|error| StoreError::Broken(error.to_string()))?;
+                sql::add_cell(&mut arguments, cell)?;
             }
             Ok(arguments)
         }
@@ -36,12 +30,7 @@ macro_rules! rows {
                     };
                     Ok((column.name, cell))
                 };
-                columns
-                    .iter()
-                    .enumerate()
-                    .map(cell)
-                    .collect::<Result<_, sqlx::Error>>()
-                    .map_err(sql::error)
+                columns.iter().enumerate().map(cell).collect()
             };
             rows.iter().map(read).collect()
         }
@@ -55,7 +44,7 @@ macro_rules! rows {
                 sqlx::AssertSqlSafe(select.sql()),
                 bound(select.arguments())?,
             );
-            let rows = query.fetch_all(connection).await.map_err(sql::error)?;
+            let rows = query.fetch_all(connection).await?;
             read_rows(&rows, &select.columns())
         }
 
@@ -66,11 +55,8 @@ macro_rules! rows {
             cells: Vec<crate::log::table::Cell>,
         ) -> Result<(), StoreError> {
             let query = sqlx::query_with(sqlx::AssertSqlSafe(text), bound(cells)?);
-            query
-                .execute(connection)
-                .await
-                .map(|_| ())
-                .map_err(sql::error)
+            query.execute(connection).await?;
+            Ok(())
         }
 
         /// Reads what the conditions of an append ask about.
@@ -90,8 +76,7 @@ macro_rules! rows {
                 let threads: i64 = sqlx::query_scalar(sql::THREADS)
                     .bind(space.as_str())
                     .fetch_one(&mut *connection)
-                    .await
-                    .map_err(sql::error)?;
+                    .await?;
                 before
                     .threads
                     .insert(space.clone(), u64::try_from(threads).unwrap_or_default());

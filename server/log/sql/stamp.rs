@@ -217,96 +217,13 @@ macro_rules! store {
             }
         }
 
-        #[async_trait::async_trait]
-        impl crate::log::kernel::Leasing for $Store {
-            async fn lease(
-                &self,
-                space: &Space,
-                thread: &ThreadId,
-                ttl: std::time::Duration,
-            ) -> Result<Option<crate::log::fence::Leased>, StoreError> {
-                self.take_lease(space, thread, ttl).await
-            }
-
-            async fn renew(
-                &self,
-                fences: &[crate::log::fence::Fence],
-                ttl: std::time::Duration,
-            ) -> Result<Vec<crate::log::fence::Fence>, StoreError> {
-                self.renew_leases(fences, ttl).await
-            }
-
-            async fn release(&self, fence: &crate::log::fence::Fence) -> Result<(), StoreError> {
-                self.release_lease(fence).await
-            }
-
-            async fn hand_over(&self) -> Result<(), StoreError> {
-                self.tell_others().await
-            }
-
-            async fn handed_over(&self) {
-                self.told_by_others().await
-            }
-
-            fn say(&self, presence: crate::log::presence::Presence) {
-                self.here.say(presence);
-            }
-
-            async fn servers(&self) -> Result<Vec<crate::log::presence::Server>, StoreError> {
-                self.known_servers().await
-            }
-        }
-
-        #[async_trait::async_trait]
-        impl crate::log::kernel::BlobStore for $Store {
-            async fn put_blob(&self, space: &Space, blob: crate::log::blob::Blob) -> Result<String, StoreError> {
-                let sha256 = sql::hashed(&blob.bytes).await?;
-                self.keep_blob(space, sha256.clone(), blob).await?;
-                Ok(sha256)
-            }
-
-            async fn blob(&self, space: &Space, sha256: &str) -> Result<Option<crate::log::blob::Blob>, StoreError> {
-                self.kept_blob(space, sha256).await
-            }
-        }
-
-        #[async_trait::async_trait]
-        impl crate::log::kernel::Upkeep for $Store {
-            async fn rebuild(&self, check: bool) -> Result<crate::log::upkeep::Rebuilt, StoreError> {
-                self.rebuild_rows(check).await
-            }
-
-            async fn check(&self, pause: std::time::Duration) -> Result<crate::log::upkeep::Checked, StoreError> {
-                self.check_all(pause).await
-            }
-
-            fn checked(&self) -> Option<crate::log::upkeep::Checked> {
-                self.last_checked()
-            }
-
-            fn unserved(&self) -> &crate::log::unserved::Unserved {
-                self.index.unserved()
-            }
-
-            async fn clock(&self) -> Result<Option<crate::words::time::Timestamp>, StoreError> {
-                self.own_clock().await
-            }
-
-            async fn ping(&self) -> Result<(), StoreError> {
-                self.sound().await?;
-                let missing: Option<String> = sql::read!(self, None, sqlx::query_scalar(sqlx::AssertSqlSafe(missing())), fetch_one)?;
-                match missing {
-                    Some(missing) => Err(super::error::StoreError::Broken(sql::missing(&missing))),
-                    None => self.writer.sound().await,
-                }
-            }
-
-            async fn close(&self) {
-                self.shut().await;
-            }
-        }
-
         impl $Store {
+            /// Fails where a table is missing.
+            async fn has_tables(&self) -> Result<(), StoreError> {
+                let missing: Option<String> = sql::read!(self, None, sqlx::query_scalar(sqlx::AssertSqlSafe(missing())), fetch_one)?;
+                missing.map_or(Ok(()), |missing| Err(StoreError::Broken(sql::missing(&missing))))
+            }
+
             /// The rows of a page.
             async fn page(&self, space: &Space, query: &Query) -> Result<Vec<sql::EventColumns>, StoreError> {
                 let query = &self.placed(space, query).await?;
@@ -376,6 +293,27 @@ macro_rules! store {
             }
         }
 
+        /// Adds the next events of a space, which follow this one, to the index, as many as there is room for.
+        async fn add_to_index(
+            connection: &mut <$Db as sqlx::Database>::Connection,
+            space: &Space,
+            done: crate::words::id::Seq,
+            left: &mut crate::log::index::Left,
+        ) -> Result<crate::log::index::Added, StoreError> {
+            use futures_util::TryStreamExt as _;
+            let text = concat!(
+                "select ",
+                crate::log::indexed::index_columns!(),
+                " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3 + 0"
+            );
+            let query = sqlx::query_as(text).bind(space.as_str()).bind(done).bind(left.events);
+            let rows = query.fetch(&mut *connection).map_err(StoreError::from);
+            let (events, more) = crate::log::index::read_batch(rows, left).await?;
+            put_index(connection, space, &events).await?;
+            let reached = events.last().map_or(done, |event| event.seq);
+            Ok(crate::log::index::Added { reached, more })
+        }
+
         /// Writes a blob, unless it is there.
         pub(super) async fn put_blob(
             connection: &mut <$Db as sqlx::Database>::Connection,
@@ -389,9 +327,8 @@ macro_rules! store {
                 .bind(&blob.mime)
                 .bind(&blob.bytes[..])
                 .execute(connection)
-                .await
-                .map(|_| ())
-                .map_err(sql::error)
+                .await?;
+Ok(())
         }
 
         type Page = sqlx::QueryBuilder<$Db>;

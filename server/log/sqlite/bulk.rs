@@ -5,14 +5,15 @@ use sqlx::error::BoxDynError;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};
 use sqlx::{Arguments, AssertSqlSafe};
 
-use super::{Broken, SEQ_BITS, bound, execute, joined, sql, stored};
+use super::{Broken, SEQ_BITS, bound, execute, joined, sql};
 use crate::log::error::StoreError;
 use crate::log::indexed::{Indexed, TermRow, term_rows};
 use crate::log::projections;
 use crate::log::rows::Rows;
-use crate::log::sql::{EventRow, Writes};
+use crate::log::sql::Writes;
+use crate::log::sql::values::{self, Value, Values};
 use crate::log::table::{Cell, Row, Table};
-use crate::words::id::{Space, ThreadId};
+use crate::words::id::Space;
 
 /// Most rows of one insert.
 const ROWS: usize = 512;
@@ -29,10 +30,7 @@ pub(in crate::log) async fn clear(connection: &mut SqliteConnection) -> Result<(
         "insert into event_words (event_words) values ('delete-all')",
         "delete from indexed",
     ] {
-        sqlx::query(text)
-            .execute(&mut *connection)
-            .await
-            .map_err(sql::error)?;
+        sqlx::query(text).execute(&mut *connection).await?;
     }
     for projection in projections::ALL {
         execute(
@@ -61,7 +59,7 @@ pub(in crate::log) async fn put(
 ) -> Result<(), StoreError> {
     let mut trips = Trips::default();
     trips.rows(writes)?;
-    trips.run(connection).await.map_err(sql::error)
+    Ok(trips.run(connection).await?)
 }
 
 /// Writes rows in a transaction of their own: one trip, unless they are very many, or there are rows that need a look first.
@@ -75,13 +73,11 @@ pub(super) async fn put_alone(
     trips.next("begin immediate");
     trips.rows(writes)?;
     if rest.single.keys().any(|(table, _)| table.words.is_some()) {
-        trips.run(connection).await.map_err(sql::error)?;
+        trips.run(connection).await?;
         put_each_searched(connection, rest).await?;
         trips = Trips::default();
     }
-    trips
-        .singles(rest)
-        .map_err(|error| StoreError::Broken(error.to_string()))?;
+    trips.singles(rest)?;
     trips.next("commit");
     trips
         .run(connection)
@@ -130,9 +126,9 @@ impl Trips {
                 self.statements = STATEMENTS;
                 for (text, cells) in now {
                     let arguments = self.next(&unnumbered(text));
-                    cells
-                        .iter()
-                        .try_for_each(|cell| add_cell(arguments, cell))?;
+                    for cell in cells {
+                        sql::add_cell(arguments, cell.clone())?;
+                    }
                 }
                 left = later;
             }
@@ -140,31 +136,20 @@ impl Trips {
         Ok(())
     }
 
-    /// Inserts rows of so many columns; `add` adds the arguments of one, the first of which is never null.
-    fn insert<T>(
+    /// Inserts rows of so many columns; `add` adds the arguments of one, the first of which is never null, and `or` says what
+    /// becomes of a row that is there already.
+    fn insert<'a, T>(
         &mut self,
-        into: &str,
+        (into, or): (&str, &str),
         columns: usize,
-        rows: &[T],
-        add: impl Fn(&mut SqliteArguments, &T) -> Result<(), BoxDynError>,
-    ) -> Result<(), BoxDynError> {
-        self.insert_or(into, columns, "", rows, add)
-    }
-
-    /// The same; `or` says what becomes of a row that is there already.
-    fn insert_or<T>(
-        &mut self,
-        into: &str,
-        columns: usize,
-        or: &str,
-        rows: &[T],
-        add: impl Fn(&mut SqliteArguments, &T) -> Result<(), BoxDynError>,
+        rows: &'a [T],
+        add: impl Fn(&mut Single<'_, 'a, T>) -> Result<(), BoxDynError>,
     ) -> Result<(), BoxDynError> {
         for chunk in rows.chunks(ROWS) {
             let room = chunk.len().next_power_of_two();
             let arguments = self.next(&format!("{}{or}", inserting(into, columns, room)));
             for row in chunk {
-                add(arguments, row)?;
+                add(&mut Single { arguments, row })?;
             }
             for _ in 0..(room - chunk.len()) * columns {
                 arguments.add(None::<i64>)?;
@@ -182,139 +167,59 @@ impl Trips {
         Ok(())
     }
 
-    fn rows(&mut self, writes: &Writes<'_>) -> Result<(), StoreError> {
-        let mut all = || {
-            self.heads(writes)?;
-            self.events(writes)?;
-            self.mail(writes)?;
-            self.roots(writes)?;
-            self.threads(writes)
-        };
-        all().map_err(|error: BoxDynError| StoreError::Broken(error.to_string()))
-    }
-
-    fn heads(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
+    fn rows(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
         let text = "insert into spaces (space, number) select ?, coalesce(max(number), 0) + 1 from spaces where true \
              on conflict (space) do nothing";
         for (space, _) in &writes.heads {
             self.next(text).add(space.as_str())?;
         }
-        Ok(())
-    }
-
-    fn events(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
         let into = "insert into events (space, seq, event_id, ts, thread, source, modality, payload, tags, visibility)";
-        self.insert(
-            into,
-            10,
-            &writes.events,
-            |arguments,
-             EventRow {
-                 space,
-                 event,
-                 payload,
-                 tags,
-             }| {
-                arguments.add(space.as_str())?;
-                arguments.add(event.seq)?;
-                arguments.add(event.event_id)?;
-                arguments.add(event.ts.micros())?;
-                arguments.add(event.thread.as_str())?;
-                arguments.add(event.source.as_str())?;
-                arguments.add(event.modality.as_str())?;
-                arguments.add(*payload)?;
-                arguments.add(tags.as_str())?;
-                arguments.add(event.visibility() as i16)
-            },
-        )
-    }
-
-    fn mail(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
+        self.insert((into, ""), 10, &writes.events, |row| values::events(row))?;
         let into = "insert into mailboxes (space, thread, seq)";
-        self.insert(into, 3, &writes.mail, |arguments, (space, thread, seq)| {
-            arguments.add(space.as_str())?;
-            arguments.add(thread.as_str())?;
-            arguments.add(*seq)
-        })
-    }
-
-    fn terms(&mut self, space: &Space, rows: &[TermRow<'_>]) -> Result<(), BoxDynError> {
-        let into = "insert or ignore into marks (space, mark, visibility, seq)";
-        self.insert(into, 4, rows, |arguments, (term, level, seq)| {
-            arguments.add(space.as_str())?;
-            arguments.add(*term)?;
-            arguments.add(*level)?;
-            arguments.add(*seq)
-        })
-    }
-
-    /// Row ids are the space's number and the seq.
-    fn words(&mut self, base: i64, events: &[Indexed]) -> Result<(), BoxDynError> {
-        let rows: Vec<_> = events
-            .iter()
-            .filter(|event| !event.words.is_empty())
-            .collect();
-        self.insert(
-            "insert into event_words (rowid, words)",
-            2,
-            &rows,
-            |arguments, event| {
-                arguments.add(base + event.seq)?;
-                arguments.add(joined(event.words.iter()))
-            },
-        )
-    }
-
-    /// Added to what is there.
-    fn roots(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
+        self.insert((into, ""), 3, &writes.mail, |row| values::mailboxes(row))?;
+        // Added to what is there.
         let into = "insert into roots (space, root, calls, tokens, threads)";
         let or = " on conflict (space, root) do update set calls = calls + excluded.calls, \
              tokens = tokens + excluded.tokens, threads = threads + excluded.threads";
-        self.insert_or(
-            into,
-            5,
-            or,
-            &writes.roots,
-            |arguments, (space, root, spent)| {
-                arguments.add(space.as_str())?;
-                arguments.add(*root)?;
-                arguments.add(stored(spent.calls))?;
-                arguments.add(stored(spent.tokens))?;
-                arguments.add(stored(spent.threads))
-            },
-        )
-    }
-
-    fn threads(&mut self, writes: &Writes<'_>) -> Result<(), BoxDynError> {
+        self.insert((into, or), 5, &writes.roots, |row| values::roots(row))?;
         let into = concat!(
             "insert or replace into threads (space, ",
             sql::thread_columns!(),
             ", awaits)"
         );
-        self.insert(into, 17, &writes.threads, |arguments, (space, row)| {
-            arguments.add(space.as_str())?;
-            arguments.add(row.thread.as_str())?;
-            arguments.add(row.settings.to_string())?;
-            arguments.add(row.status.as_str())?;
-            let numbers = [
-                row.head,
-                row.woken,
-                row.handled,
-                stored(row.turn),
-                stored(row.visible),
-                stored(row.heard),
-                i64::from(row.self_messages),
-                stored(row.model_calls),
-                stored(row.tokens),
-            ];
-            numbers
-                .into_iter()
-                .try_for_each(|number| arguments.add(number))?;
-            arguments.add(row.state.to_column())?;
-            arguments.add(row.created.micros())?;
-            arguments.add(row.updated.micros())?;
-            arguments.add(row.awaits().map(ThreadId::as_str))
+        self.insert((into, ""), 17, &writes.threads, |row| values::threads(row))
+    }
+
+    fn terms(&mut self, space: &Space, rows: &[TermRow<'_>]) -> Result<(), BoxDynError> {
+        let into = "insert or ignore into marks (space, mark, visibility, seq)";
+        self.insert((into, ""), 4, rows, |row| {
+            row.add(|_| space.as_str())?;
+            row.add(|(term, ..)| *term)?;
+            row.add(|(_, level, _)| *level)?;
+            row.add(|(.., seq)| *seq)
         })
+    }
+
+    /// Row ids are the space's number and the seq.
+    fn words(&mut self, base: i64, events: &[Indexed]) -> Result<(), BoxDynError> {
+        let with_words = events.iter().filter(|event| !event.words.is_empty());
+        let into = "insert into event_words (rowid, words)";
+        self.insert((into, ""), 2, &Vec::from_iter(with_words), |row| {
+            row.add(|event| base + event.seq)?;
+            row.add(|event| joined(event.words.iter()))
+        })
+    }
+}
+
+/// A row whose values are added one by one.
+struct Single<'r, 'a, T> {
+    arguments: &'r mut SqliteArguments,
+    row: &'a T,
+}
+
+impl<'a, T> Values<'a, T> for Single<'_, 'a, T> {
+    fn add<V: Value<'a>>(&mut self, of: impl Fn(&'a T) -> V) -> Result<(), BoxDynError> {
+        self.arguments.add(of(self.row))
     }
 }
 
@@ -342,19 +247,17 @@ pub(in crate::log) async fn put_index(
     let number: i64 = sqlx::query_scalar("select number from spaces where space = $1")
         .bind(space.as_str())
         .fetch_one(&mut *connection)
-        .await
-        .map_err(sql::error)?;
+        .await?;
     // Trip by trip: what is between two of them keeps nobody waiting for long.
-    let refused = |error: BoxDynError| StoreError::Broken(error.to_string());
     for part in events.chunks(ROWS) {
         let mut trips = Trips::default();
-        trips.words(number << SEQ_BITS, part).map_err(refused)?;
-        trips.run(connection).await.map_err(sql::error)?;
+        trips.words(number << SEQ_BITS, part)?;
+        trips.run(connection).await?;
     }
     for part in term_rows(events).chunks(ROWS) {
         let mut trips = Trips::default();
-        trips.terms(space, part).map_err(refused)?;
-        trips.run(connection).await.map_err(sql::error)?;
+        trips.terms(space, part)?;
+        trips.run(connection).await?;
     }
     let text = "insert into indexed (space, seq, event_id, ts) \
          select space, seq, event_id, ts from events where space = $1 and seq = $2 \
@@ -363,9 +266,8 @@ pub(in crate::log) async fn put_index(
         .bind(space.as_str())
         .bind(last.seq)
         .execute(connection)
-        .await
-        .map(|_| ())
-        .map_err(sql::error)
+        .await?;
+    Ok(())
 }
 
 /// What writes a row of a projection that is not searched by words, or removes it: the text, and its arguments.
@@ -387,14 +289,6 @@ fn unnumbered(text: &str) -> String {
             part.trim_start_matches(|it: char| it.is_ascii_digit())
         )
     })
-}
-
-fn add_cell(arguments: &mut SqliteArguments, cell: &Cell) -> Result<(), BoxDynError> {
-    match cell {
-        Cell::Null => arguments.add(None::<i64>),
-        Cell::Integer(number) => arguments.add(*number),
-        Cell::Text(text) => arguments.add(text.clone()),
-    }
 }
 
 /// Writes the rows of projections, or removes them, one by one.
@@ -468,5 +362,5 @@ async fn number(
 ) -> Result<Option<i64>, StoreError> {
     let text = sqlx::AssertSqlSafe(format!("{text} returning number"));
     let query = sqlx::query_scalar_with(text, bound(cells)?);
-    query.fetch_optional(connection).await.map_err(sql::error)
+    Ok(query.fetch_optional(connection).await?)
 }

@@ -4,7 +4,6 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -64,8 +63,7 @@ pub(super) async fn end_of_log(connection: &mut SqliteConnection) -> Result<(), 
     let rows: Vec<(String, i64, i64, i64, Option<i64>)> = sqlx::query_as(text)
         .bind(AT_START)
         .fetch_all(connection)
-        .await
-        .map_err(sql::error)?;
+        .await?;
     let found = rows
         .into_iter()
         .find_map(|(space, count, first, last, bad)| wrong(&space, (count, first, last, bad)));
@@ -213,21 +211,12 @@ impl Sqlite {
         if let Err(error) = self.check_blobs(pause, &mut checked).await {
             checked.faults.extend(self.told("blobs", error).await?);
         }
-        *self.checked.lock().unwrap_or_else(PoisonError::into_inner) = Some(checked.clone());
+        *self.checked.lock() = Some(checked.clone());
         for fault in checked.faults.iter().take(TOLD) {
             tracing::error!(fault, "the log is damaged; restore a backup");
         }
         metrics::gauge!("thinkd_log_faults").set(checked.faults.len() as f64);
         Ok(checked)
-    }
-
-    /// What the last look showed.
-    pub(super) fn last_checked(&self) -> Option<Checked> {
-        // Held for a moment; a panic meanwhile left nothing half done.
-        self.checked
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
     }
 
     async fn number(&self, text: &'static str) -> Result<u64, StoreError> {

@@ -155,7 +155,7 @@ pub(in crate::log) fn is_in_use(url: &str) -> Result<bool, StoreError> {
     Ok(path.exists() && try_lock(path)?.is_none())
 }
 
-fn unavailable(path: &Path, why: String) -> StoreError {
+pub(super) fn unavailable(path: &Path, why: String) -> StoreError {
     StoreError::Unavailable(format!("{}: {why}", path.display()))
 }
 
@@ -200,93 +200,71 @@ pub(super) fn is_new(path: &Path) -> bool {
 /// The connection that writes, tables up to date, for who has the lock.
 pub(super) async fn open(options: &SqliteConnectOptions) -> Result<SqliteConnection, StoreError> {
     let path = options.get_filename();
-    let failed = |error| named(path, sql::error(error));
-    if is_new(path) {
-        let mut connection = new_file(options, path).await?;
-        // A change of the file itself: the disk takes all of it.
-        sqlx::raw_sql("pragma journal_mode = wal")
-            .execute(&mut connection)
-            .await
-            .map_err(failed)?;
-        return Ok(connection);
-    }
+    let opened = if is_new(path) {
+        new_log(options).await
+    } else {
+        old_log(options).await
+    };
+    opened.map_err(|error| named(path, error))
+}
+
+async fn new_log(options: &SqliteConnectOptions) -> Result<SqliteConnection, StoreError> {
+    let mut connection = new_file(options).await?;
+    // A change of the file itself: the disk takes all of it.
+    let wal = sqlx::raw_sql("pragma journal_mode = wal");
+    wal.execute(&mut connection).await?;
+    Ok(connection)
+}
+
+/// A file that was there, its tables up to date: all steps, or none.
+async fn old_log(options: &SqliteConnectOptions) -> Result<SqliteConnection, StoreError> {
     // Each step is a commit or two; the first one after them has the disk take all of it.
     let making = options.clone().synchronous(SqliteSynchronous::Normal);
-    let mut connection = making.connect().await.map_err(failed)?;
-    migrate(&mut connection, path).await?;
-    flush_every_commit(&mut connection).await.map_err(failed)?;
+    let mut connection = making.connect().await?;
+    let mut all = connection.begin().await?;
+    admit(&mut all).await?;
+    migrations().run(&mut *all).await?;
+    all.commit().await?;
+    flush_every_commit(&mut connection).await?;
     Ok(connection)
 }
 
 /// A file with tables, that flushes from now on. There was nothing in it that could be lost, so its making waited for no disk.
-async fn new_file(
-    options: &SqliteConnectOptions,
-    path: &Path,
-) -> Result<SqliteConnection, StoreError> {
+async fn new_file(options: &SqliteConnectOptions) -> Result<SqliteConnection, StoreError> {
     let making = options
         .clone()
         .journal_mode(SqliteJournalMode::Delete)
         .synchronous(SqliteSynchronous::Off);
-    let failed = |error| named(path, sql::error(error));
-    private(path).map_err(|error| failed(error.into()))?;
-    let mut connection = making.connect().await.map_err(failed)?;
-    let mut all = connection.begin().await.map_err(failed)?;
+    private(options.get_filename()).map_err(sqlx::Error::from)?;
+    let mut connection = making.connect().await?;
+    let mut all = connection.begin().await?;
     let (tables, last) = TABLES;
-    sqlx::raw_sql(tables)
-        .execute(&mut *all)
-        .await
-        .map_err(failed)?;
-    let refused = |error| named(path, sql::migration_error(error));
-    migrations()
-        .skip(&mut *all, Some(last))
-        .await
-        .map_err(refused)?;
-    all.commit().await.map_err(failed)?;
-    if migrations()
-        .iter()
-        .any(|migration| migration.version > last)
-    {
-        migrations().run(&mut connection).await.map_err(refused)?;
+    sqlx::raw_sql(tables).execute(&mut *all).await?;
+    let migrations = migrations();
+    migrations.skip(&mut *all, Some(last)).await?;
+    all.commit().await?;
+    if migrations.iter().any(|it| it.version > last) {
+        migrations.run(&mut connection).await?;
     }
-    flush_every_commit(&mut connection).await.map_err(failed)?;
+    flush_every_commit(&mut connection).await?;
     Ok(connection)
-}
-
-/// Brings the tables up to date: all steps, or none.
-async fn migrate(connection: &mut SqliteConnection, path: &Path) -> Result<(), StoreError> {
-    let failed = |error| named(path, sql::error(error));
-    let mut all = connection.begin().await.map_err(failed)?;
-    admit(&mut all).await.map_err(|error| named(path, error))?;
-    migrations()
-        .run(&mut *all)
-        .await
-        .map_err(|error| named(path, sql::migration_error(error)))?;
-    all.commit().await.map_err(failed)
 }
 
 /// Refuses a file that this program cannot run on.
 pub(in crate::log) async fn admit(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let text = "select count(*) > 0 from sqlite_master where name = '_sqlx_migrations'";
-    let is_there: bool = sqlx::query_scalar(text)
-        .fetch_one(&mut *connection)
-        .await
-        .map_err(sql::error)?;
+    let is_there: bool = sqlx::query_scalar(text).fetch_one(&mut *connection).await?;
     if !is_there {
         return Ok(());
     }
-    let made: Vec<(i64, String)> = sqlx::query_as(sql::MADE)
-        .fetch_all(connection)
-        .await
-        .map_err(sql::error)?;
+    let made: Vec<(i64, String)> = sqlx::query_as(sql::MADE).fetch_all(connection).await?;
     sql::admit(&migrations(), &made)
 }
 
 /// From here on a commit returns when the disk has it.
 async fn flush_every_commit(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-    sqlx::raw_sql("pragma synchronous = full")
-        .execute(connection)
-        .await
-        .map(|_| ())
+    let full = sqlx::raw_sql("pragma synchronous = full");
+    full.execute(connection).await.map(drop)
 }
 
 /// The incarnation that marks a file as a backup: it has events and blobs, but no rows.
@@ -302,18 +280,15 @@ pub(in crate::log) async fn new_backup(
         .filename(file)
         .create_if_missing(true)
         .disable_statement_logging();
-    let mut connection = new_file(&options, file).await?;
-    let marked = sqlx::query("update log set incarnation = $1").bind(BACKUP);
-    marked
-        .execute(&mut connection)
-        .await
-        .map_err(|error| named(file, sql::error(error)))?;
-    let version = sqlx::AssertSqlSafe(format!("pragma user_version = {version}"));
-    sqlx::raw_sql(version)
-        .execute(&mut connection)
-        .await
-        .map_err(|error| named(file, sql::error(error)))?;
-    Ok(connection)
+    let made = async {
+        let mut connection = new_file(&options).await?;
+        let marked = sqlx::query("update log set incarnation = $1").bind(BACKUP);
+        marked.execute(&mut connection).await?;
+        let version = sqlx::AssertSqlSafe(format!("pragma user_version = {version}"));
+        sqlx::raw_sql(version).execute(&mut connection).await?;
+        Ok(connection)
+    };
+    made.await.map_err(|error: StoreError| named(file, error))
 }
 
 /// A backup, to read.
@@ -322,18 +297,13 @@ pub(in crate::log) async fn open_backup(file: &Path) -> Result<SqliteConnection,
         .filename(file)
         .read_only(true)
         .disable_statement_logging();
-    let mut connection = options
-        .connect()
-        .await
-        .map_err(|error| named(file, sql::error(error)))?;
-    let incarnation: Result<i64, _> = sqlx::query_scalar("select incarnation from log")
-        .fetch_one(&mut connection)
-        .await;
-    match incarnation {
+    let opened = options.connect().await;
+    let mut connection = opened.map_err(|error| named(file, error))?;
+    let incarnation = sqlx::query_scalar("select incarnation from log");
+    match incarnation.fetch_one(&mut connection).await {
         Ok(BACKUP) => {
-            admit(&mut connection)
-                .await
-                .map_err(|error| named(file, error))?;
+            let admitted = admit(&mut connection).await;
+            admitted.map_err(|error| named(file, error))?;
             Ok(connection)
         }
         Ok(_) => Err(NotCopied::refused(format!(
@@ -347,11 +317,9 @@ pub(in crate::log) async fn open_backup(file: &Path) -> Result<SqliteConnection,
     }
 }
 
-pub(super) fn named(path: &Path, error: StoreError) -> StoreError {
-    match error {
-        StoreError::Unavailable(why) => {
-            StoreError::Unavailable(format!("{}: {why}", path.display()))
-        }
+pub(super) fn named(path: &Path, error: impl Into<StoreError>) -> StoreError {
+    match error.into() {
+        StoreError::Unavailable(why) => unavailable(path, why),
         StoreError::Broken(why) => StoreError::Broken(format!("{}: {why}", path.display())),
         other => other,
     }
@@ -363,8 +331,7 @@ pub(super) async fn opened(connection: &mut SqliteConnection) -> Result<(Uuid, i
     let row = sqlx::query_as(text)
         .bind(BACKUP)
         .fetch_optional(connection)
-        .await
-        .map_err(sql::error)?;
+        .await?;
     row.ok_or_else(|| StoreError::Broken(IS_BACKUP.into()))
 }
 

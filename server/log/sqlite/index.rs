@@ -4,17 +4,16 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use futures_util::TryStreamExt as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection as _};
 use uuid::Uuid;
 
 use super::file::{self, named};
 use super::log::Broken;
-use super::{put_index, sql, writing};
+use super::{add_to_index, writing};
 use crate::log::error::StoreError;
-use crate::log::index::{Added, Indexing, Left, read_batch};
-use crate::log::indexed::{Gap, gaps, index_columns};
+use crate::log::index::{Added, Indexing, Left};
+use crate::log::indexed::{Gap, gaps};
 use crate::log::words;
 use crate::words::id::Space;
 
@@ -42,12 +41,9 @@ pub(super) async fn connect(
 ) -> Result<SqliteConnection, StoreError> {
     let log = reading.get_filename();
     let file = beside(log);
-    let mut connection = reading
-        .clone()
-        .filename(&file)
-        .connect()
-        .await
-        .map_err(|error| named(&file, sql::error(error)))?;
+    let reading = reading.clone().filename(&file);
+    let connected = reading.connect().await;
+    let mut connection = connected.map_err(|error| named(&file, error))?;
     attach_as(&mut connection, log, "source").await?;
     Ok(connection)
 }
@@ -77,9 +73,7 @@ async fn attach_as(
         .bind(path)
         .execute(connection)
         .await;
-    attached
-        .map(|_| ())
-        .map_err(|error| named(file, sql::error(error)))
+    attached.map(|_| ()).map_err(|error| named(file, error))
 }
 
 /// A new, empty index of no log yet (`adopt`); what was there is removed.
@@ -90,38 +84,30 @@ async fn make(log: &Path) -> Result<SqliteConnection, StoreError> {
         name.push(ending);
         match std::fs::remove_file(&name) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(StoreError::Unavailable(format!(
-                    "{}: {error}",
-                    path.display()
-                )));
+                return Err(file::unavailable(&path, error.to_string()));
             }
             _ => {}
         }
     }
-    let failed = |error| named(&path, sql::error(error));
-    file::private(&path).map_err(|error| failed(error.into()))?;
+    let made = new_tables(&path).await;
+    made.map_err(|error| named(&path, error))
+}
+
+async fn new_tables(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
+    file::private(path)?;
     // The disk takes it once, as a whole: until it has been adopted nobody reads it.
-    let making = options(&path)
+    let making = options(path)
         .journal_mode(SqliteJournalMode::Memory)
         .synchronous(SqliteSynchronous::Off);
-    let mut connection = making.connect().await.map_err(failed)?;
-    let mut all = connection.begin().await.map_err(failed)?;
-    sqlx::raw_sql(TABLES)
-        .execute(&mut *all)
-        .await
-        .map_err(failed)?;
-    all.commit().await.map_err(failed)?;
-    sqlx::raw_sql("pragma journal_mode = wal")
-        .execute(&mut connection)
-        .await
-        .map_err(failed)?;
-    std::fs::File::open(&path)
-        .and_then(|made| made.sync_all())
-        .map_err(|error| failed(error.into()))?;
-    sqlx::raw_sql("pragma synchronous = normal")
-        .execute(&mut connection)
-        .await
-        .map_err(failed)?;
+    let mut connection = making.connect().await?;
+    let mut all = connection.begin().await?;
+    sqlx::raw_sql(TABLES).execute(&mut *all).await?;
+    all.commit().await?;
+    let wal = sqlx::raw_sql("pragma journal_mode = wal");
+    wal.execute(&mut connection).await?;
+    std::fs::File::open(path)?.sync_all()?;
+    let normal = sqlx::raw_sql("pragma synchronous = normal");
+    normal.execute(&mut connection).await?;
     Ok(connection)
 }
 
@@ -132,19 +118,15 @@ pub(in crate::log) async fn attach_new(
 ) -> Result<(), StoreError> {
     let options = writing(url)?;
     let log = options.get_filename();
-    make(log).await?.close().await.map_err(sql::error)?;
+    make(log).await?.close().await?;
     attach(connection, log).await
 }
 
 /// Says that an index, of which the connection sees the log, too, is made of that log.
 pub(in crate::log) async fn adopt(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let text = "insert into made_of (version, epoch) select $1, epoch from log";
-    sqlx::query(text)
-        .bind(VERSION)
-        .execute(connection)
-        .await
-        .map(|_| ())
-        .map_err(sql::error)
+    sqlx::query(text).bind(VERSION).execute(connection).await?;
+    Ok(())
 }
 
 fn options(file: &Path) -> SqliteConnectOptions {
@@ -221,7 +203,7 @@ impl IndexFile {
                         .bind(new)
                         .execute(writing)
                         .await;
-                    renewed.map_err(sql::error)?;
+                    renewed?;
                     epoch = Some(new);
                     tracing::error!(
                         file = %log.display(),
@@ -230,7 +212,7 @@ impl IndexFile {
                     );
                 }
                 // Before another file gets its name: whoever closes last removes the journal of that name.
-                connection.close().await.map_err(sql::error)?;
+                connection.close().await?;
                 make(log).await?
             }
         };
@@ -240,7 +222,7 @@ impl IndexFile {
     }
 
     async fn transaction(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
-        let mut all = self.connection.begin().await.map_err(sql::error)?;
+        let mut all = self.connection.begin().await?;
         let (mut left, mut added) = (Left::new(), Vec::new());
         for space in spaces {
             if left.is_nothing() {
@@ -250,8 +232,7 @@ impl IndexFile {
         }
         all.commit()
             .await
-            .inspect_err(|error| self.broken.note(error))
-            .map_err(sql::error)?;
+            .inspect_err(|error| self.broken.note(error))?;
         Ok(added)
     }
 }
@@ -268,24 +249,8 @@ async fn add(
     let done: i64 = sqlx::query_scalar(text)
         .bind(space.as_str())
         .fetch_one(&mut *connection)
-        .await
-        .map_err(sql::error)?;
-    let text = concat!(
-        "select ",
-        index_columns!(),
-        " from events e where e.space = $1 and e.seq > $2 order by e.seq limit $3 + 0"
-    );
-    let rows = sqlx::query_as(text)
-        .bind(space.as_str())
-        .bind(done)
-        .bind(left.events)
-        .fetch(&mut *connection);
-    let (events, more) = read_batch(rows.map_err(sql::error), left).await?;
-    put_index(connection, space, &events).await?;
-    Ok(Added {
-        reached: events.last().map_or(done, |event| event.seq),
-        more,
-    })
+        .await?;
+    add_to_index(connection, space, done, left).await
 }
 
 /// How an index stands to a log.
@@ -308,8 +273,7 @@ async fn fit(connection: &mut SqliteConnection, log: &Path) -> Result<Fit, Store
     let (is_of, is_ahead): (bool, bool) = sqlx::query_as(text)
         .bind(VERSION)
         .fetch_one(connection)
-        .await
-        .map_err(sql::error)?;
+        .await?;
     Ok(match (is_of, is_ahead) {
         (true, false) => Fit::Whole,
         (true, true) => Fit::Ahead,
@@ -326,10 +290,8 @@ impl Indexing for IndexFile {
         let text = "select space, done, head from (select s.space, \
              coalesce((select seq from indexed where space = s.space), 0) as done, \
              (select max(seq) from events where space = s.space) as head from spaces s) g where head > done";
-        let rows: Vec<(String, i64, i64)> = sqlx::query_as(text)
-            .fetch_all(&mut self.connection)
-            .await
-            .map_err(sql::error)?;
+        let rows: Vec<(String, i64, i64)> =
+            sqlx::query_as(text).fetch_all(&mut self.connection).await?;
         Ok(gaps(rows))
     }
 

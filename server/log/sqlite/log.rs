@@ -21,7 +21,6 @@ use crate::log::leases::Leases;
 use crate::log::thread_row::ThreadRow;
 use crate::log::write_cache::WriteCache;
 use crate::words::id::{Space, ThreadId};
-use crate::words::time::Timestamp;
 
 /// Bytes of blobs after which the journal is copied into the file: a little of it between two commits, for the commit that comes with
 /// sixteen megabytes keeps everybody waiting for 40 ms.
@@ -100,12 +99,8 @@ impl Log {
             sqlx::query_as("select seq, ts from events where space = $1 order by seq desc limit 1")
                 .bind(space.as_str())
                 .fetch_optional(&mut self.connection)
-                .await
-                .map_err(sql::error)?;
-        Ok(row.map(|(seq, ts)| Position {
-            seq,
-            ts: Timestamp::from_micros(ts),
-        }))
+                .await?;
+        Ok(row.map(Position::stored))
     }
 
     async fn heads(
@@ -135,19 +130,18 @@ impl Log {
         let rows: Vec<sql::PlacedColumns> = sqlx::query_as(text)
             .bind(json(&keys)?)
             .fetch_all(&mut self.connection)
-            .await
-            .map_err(sql::error)?;
+            .await?;
         rows.into_iter().map(sql::placed_event).collect()
     }
 
     async fn threads(
         &mut self,
         ids: &[(Space, ThreadId)],
-    ) -> Result<Vec<(Space, ThreadRow)>, StoreError> {
-        let (mut threads, mut unknown) = (Vec::new(), Vec::new());
+    ) -> Result<BTreeMap<(Space, ThreadId), ThreadRow>, StoreError> {
+        let (mut threads, mut unknown) = (BTreeMap::new(), Vec::new());
         for key in ids {
             match self.cache.thread(key) {
-                Some(row) => threads.push((key.0.clone(), row)),
+                Some(row) => drop(threads.insert(key.clone(), row)),
                 None => unknown.push(key),
             }
         }
@@ -162,10 +156,10 @@ impl Log {
         let rows: Vec<sql::ThreadColumns> = sqlx::query_as(text)
             .bind(json(&unknown)?)
             .fetch_all(&mut self.connection)
-            .await
-            .map_err(sql::error)?;
+            .await?;
         for row in rows {
-            threads.push(sql::placed_thread(row)?);
+            let (key, row) = sql::placed_thread(row)?;
+            threads.insert(key, row);
         }
         Ok(threads)
     }
@@ -207,14 +201,6 @@ impl Backend for Log {
         Ok(())
     }
 
-    async fn commit(&mut self, _: &Plan) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    async fn undo(&mut self) {
-        // No transaction is open yet.
-    }
-
     async fn rollback(&mut self, _: &StoreError) {
         self.cache.forget();
         // It fails where no transaction is open (SQLite ends one itself when the disk is full); then nothing is to be undone. Where
@@ -254,10 +240,6 @@ impl Backend for Log {
             .wrote(std::mem::take(&mut self.writing), &result)
     }
 
-    fn committed(&mut self, _: &Space) {
-        // Only this process appends: there is nobody else to tell.
-    }
-
     async fn touch(&mut self, bytes: usize) -> Result<(), StoreError> {
         self.sound()?;
         // A count that nobody reads while the store is open; the same value again would not be written.
@@ -266,9 +248,7 @@ impl Backend for Log {
             .bind(stored(bytes as u64))
             .execute(&mut self.connection)
             .await;
-        written
-            .inspect_err(|error| self.broken.note(error))
-            .map_err(sql::error)?;
+        written.inspect_err(|error| self.broken.note(error))?;
         self.run("update log set probe = null").await
     }
 

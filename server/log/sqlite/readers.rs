@@ -3,9 +3,10 @@
 //! spaces has connections that no space can take.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use sqlx::Connection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
@@ -13,7 +14,7 @@ use tokio::time::timeout;
 
 use super::ACQUIRE;
 use super::index::connect;
-use super::sql::{self, GRACE};
+use super::sql::GRACE;
 use crate::log::error::StoreError;
 use crate::log::options::Options;
 use crate::tasks::share::{Place, Places};
@@ -81,18 +82,18 @@ impl Readers {
             }
         };
         let Ok((place, own)) = timeout(ACQUIRE, held).await else {
-            return Err(StoreError::Unavailable("all connections are busy".into()));
+            return Err(StoreError::busy());
         };
         if self.own.is_closed() {
-            return Err(StoreError::Unavailable("the store is closed".into()));
+            return Err(StoreError::closed());
         }
         let connection = async {
-            let idle = self.lock().pop();
+            let idle = self.idle.lock().pop();
             let shared = match idle {
                 Some(shared) => shared,
                 None => self.another().await?,
             };
-            Ok(shared.lock_owned().await)
+            Ok::<_, StoreError>(shared.lock_owned().await)
         };
         let late = |_| {
             StoreError::Unavailable(
@@ -126,7 +127,7 @@ impl Readers {
     async fn another(&self) -> Result<Shared, StoreError> {
         loop {
             let opening = self.opening.clone().lock_owned().await;
-            let idle = self.lock().pop();
+            let idle = self.idle.lock().pop();
             if let Some(shared) = idle {
                 return Ok(shared);
             }
@@ -135,8 +136,8 @@ impl Readers {
             let opened = tokio::spawn(async move {
                 let _opening = opening;
                 let opened = open(&options).await?;
-                lock(&idle).push(Arc::new(tokio::sync::Mutex::new(opened)));
-                Ok(())
+                idle.lock().push(Arc::new(tokio::sync::Mutex::new(opened)));
+                Ok::<_, StoreError>(())
             });
             opened.await.map_err(|error| {
                 StoreError::Unavailable(format!("a connection was not opened: {error}"))
@@ -147,22 +148,13 @@ impl Readers {
     /// Closes those that are not in use; the others are dropped with the store.
     pub async fn close(&self) {
         self.own.close();
-        let idle = std::mem::take(&mut *self.lock());
+        let idle = std::mem::take(&mut *self.idle.lock());
         for shared in idle.into_iter().filter_map(Arc::into_inner) {
             if let Err(error) = shared.into_inner().connection.close().await {
                 tracing::warn!(%error, "a connection that reads was not closed in order");
             }
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Shared>> {
-        lock(&self.idle)
-    }
-}
-
-fn lock(idle: &Mutex<Vec<Shared>>) -> MutexGuard<'_, Vec<Shared>> {
-    // A panic while this short lock was held left nothing half done.
-    idle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn open(options: &SqliteConnectOptions) -> Result<Opened, StoreError> {
@@ -172,8 +164,7 @@ async fn open(options: &SqliteConnectOptions) -> Result<Opened, StoreError> {
     let in_time = move || now() <= limit.load(Ordering::Relaxed);
     connection
         .lock_handle()
-        .await
-        .map_err(sql::error)?
+        .await?
         .set_progress_handler(STEPS, in_time);
     Ok(Opened { connection, until })
 }
@@ -203,6 +194,7 @@ impl Drop for Reader<'_> {
     fn drop(&mut self) {
         if self.done {
             self.readers
+                .idle
                 .lock()
                 .push(OwnedMutexGuard::mutex(&self.opened).clone());
         } else {
@@ -234,9 +226,9 @@ mod tests {
         let readers = readers();
         readers.take(None).await.unwrap().done();
         readers.take(None).await.unwrap().done();
-        let kept = readers.lock().pop();
+        let kept = readers.idle.lock().pop();
         assert!(
-            kept.is_some() && readers.lock().is_empty(),
+            kept.is_some() && readers.idle.lock().is_empty(),
             "control: the one that is there is used again"
         );
         let opening = readers.opening.lock().await;
@@ -249,7 +241,7 @@ mod tests {
     async fn who_waits_for_a_connection_that_is_not_let_go_is_told_so() {
         let readers = readers();
         readers.take(None).await.unwrap().done();
-        let shared = readers.lock()[0].clone();
+        let shared = readers.idle.lock()[0].clone();
         let held = shared.lock_owned().await;
         is_told(&readers).await;
         drop(held);

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::json;
-use super::readers::Readers;
+use super::readers::{Reader, Readers};
 use super::sql;
 use crate::log::catch_up::{Next, Source};
 use crate::log::error::StoreError;
@@ -19,6 +19,10 @@ pub(super) struct Untold {
 }
 
 impl Untold {
+    async fn reader(&self, of: Option<&Space>) -> Result<Reader<'_>, StoreError> {
+        self.readers.take(of).await
+    }
+
     /// How far a log may be told of. To be asked after the file was read: what was read and is of no commit under way is in the cache.
     fn end(&self, space: &Space) -> Seq {
         self.cache.before_commit(space).unwrap_or(Seq::MAX)
@@ -30,14 +34,9 @@ impl Source for Untold {
         let names: Vec<&str> = spaces.iter().map(Space::as_str).collect();
         // One look-up a space.
         let text = "select k.value, (select max(seq) from events where space = k.value) from json_each($1) k";
-        let mut reader = self.readers.take(None).await?;
-        let heads: Result<Vec<(String, Option<i64>)>, _> = sqlx::query_as(text)
-            .bind(json(&names)?)
-            .fetch_all(reader.connection())
-            .await;
-        reader.done();
+        let query = sqlx::query_as(text).bind(json(&names)?);
+        let heads: Vec<(String, Option<i64>)> = sql::read!(self, None, query, fetch_all)?;
         let heads = heads
-            .map_err(sql::error)?
             .into_iter()
             .filter_map(|(space, head)| Some((space, head?)));
         heads
@@ -56,10 +55,7 @@ impl Source for Untold {
             .bind(space.as_str())
             .bind(seq)
             .bind(sql::AFTER_PAGE);
-        let mut reader = self.readers.take(None).await?;
-        let rows = query.fetch_all(reader.connection()).await;
-        reader.done();
-        let threads = sql::threads(rows.map_err(sql::error)?);
+        let threads = sql::threads(sql::read!(self, None, query, fetch_all)?);
         let end = self.end(space);
         Ok(threads
             .into_iter()
@@ -72,10 +68,7 @@ impl Source for Untold {
             .bind(space.as_str())
             .bind(seq)
             .bind(sql::AFTER_PAGE);
-        let mut reader = self.readers.take(None).await?;
-        let rows: Result<Vec<sql::EventColumns>, _> = query.fetch_all(reader.connection()).await;
-        reader.done();
-        let rows = rows.map_err(sql::error)?;
+        let rows: Vec<sql::EventColumns> = sql::read!(self, None, query, fetch_all)?;
         let end = self.end(space);
         Ok(rows
             .into_iter()
@@ -91,7 +84,7 @@ mod tests {
     use crate::event::draft::Draft;
     use crate::log::appended::Append;
     use crate::log::change::ThreadChange;
-    use crate::log::kernel::EventLog as _;
+    use crate::log::kernel::{EventLog as _, Upkeep as _};
     use crate::log::options::Options;
     use crate::log::sqlite::Sqlite;
 
@@ -140,7 +133,7 @@ mod tests {
             (3, 3, 3),
             "nobody knows what came of it: then the file says"
         );
-        store.shut().await;
+        store.close().await;
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -3,8 +3,9 @@
 //! cut off before leaves parts that belong to nothing, and a row in `uploads` that says so.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{query, query_as, query_scalar};
 use tokio::sync::oneshot;
@@ -123,7 +124,7 @@ impl Uploads {
 
     /// Puts one in line: behind the others of its space, or, if it has been begun, before them.
     fn back(&self, upload: Upload, begun: bool) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let space = upload.space.clone();
         let queue = state.spaces.entry(space.clone()).or_default();
         let is_first = queue.is_empty();
@@ -139,7 +140,7 @@ impl Uploads {
 
     /// What one transaction is to write: a part of a large one, or small ones.
     pub fn next(&self) -> Vec<Upload> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let (mut batch, mut bytes) = (Vec::<Upload>::new(), 0);
         while bytes < PART && batch.first().is_none_or(|first| !first.is_single()) {
             let fits = |upload: &Upload| batch.is_empty() || !upload.is_single();
@@ -189,12 +190,7 @@ impl Uploads {
                 }
             }
         }
-        !self.lock().round.is_empty()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic while this short lock was held left nothing half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        !self.0.lock().round.is_empty()
     }
 }
 
@@ -204,7 +200,7 @@ pub(super) async fn write(
     upload: &mut Upload,
 ) -> Result<(), StoreError> {
     if upload.is_large() {
-        return part(connection, upload).await.map_err(sql::error);
+        return Ok(part(connection, upload).await?);
     }
     put_blob(connection, &upload.space, &upload.sha256, &upload.blob).await
 }
@@ -301,8 +297,8 @@ pub(super) async fn clear(connection: &mut SqliteConnection) -> Result<(), Store
     let ids: Result<Vec<Uuid>, _> = query_scalar("select upload from uploads")
         .fetch_all(&mut *connection)
         .await;
-    for id in ids.map_err(sql::error)? {
-        forget(connection, id).await.map_err(sql::error)?;
+    for id in ids? {
+        forget(connection, id).await?;
     }
     Ok(())
 }
@@ -316,7 +312,7 @@ pub(super) async fn whole(
     let Some(id) = upload else { return Ok(bytes) };
     let text = "select bytes from blob_parts where upload = $1 order by number";
     let parts: Result<Vec<Vec<u8>>, _> = query_scalar(text).bind(id).fetch_all(connection).await;
-    Ok(parts.map_err(sql::error)?.concat())
+    Ok(parts?.concat())
 }
 
 /// A blob's type, the bytes in its row, and the name of its parts.
@@ -334,7 +330,7 @@ pub(super) async fn read(
         .bind(sha256)
         .fetch_optional(&mut *connection)
         .await;
-    let Some((mime, bytes, upload)) = row.map_err(sql::error)? else {
+    let Some((mime, bytes, upload)) = row? else {
         return Ok(None);
     };
     Ok(Some(Blob {
@@ -354,7 +350,7 @@ pub(in crate::log) async fn read_blob(
         .bind(&after.1)
         .fetch_optional(&mut *connection)
         .await;
-    let Some((space, sha256)) = key.map_err(sql::error)? else {
+    let Some((space, sha256)) = key? else {
         return Ok(None);
     };
     let space = sql::space(space)?;

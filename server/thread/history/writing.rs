@@ -36,6 +36,15 @@ struct Most {
     bytes: usize,
 }
 
+impl Most {
+    const ALL: Self = Self::bytes(usize::MAX);
+
+    const fn bytes(bytes: usize) -> Self {
+        let chars = usize::MAX;
+        Self { chars, bytes }
+    }
+}
+
 /// Writes a text with `next` before every line but the first, as far as it may go. Returns how many of its characters that were.
 fn write_lines(text: &str, next: &str, most: Most, to: &mut String) -> usize {
     if text.len() <= most.bytes.min(most.chars) && !text.chars().any(|c| breaks(c) || hides(c)) {
@@ -87,17 +96,7 @@ fn write_shortened(
     let mark = mark(shown, all);
     let bytes = to.len() - begin + mark.len();
     let mut whole = String::new();
-    if text.len() <= bytes
-        && write_lines(
-            text,
-            next,
-            Most {
-                chars: usize::MAX,
-                bytes,
-            },
-            &mut whole,
-        ) == all
-    {
+    if text.len() <= bytes && write_lines(text, next, Most::bytes(bytes), &mut whole) == all {
         to.truncate(begin);
         to.push_str(&whole);
     } else {
@@ -107,15 +106,7 @@ fn write_shortened(
 
 /// A text in lines of an entry, whole.
 pub(super) fn write_indented(text: &str, to: &mut String) {
-    write_lines(
-        text,
-        INDENT,
-        Most {
-            chars: usize::MAX,
-            bytes: usize::MAX,
-        },
-        to,
-    );
+    write_lines(text, INDENT, Most::ALL, to);
 }
 
 /// A text in one line: breaks and what hides are written so that they can be seen.
@@ -137,15 +128,7 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
 /// A text that stands beside the entries, such as somebody's prompt, in its own lines, none of which passes for an entry.
 pub fn beside(text: &str) -> String {
     let mut lines = String::with_capacity(text.len());
-    write_lines(
-        text,
-        "",
-        Most {
-            chars: usize::MAX,
-            bytes: usize::MAX,
-        },
-        &mut lines,
-    );
+    write_lines(text, "", Most::ALL, &mut lines);
     let passes = |line: &str| {
         line.strip_prefix('#')
             .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
@@ -242,10 +225,7 @@ fn gathered(event: &Event, fact: &Fact<'_>, lengths: Lengths, prompts: &Prompts)
         .unwrap_or_default()
         .to_owned();
     let room = lengths.entry_bytes.checked_sub(line.len())? / parts.len();
-    let most = Most {
-        chars: usize::MAX,
-        bytes: room.checked_sub(HEAD + mark_max(prompts))?,
-    };
+    let most = Most::bytes(room.checked_sub(HEAD + mark_max(prompts))?);
     for part in parts {
         let text = part.get("text").and_then(Value::as_str).unwrap_or_default();
         let failed = if part.get("ok").and_then(Value::as_bool) == Some(true) {
