@@ -78,6 +78,7 @@ pub mod event {
 }
 /// Fair shares of the machine; supervision of background tasks.
 pub mod tasks {
+    pub mod lock;
     pub mod share;
     pub mod supervisor;
     pub mod under_way;
