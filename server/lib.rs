@@ -158,30 +158,24 @@ pub mod model {
 }
 /// Recall: what is held and relevant to a question.
 pub mod recall {
-    pub mod alike;
     pub mod audit;
     pub mod background;
     mod bm25;
-    mod calibration;
     pub mod choices;
     mod cut;
-    mod filling;
+    pub mod filling;
     pub mod finder;
     pub mod forms;
     pub mod frameworks;
     pub mod fusion;
     pub mod graph;
     pub mod held;
-    pub mod hit;
     pub mod meaning;
-    pub mod meant;
     mod measuring;
     pub mod memories;
     mod pagerank;
     mod past;
-    pub mod reembed;
     mod rivals;
-    mod saying;
     mod shelf;
     pub mod shown;
     pub mod uses;

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::finder::{Error, Question, Recall, apart};
-use super::fusion::tokens;
+use super::fusion::{keep_fitting, share, tokens};
 use super::held::Held;
-use super::hit::Hit;
-use super::view::View;
+use super::view::{Hit, View};
 use crate::event::envelope::{Event, tag};
+use crate::log::projections::entries::EntryRow;
 use crate::log::query::{Query, Show};
 use crate::log::shown_to_models::{is_taken_back, shown_to_models};
 use crate::log::words::asked;
@@ -59,21 +59,22 @@ impl Memory {
     }
 }
 
-/// A note, a thought or a framework that a question found.
-#[derive(Debug, Clone)]
-pub struct OtherHit {
-    /// What it is.
+/// A note, a thought or a framework that is relevant.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct Other {
+    /// What it is: `notes`, `thoughts` or `frameworks`.
     pub kind: Memory,
     /// The key of a note, the event of a thought, the id of a framework.
     pub id: String,
     /// The event that said it last.
+    #[schema(value_type = i64, example = 41)]
     pub seq: Seq,
     /// What it says.
     pub text: String,
-    /// How relevant it is, in thousandths.
-    pub score: i64,
+    /// How relevant it is, 0 to 1: the same for every question.
+    pub score: f64,
     /// The words of the question that it has.
-    pub words: Vec<String>,
+    pub matched: Vec<String>,
 }
 
 /// Words of a question by which candidates are found: the longest ones, since the short ones are the common ones.
@@ -96,7 +97,7 @@ impl Recall {
         space: &Space,
         question: &Question,
         among: &[Memory],
-    ) -> Result<(Vec<OtherHit>, usize), Error> {
+    ) -> Result<(Vec<Other>, usize), Error> {
         let mut words = asked(&question.text);
         words.sort_by_key(|word| std::cmp::Reverse(word.chars().count()));
         words.truncate(WORDS);
@@ -110,38 +111,20 @@ impl Recall {
             }
         }
         if among.contains(&Memory::Thoughts) {
-            hits.extend(
-                ranked(
-                    Memory::Thoughts,
-                    self.thoughts(space, &words).await?,
-                    question,
-                )
-                .await?,
-            );
+            let thoughts = self.thoughts(space, &words).await?;
+            hits.extend(ranked(Memory::Thoughts, thoughts, question).await?);
         }
         if among.contains(&Memory::Frameworks) {
-            let found = self.frameworks(space, &question.text).await?;
-            hits.extend(found.into_iter().map(|hit| {
-                let text = hit.held.text.clone();
-                other(Memory::Frameworks, hit, text)
-            }));
+            let found = self.frameworks(space, &question.text).await?.into_iter();
+            hits.extend(found.map(|hit| Other::of(Memory::Frameworks, hit, None)));
         }
         hits.sort_by(|one, other| {
-            other
-                .score
-                .cmp(&one.score)
-                .then(one.kind.cmp(&other.kind))
-                .then(other.seq.cmp(&one.seq))
+            let better = other.score.total_cmp(&one.score);
+            better.then((one.kind, other.seq).cmp(&(other.kind, one.seq)))
         });
         hits.truncate(question.limit);
-        let (mut room, all) = (self.room_of(question), hits.len());
-        hits.retain(|hit| {
-            let takes = tokens(&hit.text);
-            let fits = takes <= room;
-            room -= if fits { takes } else { 0 };
-            fits
-        });
-        let left_out = all - hits.len();
+        let room = self.room_of(question);
+        let left_out = keep_fitting(&mut hits, room, |hit| tokens(&hit.text));
         Ok((hits, left_out))
     }
 
@@ -154,20 +137,15 @@ impl Recall {
         if words.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let rows = self
-            .store
-            .search_entries(space, &words.join(" "), NOTES)
-            .await?;
-        let candidate = |row: crate::log::projections::entries::EntryRow| {
-            let ranked_by = format!("{}\n{}", row.key, row.content);
-            (
-                row.key,
-                Candidate {
-                    seq: row.seq,
-                    text: row.content,
-                    ranked_by,
-                },
-            )
+        let words = words.join(" ");
+        let rows = self.store.search_entries(space, &words, NOTES).await?;
+        let candidate = |row: EntryRow| {
+            let candidate = Candidate {
+                seq: row.seq,
+                ranked_by: format!("{}\n{}", row.key, row.content),
+                text: row.content,
+            };
+            (row.key, candidate)
         };
         Ok(rows.into_iter().map(candidate).collect())
     }
@@ -194,19 +172,13 @@ impl Recall {
         let candidate = |event: Event| {
             let text = event.text().to_owned();
             // A thought of a mission has a name besides.
-            let name = event
-                .payload
-                .get("name")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            (
-                event.event_id.to_string(),
-                Candidate {
-                    seq: event.seq,
-                    ranked_by: format!("{name}\n{text}"),
-                    text,
-                },
-            )
+            let name = event.payload.get("name").and_then(Value::as_str);
+            let candidate = Candidate {
+                seq: event.seq,
+                ranked_by: format!("{}\n{text}", name.unwrap_or_default()),
+                text,
+            };
+            (event.event_id.to_string(), candidate)
         };
         Ok(found.into_iter().map(candidate).collect())
     }
@@ -217,49 +189,42 @@ async fn ranked(
     kind: Memory,
     mut candidates: BTreeMap<String, Candidate>,
     question: &Question,
-) -> Result<Vec<OtherHit>, Error> {
-    let held: Vec<Held> = candidates
-        .iter_mut()
-        .map(|(id, it)| Held::plain(id.clone(), it.seq, std::mem::take(&mut it.ranked_by)))
-        .collect();
+) -> Result<Vec<Other>, Error> {
+    let plain = |(id, it): (&String, &mut Candidate)| {
+        Held::plain(id.clone(), it.seq, std::mem::take(&mut it.ranked_by))
+    };
+    let held: Vec<Held> = candidates.iter_mut().map(plain).collect();
     let (text, limit) = (question.text.clone(), question.limit);
     let found = apart(move || {
         let mut view = View::default();
         held.into_iter().for_each(|held| view.put(held));
         view.find(&text, limit)
-    })
-    .await?;
-    Ok(found
-        .into_iter()
-        .filter_map(|hit| {
-            let text = candidates.remove(&hit.held.id)?.text;
-            Some(other(kind, hit, text))
-        })
-        .collect())
+    });
+    let found = found.await?.into_iter();
+    let other = |hit: Hit| {
+        let text = candidates.remove(&hit.held.id)?.text;
+        Some(Other::of(kind, hit, Some(text)))
+    };
+    Ok(found.filter_map(other).collect())
 }
 
-fn other(kind: Memory, hit: Hit, text: String) -> OtherHit {
-    let Hit {
-        held, score, words, ..
-    } = hit;
-    OtherHit {
-        kind,
-        id: held.id,
-        seq: held.changed,
-        text,
-        score,
-        words,
+impl Other {
+    /// A hit, and what it is shown as; none: its own text.
+    fn of(kind: Memory, hit: Hit, text: Option<String>) -> Self {
+        Self {
+            kind,
+            id: hit.held.id,
+            seq: hit.held.changed,
+            text: text.unwrap_or(hit.held.text),
+            score: share(hit.score),
+            matched: hit.words,
+        }
     }
 }
 
 /// What a mind is told of these.
-pub fn told(hits: &[OtherHit]) -> Value {
-    let told = |hit: &OtherHit| json!({ "kind": hit.kind, "id": hit.id, "seq": hit.seq, "text": hit.text, "why": format!("words {:.2} ({})", share(hit.score), hit.words.join(" ")) });
-    hits.iter().map(told).collect()
-}
-
-/// Thousandths as a share.
-#[expect(clippy::cast_precision_loss, reason = "at most 1000")]
-pub fn share(score: i64) -> f64 {
-    score as f64 / 1000.0
+pub fn told(others: &[Other]) -> Value {
+    let why = |it: &Other| format!("words {:.2} ({})", it.score, it.matched.join(" "));
+    let told = |it: &Other| json!({ "kind": it.kind, "id": it.id, "seq": it.seq, "text": it.text, "why": why(it) });
+    others.iter().map(told).collect()
 }

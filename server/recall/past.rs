@@ -6,13 +6,12 @@ use tokio::time::timeout;
 
 use super::finder::{Error, Found, PAGE, PAST_MAX, PAST_WAIT, Question, Recall, apart};
 use super::held::Held;
-use super::meant::Meant;
+use super::meaning::Meant;
 use super::shelf::Room;
 use super::view::View;
 use crate::event::entity::Names;
 use crate::event::method::current;
-use crate::event::statement::{Instrument, Status, folded};
-use crate::event::word::word_of;
+use crate::event::statement::{Status, folded};
 use crate::log::projections::standings::Standing;
 use crate::log::projections::statements::{Asked, StatementRow};
 use crate::words::id::{Seq, Space};
@@ -38,20 +37,13 @@ impl Recall {
             Some(meaning) => meaning.of_past(&mut view, &text).await,
             None => Meant::default(),
         };
-        self.has_room(&mut room, view.bytes())?;
-        let without = meant.without.clone();
-        let hits = apart(move || view.find_meant(&text, &meant, limit)).await?;
-        Ok(self.cut(hits, question, without))
-    }
-
-    fn has_room(&self, room: &mut Room, bytes: usize) -> Result<(), Error> {
-        if room.holds(bytes) {
-            Ok(())
-        } else {
-            Err(Error::TooLarge {
-                most: self.shelf.most(),
-            })
-        }
+        room.hold(view.bytes())?;
+        let tokens = self.room_of(question);
+        apart(move || {
+            let hits = view.find_meant(&text, meant.vector.as_ref(), limit);
+            Found::cut(hits, tokens, meant.without)
+        })
+        .await
     }
 
     /// What was held then, or of that time.
@@ -59,47 +51,39 @@ impl Recall {
         &self,
         space: &Space,
         question: &Question,
-        room: &mut Room,
+        room: &mut Room<'_>,
     ) -> Result<View, Error> {
         let standings = match question.as_of {
             Some(as_of) => Some(self.standings(space, as_of, room).await?),
             None => None,
         };
-        let looked_up = standings
-            .as_ref()
-            .map_or(0, |standings| standings.len() * STANDING_BYTES);
-        let (mut held, mut bytes, mut after) = (Vec::new(), 0, 0);
+        let looked_up = standings.as_ref().map_or(0, HashMap::len) * STANDING_BYTES;
+        let (mut held, mut bytes) = (Vec::new(), 0);
+        let mut asked = Asked {
+            limit: PAGE,
+            ..Asked::default()
+        };
         loop {
-            let asked = Asked {
-                after,
-                limit: PAGE,
-                ..Asked::default()
-            };
             let rows = self.store.statements(space, &asked).await?;
-            let (full, last) = (
-                rows.len() == PAGE as usize,
-                rows.last().map(|row| row.number),
-            );
-            let more: Vec<Held> = rows
-                .into_iter()
-                .filter_map(|row| then(row, question, standings.as_ref()))
-                .collect();
+            let is_full = rows.len() == PAGE as usize;
+            asked.after = rows.last().map_or(asked.after, |row| row.number);
+            let rows = rows.into_iter();
+            let more = rows.filter_map(|row| then(row, question, standings.as_ref()));
+            let more: Vec<Held> = more.collect();
             bytes += more.iter().map(Held::bytes).sum::<usize>();
             held.extend(more);
-            after = last.unwrap_or(after);
             if held.len() > PAST_MAX {
                 return Err(Error::TooMuchPast);
             }
-            self.has_room(room, looked_up + bytes)?;
-            if !full {
+            room.hold(looked_up + bytes)?;
+            if !is_full {
                 break;
             }
         }
         drop(standings);
-        let mut view = if self.meaning.is_some() {
-            View::by_model()
-        } else {
-            View::default()
+        let mut view = match self.meaning {
+            Some(_) => View::by_model(),
+            None => View::default(),
         };
         let names = self.store.names(space, question.as_of).await?;
         let mut left = newest(held, question.at, &names);
@@ -113,7 +97,7 @@ impl Recall {
                 (view, rest)
             })
             .await?;
-            self.has_room(room, view.bytes() + bytes)?;
+            room.hold(view.bytes() + bytes)?;
         }
         Ok(view)
     }
@@ -123,7 +107,7 @@ impl Recall {
         &self,
         space: &Space,
         as_of: Seq,
-        room: &mut Room,
+        room: &mut Room<'_>,
     ) -> Result<HashMap<String, Standing>, Error> {
         let (mut standings, mut after) = (HashMap::new(), 0);
         loop {
@@ -136,7 +120,7 @@ impl Recall {
             if standings.len() > PAST_MAX {
                 return Err(Error::TooMuchPast);
             }
-            self.has_room(room, standings.len() * STANDING_BYTES)?;
+            room.hold(standings.len() * STANDING_BYTES)?;
             if !full {
                 return Ok(standings);
             }
@@ -150,28 +134,19 @@ fn then(
     question: &Question,
     standings: Option<&HashMap<String, Standing>>,
 ) -> Option<Held> {
-    let mut carried = None;
     if let Some(standings) = standings {
         let standing = standings.get(&row.id)?;
         (row.status, row.valid) = (standing.status, standing.valid);
-        carried = Some(&standing.carried);
+        if let Some(judged) = &mut row.judged {
+            judged.carried.clone_from(&standing.carried);
+        }
     }
     let is_held = match question.at {
         // What has ended was so.
         Some(at) => (row.status.is_held() || row.status == Status::Ended) && row.valid.is_at(at),
         None => row.status.is_held(),
     };
-    let then = carried.map(|carried| {
-        let said_by = word_of(row.status, carried, &row.sources).map(|by| by.shown().to_owned());
-        (*carried == [Instrument::Reflection], said_by)
-    });
-    is_held.then(|| {
-        let mut held = Held::of(row);
-        if let Some(then) = then {
-            (held.reflection_only, held.said_by) = then;
-        }
-        held
-    })
+    is_held.then(|| Held::of(row))
 }
 
 /// Of several values of one subject and a relation that has one at a time, the one that began last.
@@ -188,10 +163,7 @@ fn newest(held: Vec<Held>, at: Option<Timestamp>, names: &Names) -> Vec<Held> {
             _ => all.push(held),
         }
     }
-    all.extend(
-        values
-            .into_values()
-            .flat_map(|values| current(values, |held| (true, held.valid), at)),
-    );
+    let values = values.into_values();
+    all.extend(values.flat_map(|values| current(values, |held| (true, held.valid), at)));
     all
 }

@@ -16,7 +16,7 @@ const LETTERS: f32 = 0.35;
 /// The longest runs of letters that count.
 const RUNS: std::ops::RangeInclusive<usize> = 3..=5;
 
-/// Pairs of a question and its answer by which a model is measured (`calibration.rs`).
+/// Pairs of a question and its answer by which a model is measured (`measuring.rs`).
 pub const MEASURED_BY: usize = 12;
 
 /// What the numbers of a model mean: two models differ in how near texts are to each other that have nothing in common.
@@ -47,8 +47,6 @@ const OTHERS: Range<usize> = 5..15;
 /// The distance by which an answer stands out, as a part of what lies between unrelated texts and an answer.
 /// Chosen by the curve in `bench/README.md`.
 const STANDS_OUT: f32 = 0.33;
-/// As near as one can be to be told from the very same text.
-const SAME: f32 = 0.99;
 
 impl Scale {
     /// The scale of the built-in vectors: they know letters, and little else.
@@ -66,35 +64,20 @@ impl Scale {
         common: None,
     };
 
-    /// That of a model: of so many numbers, so near are texts in it, and this they have in common.
-    pub fn of_model(
-        dimensions: usize,
-        unrelated: f32,
-        related: f32,
-        common: Option<Arc<Common>>,
-    ) -> Self {
-        Self {
-            dimensions,
-            unrelated,
-            related: related.min(SAME),
-            common,
-        }
-    }
-
     /// A question's vector as it is compared; none: it has nothing but what all have.
     pub(super) fn question(&self, vector: Vector) -> Option<Vector> {
-        match &self.common {
-            Some(common) => vector.without(&common.questions),
-            None => Some(vector),
-        }
+        let Some(common) = &self.common else {
+            return Some(vector);
+        };
+        vector.without(&common.questions)
     }
 
     /// The same of a statement.
     pub(super) fn statement(&self, vector: Vector) -> Option<Vector> {
-        match &self.common {
-            Some(common) => vector.without(&common.statements),
-            None => Some(vector),
-        }
+        let Some(common) = &self.common else {
+            return Some(vector);
+        };
+        vector.without(&common.statements)
     }
 
     /// From so near on two statements may say the same: half way from what answers a question to the very same text. Of letters alone a fixed part.
@@ -168,16 +151,11 @@ impl Vector {
 
     /// The direction of what it has besides; none: nothing, or the other one has another length.
     pub(super) fn without(&self, common: &[f32]) -> Option<Self> {
-        let fits = common.len() == self.parts.len();
-        fits.then(|| {
-            Self::of(
-                &self
-                    .values()
-                    .zip(common)
-                    .map(|(own, common)| own - common)
-                    .collect::<Vec<_>>(),
-            )
-        })?
+        if common.len() != self.parts.len() {
+            return None;
+        }
+        let own = self.values().zip(common);
+        Self::of(&own.map(|(own, common)| own - common).collect::<Vec<_>>())
     }
 
     /// The cosine of the angle between two; of what has another length a part is compared, which says nothing.
@@ -240,6 +218,12 @@ pub struct Rows {
     sum: Box<[f32]>,
 }
 
+impl Default for Rows {
+    fn default() -> Self {
+        Self::of(Scale::LETTERS)
+    }
+}
+
 impl Rows {
     /// None so far, to be of this scale.
     pub fn of(scale: Scale) -> Self {
@@ -271,14 +255,12 @@ impl Rows {
         self.count = self.count - usize::from(self.scales[doc] > 0.0) + usize::from(fits.is_some());
         let row = &mut self.parts[doc * dimensions..(doc + 1) * dimensions];
         add(&mut self.sum, row, -self.scales[doc]);
-        if let Some(vector) = fits {
-            add(&mut self.sum, &vector.parts, vector.scale);
-        }
+        self.scales[doc] = fits.map_or(0.0, |vector| vector.scale);
         match fits {
             Some(vector) => row.copy_from_slice(&vector.parts),
             None => row.fill(0),
         }
-        self.scales[doc] = fits.map_or(0.0, |vector| vector.scale);
+        add(&mut self.sum, row, self.scales[doc]);
     }
 
     /// Returns how far each text that has a vector stands out, 1 as an answer does: its cosine less the mean of the sixth to the
@@ -333,38 +315,15 @@ impl Rows {
 
     /// The vector of a text; none: it has none.
     pub fn vector(&self, doc: u32) -> Option<Vector> {
-        self.some(doc..doc.checked_add(1)?)
-            .next()
-            .map(|(_, vector)| vector)
+        let (at, size) = (doc as usize, self.scale.dimensions);
+        let scale = *self.scales.get(at).filter(|scale| **scale > 0.0)?;
+        let parts = self.parts[at * size..(at + 1) * size].into();
+        Some(Vector { parts, scale })
     }
 
-    /// The vectors of the texts of these numbers, of those that have one.
-    pub fn some(&self, docs: Range<u32>) -> impl Iterator<Item = (u32, Vector)> {
-        let size = self.scale.dimensions;
-        docs.take_while(|doc| (*doc as usize) < self.scales.len())
-            .filter_map(move |doc| {
-                let at = doc as usize;
-                let scale = self.scales[at];
-                (scale > 0.0).then(|| {
-                    (
-                        doc,
-                        Vector {
-                            parts: self.parts[at * size..(at + 1) * size].into(),
-                            scale,
-                        },
-                    )
-                })
-            })
-    }
-
-    /// How many numbers of texts there are, those without a vector included.
-    pub fn len(&self) -> usize {
-        self.scales.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.scales.is_empty()
+    /// The first number behind all texts.
+    pub fn end(&self) -> u32 {
+        u32::try_from(self.scales.len()).unwrap_or(u32::MAX)
     }
 
     /// How many texts have a vector here.
@@ -378,8 +337,9 @@ impl Rows {
     }
 }
 
-fn mean(values: &[f32]) -> f32 {
-    #[expect(clippy::cast_precision_loss, reason = "a few values")]
+/// The mean of some values.
+pub(super) fn mean(values: &[f32]) -> f32 {
+    #[expect(clippy::cast_precision_loss, reason = "some hundred values")]
     let count = values.len() as f32;
     values.iter().sum::<f32>() / count
 }

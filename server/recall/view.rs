@@ -7,9 +7,7 @@ use super::bm25::{Asked, Index};
 use super::fusion::{Candidate, Scores, keep_first, ranked};
 use super::graph::{Doc, Graph, Node};
 use super::held::Held;
-use super::hit::Hit;
-use super::meant::Meant;
-use super::pagerank::{Seeds, score, spread};
+use super::pagerank::spread;
 use super::rivals::Rivals;
 use super::vectors::{Rows, Scale, Vector};
 use crate::event::entity::Names;
@@ -33,7 +31,7 @@ const RANKED_MAX: usize = 500;
 type ByDoc = Vec<Option<Scores>>;
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct View {
     /// The last change that it knows.
     pub changed: Seq,
@@ -54,33 +52,43 @@ pub struct View {
     bytes: usize,
 }
 
-impl Default for View {
-    fn default() -> Self {
-        Self::of(Scale::LETTERS, None)
+/// A statement that a question found, and why.
+#[derive(Debug, Clone)]
+pub struct Hit {
+    /// The statement.
+    pub held: Held,
+    /// What all legs say, in thousandths.
+    pub score: i64,
+    /// What each leg says.
+    pub scores: Scores,
+    /// The words of the question that it has.
+    pub words: Vec<String>,
+    /// The names in the question that it is about.
+    pub names: Vec<String>,
+    /// The statements by which one comes to it from a name in the question, this one last; empty: there is no such way.
+    pub way: Vec<String>,
+    /// Others that say the same.
+    pub same: Vec<String>,
+    /// What contradicts it and is held, too: the first few.
+    pub against: Vec<Held>,
+    /// How many there are.
+    pub against_count: usize,
+}
+
+impl Hit {
+    /// All statements that it shows.
+    pub fn shown(&self) -> impl Iterator<Item = &Held> {
+        std::iter::once(&self.held).chain(&self.against)
     }
 }
 
 impl View {
     /// One whose vectors a model makes: they are put in as they come (`give`).
     pub fn by_model() -> Self {
-        Self::of(Scale::UNKNOWN, Some(BTreeSet::new()))
-    }
-
-    fn of(scale: Scale, missing: Option<BTreeSet<Doc>>) -> Self {
         Self {
-            changed: 0,
-            merged: 0,
-            merges: BTreeMap::new(),
-            names: Names::default(),
-            held: Vec::new(),
-            by_id: HashMap::new(),
-            free: Vec::new(),
-            words: Index::default(),
-            graph: Graph::default(),
-            rivals: Rivals::default(),
-            vectors: Rows::of(scale),
-            missing,
-            bytes: 0,
+            vectors: Rows::of(Scale::UNKNOWN),
+            missing: Some(BTreeSet::new()),
+            ..Self::default()
         }
     }
 
@@ -101,11 +109,11 @@ impl View {
     /// Takes in a statement, whatever its row says.
     pub fn put(&mut self, held: Held) {
         let ends = self.ends(&held);
-        self.put_named(held, &ends.iter().map(String::as_str).collect::<Vec<_>>());
+        self.put_named(held, &ends);
     }
 
     /// The same, where it connects these names.
-    pub fn put_named(&mut self, held: Held, names: &[&str]) {
+    pub fn put_named(&mut self, held: Held, names: &[impl AsRef<str>]) {
         self.remove(&held.id);
         let doc = self.free.pop().unwrap_or_else(|| {
             self.held.push(None);
@@ -128,18 +136,14 @@ impl View {
 
     /// Holds these and nothing else: what is there already with the same text stays.
     pub(super) fn hold(&mut self, all: Vec<Held>) {
-        let wanted: HashSet<&str> = all.iter().map(|held| held.id.as_str()).collect();
-        let gone: Vec<String> = self
-            .by_id
-            .keys()
-            .filter(|id| !wanted.contains(id.as_str()))
-            .cloned()
-            .collect();
-        gone.iter().for_each(|id| self.remove(id));
+        let wanted: HashSet<&String> = all.iter().map(|held| &held.id).collect();
+        let gone = self.by_id.keys().filter(|id| !wanted.contains(id));
+        for id in gone.cloned().collect::<Vec<_>>() {
+            self.remove(&id);
+        }
         for held in all {
-            let known = self
-                .doc_of(&held.id)
-                .and_then(|doc| self.held.get_mut(doc as usize)?.as_mut());
+            let doc = self.doc_of(&held.id);
+            let known = doc.and_then(|doc| self.held.get_mut(doc as usize)?.as_mut());
             match known.filter(|known| known.text == held.text) {
                 Some(known) => known.changed = held.changed,
                 None => self.put(held),
@@ -159,9 +163,9 @@ impl View {
         self.graph.remove(doc, held.number);
         self.rivals.remove(&held);
         self.vectors.put(doc, None);
-        self.missing
-            .iter_mut()
-            .for_each(|missing| _ = missing.remove(&doc));
+        if let Some(missing) = &mut self.missing {
+            missing.remove(&doc);
+        }
         self.bytes -= held.bytes();
         self.free.push(doc);
     }
@@ -208,73 +212,63 @@ impl View {
 
     /// A statement by its id.
     pub fn of_id(&self, id: &str) -> Option<&Held> {
-        self.held(*self.by_id.get(id)?)
+        self.held(self.doc_of(id)?)
     }
 
     /// What is relevant to a question, best first; at most so many. Without vectors.
     pub fn find(&self, question: &str, limit: usize) -> Vec<Hit> {
-        self.find_meant(question, &Meant::default(), limit)
+        self.find_meant(question, None, limit)
     }
 
-    /// The same, with what the question means.
-    pub fn find_meant(&self, question: &str, meant: &Meant, limit: usize) -> Vec<Hit> {
-        let asked = self.words.asked(question);
-        let names = self.names_in(question, &asked);
-        let candidates = self.candidates(meant, &asked, &names);
-        let least = self.words.relevant(&asked);
-        let ranked = ranked(candidates, least, RANKED_MAX);
+    /// The same, with the vector of the question.
+    pub fn find_meant(&self, question: &str, vector: Option<&Vector>, limit: usize) -> Vec<Hit> {
+        let (asked, names) = self.asked(question);
+        let candidates = self.candidates(vector, &asked, &names);
+        let ranked = ranked(candidates, self.words.relevant(&asked), RANKED_MAX);
         self.hits(ranked, limit, &asked, &names)
     }
 
     /// What each leg says of all that may be relevant, in no order: nothing, where the question is not answered.
-    pub fn scored(&self, question: &str) -> Vec<(&Held, Scores)> {
-        self.scored_meant(question, &Meant::default())
-    }
-
-    /// The same, with what the question means.
-    pub fn scored_meant(&self, question: &str, meant: &Meant) -> Vec<(&Held, Scores)> {
-        let asked = self.words.asked(question);
-        let names = self.names_in(question, &asked);
-        let candidates = self.candidates(meant, &asked, &names);
+    pub fn scored(&self, question: &str, vector: Option<&Vector>) -> Vec<(&Held, Scores)> {
+        let (asked, names) = self.asked(question);
+        let candidates = self.candidates(vector, &asked, &names).into_iter();
         candidates
-            .into_iter()
             .filter_map(|it| Some((self.held(it.doc)?, it.scores)))
             .collect()
     }
 
-    /// The names of the graph in a question, of those that tell of something.
-    fn names_in(&self, question: &str, asked: &Asked) -> Vec<Node> {
+    /// The words of a question, and the names of the graph in it, of those that tell of something.
+    fn asked(&self, question: &str) -> (Asked, Vec<Node>) {
+        let asked = self.words.asked(question);
         let names = self.graph.names_in(question).into_iter();
-        names
-            .filter_map(|(name, words)| asked.tells_of(&words).then_some(name))
-            .collect()
+        let names = names.filter(|(_, words)| asked.tells_of(words));
+        let names = names.map(|(name, _)| name).collect();
+        (asked, names)
     }
 
-    fn candidates(&self, meant: &Meant, asked: &Asked, names: &[Node]) -> Vec<Candidate> {
+    fn candidates(&self, vector: Option<&Vector>, asked: &Asked, names: &[Node]) -> Vec<Candidate> {
         let words = self.words.scores(asked);
-        let best = words.iter().copied().fold(0.0, f32::max);
         let relevant = self.words.relevant(asked);
-        let near = self.near(meant, relevant);
-        let near_of = |doc: Doc| near.get(doc as usize).copied().flatten();
+        let near = self.near(vector, relevant);
+        // The graph leads on from an answer, or from a name; alone it answers nothing.
+        let said = words.iter().chain(near.iter().flatten()).copied();
+        if names.is_empty() && said.fold(0.0, f32::max) < relevant {
+            return Vec::new();
+        }
         let of = |doc: Doc, words: f32| Scores {
             words,
-            vectors: near_of(doc),
+            vectors: near[doc as usize],
             graph: None,
         };
         let said = |(doc, words): (Doc, f32)| (words > 0.0).then(|| of(doc, words));
         let mut scores: ByDoc = (0..).zip(words).map(said).collect();
-        scores.resize(self.held.len(), None);
-        let others = (0..).zip(&near).filter_map(|(doc, near)| {
-            let is_other = scores[doc as usize].is_none();
-            Some((doc, near.filter(|near| is_other && *near > 0.0)?))
-        });
+        let is_other = |doc: Doc, near: f32| near > 0.0 && scores[doc as usize].is_none();
+        let others = (0..)
+            .zip(&near)
+            .filter_map(|(doc, near)| Some((doc, (*near)?)));
+        let others = others.filter(|(doc, near)| is_other(*doc, *near));
         for (doc, _) in self.best(others.collect(), NEAREST) {
             scores[doc as usize] = Some(of(doc, 0.0));
-        }
-        let nearest = near.iter().flatten().copied().fold(0.0, f32::max);
-        // The graph leads on from an answer, or from a name; alone it answers nothing.
-        if names.is_empty() && best < relevant && nearest < relevant {
-            return Vec::new();
         }
         for (doc, graph) in self.walked(names, relevant, &scores) {
             let scores = scores[doc as usize].get_or_insert_with(|| of(doc, 0.0));
@@ -285,13 +279,12 @@ impl View {
             if scores.graph.is_none() && !self.graph.ends(doc).is_empty() {
                 scores.graph = Some(0.0);
             }
-            let fused = scores.fused();
             Some(Candidate {
                 doc,
                 number: held.number,
                 place: held.place(),
                 scores,
-                fused,
+                fused: scores.fused(),
             })
         };
         (0..).zip(scores).filter_map(candidate).collect()
@@ -301,25 +294,17 @@ impl View {
     fn walked(&self, names: &[Node], least: f32, scores: &ByDoc) -> Vec<(Doc, f32)> {
         let alone =
             |(doc, scores): (Doc, &Option<Scores>)| Some((doc, scores.as_ref()?.without_graph()));
-        let scored = (0..)
-            .zip(scores)
-            .filter_map(alone)
-            .filter(|(_, score)| *score >= least);
-        let seeds = self.best(scored.collect(), SEEDS);
-        let found = spread(&self.graph, &Seeds::of(&self.graph, names, &seeds));
-        let found = found.into_iter();
-        found.map(|(doc, weight)| (doc, score(weight))).collect()
+        let scored = (0..).zip(scores).filter_map(alone);
+        let scored = scored.filter(|(_, score)| *score >= least);
+        spread(&self.graph, names, &self.best(scored.collect(), SEEDS))
     }
 
     /// Returns how far each statement stands out from the others by its vector, by its number, in the measure of
     /// words: an answer has the least relevant score.
-    fn near(&self, meant: &Meant, least: f32) -> Vec<Option<f32>> {
+    fn near(&self, vector: Option<&Vector>, least: f32) -> Vec<Option<f32>> {
         let mut near = vec![None; self.held.len()];
-        for (doc, by) in meant
-            .vector
-            .iter()
-            .flat_map(|it| self.vectors.standing_out(it))
-        {
+        let all = vector.map(|it| self.vectors.standing_out(it));
+        for (doc, by) in all.into_iter().flatten() {
             near[doc as usize] = Some((by * least).clamp(0.0, 1.0));
         }
         near
@@ -329,9 +314,8 @@ impl View {
     fn best(&self, mut scored: Vec<(Doc, f32)>, most: usize) -> Vec<(Doc, f32)> {
         let number = |doc: Doc| self.held(doc).map_or(Seq::MAX, |held| held.number);
         keep_first(&mut scored, most, |(a, one), (b, other)| {
-            other
-                .total_cmp(one)
-                .then_with(|| number(*a).cmp(&number(*b)))
+            let better = other.total_cmp(one);
+            better.then_with(|| number(*a).cmp(&number(*b)))
         });
         scored
     }

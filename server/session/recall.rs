@@ -3,7 +3,7 @@
 use super::handle::{Error, Session};
 use super::right::Right;
 use crate::recall::finder::{self, Found, Look, Question, Seen};
-use crate::recall::memories::{Memory, OtherHit};
+use crate::recall::memories::{Memory, Other};
 use crate::runtime::refused::Refused;
 
 impl Session {
@@ -21,7 +21,7 @@ impl Session {
         &self,
         question: &Question,
         among: &[Memory],
-    ) -> Result<(Vec<OtherHit>, usize), Error> {
+    ) -> Result<(Vec<Other>, usize), Error> {
         Ok(self
             .runtime(Right::Read)?
             .recall()

@@ -12,9 +12,9 @@ use super::world_model::name;
 use super::{Resource, bounds};
 use crate::edge::problem::{Problem, Slug};
 use crate::recall::finder::{DEPTH_MAX, EDGES_MAX, Found, HITS_MAX, Look, Question, TOKENS_MAX};
-use crate::recall::memories::{Memory, OtherHit, share};
+use crate::recall::memories::{Memory, Other};
 use crate::recall::shown::{HeldStatement, Recalled};
-use crate::words::id::{INTEGER_MAX, Seq};
+use crate::words::id::INTEGER_MAX;
 
 #[derive(OpenApi)]
 #[openapi(paths(recall, graph))]
@@ -48,45 +48,6 @@ pub struct Recollection {
     pub others: Vec<Other>,
     /// Why vectors said nothing, or not of all statements: it was answered by words and the graph; null: they did.
     pub without_vectors: Option<String>,
-}
-
-/// A note, a thought or a framework that is relevant.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Other {
-    /// What it is: `notes`, `thoughts` or `frameworks`.
-    pub kind: Memory,
-    /// The key of a note, the event of a thought, the id of a framework.
-    pub id: String,
-    /// The event that said it last.
-    #[schema(value_type = i64, example = 41)]
-    pub seq: Seq,
-    /// What it says.
-    pub text: String,
-    /// How relevant it is, 0 to 1: the same for every question.
-    pub score: f64,
-    /// The words of the question that it has.
-    pub matched: Vec<String>,
-}
-
-impl From<OtherHit> for Other {
-    fn from(hit: OtherHit) -> Self {
-        let OtherHit {
-            kind,
-            id,
-            seq,
-            text,
-            score,
-            words: matched,
-        } = hit;
-        Self {
-            kind,
-            id,
-            seq,
-            text,
-            score: share(score),
-            matched,
-        }
-    }
 }
 
 /// `in`: what is looked through, between commas.
@@ -153,7 +114,6 @@ pub async fn recall(
         false => Found::default(),
     };
     let (others, more) = session.recall_others(&question, &among).await?;
-    let others = others.into_iter().map(Other::from).collect();
     let items = found.hits.into_iter().map(Recalled::from).collect();
     Ok(axum::Json(Recollection {
         items,

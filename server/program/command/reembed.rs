@@ -10,7 +10,7 @@ use crate::log::vectors::Maker;
 use crate::program::output::say;
 use crate::program::parts;
 use crate::program::settings::Settings;
-use crate::recall::reembed::Made;
+use crate::recall::filling::Made;
 use crate::tasks::supervisor::Supervisor;
 use crate::words::id::Space;
 use crate::words::secret::shown_url;

@@ -5,8 +5,7 @@ use crate::event::statement::Status;
 use crate::recall::bm25::Asked;
 use crate::recall::fusion::Candidate;
 use crate::recall::graph::{Doc, Node, Ways};
-use crate::recall::held::Held;
-use crate::recall::saying::Saying;
+use crate::recall::held::{Held, Saying};
 
 /// Most names along the way to a hit.
 const WAY_MAX: usize = 3;
@@ -26,7 +25,7 @@ impl View {
             let Some(held) = self.held(candidate.doc) else {
                 continue;
             };
-            let saying = Saying::of(held.triple.as_ref(), &held.text, held.valid, &self.names);
+            let saying = held.saying(&self.names);
             if let Some((_, hit)) = hits.iter_mut().find(|(other, _)| other.is_same(&saying)) {
                 hit.same.push(held.id.clone());
             } else if hits.len() < limit {
@@ -45,29 +44,25 @@ impl View {
         asked: &Asked,
         (names, ways): (&[Node], &mut Ways),
     ) -> Hit {
-        let Candidate { doc, scores, .. } = candidate;
-        let ends = self.graph.ends(doc);
-        let about = names.iter().filter(|name| ends.contains(name));
-        let (against, against_count) = if held.status == Status::Contested {
-            self.rivals.of(held, &self.names)
-        } else {
-            (Vec::new(), 0)
+        let doc = candidate.doc;
+        let about = names
+            .iter()
+            .filter(|name| self.graph.ends(doc).contains(name));
+        let (against, against_count) = match held.status {
+            Status::Contested => self.rivals.of(held, &self.names),
+            _ => (Vec::new(), 0),
         };
-        let against = against
-            .into_iter()
-            .filter_map(|doc| self.held(doc))
-            .cloned()
-            .collect();
+        let against = against.into_iter().filter_map(|doc| self.held(doc));
         Hit {
             score: candidate.score(),
-            scores,
+            scores: candidate.scores,
             words: self.words.matched(doc, asked),
             names: about
                 .map(|name| self.graph.key_of(*name).to_owned())
                 .collect(),
             way: self.way(doc, names, ways),
             same: Vec::new(),
-            against,
+            against: against.cloned().collect(),
             against_count,
             held: held.clone(),
         }

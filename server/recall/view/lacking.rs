@@ -3,28 +3,16 @@
 use std::collections::BTreeSet;
 
 use super::View;
-use crate::recall::graph::Doc;
 use crate::recall::vectors::{Rows, Scale, Vector};
 
-/// A statement whose vector is wanted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lacking {
-    /// Its number in the view.
-    doc: Doc,
-    /// Its id.
-    pub id: String,
-    /// What it says.
-    pub text: String,
-}
+/// The id of a statement whose vector is wanted, and what it says.
+pub type Lacking = (String, String);
 
 impl View {
     /// Vectors are of this scale from now on: those of another one go, and are missing.
     pub fn measure(&mut self, scale: &Scale) {
-        if let Some(missing) = self
-            .missing
-            .as_mut()
-            .filter(|_| self.vectors.scale() != scale)
-        {
+        let is_other = self.vectors.scale() != scale;
+        if let Some(missing) = self.missing.as_mut().filter(|_| is_other) {
             self.vectors = Rows::of(scale.clone());
             missing.extend(self.by_id.values());
         }
@@ -42,30 +30,20 @@ impl View {
 
     /// Some statements that have no vector yet.
     pub fn some_missing(&self, most: usize) -> Vec<Lacking> {
-        self.missing
-            .iter()
-            .flatten()
-            .filter_map(|doc| self.lacking(*doc))
+        let docs = self.missing.iter().flatten();
+        docs.filter_map(|doc| self.held(*doc))
+            .map(|held| (held.id.clone(), held.text.clone()))
             .take(most)
             .collect()
     }
 
-    fn lacking(&self, doc: Doc) -> Option<Lacking> {
-        self.held(doc).map(|held| Lacking {
-            doc,
-            id: held.id.clone(),
-            text: held.text.clone(),
-        })
-    }
-
     /// Puts in the vector of a statement, if it is the same still; none: there will be none.
-    pub fn give(&mut self, of: &Lacking, vector: Option<&Vector>) {
-        let is_still = self
-            .held(of.doc)
-            .is_some_and(|held| held.id == of.id && held.text == of.text);
-        if is_still && let Some(missing) = &mut self.missing {
-            missing.remove(&of.doc);
-            self.vectors.put(of.doc, vector);
+    pub fn give(&mut self, (id, text): &Lacking, vector: Option<&Vector>) {
+        let is_same = |doc: &u32| self.held(*doc).is_some_and(|held| held.text == *text);
+        let doc = self.doc_of(id).filter(is_same);
+        if let (Some(doc), Some(missing)) = (doc, &mut self.missing) {
+            missing.remove(&doc);
+            self.vectors.put(doc, vector);
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::View;
 use crate::event::entity::Names;
 use crate::log::projections::merges::MergeRow;
+use crate::log::projections::statements::StatementRow;
 use crate::recall::graph::{Doc, Node};
 use crate::recall::held::Held;
 
@@ -12,6 +13,14 @@ impl View {
     /// Which names are one.
     pub fn names(&self) -> &Names {
         &self.names
+    }
+
+    /// Takes in merges and rows that changed, in the order of their changes.
+    pub fn take_all(&mut self, merges: Vec<MergeRow>, rows: Vec<StatementRow>) {
+        if !merges.is_empty() {
+            self.take_merges(merges);
+        }
+        rows.into_iter().for_each(|row| self.take(row));
     }
 
     /// Takes in merges that changed, in the order of their changes.
@@ -30,14 +39,9 @@ impl View {
     pub fn set_names(&mut self, names: Names) {
         let changed = self.names.changed(&names);
         let before = std::mem::replace(&mut self.names, names);
-        let stood = |form: String| {
-            before
-                .all()
-                .get(form.as_str())
-                .map_or(form.clone(), |it| (*it).to_owned())
-        };
+        let stood = |form: &String| before.entity(form).to_owned();
         let nodes: BTreeSet<Node> = changed
-            .into_iter()
+            .iter()
             .filter_map(|form| self.graph.named(&stood(form)))
             .collect();
         let docs: BTreeSet<Doc> = nodes
@@ -45,23 +49,16 @@ impl View {
             .flat_map(|node| self.graph.of_name(node))
             .collect();
         for doc in docs {
-            let Some(held) = self.held.get(doc as usize).and_then(Option::as_ref) else {
+            let Some(held) = self.held(doc) else {
                 continue;
             };
             let (number, ends) = (held.number, self.ends(held));
             self.graph.remove(doc, number);
-            self.graph.put(
-                doc,
-                number,
-                &ends.iter().map(String::as_str).collect::<Vec<_>>(),
-            );
+            self.graph.put(doc, number, &ends);
         }
-        self.graph.set_aliases(
-            self.names
-                .all()
-                .into_iter()
-                .map(|(form, entity)| (form.to_owned(), entity.to_owned())),
-        );
+        let all = self.names.all().into_iter();
+        self.graph
+            .set_aliases(all.map(|(form, entity)| (form.to_owned(), entity.to_owned())));
     }
 
     /// The names that a statement connects: those of the entities.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::recall::finder::{Error, Found, HITS_MAX, QUESTION_MAX, Question, Recall as Finder};
-use crate::recall::memories::{self, Memory, OtherHit};
+use crate::recall::memories::{self, Memory, Other};
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::{Failure, FailureKind};
@@ -48,7 +48,7 @@ impl Recall {
         space: &Space,
         question: &Question,
         among: &[Memory],
-    ) -> Result<(Found, Option<Vec<OtherHit>>), Error> {
+    ) -> Result<(Found, Option<Vec<Other>>), Error> {
         let found = match among.contains(&Memory::Statements) {
             true => self.recall.recall_for_models(space, question).await?,
             false => Found::default(),
