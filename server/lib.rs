@@ -139,7 +139,7 @@ pub mod model {
     pub mod at_once;
     pub mod embedding;
     pub mod endpoint;
-    mod guard;
+    pub(crate) mod guard;
     pub mod habits;
     pub mod metered;
     pub mod models;

@@ -35,28 +35,8 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// All of them.
-    pub const ALL: [Self; 4] = [
-        Self::Statements,
-        Self::Notes,
-        Self::Thoughts,
-        Self::Frameworks,
-    ];
-
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Statements => "statements",
-            Self::Notes => "notes",
-            Self::Thoughts => "thoughts",
-            Self::Frameworks => "frameworks",
-        }
-    }
-
-    /// The memory of a word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|memory| memory.as_str() == word)
-    }
+    /// The words for all of them.
+    pub const WORDS: [&str; 4] = ["statements", "notes", "thoughts", "frameworks"];
 }
 
 /// A note, a thought or a framework that is relevant.
