@@ -173,6 +173,7 @@ pub mod recall {
     pub mod meaning;
     mod measuring;
     pub mod memories;
+    pub mod options;
     mod pagerank;
     mod past;
     mod rivals;

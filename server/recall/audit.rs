@@ -87,8 +87,8 @@ fn sought(view: &View, ids: &[String]) -> Vec<Sought> {
         let doc = view.doc_of(id)?;
         Some(Sought {
             id: id.clone(),
-            saying: view.held(doc)?.saying(view.names()),
-            vector: view.vectors().vector(doc)?,
+            saying: view.held(doc)?.saying(&view.names),
+            vector: view.vectors.vector(doc)?,
             found: Vec::new(),
         })
     };
@@ -98,7 +98,7 @@ fn sought(view: &View, ids: &[String]) -> Vec<Sought> {
 /// Holds so many statements from a number on beside each that is sought for, and keeps the nearest, at most so many of each. Where to go on; none: that was
 /// all.
 fn look_at(view: &View, all: &mut [Sought], (from, count): (Doc, Doc), most: usize) -> Option<Doc> {
-    let rows = view.vectors();
+    let rows = &view.vectors;
     let (least, next) = (rows.scale().alike(), from.saturating_add(count));
     for doc in from..next.min(rows.end()) {
         let (Some(held), Some(vector)) = (view.held(doc), rows.vector(doc)) else {
@@ -110,7 +110,7 @@ fn look_at(view: &View, all: &mut [Sought], (from, count): (Doc, Doc), most: usi
                 continue;
             }
             // What says another value of the same is no restatement, however alike the texts are; what says the same is another doubt.
-            let saying = held.saying(view.names());
+            let saying = held.saying(&view.names);
             if !sought.saying.is_of_same(&saying) && !sought.saying.is_same(&saying) {
                 let held = held.clone();
                 sought.found.push(Alike { held, likeness });
@@ -160,7 +160,7 @@ mod tests {
         // Numbers that are free again are passed over.
         (20..30).for_each(|number| view.remove(&number.to_string()));
         let kept = || all.iter().filter(|held| !(20..30).contains(&held.number));
-        let least = view.vectors().scale().alike();
+        let least = view.vectors.scale().alike();
         for (count, most) in [(1, 5), (7, 5), (1000, 5), (16, 1)] {
             let ids: Vec<String> = all.iter().map(|held| held.id.clone()).collect();
             let mut sought = sought(&view, &ids);

@@ -11,11 +11,13 @@ use super::choices::Choices;
 use super::fusion::{keep_fitting, tokens};
 use super::graph::Doc;
 use super::held::Held;
-use super::meaning::{self, Meaning, Meant};
+use super::meaning::{Meaning, Meant};
+use super::options::Options;
 use super::shelf::{Shelf, Slot, TooLarge};
 use super::uses::Uses;
 use super::vectors::BUILT_IN;
-use super::view::{Hit, View};
+use super::view::View;
+use super::view::finding::Hit;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::shown_to_models::is_taken_back;
@@ -46,30 +48,6 @@ pub(super) const PAST_WAIT: Duration = Duration::from_secs(5);
 const FRAMEWORKS: usize = 16;
 /// So often is a recall begun again that something changed under.
 const TRIES: usize = 3;
-
-/// How recall is done.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Most bytes of the statements of all spaces that are kept in memory.
-    pub bytes: usize,
-    /// What nobody recalls in for so long goes from memory.
-    pub idle: Duration,
-    /// Most tokens of all hits, where the question does not say.
-    pub tokens: u32,
-    /// How a model makes vectors, where there is one.
-    pub vectors: meaning::Options,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            bytes: 512 << 20,
-            idle: Duration::from_secs(300),
-            tokens: 1500,
-            vectors: meaning::Options::default(),
-        }
-    }
-}
 
 /// What is asked.
 #[derive(Debug, Clone, Default)]
@@ -210,7 +188,7 @@ impl Recall {
     /// The same, with vectors that a model makes.
     pub fn with_model(mut self, embedder: Arc<dyn Embedder>) -> Self {
         (self.shelf, self.frameworks) = shelves(&self.options, View::by_model);
-        let (store, options) = (self.store.clone(), self.options.vectors.clone());
+        let (store, options) = (self.store.clone(), self.options.clone());
         self.meaning = Some(Meaning::new(store, embedder, options));
         self
     }
@@ -229,12 +207,8 @@ impl Recall {
             return self.recall_past(space, question).await;
         }
         let _place = self.places.take(space).await;
-        let (text, limit, room) = (
-            question.text.clone(),
-            question.limit,
-            self.room_of(question),
-        );
-        let slot = self.shelf.of(space);
+        let (text, limit) = (question.text.clone(), question.limit);
+        let (slot, room) = (self.shelf.of(space), self.room_of(question));
         self.catch_up(space, &slot).await?;
         if slot.read(View::is_empty) {
             return Ok(Found {

@@ -5,7 +5,7 @@ use super::choices::Chosen;
 use super::finder::{Error, Recall, apart};
 use super::fusion::share;
 use super::held::Held;
-use super::view::Hit;
+use super::view::finding::Hit;
 use crate::event::framework::{Framework, PER_TASK};
 use crate::log::projections::frameworks::{FrameworkName, FrameworkRow};
 use crate::words::id::Space;

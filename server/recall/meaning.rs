@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
+use super::options::Options;
 use super::shelf::Slot;
 use super::vectors::{Scale, Vector};
 use super::view::View;
@@ -24,31 +25,6 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Longest time that it is left alone.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// How a model makes vectors.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// What it is sent before a question.
-    pub question_prefix: String,
-    /// What it is sent before a statement.
-    pub statement_prefix: String,
-    /// How long a recall waits for it.
-    pub wait: Duration,
-    /// Most vectors of a space that are kept in memory and scanned. Words and names alone find
-    /// statements beyond them.
-    pub exact: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            question_prefix: String::new(),
-            statement_prefix: String::new(),
-            wait: Duration::from_secs(2),
-            exact: 500_000,
-        }
-    }
-}
-
 /// Why there are no vectors, in words that are shown.
 pub type Why = String;
 
@@ -63,16 +39,11 @@ pub struct Meant {
 
 impl Meant {
     fn of(vector: Result<Vector, Why>, without: Option<Why>) -> Self {
-        match vector {
-            Ok(vector) => Self {
-                vector: Some(vector),
-                without,
-            },
-            Err(why) => Self {
-                vector: None,
-                without: Some(why),
-            },
-        }
+        let (vector, without) = match vector {
+            Ok(vector) => (Some(vector), without),
+            Err(why) => (None, Some(why)),
+        };
+        Self { vector, without }
     }
 }
 
@@ -192,8 +163,8 @@ impl Meaning {
         self.is_quiet()?;
         let (this, text) = (self.clone(), text.to_owned());
         let work = tokio::spawn(async move { this.made(text).await });
-        work.await
-            .unwrap_or_else(|_| Err("making the vector was cut off".to_owned()))
+        let cut_off = |_| Err("making the vector was cut off".to_owned());
+        work.await.unwrap_or_else(cut_off)
     }
 
     /// Makes the vector of a question, and keeps it for a while.
@@ -229,23 +200,22 @@ impl Meaning {
 
     /// Asks the model. Where it refuses some texts, each is tried by itself: one that it cannot take has no vector.
     pub(super) async fn embedded(&self, texts: &[String]) -> Result<Vec<Option<Vector>>, Why> {
-        let made = match self.embedder.embed(texts).await {
-            Ok(vectors) => vectors.iter().map(|values| Vector::of(values)).collect(),
-            Err(failure) if is_of_texts(&failure) => {
-                let mut made = Vec::with_capacity(texts.len());
+        let of = |values: &Vec<f32>| Vector::of(values);
+        let mut made = Vec::with_capacity(texts.len());
+        match self.embedder.embed(texts).await {
+            Ok(vectors) => made.extend(vectors.iter().map(of)),
+            Err(failure) if !is_of_texts(&failure) => return Err(failure.text),
+            Err(_) => {
                 for text in texts {
-                    made.push(
-                        match self.embedder.embed(std::slice::from_ref(text)).await {
-                            Ok(vectors) => vectors.first().and_then(|values| Vector::of(values)),
-                            Err(failure) if is_of_texts(&failure) => None,
-                            Err(failure) => return Err(failure.text),
-                        },
-                    );
+                    let vectors = self.embedder.embed(std::slice::from_ref(text)).await;
+                    made.push(match vectors {
+                        Ok(vectors) => vectors.first().and_then(of),
+                        Err(failure) if is_of_texts(&failure) => None,
+                        Err(failure) => return Err(failure.text),
+                    });
                 }
-                made
             }
-            Err(failure) => return Err(failure.text),
-        };
+        }
         *lock(&self.trouble) = Trouble::default();
         Ok(made)
     }
@@ -267,11 +237,10 @@ impl Meaning {
                 "there are no vectors for now: recall goes on by words and names"
             );
         }
-        let pause = PAUSE
-            .saturating_mul(1 << trouble.failures.min(10))
-            .min(PAUSE_MAX);
+        let pause = PAUSE * (1 << trouble.failures.min(10));
+        let until = Instant::now() + pause.min(PAUSE_MAX);
         trouble.failures += 1;
-        trouble.last = Some((why.clone(), Instant::now() + pause));
+        trouble.last = Some((why.clone(), until));
         why
     }
 }

@@ -68,7 +68,7 @@ impl Meaning {
 
     /// Whether the vectors of a view are of another scale than the model has now.
     pub(super) fn is_stale(&self, slot: &Slot) -> bool {
-        let is_other = |scale| slot.read(|it| !it.is_empty() && *it.vectors().scale() != scale);
+        let is_other = |scale| slot.read(|it| !it.is_empty() && *it.vectors.scale() != scale);
         self.known_scale().is_some_and(is_other)
     }
 }

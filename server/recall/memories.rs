@@ -1,7 +1,8 @@
 //! Recall of what is no statement: notes, thoughts and frameworks. Words of the question find candidates by the store's indexes, and these are ranked as
 //! statements are, above the same threshold. They claim nothing of the world, and say of themselves what they are.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use futures_util::future::try_join_all;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,8 @@ use serde_json::{Value, json};
 use super::finder::{Error, Question, Recall, apart};
 use super::fusion::{keep_fitting, share, tokens};
 use super::held::Held;
-use super::view::{Hit, View};
+use super::view::View;
+use super::view::finding::Hit;
 use crate::event::envelope::{Event, tag};
 use crate::log::projections::entries::EntryRow;
 use crate::log::query::{Query, Show};
@@ -63,12 +65,8 @@ const WORDS: usize = 8;
 const THOUGHTS: u32 = 50;
 const NOTES: u32 = 200;
 
-/// A candidate: what it is shown as, and the text by which it is ranked.
-struct Candidate {
-    seq: Seq,
-    text: String,
-    ranked_by: String,
-}
+/// What may be relevant, with the text by which it is ranked, and what each is shown as.
+type Candidates = Vec<(Held, String)>;
 
 impl Recall {
     /// What is relevant to a question among notes, thoughts and frameworks, as they are now, best first; and how many more are that have no room.
@@ -79,7 +77,7 @@ impl Recall {
         among: &[Memory],
     ) -> Result<(Vec<Other>, usize), Error> {
         let mut words = asked(&question.text);
-        words.sort_by_key(|word| std::cmp::Reverse(word.chars().count()));
+        words.sort_by_key(|word| Reverse(word.chars().count()));
         words.truncate(WORDS);
         let mut hits = Vec::new();
         if among.contains(&Memory::Notes) {
@@ -108,34 +106,22 @@ impl Recall {
         Ok((hits, left_out))
     }
 
-    /// The notes that have any of these words, by their keys.
-    async fn notes(
-        &self,
-        space: &Space,
-        words: &[String],
-    ) -> Result<BTreeMap<String, Candidate>, Error> {
+    /// The notes that have any of these words.
+    async fn notes(&self, space: &Space, words: &[String]) -> Result<Candidates, Error> {
         if words.is_empty() {
-            return Ok(BTreeMap::new());
+            return Ok(Vec::new());
         }
         let words = words.join(" ");
         let rows = self.store.search_entries(space, &words, NOTES).await?;
         let candidate = |row: EntryRow| {
-            let candidate = Candidate {
-                seq: row.seq,
-                ranked_by: format!("{}\n{}", row.key, row.content),
-                text: row.content,
-            };
-            (row.key, candidate)
+            let ranked_by = format!("{}\n{}", row.key, row.content);
+            (Held::plain(row.key, row.seq, ranked_by), row.content)
         };
         Ok(rows.into_iter().map(candidate).collect())
     }
 
-    /// The newest thoughts that have any of these words, by their events.
-    async fn thoughts(
-        &self,
-        space: &Space,
-        words: &[String],
-    ) -> Result<BTreeMap<String, Candidate>, Error> {
+    /// The newest thoughts that have any of these words.
+    async fn thoughts(&self, space: &Space, words: &[String]) -> Result<Candidates, Error> {
         let with = |word: &String| {
             let query = Query {
                 tags: vec![tag::THOUGHT.to_owned()],
@@ -150,15 +136,11 @@ impl Recall {
         let found = found.into_iter().flatten().collect();
         let found = shown_to_models(&*self.store, space, found).await?;
         let candidate = |event: Event| {
-            let text = event.text().to_owned();
             // A thought of a mission has a name besides.
             let name = event.payload.get("name").and_then(Value::as_str);
-            let candidate = Candidate {
-                seq: event.seq,
-                ranked_by: format!("{}\n{text}", name.unwrap_or_default()),
-                text,
-            };
-            (event.event_id.to_string(), candidate)
+            let ranked_by = format!("{}\n{}", name.unwrap_or_default(), event.text());
+            let held = Held::plain(event.event_id.to_string(), event.seq, ranked_by);
+            (held, event.text().to_owned())
         };
         Ok(found.into_iter().map(candidate).collect())
     }
@@ -167,25 +149,23 @@ impl Recall {
 /// The candidates that are relevant, best first.
 async fn ranked(
     kind: Memory,
-    mut candidates: BTreeMap<String, Candidate>,
+    candidates: Candidates,
     question: &Question,
 ) -> Result<Vec<Other>, Error> {
-    let plain = |(id, it): (&String, &mut Candidate)| {
-        Held::plain(id.clone(), it.seq, std::mem::take(&mut it.ranked_by))
-    };
-    let held: Vec<Held> = candidates.iter_mut().map(plain).collect();
+    let (held, texts): (Vec<Held>, Vec<String>) = candidates.into_iter().unzip();
+    let ids = held.iter().map(|held| held.id.clone());
+    let mut texts: HashMap<String, String> = ids.zip(texts).collect();
     let (text, limit) = (question.text.clone(), question.limit);
     let found = apart(move || {
         let mut view = View::default();
         held.into_iter().for_each(|held| view.put(held));
         view.find(&text, limit)
     });
-    let found = found.await?.into_iter();
     let other = |hit: Hit| {
-        let text = candidates.remove(&hit.held.id)?.text;
-        Some(Other::of(kind, hit, Some(text)))
+        let text = texts.remove(&hit.held.id);
+        Other::of(kind, hit, text)
     };
-    Ok(found.filter_map(other).collect())
+    Ok(found.await?.into_iter().map(other).collect())
 }
 
 impl Other {

@@ -27,9 +27,8 @@ impl Recall {
         space: &Space,
         question: &Question,
     ) -> Result<Found, Error> {
-        let _place = timeout(PAST_WAIT, self.pasts.take(space))
-            .await
-            .map_err(|_| Error::Busy)?;
+        let place = timeout(PAST_WAIT, self.pasts.take(space)).await;
+        let _place = place.map_err(|_| Error::Busy)?;
         let mut room = self.shelf.room(space);
         let mut view = self.past(space, question, &mut room).await?;
         let (text, limit) = (question.text.clone(), question.limit);
@@ -53,10 +52,7 @@ impl Recall {
         question: &Question,
         room: &mut Room<'_>,
     ) -> Result<View, Error> {
-        let standings = match question.as_of {
-            Some(as_of) => Some(self.standings(space, as_of, room).await?),
-            None => None,
-        };
+        let standings = self.standings(space, question.as_of, room).await?;
         let looked_up = standings.as_ref().map_or(0, HashMap::len) * STANDING_BYTES;
         let (mut held, mut bytes) = (Vec::new(), 0);
         let mut asked = Asked {
@@ -67,11 +63,11 @@ impl Recall {
             let rows = self.store.statements(space, &asked).await?;
             let is_full = rows.len() == PAGE as usize;
             asked.after = rows.last().map_or(asked.after, |row| row.number);
-            let rows = rows.into_iter();
-            let more = rows.filter_map(|row| then(row, question, standings.as_ref()));
-            let more: Vec<Held> = more.collect();
-            bytes += more.iter().map(Held::bytes).sum::<usize>();
-            held.extend(more);
+            for row in rows {
+                let then = then(row, question, standings.as_ref());
+                bytes += then.as_ref().map_or(0, Held::bytes);
+                held.extend(then);
+            }
             if held.len() > PAST_MAX {
                 return Err(Error::TooMuchPast);
             }
@@ -102,13 +98,16 @@ impl Recall {
         Ok(view)
     }
 
-    /// What each statement was as of an event.
+    /// What each statement was as of an event; none: it is about now.
     async fn standings(
         &self,
         space: &Space,
-        as_of: Seq,
+        as_of: Option<Seq>,
         room: &mut Room<'_>,
-    ) -> Result<HashMap<String, Standing>, Error> {
+    ) -> Result<Option<HashMap<String, Standing>>, Error> {
+        let Some(as_of) = as_of else {
+            return Ok(None);
+        };
         let (mut standings, mut after) = (HashMap::new(), 0);
         loop {
             let page = self.store.standings(space, (after, as_of), PAGE).await?;
@@ -122,7 +121,7 @@ impl Recall {
             }
             room.hold(standings.len() * STANDING_BYTES)?;
             if !full {
-                return Ok(standings);
+                return Ok(Some(standings));
             }
         }
     }

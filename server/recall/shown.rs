@@ -7,7 +7,7 @@ use super::finder::Found;
 use super::fusion::{Scores, share};
 use super::held::Held;
 use super::memories::Memory;
-use super::view::Hit;
+use super::view::finding::Hit;
 use crate::event::statement::{Status, Triple, spaced};
 use crate::event::word::{label, mark};
 use crate::words::id::Seq;

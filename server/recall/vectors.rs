@@ -106,9 +106,7 @@ impl Vector {
     /// The direction of these values; none: they have none.
     pub fn of(values: &[f32]) -> Option<Self> {
         let length = values.iter().map(|value| value * value).sum::<f32>().sqrt();
-        let most = values
-            .iter()
-            .fold(0.0_f32, |most, value| most.max(value.abs()));
+        let most = values.iter().map(|value| value.abs()).fold(0.0, f32::max);
         if !length.is_normal() || !most.is_normal() {
             return None;
         }
@@ -122,11 +120,8 @@ impl Vector {
 
     /// As it is stored: the scale, and the numbers in 8 bits.
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.scale
-            .to_le_bytes()
-            .into_iter()
-            .chain(self.parts.iter().map(|part| part.cast_unsigned()))
-            .collect()
+        let parts = self.parts.iter().map(|part| part.cast_unsigned());
+        self.scale.to_le_bytes().into_iter().chain(parts).collect()
     }
 
     /// What was stored; none: it is no vector.
@@ -160,12 +155,7 @@ impl Vector {
 
     /// The cosine of the angle between two; of what has another length a part is compared, which says nothing.
     pub fn cosine(&self, other: &Self) -> f32 {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "far below 2^24 for what is compared"
-        )]
-        let product = dot(&self.parts, &other.parts) as f32;
-        product * self.scale * other.scale
+        dot(&self.parts, &other.parts) * self.scale * other.scale
     }
 
     /// The built-in vector of a text: its words and their runs of letters, each at a place that its hash names.
@@ -173,25 +163,17 @@ impl Vector {
         let mut values = [0.0_f32; DIMENSIONS];
         let mut add = |of: &str, weight: f32| {
             let hash = hash(of.as_bytes());
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "below the number of dimensions"
-            )]
-            let place = (hash % DIMENSIONS as u64) as usize;
+            let place = usize::try_from(hash % DIMENSIONS as u64).unwrap_or(0);
             values[place] += if hash >> 63 == 0 { weight } else { -weight };
         };
         for word in atoms(text) {
             add(&word, 1.0);
             let marked = format!("^{word}$");
-            let starts: Vec<usize> = marked
-                .char_indices()
-                .map(|(at, _)| at)
-                .chain([marked.len()])
-                .collect();
+            let starts = marked.char_indices().map(|(at, _)| at);
+            let starts: Vec<usize> = starts.chain([marked.len()]).collect();
             for length in RUNS {
-                starts
-                    .windows(length + 1)
-                    .for_each(|run| add(&marked[run[0]..run[length]], LETTERS));
+                let runs = starts.windows(length + 1);
+                runs.for_each(|run| add(&marked[run[0]..run[length]], LETTERS));
             }
         }
         Self::of(&values)
@@ -275,8 +257,9 @@ impl Rows {
         others.truncate(OTHERS.end);
         others.sort_by(|one, other| other.total_cmp(one));
         let usual = mean(&others[OTHERS]);
-        near.iter_mut()
-            .for_each(|(_, near)| *near = (*near - usual) / self.scale.answer());
+        for (_, near) in &mut near {
+            *near = (*near - usual) / self.scale.answer();
+        }
         near
     }
 
@@ -284,8 +267,7 @@ impl Rows {
     fn cosines(&self, vector: &Vector) -> Vec<(u32, f32)> {
         // Of other dimensions than these it is near to nothing.
         let (size, middle) = (self.scale.dimensions.max(1), self.middle());
-        let question = vector.without(&middle);
-        let Some(question) = question.filter(|it| it.dimensions() == self.scale.dimensions) else {
+        let Some(question) = vector.without(&middle) else {
             return Vec::new();
         };
         let product = |of: &Vector| -> f32 { of.values().zip(&middle).map(|(a, b)| a * b).sum() };
@@ -296,11 +278,7 @@ impl Rows {
         let rows = self.parts.chunks_exact(size).zip(&self.scales).zip(0..);
         rows.filter(|((_, scale), _)| **scale > 0.0)
             .map(|((row, scale), doc)| {
-                #[expect(
-                    clippy::cast_precision_loss,
-                    reason = "far below 2^24 for what is compared"
-                )]
-                let cosine = dot(row, &question.parts) as f32 * scale * question.scale;
+                let cosine = dot(row, &question.parts) * scale * question.scale;
                 (doc, (cosine - of_middle) / length)
             })
             .collect()
@@ -346,15 +324,15 @@ pub(super) fn mean(values: &[f32]) -> f32 {
 
 /// Adds a row, so many times.
 fn add(sum: &mut [f32], row: &[i8], scale: f32) {
-    sum.iter_mut()
-        .zip(row)
-        .for_each(|(sum, part)| *sum += f32::from(*part) * scale);
+    for (sum, part) in sum.iter_mut().zip(row) {
+        *sum += f32::from(*part) * scale;
+    }
 }
 
 /// The product of two rows. Written so that the compiler makes wide instructions of it.
-fn dot(one: &[i8], other: &[i8]) -> i32 {
-    one.iter()
-        .zip(other)
-        .map(|(one, other)| i32::from(i16::from(*one) * i16::from(*other)))
-        .sum()
+#[expect(clippy::cast_precision_loss, reason = "far below 2^24")]
+fn dot(one: &[i8], other: &[i8]) -> f32 {
+    let both = one.iter().zip(other);
+    let products = both.map(|(one, other)| i32::from(i16::from(*one) * i16::from(*other)));
+    products.sum::<i32>() as f32
 }

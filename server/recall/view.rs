@@ -3,32 +3,20 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::bm25::{Asked, Index};
-use super::fusion::{Candidate, Scores, keep_first, ranked};
+use super::bm25::Index;
 use super::graph::{Doc, Graph, Node};
 use super::held::Held;
-use super::pagerank::spread;
 use super::rivals::Rivals;
 use super::vectors::{Rows, Scale, Vector};
 use crate::event::entity::Names;
+use crate::log::projections::merges::MergeRow;
 use crate::log::projections::statements::StatementRow;
 use crate::words::id::Seq;
 
-mod hits;
-mod lacking;
-mod names;
+pub mod finding;
 
-pub use lacking::Lacking;
-
-/// Hits of the other legs from which the walk over the graph begins.
-const SEEDS: usize = 2;
-/// Statements that the vectors alone may bring.
-const NEAREST: usize = 100;
-/// Most statements that are ordered: the best by score.
-const RANKED_MAX: usize = 500;
-
-/// What the legs say of each statement by its number; none: it is no candidate. An array, since a common word makes candidates of most statements.
-type ByDoc = Vec<Option<Scores>>;
+/// The id of a statement whose vector is wanted, and what it says.
+pub type Lacking = (String, String);
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -39,47 +27,19 @@ pub struct View {
     pub merged: Seq,
     /// The merges that stand, by their place in the log.
     merges: BTreeMap<Seq, Vec<String>>,
-    names: Names,
+    /// Which names are one.
+    pub(super) names: Names,
     held: Vec<Option<Held>>,
     by_id: HashMap<String, Doc>,
     free: Vec<Doc>,
     words: Index,
     graph: Graph,
     rivals: Rivals,
-    vectors: Rows,
+    /// The vectors, by the numbers of the statements.
+    pub(super) vectors: Rows,
     /// Where a model makes the vectors: the statements whose vector has not come yet.
     missing: Option<BTreeSet<Doc>>,
     bytes: usize,
-}
-
-/// A statement that a question found, and why.
-#[derive(Debug, Clone)]
-pub struct Hit {
-    /// The statement.
-    pub held: Held,
-    /// What all legs say, in thousandths.
-    pub score: i64,
-    /// What each leg says.
-    pub scores: Scores,
-    /// The words of the question that it has.
-    pub words: Vec<String>,
-    /// The names in the question that it is about.
-    pub names: Vec<String>,
-    /// The statements by which one comes to it from a name in the question, this one last; empty: there is no such way.
-    pub way: Vec<String>,
-    /// Others that say the same.
-    pub same: Vec<String>,
-    /// What contradicts it and is held, too: the first few.
-    pub against: Vec<Held>,
-    /// How many there are.
-    pub against_count: usize,
-}
-
-impl Hit {
-    /// All statements that it shows.
-    pub fn shown(&self) -> impl Iterator<Item = &Held> {
-        std::iter::once(&self.held).chain(&self.against)
-    }
 }
 
 impl View {
@@ -200,123 +160,101 @@ impl View {
         self.held.get(doc as usize)?.as_ref()
     }
 
-    /// The vectors, by the numbers of the statements.
-    pub fn vectors(&self) -> &Rows {
-        &self.vectors
-    }
-
     /// The number of a statement.
     pub fn doc_of(&self, id: &str) -> Option<Doc> {
         self.by_id.get(id).copied()
     }
 
-    /// A statement by its id.
-    pub fn of_id(&self, id: &str) -> Option<&Held> {
-        self.held(self.doc_of(id)?)
+    /// Vectors are of this scale from now on: those of another one go, and are missing.
+    pub fn measure(&mut self, scale: &Scale) {
+        let is_other = self.vectors.scale() != scale;
+        if let Some(missing) = self.missing.as_mut().filter(|_| is_other) {
+            self.vectors = Rows::of(scale.clone());
+            missing.extend(self.by_id.values());
+        }
     }
 
-    /// What is relevant to a question, best first; at most so many. Without vectors.
-    pub fn find(&self, question: &str, limit: usize) -> Vec<Hit> {
-        self.find_meant(question, None, limit)
+    /// How many statements have no vector yet.
+    pub fn missing(&self) -> usize {
+        self.missing.as_ref().map_or(0, BTreeSet::len)
     }
 
-    /// The same, with the vector of the question.
-    pub fn find_meant(&self, question: &str, vector: Option<&Vector>, limit: usize) -> Vec<Hit> {
-        let (asked, names) = self.asked(question);
-        let candidates = self.candidates(vector, &asked, &names);
-        let ranked = ranked(candidates, self.words.relevant(&asked), RANKED_MAX);
-        self.hits(ranked, limit, &asked, &names)
+    /// How many have their vector in memory.
+    pub fn scanned(&self) -> usize {
+        self.vectors.count()
     }
 
-    /// What each leg says of all that may be relevant, in no order: nothing, where the question is not answered.
-    pub fn scored(&self, question: &str, vector: Option<&Vector>) -> Vec<(&Held, Scores)> {
-        let (asked, names) = self.asked(question);
-        let candidates = self.candidates(vector, &asked, &names).into_iter();
-        candidates
-            .filter_map(|it| Some((self.held(it.doc)?, it.scores)))
+    /// Some statements that have no vector yet.
+    pub fn some_missing(&self, most: usize) -> Vec<Lacking> {
+        let docs = self.missing.iter().flatten();
+        docs.filter_map(|doc| self.held(*doc))
+            .map(|held| (held.id.clone(), held.text.clone()))
+            .take(most)
             .collect()
     }
 
-    /// The words of a question, and the names of the graph in it, of those that tell of something.
-    fn asked(&self, question: &str) -> (Asked, Vec<Node>) {
-        let asked = self.words.asked(question);
-        let names = self.graph.names_in(question).into_iter();
-        let names = names.filter(|(_, words)| asked.tells_of(words));
-        let names = names.map(|(name, _)| name).collect();
-        (asked, names)
+    /// Puts in the vector of a statement, if it is the same still; none: there will be none.
+    pub fn give(&mut self, (id, text): &Lacking, vector: Option<&Vector>) {
+        let is_same = |doc: &u32| self.held(*doc).is_some_and(|held| held.text == *text);
+        let doc = self.doc_of(id).filter(is_same);
+        if let (Some(doc), Some(missing)) = (doc, &mut self.missing) {
+            missing.remove(&doc);
+            self.vectors.put(doc, vector);
+        }
     }
 
-    fn candidates(&self, vector: Option<&Vector>, asked: &Asked, names: &[Node]) -> Vec<Candidate> {
-        let words = self.words.scores(asked);
-        let relevant = self.words.relevant(asked);
-        let near = self.near(vector, relevant);
-        // The graph leads on from an answer, or from a name; alone it answers nothing.
-        let said = words.iter().chain(near.iter().flatten()).copied();
-        if names.is_empty() && said.fold(0.0, f32::max) < relevant {
-            return Vec::new();
+    /// Takes in merges and rows that changed, in the order of their changes.
+    pub fn take_all(&mut self, merges: Vec<MergeRow>, rows: Vec<StatementRow>) {
+        if !merges.is_empty() {
+            self.take_merges(merges);
         }
-        let of = |doc: Doc, words: f32| Scores {
-            words,
-            vectors: near[doc as usize],
-            graph: None,
-        };
-        let said = |(doc, words): (Doc, f32)| (words > 0.0).then(|| of(doc, words));
-        let mut scores: ByDoc = (0..).zip(words).map(said).collect();
-        let is_other = |doc: Doc, near: f32| near > 0.0 && scores[doc as usize].is_none();
-        let others = (0..)
-            .zip(&near)
-            .filter_map(|(doc, near)| Some((doc, (*near)?)));
-        let others = others.filter(|(doc, near)| is_other(*doc, *near));
-        for (doc, _) in self.best(others.collect(), NEAREST) {
-            scores[doc as usize] = Some(of(doc, 0.0));
-        }
-        for (doc, graph) in self.walked(names, relevant, &scores) {
-            let scores = scores[doc as usize].get_or_insert_with(|| of(doc, 0.0));
-            scores.graph = Some(graph);
-        }
-        let candidate = |(doc, scores): (Doc, Option<Scores>)| {
-            let (held, mut scores) = (self.held(doc)?, scores?);
-            if scores.graph.is_none() && !self.graph.ends(doc).is_empty() {
-                scores.graph = Some(0.0);
-            }
-            Some(Candidate {
-                doc,
-                number: held.number,
-                place: held.place(),
-                scores,
-                fused: scores.fused(),
-            })
-        };
-        (0..).zip(scores).filter_map(candidate).collect()
+        rows.into_iter().for_each(|row| self.take(row));
     }
 
-    /// Returns what a walk over the graph finds from the names in the question and the best hits of the other legs.
-    fn walked(&self, names: &[Node], least: f32, scores: &ByDoc) -> Vec<(Doc, f32)> {
-        let alone =
-            |(doc, scores): (Doc, &Option<Scores>)| Some((doc, scores.as_ref()?.without_graph()));
-        let scored = (0..).zip(scores).filter_map(alone);
-        let scored = scored.filter(|(_, score)| *score >= least);
-        spread(&self.graph, names, &self.best(scored.collect(), SEEDS))
-    }
-
-    /// Returns how far each statement stands out from the others by its vector, by its number, in the measure of
-    /// words: an answer has the least relevant score.
-    fn near(&self, vector: Option<&Vector>, least: f32) -> Vec<Option<f32>> {
-        let mut near = vec![None; self.held.len()];
-        let all = vector.map(|it| self.vectors.standing_out(it));
-        for (doc, by) in all.into_iter().flatten() {
-            near[doc as usize] = Some((by * least).clamp(0.0, 1.0));
+    /// Takes in merges that changed, in the order of their changes.
+    pub fn take_merges(&mut self, rows: Vec<MergeRow>) {
+        for row in rows {
+            self.merged = self.merged.max(row.changed);
+            match row.ended {
+                0 => self.merges.insert(row.seq, row.merge.names),
+                _ => self.merges.remove(&row.seq),
+            };
         }
-        near
+        self.set_names(Names::of(self.merges.values().map(Vec::as_slice)));
     }
 
-    /// The best by score, and of equals those that were claimed first; at most so many, in that order.
-    fn best(&self, mut scored: Vec<(Doc, f32)>, most: usize) -> Vec<(Doc, f32)> {
-        let number = |doc: Doc| self.held(doc).map_or(Seq::MAX, |held| held.number);
-        keep_first(&mut scored, most, |(a, one), (b, other)| {
-            let better = other.total_cmp(one);
-            better.then_with(|| number(*a).cmp(&number(*b)))
-        });
-        scored
+    /// Names are one by these from now on: what is about one that means something else now gets other ends.
+    pub fn set_names(&mut self, names: Names) {
+        let changed = self.names.changed(&names);
+        let before = std::mem::replace(&mut self.names, names);
+        let stood = |form: &String| before.entity(form).to_owned();
+        let nodes: BTreeSet<Node> = changed
+            .iter()
+            .filter_map(|form| self.graph.named(&stood(form)))
+            .collect();
+        let docs: BTreeSet<Doc> = nodes
+            .into_iter()
+            .flat_map(|node| self.graph.of_name(node))
+            .collect();
+        for doc in docs {
+            let Some(held) = self.held(doc) else {
+                continue;
+            };
+            let (number, ends) = (held.number, self.ends(held));
+            self.graph.remove(doc, number);
+            self.graph.put(doc, number, &ends);
+        }
+        let all = self.names.all().into_iter();
+        self.graph
+            .set_aliases(all.map(|(form, entity)| (form.to_owned(), entity.to_owned())));
+    }
+
+    /// The names that a statement connects: those of the entities.
+    pub(super) fn ends(&self, held: &Held) -> Vec<String> {
+        let names = held
+            .triple
+            .iter()
+            .flat_map(|triple| [&triple.subject, &triple.object]);
+        names.map(|name| self.names.resolve(name)).collect()
     }
 }
