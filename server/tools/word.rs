@@ -88,11 +88,8 @@ pub async fn held(
     if is_open {
         let reopened = same.judged.as_ref().map_or(0, |judged| judged.reopened);
         let judged = Judged { reopened, ..judged };
-        drafts.push(Draft::statement(
-            &same.thread,
-            &same.id,
-            News::Judged(judged),
-        ));
+        let word = News::Judged(judged);
+        drafts.push(Draft::statement(&same.thread, &same.id, word));
     }
     if let Some(first) = drafts.first_mut() {
         first.conditions.push(stands(&same));
