@@ -81,7 +81,7 @@ impl Recall {
     }
 }
 
-/// Those of these that are held and have a vector.
+/// Returns those of these that are held and have a vector.
 fn sought(view: &View, ids: &[String]) -> Vec<Sought> {
     let of = |id: &String| {
         let doc = view.doc_of(id)?;

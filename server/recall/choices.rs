@@ -8,7 +8,7 @@ use crate::event::framework::{Begun, Tally};
 use crate::tasks::lock::lock;
 use crate::words::id::Space;
 
-/// What is under way, by the framework.
+/// Tasks under way, by the framework.
 type All = HashMap<(Space, String), Begun>;
 
 /// See the module.

@@ -17,7 +17,7 @@ use crate::log::vectors::{Hash, Maker, PAGE, VectorChange};
 use crate::model::embedding::TEXTS_MAX;
 use crate::words::id::Space;
 
-/// What was made anew in a space.
+/// Vectors that were made anew in a space.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Made {
     /// Statements that were looked at.

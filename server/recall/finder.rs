@@ -142,7 +142,7 @@ pub struct Recall {
 }
 
 impl Found {
-    /// As many of these hits as there is room for.
+    /// Returns as many of these hits as there is room for.
     pub(super) fn cut(mut hits: Vec<Hit>, room: usize, without_vectors: Option<String>) -> Self {
         let takes = |hit: &Hit| hit.shown().map(|held| tokens(&held.text)).sum();
         let left_out = keep_fitting(&mut hits, room, takes);
@@ -225,7 +225,7 @@ impl Recall {
         self.believed(space, &slot, find, Found::seen).await
     }
 
-    /// The meaning of a question, where a model makes vectors.
+    /// Returns the meaning of a question, where a model makes vectors.
     pub(super) async fn meant(&self, slot: &Arc<Slot>, text: &str) -> Meant {
         match &self.meaning {
             Some(meaning) => meaning.of(slot, text).await,
@@ -265,7 +265,7 @@ impl Recall {
         self.believed(space, &slot, find, shown).await
     }
 
-    /// What is found in a view, once the rows of all that it shows say the same.
+    /// Returns what `find` finds in a view, once the rows of all that it shows say the same.
     async fn believed<T: Send + 'static>(
         &self,
         space: &Space,

@@ -79,7 +79,7 @@ impl Held {
         }
     }
 
-    /// The names and the relation of its edge.
+    /// Returns the names and the relation of its edge.
     fn names(&self) -> impl Iterator<Item = &String> {
         let triples = self.triple.iter();
         triples.flat_map(|it| [&it.subject, &it.relation, &it.object])
@@ -97,7 +97,7 @@ impl Held {
         words
     }
 
-    /// What it says, as it is compared with what others say.
+    /// Returns what it says, as it is compared with what others say.
     pub(super) fn saying(&self, names: &Names) -> Saying {
         let edge = self.triple.as_ref().map(|it| {
             let [subject, object] = [&it.subject, &it.object].map(|name| names.resolve(name));
@@ -116,7 +116,7 @@ impl Held {
     }
 }
 
-/// What a statement says: its time, its edge if it is one, its text.
+/// The content of a statement: its time, its edge if it is one, its text.
 pub(super) struct Saying {
     valid: Valid,
     edge: Option<[String; 3]>,
@@ -124,7 +124,7 @@ pub(super) struct Saying {
 }
 
 impl Saying {
-    /// Whether two say the same of the same time: by their edges, or where one has none, by their words in order. Never by likeness.
+    /// Returns true if two say the same of the same time: by their edges, or where one has none, by their words in order. Never by likeness.
     pub fn is_same(&self, other: &Self) -> bool {
         let same = match (&self.edge, &other.edge) {
             (Some(one), Some(other)) => one == other,
@@ -133,7 +133,7 @@ impl Saying {
         same && self.valid == other.valid
     }
 
-    /// Whether two say another value, or the same one, of the same.
+    /// Returns true if two say another value, or the same one, of the same.
     pub fn is_of_same(&self, other: &Self) -> bool {
         let edges = self.edge.as_ref().zip(other.edge.as_ref());
         edges.is_some_and(|(one, other)| one[..2] == other[..2])

@@ -52,7 +52,7 @@ pub struct Meaning {
     pub(super) store: Arc<dyn Store>,
     pub(super) embedder: Arc<dyn Embedder>,
     pub(super) options: Options,
-    /// What the numbers of the model mean; whoever measures it has the lock meanwhile.
+    /// The scale of the model; whoever measures it has the lock meanwhile.
     pub(super) scale: tokio::sync::RwLock<Option<Scale>>,
     /// The questions that were asked last, and their vectors.
     questions: Mutex<VecDeque<(String, Vector)>>,
@@ -114,7 +114,7 @@ impl Meaning {
         self.partly(slot, self.in_time(until, self.filled(slot)).await)
     }
 
-    /// What comes until then.
+    /// Returns what comes until then.
     async fn in_time<T>(
         &self,
         until: Instant,
@@ -128,7 +128,7 @@ impl Meaning {
         })
     }
 
-    /// How many statements of a view have no vector, and why, where it is not filled.
+    /// Returns how many statements of a view have no vector, and why, where it is not filled.
     fn partly(&self, slot: &Slot, filled: Result<(), Why>) -> Option<Why> {
         let why = filled.err()?;
         let missing = slot.read(View::missing);
@@ -251,7 +251,7 @@ fn is_of_texts(failure: &Failure) -> bool {
     statuses.iter().any(|it| failure.detail["status"] == *it)
 }
 
-/// What went wrong with the store, as it is shown.
+/// Returns what went wrong with the store, as it is shown.
 pub(super) fn told(error: StoreError) -> Why {
     error.to_string()
 }

@@ -27,7 +27,7 @@ impl Meaning {
         Ok(scale.insert(self.measured(true).await?).clone())
     }
 
-    /// What is known of it; none: it was not measured yet.
+    /// Returns the scale; none: the model was not measured yet.
     pub(super) fn known_scale(&self) -> Option<Scale> {
         self.scale.try_read().ok()?.clone()
     }
@@ -73,7 +73,7 @@ impl Meaning {
     }
 }
 
-/// What a model's numbers mean, by its vectors of the questions and of the statements; none: it tells nothing apart.
+/// Returns the scale of a model, by its vectors of the questions and of the statements; none: it tells nothing apart.
 fn scale(questions: &[Vector], statements: &[Vector]) -> Option<Scale> {
     let common = Common {
         questions: middle(questions),
@@ -105,7 +105,7 @@ fn scale(questions: &[Vector], statements: &[Vector]) -> Option<Scale> {
     })
 }
 
-/// The mean of some vectors.
+/// Returns the mean of some vectors.
 fn middle(of: &[Vector]) -> Box<[f32]> {
     let mut sum = vec![0.0_f32; of.first().map_or(0, Vector::dimensions)];
     for vector in of {

@@ -65,7 +65,7 @@ const WORDS: usize = 8;
 const THOUGHTS: u32 = 50;
 const NOTES: u32 = 200;
 
-/// What may be relevant, with the text by which it is ranked, and what each is shown as.
+/// Texts that may be relevant, as they are ranked, each with the text that is shown.
 type Candidates = Vec<(Held, String)>;
 
 impl Recall {
@@ -169,7 +169,7 @@ async fn ranked(
 }
 
 impl Other {
-    /// A hit, and what it is shown as; none: its own text.
+    /// Returns a hit with the text that is shown; none: its own.
     fn of(kind: Memory, hit: Hit, text: Option<String>) -> Self {
         Self {
             kind,

@@ -1,4 +1,4 @@
-//! How recall is done.
+//! The options of recall.
 
 use std::time::Duration;
 

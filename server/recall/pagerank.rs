@@ -62,8 +62,8 @@ impl Weights {
     }
 }
 
-/// Where a walk begins, and with how much weight: at names, and at statements. Most of the weight is for names, the rest for statements by their scores;
-/// all for one of the two where the other is empty. A name that few statements have tells more than one that many have.
+/// Returns the beginnings of a walk with their weights: names, and statements. Most of the weight is for names, the rest for statements by their
+/// scores; all for one of the two where the other is empty. A name that few statements have tells more than one that many have.
 fn seeds(graph: &Graph, names: &[Node], docs: &[(Doc, f32)]) -> (Weights, Weights) {
     let rarity = |node: &Node| 1.0 / (1.0 + count(graph.of_name(*node).len())).ln_1p();
     let names: Vec<(Node, f64)> = names.iter().map(|node| (*node, rarity(node))).collect();
@@ -76,7 +76,7 @@ fn seeds(graph: &Graph, names: &[Node], docs: &[(Doc, f32)]) -> (Weights, Weight
     (shared(&names, for_names), shared(&docs, for_docs))
 }
 
-/// How near each statement is that a walk comes to, as a score from 0 to 1. What it begins with does not count: it is no news.
+/// Returns how near each statement is that a walk comes to, as a score from 0 to 1. What it begins with does not count: it is no news.
 pub fn spread(graph: &Graph, names: &[Node], docs: &[(Doc, f32)]) -> Vec<(Doc, f32)> {
     let mut rests = Weights::default();
     let (mut at_names, mut at_docs) = seeds(graph, names, docs);

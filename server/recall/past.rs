@@ -98,7 +98,7 @@ impl Recall {
         Ok(view)
     }
 
-    /// What each statement was as of an event; none: it is about now.
+    /// Returns what each statement was as of an event; none: the question names no event.
     async fn standings(
         &self,
         space: &Space,

@@ -299,7 +299,7 @@ impl Rows {
         Some(Vector { parts, scale })
     }
 
-    /// The first number behind all texts.
+    /// Returns the first number behind all texts.
     pub fn end(&self) -> u32 {
         u32::try_from(self.scales.len()).unwrap_or(u32::MAX)
     }
@@ -315,7 +315,7 @@ impl Rows {
     }
 }
 
-/// The mean of some values.
+/// Returns the mean of some values.
 pub(super) fn mean(values: &[f32]) -> f32 {
     #[expect(clippy::cast_precision_loss, reason = "some hundred values")]
     let count = values.len() as f32;

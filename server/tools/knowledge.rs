@@ -159,7 +159,7 @@ struct Found {
 }
 
 impl Results {
-    /// The first passages that say something, without what is secret. Where one says nothing of its place, it is this.
+    /// Returns the first passages that say something, without what is secret. Where one says nothing of its place, it is this.
     fn passages(self, veil: &Veil, place: &str) -> Vec<Passage> {
         let cut = |text: Option<String>, most: usize| -> String {
             // No database has room for NUL.

@@ -1,4 +1,4 @@
-//! What a question finds among the statements of a view, each with what shows why it is found.
+//! Hits of a question among the statements of a view, each with what shows why it is found.
 
 use super::View;
 use crate::event::statement::Status;
@@ -47,7 +47,7 @@ pub struct Hit {
 }
 
 impl Hit {
-    /// All statements that it shows.
+    /// Returns all statements that it shows.
     pub fn shown(&self) -> impl Iterator<Item = &Held> {
         std::iter::once(&self.held).chain(&self.against)
     }
@@ -76,7 +76,7 @@ impl View {
             .collect()
     }
 
-    /// The words of a question, and the names of the graph in it, of those that tell of something.
+    /// Returns the words of a question, and the names of the graph in it, of those that tell of something.
     fn asked(&self, question: &str) -> (Asked, Vec<Node>) {
         let asked = self.words.asked(question);
         let names = self.graph.names_in(question).into_iter();

@@ -100,7 +100,7 @@ impl Chat {
         Ok(())
     }
 
-    /// What the server answers; none: it refused, which is shown.
+    /// Returns the server's answer; none: it refused, which is shown.
     async fn answer<T: DeserializeOwned>(
         &mut self,
         path: &str,
