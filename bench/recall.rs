@@ -14,7 +14,8 @@ use thinkd::log::appended::Append;
 use thinkd::log::kernel::Store;
 use thinkd::log::options::Options;
 use thinkd::log::store;
-use thinkd::recall::finder::{self, Question, Recall};
+use thinkd::recall::finder::{Question, Recall};
+use thinkd::recall::options;
 use thinkd::thread::projection;
 use thinkd::words::id::{self, Space, ThreadId};
 
@@ -79,9 +80,9 @@ async fn on(url: &str, folder: &Folder, stub: &Stub, (what, count, goal): (&str,
     fill(&store, &space, &said).await;
     let recall = Recall::new(
         store.clone(),
-        finder::Options {
+        options::Options {
             bytes: 4 << 30,
-            ..finder::Options::default()
+            ..options::Options::default()
         },
         1.0,
     );

@@ -78,6 +78,7 @@ pub mod event {
 }
 /// Fair shares of the machine; supervision of background tasks.
 pub mod tasks {
+    pub mod lock;
     pub mod share;
     pub mod supervisor;
     pub mod under_way;
@@ -139,7 +140,7 @@ pub mod model {
     pub mod at_once;
     pub mod embedding;
     pub mod endpoint;
-    mod guard;
+    pub(crate) mod guard;
     pub mod habits;
     pub mod metered;
     pub mod models;
@@ -158,30 +159,25 @@ pub mod model {
 }
 /// Recall: what is held and relevant to a question.
 pub mod recall {
-    pub mod alike;
     pub mod audit;
     pub mod background;
     mod bm25;
-    mod calibration;
     pub mod choices;
     mod cut;
-    mod filling;
+    pub mod filling;
     pub mod finder;
     pub mod forms;
     pub mod frameworks;
     pub mod fusion;
     pub mod graph;
     pub mod held;
-    pub mod hit;
     pub mod meaning;
-    pub mod meant;
     mod measuring;
     pub mod memories;
+    pub mod options;
     mod pagerank;
     mod past;
-    pub mod reembed;
     mod rivals;
-    mod saying;
     mod shelf;
     pub mod shown;
     pub mod uses;

@@ -23,7 +23,7 @@ use super::table::{Row, Table};
 use super::thread_row::{Span, ThreadRow, Wait};
 use super::unserved::Unserved;
 use super::upkeep::{Checked, Rebuilt};
-use super::vectors::{Hash, Maker, VectorChange};
+use super::vectors::{Hash, Maker, Stored, VectorChange};
 use crate::event::envelope::Event;
 use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
@@ -216,11 +216,7 @@ pub trait BlobStore: Send + Sync + 'static {
 #[async_trait]
 pub trait VectorStore: Send + Sync + 'static {
     /// Those that there are of these hashes, at most [`PAGE`](super::vectors::PAGE), in any order.
-    async fn vectors(
-        &self,
-        of: &Maker,
-        hashes: &[Hash],
-    ) -> Result<Vec<(Hash, Vec<u8>)>, StoreError>;
+    async fn vectors(&self, of: &Maker, hashes: &[Hash]) -> Result<Stored, StoreError>;
 
     /// The number of dimensions that stored vectors of the same model have, where it is another than this one.
     async fn other_dimensions(&self, of: &Maker) -> Result<Option<u32>, StoreError>;

@@ -4,6 +4,9 @@
 /// The hash of what a model was sent.
 pub type Hash = [u8; 32];
 
+/// Vectors as they are stored, by their hashes.
+pub type Stored = Vec<(Hash, Vec<u8>)>;
+
 /// Most vectors that are read or written at once.
 pub const PAGE: usize = 500;
 
@@ -20,7 +23,7 @@ pub struct Maker {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VectorChange {
     /// These are stored; what is there already stays as it is.
-    Put(Maker, Vec<(Hash, Vec<u8>)>),
+    Put(Maker, Stored),
     /// All others go.
     KeepOnly(Maker),
 }

@@ -161,7 +161,7 @@ impl Drop for Guard {
 }
 
 /// The innermost cause, which is the one that says something. It never holds the address, which may hold a secret.
-pub(super) fn root_cause(error: &reqwest::Error) -> String {
+pub(crate) fn root_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;

@@ -23,7 +23,7 @@ use crate::model::endpoint;
 use crate::model::prompt::Prompts;
 use crate::pipelines::registry::{self, Pipelines};
 pub use crate::program::settings::tools::Tools;
-use crate::recall::{finder, meaning};
+use crate::recall;
 use crate::runtime::{memory, mission, options, schedule};
 use crate::tasks::supervisor::Supervisor;
 use crate::thread::history;
@@ -535,20 +535,16 @@ impl Settings {
     }
 
     /// What recall is to know.
-    pub fn recall(&self) -> finder::Options {
+    pub fn recall(&self) -> recall::options::Options {
         let memory = &self.memory;
-        let vectors = meaning::Options {
+        recall::options::Options {
+            bytes: memory.recall_bytes,
+            idle: ms(memory.recall_idle_ms),
+            tokens: memory.recall_tokens,
             question_prefix: memory.question_prefix.clone(),
             statement_prefix: memory.statement_prefix.clone(),
             wait: ms(memory.vectors_wait_ms),
             exact: memory.exact_vectors,
-        };
-        let idle = ms(memory.recall_idle_ms);
-        finder::Options {
-            bytes: memory.recall_bytes,
-            idle,
-            tokens: memory.recall_tokens,
-            vectors,
         }
     }
 

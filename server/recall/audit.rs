@@ -1,20 +1,29 @@
-//! What recall knows for the audit of a memory: which statements look alike, and how often minds recalled them.
+//! What recall knows for the audit of a memory: which statements look alike, and how often minds recalled them. Statements that look alike are candidates
+//! for people to look at: nothing is ever merged for that. All are looked for in one pass over the vectors, a part at a time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tokio::time::timeout;
-
-use super::alike::{Alike, Sought, look_at};
 use super::finder::{Error, Recall, apart};
-use super::meaning::{Meaning, Why};
-use super::shelf::Slot;
+use super::graph::Doc;
+use super::held::{Held, Saying};
 use super::uses::Counted;
+use super::vectors::Vector;
+use super::view::View;
 use crate::log::error::StoreError;
 use crate::words::id::Space;
 
 /// So many statements of a view are looked at at once.
 const AT_ONCE: u32 = 4096;
+
+/// A statement that looks like another one.
+#[derive(Debug, Clone)]
+pub struct Alike {
+    /// The other one.
+    pub held: Held,
+    /// The cosine of their vectors.
+    pub likeness: f32,
+}
 
 /// Statements that look alike.
 #[derive(Debug, Default)]
@@ -23,6 +32,14 @@ pub struct Likenesses {
     pub of: HashMap<String, Vec<Alike>>,
     /// Why vectors said nothing, or not of all statements.
     pub without_vectors: Option<String>,
+}
+
+/// A statement of which those are sought that look like it.
+struct Sought {
+    id: String,
+    saying: Saying,
+    vector: Vector,
+    found: Vec<Alike>,
 }
 
 impl Recall {
@@ -45,38 +62,140 @@ impl Recall {
             Some(meaning) => meaning.without(&slot).await,
             None => None,
         };
-        let (mut all, mut from) = (sought(&slot, &ids), Some(0));
+        let mut all = slot.read(|view| sought(view, &ids));
+        let mut from = Some(0);
         // Read anew for each part: what changes the view does not wait for all of them, and whoever has gone is not worked for.
         while let Some(at) = from {
             let slot = slot.clone();
             let look = move || {
-                (
-                    slot.read(|view| look_at(view, &mut all, (at, AT_ONCE), most)),
-                    all,
-                )
+                let next = slot.read(|view| look_at(view, &mut all, (at, AT_ONCE), most));
+                (next, all)
             };
             (from, all) = apart(look).await?;
         }
-        let found = all
-            .into_iter()
-            .map(Sought::into_found)
-            .filter(|(_, found)| !found.is_empty());
+        all.retain(|it| !it.found.is_empty());
         Ok(Likenesses {
-            of: found.collect(),
+            of: all.into_iter().map(|it| (it.id, it.found)).collect(),
             without_vectors,
         })
     }
 }
 
-fn sought(slot: &Slot, ids: &[String]) -> Vec<Sought> {
-    slot.read(|view| ids.iter().filter_map(|id| Sought::of(view, id)).collect())
+/// Returns those of these that are held and have a vector.
+fn sought(view: &View, ids: &[String]) -> Vec<Sought> {
+    let of = |id: &String| {
+        let doc = view.doc_of(id)?;
+        Some(Sought {
+            id: id.clone(),
+            saying: view.held(doc)?.saying(&view.names),
+            vector: view.vectors.vector(doc)?,
+            found: Vec::new(),
+        })
+    };
+    ids.iter().filter_map(of).collect()
 }
 
-impl Meaning {
-    /// Why vectors of the statements say nothing, or not of all; none: all have one.
-    pub async fn without(self: &Arc<Self>, slot: &Arc<Slot>) -> Option<Why> {
-        let filled = timeout(self.options.wait, self.filled(slot)).await;
-        let filled = filled.unwrap_or_else(|_| Err(self.late()));
-        filled.err().map(|why| self.partly(slot, &why))
+/// Holds so many statements from a number on beside each that is sought for, and keeps the nearest, at most so many of each. Where to go on; none: that was
+/// all.
+fn look_at(view: &View, all: &mut [Sought], (from, count): (Doc, Doc), most: usize) -> Option<Doc> {
+    let rows = &view.vectors;
+    let (least, next) = (rows.scale().alike(), from.saturating_add(count));
+    for doc in from..next.min(rows.end()) {
+        let (Some(held), Some(vector)) = (view.held(doc), rows.vector(doc)) else {
+            continue;
+        };
+        for sought in all.iter_mut() {
+            let likeness = vector.cosine(&sought.vector);
+            if likeness < least || held.id == sought.id || !held.status.is_held() {
+                continue;
+            }
+            // What says another value of the same is no restatement, however alike the texts are; what says the same is another doubt.
+            let saying = held.saying(&view.names);
+            if !sought.saying.is_of_same(&saying) && !sought.saying.is_same(&saying) {
+                let held = held.clone();
+                sought.found.push(Alike { held, likeness });
+            }
+        }
+    }
+    for Sought { found, .. } in all {
+        let nearer = |a: &Alike, b: &Alike| b.likeness.total_cmp(&a.likeness);
+        found.sort_by(|a, b| nearer(a, b).then_with(|| a.held.number.cmp(&b.held.number)));
+        found.truncate(most);
+    }
+    (next < rows.end()).then_some(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::statement::{Status, Valid};
+    use crate::recall::held::Held;
+
+    /// A held statement without an edge.
+    fn held(number: i64) -> Held {
+        let text = format!(
+            "The {} number {} points at a comet.",
+            ["telescope", "mirror"][number as usize % 2],
+            number / 7
+        );
+        let (id, status) = (number.to_string(), Status::Surviving);
+        Held {
+            id,
+            number,
+            changed: number,
+            text,
+            triple: None,
+            valid: Valid::default(),
+            status,
+            reflection_only: false,
+            said_by: None,
+        }
+    }
+
+    #[test]
+    fn in_parts_of_any_size_the_same_is_found_as_by_holding_each_beside_each() {
+        let all: Vec<Held> = (1..=60).map(held).collect();
+        let mut view = View::default();
+        all.iter().for_each(|held| view.put(held.clone()));
+        // Numbers that are free again are passed over.
+        (20..30).for_each(|number| view.remove(&number.to_string()));
+        let kept = || all.iter().filter(|held| !(20..30).contains(&held.number));
+        let least = view.vectors.scale().alike();
+        for (count, most) in [(1, 5), (7, 5), (1000, 5), (16, 1)] {
+            let ids: Vec<String> = all.iter().map(|held| held.id.clone()).collect();
+            let mut sought = sought(&view, &ids);
+            assert_eq!(sought.len(), 50);
+            let (mut from, mut parts) = (Some(0), 0);
+            while let Some(at) = from {
+                from = look_at(&view, &mut sought, (at, count), most);
+                parts += 1;
+            }
+            assert_eq!(parts, 60_u32.div_ceil(count), "each number once");
+            for Sought { id, found, .. } in sought {
+                let own = all.iter().find(|held| held.id == id).unwrap();
+                let vector = |held: &Held| Vector::built_in(&held.text).unwrap();
+                let near = |other: &&Held| {
+                    other.id != id
+                        && other.text != own.text
+                        && vector(own).cosine(&vector(other)) >= least
+                };
+                let mut expected: Vec<&Held> = kept().filter(near).collect();
+                let likeness = |it: &Held| vector(own).cosine(&vector(it));
+                expected.sort_by(|a, b| {
+                    likeness(b)
+                        .total_cmp(&likeness(a))
+                        .then(a.number.cmp(&b.number))
+                });
+                expected.truncate(most);
+                let ids = |of: &mut dyn Iterator<Item = &Held>| {
+                    of.map(|held| held.id.clone()).collect::<Vec<_>>()
+                };
+                assert_eq!(
+                    ids(&mut found.iter().map(|it| &it.held)),
+                    ids(&mut expected.into_iter()),
+                    "of {id}"
+                );
+            }
+        }
     }
 }

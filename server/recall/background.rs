@@ -36,13 +36,14 @@ impl Common {
     pub fn of(form: &str) -> Self {
         let digits = form.len();
         if digits < 2 || !is_number(form) {
-            let frequencies = listed(form).unwrap_or_default();
-            let among = 1.0;
-            return Self { frequencies, among };
+            return Self {
+                frequencies: listed(form).unwrap_or_default(),
+                among: 1.0,
+            };
         }
-        let frequencies = listed(&"0".repeat(digits)).unwrap_or_default();
         #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
         let among = 9.0 * 10_f32.powi(digits as i32 - 1);
+        let frequencies = listed(&"0".repeat(digits)).unwrap_or_default();
         Self { frequencies, among }
     }
 
@@ -54,8 +55,8 @@ impl Common {
 
     /// Its frequency in a language, if that has it.
     pub fn frequency(self, language: Language) -> Option<u8> {
-        self.each()
-            .find_map(|(of, frequency)| (of == language).then_some(frequency))
+        let (_, frequency) = self.each().find(|(of, _)| *of == language)?;
+        Some(frequency)
     }
 
     /// The share of the running words of a language that it is.
@@ -81,7 +82,7 @@ pub fn stands_alone(character: &str, language: Language) -> bool {
 
 /// Fit of running words to each language: the frequencies there, summed.
 #[derive(Debug, Clone)]
-pub struct Fit([u64; LANGUAGES.len()]);
+pub struct Fit([i64; LANGUAGES.len()]);
 
 impl Default for Fit {
     fn default() -> Self {
@@ -90,28 +91,19 @@ impl Default for Fit {
 }
 
 impl Fit {
-    /// Takes a word in that stands so often in a text.
-    pub fn put(&mut self, word: Common, count: u32) {
+    /// Takes a word in that stands so often in a text; a negative number lets it go.
+    pub fn add(&mut self, word: Common, count: i64) {
         for (language, frequency) in word.each() {
-            self.0[language] += u64::from(frequency) * u64::from(count);
-        }
-    }
-
-    /// Lets it go.
-    pub fn remove(&mut self, word: Common, count: u32) {
-        for (language, frequency) in word.each() {
-            self.0[language] -= u64::from(frequency) * u64::from(count);
+            self.0[language] += i64::from(frequency) * count;
         }
     }
 
     /// Returns the language that a question fits best, beside texts of so many words: these count like
     /// one word of it, so that a single word is of the language of the space, and a sentence of its own.
-    pub fn language(&self, texts: &Self, words: u64) -> Language {
+    pub fn language(&self, texts: &Self, words: i64) -> Language {
         let fit = |language: &Language| self.0[*language] * words.max(1) + texts.0[*language];
-        let languages = 0..LANGUAGES.len();
-        languages
-            .max_by_key(|language| (fit(language), Reverse(*language)))
-            .unwrap_or_default()
+        let best = (0..LANGUAGES.len()).max_by_key(|it| (fit(it), Reverse(*it)));
+        best.unwrap_or_default()
     }
 }
 
@@ -144,7 +136,7 @@ mod tests {
     fn fit(text: &str) -> Fit {
         let mut fit = Fit::default();
         for word in text.split(' ') {
-            fit.put(Common::of(&form(word)), 1);
+            fit.add(Common::of(&form(word)), 1);
         }
         fit
     }

@@ -47,7 +47,7 @@ pub struct Index {
     /// By the number of the text; none: there is no such text.
     lengths: Vec<Option<u32>>,
     texts: usize,
-    total: u64,
+    total: i64,
     /// Fit of all texts to each language.
     fit: Fit,
     bytes: usize,
@@ -76,7 +76,7 @@ impl Index {
             listed.texts.insert(at, Posting { doc, count });
             self.bytes += POSTING;
             if !is_beside(word) {
-                self.fit.put(listed.common, count);
+                self.fit.add(listed.common, count.into());
             }
         }
         let length = words.iter().filter(|word| !is_beside(word)).count();
@@ -86,7 +86,7 @@ impl Index {
         }
         self.lengths[doc as usize] = Some(length);
         self.texts += 1;
-        self.total += u64::from(length);
+        self.total += i64::from(length);
     }
 
     /// Lets a text go, whose words have these forms.
@@ -95,14 +95,12 @@ impl Index {
             let Some(listed) = self.words.get_mut(word) else {
                 continue;
             };
-            if let Ok(at) = listed
-                .texts
-                .binary_search_by_key(&doc, |posting| posting.doc)
-            {
+            let texts = &listed.texts;
+            if let Ok(at) = texts.binary_search_by_key(&doc, |posting| posting.doc) {
                 listed.texts.remove(at);
                 self.bytes -= POSTING;
                 if !is_beside(word) {
-                    self.fit.remove(listed.common, count);
+                    self.fit.add(listed.common, -i64::from(count));
                 }
             }
             if listed.texts.is_empty() {
@@ -112,7 +110,7 @@ impl Index {
         }
         if let Some(length) = self.lengths.get_mut(doc as usize).and_then(Option::take) {
             self.texts -= 1;
-            self.total -= u64::from(length);
+            self.total -= i64::from(length);
         }
     }
 
@@ -125,7 +123,7 @@ impl Index {
     pub fn asked(&self, question: &str) -> Asked {
         let mut fit = Fit::default();
         let forms = forms(question);
-        forms.iter().for_each(|form| fit.put(Common::of(form), 1));
+        forms.iter().for_each(|form| fit.add(Common::of(form), 1));
         Asked::of(question, fit.language(&self.fit, self.total))
     }
 
@@ -165,17 +163,9 @@ impl Index {
 
     /// The words of a question that a text has.
     pub fn matched(&self, doc: u32, asked: &Asked) -> Vec<String> {
-        let has = |word: &&Word| {
-            self.list(&word.form)
-                .binary_search_by_key(&doc, |posting| posting.doc)
-                .is_ok()
-        };
-        asked
-            .words
-            .iter()
-            .filter(has)
-            .map(|word| word.word.clone())
-            .collect()
+        let has = |form: &str| self.list(form).binary_search_by_key(&doc, |it| it.doc);
+        let words = asked.words.iter().filter(|word| has(&word.form).is_ok());
+        words.map(|word| word.word.clone()).collect()
     }
 
     /// The weight of a word: the rarer in its language and in this space, the larger. Squared, since it
@@ -203,9 +193,9 @@ impl Index {
 
 fn counted(words: &[String]) -> HashMap<&str, u32> {
     let mut counts = HashMap::new();
-    words
-        .iter()
-        .for_each(|word| *counts.entry(word.as_str()).or_default() += 1);
+    for word in words {
+        *counts.entry(word.as_str()).or_default() += 1;
+    }
     counts
 }
 
@@ -245,12 +235,10 @@ impl Word {
 impl Asked {
     /// Reads a question, or a name in it, in its language.
     fn of(question: &str, language: Language) -> Self {
-        let words = words(question).into_iter().flat_map(|word| {
-            if is_unspaced(&word) {
-                cut(&word, language)
-            } else {
-                vec![word]
-            }
+        let words = words(question).into_iter();
+        let words = words.flat_map(|word| match is_unspaced(&word) {
+            true => cut(&word, language),
+            false => vec![word],
         });
         let words = words.take(ASKED_MAX).map(|word| Word::of(word, language));
         let mut seen = HashSet::new();
@@ -265,9 +253,8 @@ impl Asked {
     /// English, find nothing by themselves, whatever their number.
     pub fn tells(&self) -> bool {
         let least = ANSWERS * ANSWERS;
-        self.words
-            .iter()
-            .any(|word| squared(word.by_chance) >= least)
+        let mut weights = self.words.iter().map(|it| squared(it.by_chance));
+        weights.any(|weight| weight >= least)
     }
 
     /// Returns whether a name in it tells of something.

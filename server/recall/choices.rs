@@ -2,17 +2,18 @@
 //! next task counts them. The counts are in memory, and of this server alone.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::event::framework::{Begun, Tally};
+use crate::tasks::lock::lock;
 use crate::words::id::Space;
+
+/// Tasks under way, by the framework.
+type All = HashMap<(Space, String), Begun>;
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
-pub struct Choices(
-    // A plain mutex: held for a look or a change, never across an await.
-    Arc<Mutex<HashMap<(Space, String), Begun>>>,
-);
+pub struct Choices(Arc<Mutex<All>>);
 
 /// A task that is under way with a framework or without it, until this is dropped.
 #[derive(Debug)]
@@ -26,36 +27,22 @@ impl Choices {
     /// Chooses whether a task is done with a framework of this tally, and says why; none: it is not used at all.
     pub fn choose(&self, space: &Space, framework: &str, tally: Tally) -> Option<(Chosen, String)> {
         let of = (space.clone(), framework.to_owned());
-        let mut all = self.lock();
-        let begun = all.get(&of).copied().unwrap_or_default();
-        let (with, why) = tally.next(begun)?;
-        all.insert(of.clone(), begun.and(with));
-        Some((
-            Chosen {
-                choices: self.clone(),
-                of,
-                with,
-            },
-            why,
-        ))
+        let mut all = lock(&self.0);
+        let (with, why) = tally.next(all.get(&of).copied().unwrap_or_default())?;
+        Some((self.begin(&mut all, of, with), why))
     }
 
     /// A task whose choice is in the log goes on.
     pub fn goes_on(&self, space: &Space, framework: &str, with: bool) -> Chosen {
         let of = (space.clone(), framework.to_owned());
-        let mut all = self.lock();
-        let begun = all.get(&of).copied().unwrap_or_default();
-        all.insert(of.clone(), begun.and(with));
-        Chosen {
-            choices: self.clone(),
-            of,
-            with,
-        }
+        self.begin(&mut lock(&self.0), of, with)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<(Space, String), Begun>> {
-        // A panic while this short lock was held left nothing half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn begin(&self, all: &mut All, of: (Space, String), with: bool) -> Chosen {
+        let begun = all.entry(of.clone()).or_default();
+        *begun = begun.and(with);
+        let choices = self.clone();
+        Chosen { choices, of, with }
     }
 }
 
@@ -68,7 +55,7 @@ impl Chosen {
 
 impl Drop for Chosen {
     fn drop(&mut self) {
-        let mut all = self.choices.lock();
+        let mut all = lock(&self.choices.0);
         let left = all.remove(&self.of).unwrap_or_default().less(self.with);
         if left != Begun::default() {
             all.insert(self.of.clone(), left);
@@ -93,7 +80,7 @@ mod tests {
         );
         drop(all);
         assert!(
-            choices.lock().is_empty(),
+            lock(&choices.0).is_empty(),
             "nothing is kept of what has ended"
         );
         assert!(!choose().with());

@@ -18,18 +18,15 @@ pub(super) fn cut(run: &str, language: Language) -> Vec<String> {
         let frequency = Common::of(form).frequency(language)?;
         Some(RAREST.saturating_sub(u32::from(frequency)))
     };
-    let alone: Vec<bool> = characters
-        .iter()
-        .map(|it| stands_alone(it, language))
-        .collect();
+    let alone = characters.iter().map(|it| stands_alone(it, language));
+    let alone: Vec<bool> = alone.collect();
     // The least cost of each beginning, and whether its last word is a pair.
     let mut ways = vec![(0, false)];
     for (at, character) in characters.iter().enumerate() {
         let known = cost(character).filter(|_| alone[at]);
         let single = ways[at].0 + known.unwrap_or(UNKNOWN);
-        let pair = at
-            .checked_sub(1)
-            .and_then(|before| Some(ways[before].0 + cost(&pairs[before])?));
+        let before = at.checked_sub(1);
+        let pair = before.and_then(|at| Some(ways[at].0 + cost(&pairs[at])?));
         ways.push(match pair {
             Some(pair) if pair <= single => (pair, true),
             _ => (single, false),
@@ -54,13 +51,10 @@ pub(super) fn cut(run: &str, language: Language) -> Vec<String> {
 fn of_group(group: &[(&str, bool)]) -> Vec<String> {
     match group {
         [(one, _)] => vec![(*one).to_owned()],
-        _ => pairs(
-            &group
-                .iter()
-                .map(|(character, _)| *character)
-                .collect::<String>(),
-        )
-        .collect(),
+        _ => {
+            let run: String = group.iter().map(|(character, _)| *character).collect();
+            pairs(&run).collect()
+        }
     }
 }
 

@@ -1,12 +1,34 @@
-//! The filler of a view: it gives statements their vectors beside the recalls, as long as somebody keeps the view.
+//! Vectors of statements. The filler of a view gives statements their vectors beside the recalls, as long as somebody keeps the view. After a change of
+//! the model the vectors of all that is held, in all spaces, are made with the model that is configured now, and those of others are let go. What is stored
+//! already is not made again, so that whoever was cut off goes on where they were.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use super::meaning::{Meaning, Why, hash};
+use sha2::{Digest as _, Sha256};
+
+use super::meaning::{Meaning, Why, told};
 use super::shelf::Slot;
+use super::vectors::{Scale, Vector};
 use super::view::View;
-use crate::log::vectors::{Hash, PAGE};
+use crate::event::statement::Status;
+use crate::log::projections::statements::{Asked, StatementRow};
+use crate::log::vectors::{Hash, Maker, PAGE, VectorChange};
 use crate::model::embedding::TEXTS_MAX;
+use crate::words::id::Space;
+
+/// Vectors that were made anew in a space.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Made {
+    /// Statements that were looked at.
+    pub statements: u64,
+    /// Vectors that were made for them.
+    pub made: u64,
+    /// Statements that the model has no vector for, or that are more than may have one.
+    pub without: u64,
+    /// Why some have none, if there are more than may have one.
+    pub why: Option<Why>,
+}
 
 impl Meaning {
     /// Waits until all statements have a vector, or none will come for a while.
@@ -30,9 +52,9 @@ impl Meaning {
                     let filled = this.fill(&slot).await;
                     filled.unwrap_or_else(|why| drop(this.failed(why)));
                     drop(alone);
-                    slot.upgrade()
-                        .iter()
-                        .for_each(|slot| slot.filled.notify_waiters());
+                    if let Some(slot) = slot.upgrade() {
+                        slot.filled.notify_waiters();
+                    }
                 });
             }
             more.await;
@@ -52,17 +74,10 @@ impl Meaning {
             if missing.is_empty() {
                 return Ok(());
             }
-            let texts: Vec<String> = missing
-                .iter()
-                .map(|it| self.as_statement(&it.text))
-                .collect();
-            let vectors = self.vectors(&scale, &texts).await?;
-            slot.write(|view| {
-                missing
-                    .iter()
-                    .zip(vectors)
-                    .for_each(|(it, vector)| view.give(it, vector.as_ref()))
-            });
+            let texts = missing.iter().map(|(_, text)| self.as_statement(text));
+            let vectors = self.vectors(&scale, &texts.collect::<Vec<_>>()).await?;
+            let given = missing.iter().zip(&vectors);
+            slot.write(|view| given.for_each(|(it, vector)| view.give(it, vector.as_ref())));
             slot.filled.notify_waiters();
         }
     }
@@ -85,10 +100,8 @@ impl Meaning {
         let scale = self.scale().await?;
         view.measure(&scale);
         for page in view.some_missing(usize::MAX).chunks(PAGE) {
-            let hashes: Vec<Hash> = page
-                .iter()
-                .map(|it| hash(&self.as_statement(&it.text)))
-                .collect();
+            let hashes = page.iter().map(|(_, text)| hash(&self.as_statement(text)));
+            let hashes: Vec<Hash> = hashes.collect();
             let stored = self.stored(&scale, &hashes).await?;
             for (it, hash) in page.iter().zip(&hashes) {
                 if let Some(vector) = stored.get(hash) {
@@ -98,4 +111,105 @@ impl Meaning {
         }
         Ok(())
     }
+
+    /// Makes the vectors of all spaces anew. `tell` hears of each step; returns whose vectors there are now.
+    pub async fn reembed(&self, mut tell: impl FnMut(&Space, &Made, bool)) -> Result<Maker, Why> {
+        // Those of the same model with other dimensions are what this is to cure.
+        let scale = self.measured(false).await?;
+        for space in self.store.spaces_with_statements().await.map_err(told)? {
+            let mut made = Made::default();
+            for status in [Status::Surviving, Status::Contested] {
+                let mut asked = Asked {
+                    status: Some(status),
+                    limit: PAGE as u32,
+                    ..Asked::default()
+                };
+                loop {
+                    let rows = self.store.statements(&space, &asked).await.map_err(told)?;
+                    let Some(last) = rows.last() else { break };
+                    asked.after = last.number;
+                    self.make_anew(&scale, &rows, &mut made).await?;
+                    tell(&space, &made, false);
+                }
+            }
+            tell(&space, &made, true);
+        }
+        let maker = self.maker(&scale);
+        let others = VectorChange::KeepOnly(maker.clone());
+        self.store.change_vectors(others).await.map_err(told)?;
+        Ok(maker)
+    }
+
+    /// Makes the vectors of a page of statements, as far as there may be more.
+    async fn make_anew(
+        &self,
+        scale: &Scale,
+        rows: &[StatementRow],
+        made: &mut Made,
+    ) -> Result<(), Why> {
+        let count = rows.len() as u64;
+        made.statements += count;
+        let wanted = usize::try_from(made.statements - made.without).unwrap_or(usize::MAX);
+        let beyond = wanted.saturating_sub(self.options.exact).min(rows.len());
+        if beyond > 0 {
+            made.why = Some(self.too_many());
+        }
+        let rows = &rows[..rows.len() - beyond];
+        let texts = rows.iter().map(|row| self.as_statement(&row.text));
+        let texts: Vec<String> = texts.collect();
+        let hashes: Vec<Hash> = texts.iter().map(|text| hash(text)).collect();
+        let known = self.stored(scale, &hashes).await?.len() as u64;
+        let vectors = self.vectors(scale, &texts).await?;
+        let vectors = vectors.iter().flatten().count() as u64;
+        made.made += vectors.saturating_sub(known);
+        made.without += count - vectors;
+        Ok(())
+    }
+
+    pub(super) fn maker(&self, scale: &Scale) -> Maker {
+        let dimensions = u32::try_from(scale.dimensions).unwrap_or(u32::MAX);
+        Maker {
+            model: self.embedder.model().to_owned(),
+            dimensions,
+        }
+    }
+
+    /// Those that are stored, by their hashes, as they are compared: at most a page.
+    async fn stored(&self, scale: &Scale, hashes: &[Hash]) -> Result<HashMap<Hash, Vector>, Why> {
+        let stored = self.store.vectors(&self.maker(scale), hashes).await;
+        let vector = |bytes: &[u8]| scale.statement(Vector::from_bytes(bytes)?);
+        let stored = stored.map_err(told)?.into_iter();
+        Ok(stored
+            .filter_map(|(hash, bytes)| Some((hash, vector(&bytes)?)))
+            .collect())
+    }
+
+    /// The vectors of some texts, in their order: those that are stored, and the others made and stored. None where the model has none for a text.
+    pub(super) async fn vectors(
+        &self,
+        scale: &Scale,
+        texts: &[String],
+    ) -> Result<Vec<Option<Vector>>, Why> {
+        let hashes: Vec<Hash> = texts.iter().map(|text| hash(text)).collect();
+        let mut known = self.stored(scale, &hashes).await?;
+        let mut unknown: Vec<(&Hash, &String)> = hashes.iter().zip(texts).collect();
+        unknown.retain(|(hash, _)| !known.contains_key(*hash));
+        for some in unknown.chunks(TEXTS_MAX) {
+            let sent: Vec<String> = some.iter().map(|(_, text)| (*text).clone()).collect();
+            let made = some.iter().zip(self.embedded(&sent).await?);
+            let made = made.filter_map(|((hash, _), vector)| Some((**hash, vector?)));
+            let made = made.filter(|(_, it)| it.dimensions() == scale.dimensions);
+            let made: Vec<(Hash, Vector)> = made.collect();
+            let rows = made.iter().map(|(hash, it)| (*hash, it.to_bytes()));
+            let put = VectorChange::Put(self.maker(scale), rows.collect());
+            self.store.change_vectors(put).await.map_err(told)?;
+            let made = made.into_iter();
+            known.extend(made.filter_map(|(hash, it)| Some((hash, scale.statement(it)?))));
+        }
+        Ok(hashes.iter().map(|hash| known.get(hash).cloned()).collect())
+    }
+}
+
+fn hash(text: &str) -> Hash {
+    Sha256::digest(text).into()
 }

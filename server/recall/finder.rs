@@ -8,16 +8,16 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 
 use super::choices::Choices;
-use super::fusion::tokens;
+use super::fusion::{keep_fitting, tokens};
 use super::graph::Doc;
 use super::held::Held;
-use super::hit::Hit;
-use super::meaning::{self, Meaning};
-use super::meant::Meant;
-use super::shelf::{Shelf, Slot};
+use super::meaning::{Meaning, Meant};
+use super::options::Options;
+use super::shelf::{Shelf, Slot, TooLarge};
 use super::uses::Uses;
 use super::vectors::BUILT_IN;
 use super::view::View;
+use super::view::finding::Hit;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::shown_to_models::is_taken_back;
@@ -48,30 +48,6 @@ pub(super) const PAST_WAIT: Duration = Duration::from_secs(5);
 const FRAMEWORKS: usize = 16;
 /// So often is a recall begun again that something changed under.
 const TRIES: usize = 3;
-
-/// How recall is done.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Most bytes of the statements of all spaces that are kept in memory.
-    pub bytes: usize,
-    /// What nobody recalls in for so long goes from memory.
-    pub idle: Duration,
-    /// Most tokens of all hits, where the question does not say.
-    pub tokens: u32,
-    /// How a model makes vectors, where there is one.
-    pub vectors: meaning::Options,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            bytes: 512 << 20,
-            idle: Duration::from_secs(300),
-            tokens: 1500,
-            vectors: meaning::Options::default(),
-        }
-    }
-}
 
 /// What is asked.
 #[derive(Debug, Clone, Default)]
@@ -127,13 +103,8 @@ pub struct Seen {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// The space has more than fits.
-    #[error(
-        "the statements of this space take more memory than its share of what there is for recall ({most} bytes of all spaces, memory.recall_bytes)"
-    )]
-    TooLarge {
-        /// What there is.
-        most: usize,
-    },
+    #[error(transparent)]
+    TooLarge(#[from] TooLarge),
     /// There is too much to look at for a question about another time.
     #[error(
         "a question about another time looks at {PAST_MAX} statements at most, and this space has more"
@@ -171,18 +142,26 @@ pub struct Recall {
 }
 
 impl Found {
+    /// Returns as many of these hits as there is room for.
+    pub(super) fn cut(mut hits: Vec<Hit>, room: usize, without_vectors: Option<String>) -> Self {
+        let takes = |hit: &Hit| hit.shown().map(|held| tokens(&held.text)).sum();
+        let left_out = keep_fitting(&mut hits, room, takes);
+        Self {
+            hits,
+            left_out,
+            without_vectors,
+            is_bare: false,
+        }
+    }
+
     /// All statements that it shows, each once, as they were seen.
-    pub fn seen(&self) -> Vec<(String, Seq)> {
-        let shown = self
-            .hits
-            .iter()
-            .flat_map(|hit| std::iter::once(&hit.held).chain(&hit.against));
-        looked_at(shown).into_iter().collect()
+    pub fn seen(&self) -> BTreeMap<String, Seq> {
+        looked_at(self.hits.iter().flat_map(Hit::shown))
     }
 
     /// The ids of these.
     pub fn statements(&self) -> Vec<String> {
-        self.seen().into_iter().map(|(id, _)| id).collect()
+        self.seen().into_keys().collect()
     }
 }
 
@@ -193,16 +172,15 @@ impl Recall {
         let places = Places::new("recalls", u32::try_from(cores).unwrap_or(2), share);
         let pasts = Places::new("past_recalls", PAST_AT_ONCE, share);
         let (shelf, frameworks) = shelves(&options, View::default);
-        let (choices, uses) = (Choices::default(), Uses::default());
         Self {
             store,
             shelf,
             frameworks,
-            choices,
+            choices: Choices::default(),
             places,
             pasts,
             options,
-            uses,
+            uses: Uses::default(),
             meaning: None,
         }
     }
@@ -210,20 +188,17 @@ impl Recall {
     /// The same, with vectors that a model makes.
     pub fn with_model(mut self, embedder: Arc<dyn Embedder>) -> Self {
         (self.shelf, self.frameworks) = shelves(&self.options, View::by_model);
-        self.meaning = Some(Meaning::new(
-            self.store.clone(),
-            embedder,
-            self.options.vectors.clone(),
-        ));
+        let (store, options) = (self.store.clone(), self.options.clone());
+        self.meaning = Some(Meaning::new(store, embedder, options));
         self
     }
 
     /// Which vectors are in force in a space, for people.
     pub fn vectors(&self, space: &Space) -> String {
-        self.meaning.as_ref().map_or_else(
-            || BUILT_IN.to_owned(),
-            |meaning| meaning.in_force(self.shelf.kept_of(space).as_deref()),
-        )
+        match &self.meaning {
+            Some(meaning) => meaning.in_force(self.shelf.kept_of(space).as_deref()),
+            None => BUILT_IN.to_owned(),
+        }
     }
 
     /// What is held and relevant to a question.
@@ -233,7 +208,7 @@ impl Recall {
         }
         let _place = self.places.take(space).await;
         let (text, limit) = (question.text.clone(), question.limit);
-        let slot = self.shelf.of(space);
+        let (slot, room) = (self.shelf.of(space), self.room_of(question));
         self.catch_up(space, &slot).await?;
         if slot.read(View::is_empty) {
             return Ok(Found {
@@ -241,26 +216,21 @@ impl Recall {
                 ..Found::default()
             });
         }
-        let meant = match &self.meaning {
-            Some(meaning) => meaning.of(&slot, &text).await,
-            None => Meant::default(),
+        let meant = Arc::new(self.meant(&slot, &text).await);
+        let find = move |view: &View| {
+            let hits = view.find_meant(&text, meant.vector.as_ref(), limit);
+            Found::cut(hits, room, meant.without.clone())
         };
-        let meant = Arc::new(meant);
-        for _ in 0..TRIES {
-            self.catch_up(space, &slot).await?;
-            let (of, text, asked) = (slot.clone(), text.clone(), meant.clone());
-            let find = move || of.read(|view| view.find_meant(&text, &asked, limit));
-            // Only what is shown is looked at.
-            let found = self.cut(apart(find).await?, question, meant.without.clone());
-            let shown = found
-                .hits
-                .iter()
-                .flat_map(|hit| std::iter::once(&hit.held).chain(&hit.against));
-            if self.still(space, &slot, looked_at(shown)).await? {
-                return Ok(found);
-            }
+        // Only what is shown is looked at.
+        self.believed(space, &slot, find, Found::seen).await
+    }
+
+    /// Returns the meaning of a question, where a model makes vectors.
+    pub(super) async fn meant(&self, slot: &Arc<Slot>, text: &str) -> Meant {
+        match &self.meaning {
+            Some(meaning) => meaning.of(slot, text).await,
+            None => Meant::default(),
         }
-        Err(Error::CutOff)
     }
 
     /// The same as models may see it: without statements of turns that were taken back.
@@ -289,66 +259,49 @@ impl Recall {
     /// What is around a name in the graph, or between two.
     pub async fn look(&self, space: &Space, look: &Look) -> Result<Option<Seen>, Error> {
         let _place = self.places.take(space).await;
-        let slot = self.shelf.of(space);
+        let (slot, look) = (self.shelf.of(space), look.clone());
+        let find = move |view: &View| looked(view, &look);
+        let shown = |seen: &Option<Seen>| looked_at(seen.iter().flat_map(|seen| &seen.held));
+        self.believed(space, &slot, find, shown).await
+    }
+
+    /// Returns what `find` finds in a view, once the rows of all that it shows say the same.
+    async fn believed<T: Send + 'static>(
+        &self,
+        space: &Space,
+        slot: &Arc<Slot>,
+        find: impl FnOnce(&View) -> T + Clone + Send + 'static,
+        shown: impl Fn(&T) -> BTreeMap<String, Seq>,
+    ) -> Result<T, Error> {
         for _ in 0..TRIES {
-            self.catch_up(space, &slot).await?;
-            let (of, look) = (slot.clone(), look.clone());
-            let Some(seen) = apart(move || of.read(|view| looked(view, &look))).await? else {
-                return Ok(None);
-            };
-            if self
-                .still(space, &slot, looked_at(seen.held.iter()))
-                .await?
-            {
-                return Ok(Some(seen));
+            self.catch_up(space, slot).await?;
+            let (of, find) = (slot.clone(), find.clone());
+            let found = apart(move || of.read(find)).await?;
+            if self.still(space, slot, shown(&found)).await? {
+                return Ok(found);
             }
         }
         Err(Error::CutOff)
     }
 
-    /// Brings a view up to date by the rows that changed since.
+    /// Brings a view up to date by the merges of names and the rows that changed since.
     pub(super) async fn catch_up(&self, space: &Space, slot: &Arc<Slot>) -> Result<(), Error> {
         let _turn = slot.turn.lock().await;
-        if self.shelf.is_refused(space, slot) {
-            return Err(Error::TooLarge {
-                most: self.shelf.most(),
-            });
-        }
-        self.catch_up_with_names(space, slot).await?;
+        self.shelf.check(space, slot)?;
         loop {
-            let after = slot.read(|view| view.changed);
+            let (merged, after) = slot.read(|view| (view.merged, view.changed));
+            let merges = self.store.merges_changed(space, merged, PAGE).await?;
             let rows = self.store.statements_changed(space, after, PAGE).await?;
-            let (full, is_news) = (rows.len() == PAGE as usize, !rows.is_empty());
-            if is_news {
-                if after == 0 {
-                    metrics::counter!("thinkd_recall_loads_total").increment(1);
-                }
+            let is_full = merges.len().max(rows.len()) == PAGE as usize;
+            if after == 0 && !rows.is_empty() {
+                metrics::counter!("thinkd_recall_loads_total").increment(1);
+            }
+            if !merges.is_empty() || !rows.is_empty() {
                 let of = slot.clone();
-                let take = move || of.write(|view| rows.into_iter().for_each(|row| view.take(row)));
-                apart(take).await?;
+                apart(move || of.write(|view| view.take_all(merges, rows))).await?;
             }
-            if !self.shelf.holds(space, slot, slot.read(View::bytes)) {
-                return Err(Error::TooLarge {
-                    most: self.shelf.most(),
-                });
-            }
-            if !full {
-                return Ok(());
-            }
-        }
-    }
-
-    /// The same for the merges of names.
-    async fn catch_up_with_names(&self, space: &Space, slot: &Arc<Slot>) -> Result<(), Error> {
-        loop {
-            let after = slot.read(|view| view.merged);
-            let rows = self.store.merges_changed(space, after, PAGE).await?;
-            let full = rows.len() == PAGE as usize;
-            if !rows.is_empty() {
-                let of = slot.clone();
-                apart(move || of.write(|view| view.take_merges(rows))).await?;
-            }
-            if !full {
+            self.shelf.hold(space, slot)?;
+            if !is_full {
                 return Ok(());
             }
         }
@@ -376,34 +329,6 @@ impl Recall {
     pub(super) fn room_of(&self, question: &Question) -> usize {
         question.tokens.unwrap_or(self.options.tokens) as usize
     }
-
-    /// As many hits as there is room for.
-    pub(super) fn cut(
-        &self,
-        hits: Vec<Hit>,
-        question: &Question,
-        without_vectors: Option<String>,
-    ) -> Found {
-        let room = self.room_of(question);
-        let (mut used, all) = (0, hits.len());
-        // What has no room leaves it to those behind it.
-        let mut fits = |hit: &Hit| {
-            let takes = std::iter::once(&hit.held)
-                .chain(&hit.against)
-                .map(|held| tokens(&held.text))
-                .sum::<usize>();
-            let fits = used + takes <= room;
-            used += if fits { takes } else { 0 };
-            fits
-        };
-        let hits: Vec<Hit> = hits.into_iter().filter(|hit| fits(hit)).collect();
-        Found {
-            left_out: all - hits.len(),
-            hits,
-            without_vectors,
-            is_bare: false,
-        }
-    }
 }
 
 /// The shelves of statements and of frameworks.
@@ -424,30 +349,24 @@ fn looked_at<'a>(held: impl Iterator<Item = &'a Held>) -> BTreeMap<String, Seq> 
 pub(super) async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Error> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|_| Error::CutOff)
+    let work = tokio::task::spawn_blocking(work).await;
+    work.map_err(|_| Error::CutOff)
 }
 
 /// What a view has around a name, or between two; none: it has no such name.
 fn looked(view: &View, look: &Look) -> Option<Seen> {
     let graph = view.graph();
     let from = graph.named(&look.from)?;
-    let held = |docs: Vec<Doc>| {
-        docs.into_iter()
-            .filter_map(|doc| view.held(doc).cloned())
-            .collect()
+    let (docs, is_whole): (Vec<Doc>, bool) = match &look.to {
+        None => graph.around(from, look.depth, look.limit),
+        Some(to) => {
+            let (way, is_whole) = graph.ways(&[from], look.depth).to(&[graph.named(to)?]);
+            (way.unwrap_or_default(), is_whole)
+        }
     };
-    let Some(to) = &look.to else {
-        let (docs, is_whole) = graph.around(from, look.depth, look.limit);
-        return Some(Seen {
-            held: held(docs),
-            is_whole,
-        });
-    };
-    let (way, is_whole) = graph.ways(&[from], look.depth).to(&[graph.named(to)?]);
+    let held = docs.into_iter().filter_map(|doc| view.held(doc).cloned());
     Some(Seen {
-        held: held(way.unwrap_or_default()),
+        held: held.collect(),
         is_whole,
     })
 }

@@ -22,12 +22,11 @@ const LEAST: usize = 3;
 /// The forms of a text's words, in order, each as often as it stands there; of a script without spaces
 /// the pairs of neighbours, or the one character that there is.
 pub fn forms(text: &str) -> Vec<String> {
-    let forms = words(text).into_iter().flat_map(|word| {
-        if is_unspaced(&word) && word.chars().nth(1).is_some() {
-            pairs(&word).collect()
-        } else {
-            vec![form(&word)]
-        }
+    let is_run = |word: &str| is_unspaced(word) && word.chars().nth(1).is_some();
+    let words = words(text).into_iter();
+    let forms = words.flat_map(|word| match is_run(&word) {
+        true => pairs(&word).collect(),
+        false => vec![form(&word)],
     });
     forms.collect()
 }
@@ -79,14 +78,13 @@ fn plain(letter: char) -> impl Iterator<Item = char> {
         'þ' => ('t', Some('h')),
         _ => (letter, None),
     };
-    [Some(one), other].into_iter().flatten()
+    std::iter::once(one).chain(other)
 }
 
 /// Returns whether a word is of a script without spaces.
 pub fn is_unspaced(word: &str) -> bool {
-    word.chars()
-        .next()
-        .is_some_and(crate::log::words::is_unspaced)
+    let first = word.chars().next();
+    first.is_some_and(crate::log::words::is_unspaced)
 }
 
 /// Returns whether a word is digits and nothing else.

@@ -3,11 +3,11 @@
 
 use super::choices::Chosen;
 use super::finder::{Error, Recall, apart};
+use super::fusion::share;
 use super::held::Held;
-use super::hit::Hit;
-use super::meant::Meant;
+use super::view::finding::Hit;
 use crate::event::framework::{Framework, PER_TASK};
-use crate::log::projections::frameworks::FrameworkRow;
+use crate::log::projections::frameworks::{FrameworkName, FrameworkRow};
 use crate::words::id::Space;
 
 /// Most characters of a task that are compared: its beginning says what it is.
@@ -32,9 +32,8 @@ impl Recall {
     ///
     /// Whoever solves the task records the choice (`Draft::framework_chosen`), and what came of it (`Runtime::framework_outcome`), with each of them.
     pub async fn frameworks_for(&self, space: &Space, task: &str) -> Result<Vec<Likely>, Error> {
-        let hits = self.frameworks(space, task).await?;
         let mut likely = Vec::new();
-        for hit in hits {
+        for hit in self.frameworks(space, task).await? {
             // Another may have removed or changed it meanwhile: it is what its row says.
             let Some(row) = self.store.framework(space, &hit.held.id).await? else {
                 continue;
@@ -43,16 +42,11 @@ impl Recall {
             let Some((chosen, why)) = choice else {
                 continue;
             };
-            #[expect(clippy::cast_precision_loss, reason = "at most 1000")]
-            let like = format!(
-                "like the task by {:.2} ({})",
-                hit.score as f64 / 1000.0,
-                hit.words.join(" ")
-            );
+            let (like, words) = (share(hit.score), hit.words.join(" "));
             likely.push(Likely {
                 row,
                 chosen,
-                reason: format!("{like}; {why}"),
+                reason: format!("like the task by {like:.2} ({words}); {why}"),
                 score: hit.score,
             });
             if likely.len() == PER_TASK {
@@ -69,37 +63,19 @@ impl Recall {
         let slot = self.frameworks.of(space);
         {
             let _turn = slot.turn.lock().await;
-            let held: Vec<Held> = self
-                .store
-                .framework_names(space)
-                .await?
-                .into_iter()
-                .map(|row| {
-                    Held::plain(
-                        row.id,
-                        row.changed,
-                        Framework::found_by(&row.name, &row.purpose),
-                    )
-                })
-                .collect();
+            let rows = self.store.framework_names(space).await?.into_iter();
+            let found_by = |row: &FrameworkName| Framework::found_by(&row.name, &row.purpose);
+            let held = rows.map(|row| Held::plain(row.id.clone(), row.changed, found_by(&row)));
+            let held: Vec<Held> = held.collect();
             let is_empty = held.is_empty();
             slot.write(|view| view.hold(held));
             if is_empty {
                 return Ok(Vec::new());
             }
-            if !self
-                .frameworks
-                .holds(space, &slot, slot.read(super::view::View::bytes))
-            {
-                return Err(Error::TooLarge {
-                    most: self.frameworks.most(),
-                });
-            }
+            self.frameworks.hold(space, &slot)?;
         }
-        let meant = match &self.meaning {
-            Some(meaning) => meaning.of(&slot, &text).await,
-            None => Meant::default(),
-        };
-        apart(move || slot.read(|view| view.find_meant(&text, &meant, usize::MAX))).await
+        let meant = self.meant(&slot, &text).await;
+        let find = move || slot.read(|it| it.find_meant(&text, meant.vector.as_ref(), usize::MAX));
+        apart(find).await
     }
 }

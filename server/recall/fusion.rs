@@ -19,11 +19,9 @@ pub struct Scores {
 impl Scores {
     /// All of them in one.
     pub fn fused(&self) -> f32 {
-        let legs = [Some(self.words), self.vectors, self.graph];
-        let (sum, count) = legs
-            .into_iter()
-            .flatten()
-            .fold((0.0, 0.0), |(sum, count), leg| (sum + leg, count + 1.0));
+        let legs = [Some(self.words), self.vectors, self.graph].into_iter();
+        let add = |(sum, count), leg| (sum + leg, count + 1.0);
+        let (sum, count) = legs.flatten().fold((0.0, 0.0), add);
         sum / count
     }
 
@@ -58,6 +56,12 @@ impl Candidate {
     }
 }
 
+/// Thousandths as a share.
+#[expect(clippy::cast_precision_loss, reason = "at most 1000")]
+pub fn share(score: i64) -> f64 {
+    score as f64 / 1000.0
+}
+
 /// The candidates with such a score at least, best first; at most so many.
 pub fn ranked(mut candidates: Vec<Candidate>, least: f32, limit: usize) -> Vec<Candidate> {
     candidates.retain(|it| it.fused >= least);
@@ -80,13 +84,20 @@ pub fn keep_first<T>(all: &mut Vec<T>, most: usize, order: impl Fn(&T, &T) -> Or
     all.sort_by(&order);
 }
 
+/// Keeps what has room, in order, and returns how much has none: that leaves it to those behind it.
+pub fn keep_fitting<T>(all: &mut Vec<T>, mut room: usize, takes: impl Fn(&T) -> usize) -> usize {
+    let count = all.len();
+    all.retain(|it| {
+        let left = room.checked_sub(takes(it));
+        room = left.unwrap_or(room);
+        left.is_some()
+    });
+    count - all.len()
+}
+
 /// About how many tokens a text has: of what is written with spaces a token for four characters, else one for each.
 pub fn tokens(text: &str) -> usize {
-    let (plain, other) = text
-        .chars()
-        .fold((0, 0), |(plain, other), c| match c.is_ascii() {
-            true => (plain + 1, other),
-            false => (plain, other + 1),
-        });
-    usize::div_ceil(plain, 4) + other
+    let count = text.chars().count();
+    let plain = text.chars().filter(char::is_ascii).count();
+    plain.div_ceil(4) + count - plain
 }

@@ -47,9 +47,9 @@ fn key(name: &str) -> Option<String> {
 
 impl Graph {
     /// Takes in a statement that connects these names.
-    pub fn put(&mut self, doc: Doc, number: Seq, names: &[&str]) {
+    pub fn put(&mut self, doc: Doc, number: Seq, names: &[impl AsRef<str>]) {
         let mut ends: Vec<Node> = Vec::with_capacity(names.len());
-        for name in names.iter().filter_map(|name| key(name)) {
+        for name in names.iter().filter_map(|name| key(name.as_ref())) {
             let node = self.node(name);
             if ends.contains(&node) {
                 continue;
@@ -68,12 +68,8 @@ impl Graph {
 
     /// Lets a statement go.
     pub fn remove(&mut self, doc: Doc, number: Seq) {
-        for node in self
-            .ends
-            .get_mut(doc as usize)
-            .map(std::mem::take)
-            .unwrap_or_default()
-        {
+        let ends = self.ends.get_mut(doc as usize).map(std::mem::take);
+        for node in ends.unwrap_or_default() {
             let edges = &mut self.edges[node as usize];
             if let Ok(at) = edges.binary_search(&(number, doc)) {
                 edges.remove(at);
@@ -110,10 +106,8 @@ impl Graph {
 
     /// The node of a name.
     pub fn named(&self, name: &str) -> Option<Node> {
-        [key(name), key(&normal(name))]
-            .into_iter()
-            .flatten()
-            .find_map(|key| self.of_key(&key))
+        let keys = [key(name), key(&normal(name))];
+        keys.iter().flatten().find_map(|key| self.of_key(key))
     }
 
     /// A name that statements have is itself, whatever else is called so: only what stands nowhere else is another name.
@@ -173,38 +167,35 @@ impl Graph {
     /// The statements within so many steps of a name, the nearest first and at most so many; and whether that are all.
     pub fn around(&self, from: Node, depth: usize, limit: usize) -> (Vec<Doc>, bool) {
         let (mut found, mut seen) = (Vec::new(), HashSet::new());
-        let (mut names, mut looked) = (HashSet::from([from]), 0);
-        let mut next = VecDeque::from([(from, 0)]);
-        while let Some((node, steps)) = next.pop_front() {
-            if steps == depth {
+        let mut ways = self.ways(&[from], depth);
+        for doc in &mut ways {
+            if !seen.insert(doc) {
                 continue;
             }
-            for doc in self.of_name(node) {
-                looked += 1;
-                if looked > STEPS_MAX || (found.len() == limit && !seen.contains(&doc)) {
-                    return (found, false);
-                }
-                if seen.insert(doc) {
-                    found.push(doc);
-                }
-                next.extend(
-                    self.ends(doc)
-                        .iter()
-                        .filter(|end| names.insert(**end))
-                        .map(|end| (*end, steps + 1)),
-                );
+            if found.len() == limit {
+                return (found, false);
             }
+            found.push(doc);
         }
-        (found, true)
+        (found, ways.is_whole())
     }
 
     /// The ways from some names, of at most so many statements.
     pub fn ways(&self, from: &[Node], most: usize) -> Ways<'_> {
-        Ways::new(self, from, most)
+        let came = (0..).zip(from).map(|(order, node)| (*node, (None, order)));
+        Ways {
+            graph: self,
+            most,
+            came: came.collect(),
+            next: from.iter().map(|node| (*node, 0)).collect(),
+            at: 0,
+            looked: 0,
+        }
     }
 }
 
 /// The shortest ways from some names, found as far as they are asked for: one look through the graph serves all hits of a question.
+/// As an iterator, the statements that it comes by.
 pub struct Ways<'a> {
     graph: &'a Graph,
     most: usize,
@@ -217,76 +208,57 @@ pub struct Ways<'a> {
     looked: usize,
 }
 
-impl<'a> Ways<'a> {
-    fn new(graph: &'a Graph, from: &[Node], most: usize) -> Self {
-        let came = from
-            .iter()
-            .enumerate()
-            .map(|(order, node)| (*node, (None, order)))
-            .collect();
-        let next = from.iter().map(|node| (*node, 0)).collect();
-        Self {
-            graph,
-            most,
-            came,
-            next,
-            at: 0,
-            looked: 0,
+impl Iterator for Ways<'_> {
+    type Item = Doc;
+
+    fn next(&mut self) -> Option<Doc> {
+        let (node, steps, doc) = loop {
+            let (node, steps) = *self.next.front()?;
+            let edges = &self.graph.edges[node as usize];
+            let edge = edges.get(self.at).filter(|_| steps < self.most);
+            if let Some((_, doc)) = edge {
+                break (node, steps, *doc);
+            }
+            self.next.pop_front();
+            self.at = 0;
+        };
+        self.looked += 1;
+        if !self.is_whole() {
+            return None;
         }
+        self.at += 1;
+        for end in self.graph.ends(doc) {
+            let order = self.came.len();
+            if let Entry::Vacant(entry) = self.came.entry(*end) {
+                entry.insert((Some((node, doc)), order));
+                self.next.push_back((*end, steps + 1));
+            }
+        }
+        Some(doc)
+    }
+}
+
+impl Ways<'_> {
+    /// Returns false once there was more than may be looked at.
+    fn is_whole(&self) -> bool {
+        self.looked <= STEPS_MAX
     }
 
     /// The shortest way to one of these names, as the statements along it: none where there is none of that length, or none was found in the
     /// statements that are looked at (then the second is false).
     pub fn to(&mut self, to: &[Node]) -> (Option<Vec<Doc>>, bool) {
         loop {
-            let found = to
+            let came = to
                 .iter()
-                .filter_map(|node| Some((self.came.get(node)?.1, *node)))
-                .min();
-            if let Some((_, node)) = found {
+                .filter_map(|node| Some((self.came.get(node)?.1, *node)));
+            if let Some((_, node)) = came.min() {
                 return (Some(self.back(node)), true);
             }
-            if self.looked > STEPS_MAX {
-                return (None, false);
-            }
-            if !self.goes_on(to) {
-                return (None, self.looked <= STEPS_MAX);
+            let graph = self.graph;
+            if !self.any(|doc| graph.ends(doc).iter().any(|end| to.contains(end))) {
+                return (None, self.is_whole());
             }
         }
-    }
-
-    /// Looks on until it comes to one of these names. False: there is nothing more to look at.
-    fn goes_on(&mut self, to: &[Node]) -> bool {
-        while let Some((node, steps)) = self.next.front().copied() {
-            let doc = if steps == self.most {
-                None
-            } else {
-                self.graph.edges[node as usize].get(self.at)
-            };
-            let Some((_, doc)) = doc else {
-                self.next.pop_front();
-                self.at = 0;
-                continue;
-            };
-            self.looked += 1;
-            if self.looked > STEPS_MAX {
-                return false;
-            }
-            self.at += 1;
-            let mut is_there = false;
-            for end in self.graph.ends(*doc) {
-                let order = self.came.len();
-                if let Entry::Vacant(entry) = self.came.entry(*end) {
-                    entry.insert((Some((node, *doc)), order));
-                    self.next.push_back((*end, steps + 1));
-                    is_there |= to.contains(end);
-                }
-            }
-            if is_there {
-                return true;
-            }
-        }
-        false
     }
 
     /// The statements along the way to a name.

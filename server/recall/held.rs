@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::forms::{characters, forms};
-use crate::event::statement::{Instrument, Status, Triple, Valid};
+use crate::event::entity::Names;
+use crate::event::statement::{Instrument, Status, Triple, Valid, folded};
 use crate::log::projections::statements::StatementRow;
 use crate::words::id::Seq;
 
@@ -36,10 +37,8 @@ pub struct Held {
 impl Held {
     /// What a view keeps of a row.
     pub fn of(row: StatementRow) -> Self {
-        let reflection_only = row
-            .judged
-            .as_ref()
-            .is_some_and(|judged| judged.carried == [Instrument::Reflection]);
+        let judged = row.judged.as_ref();
+        let reflection_only = judged.is_some_and(|it| it.carried == [Instrument::Reflection]);
         let said_by = row.word().map(|by| by.shown().to_owned());
         // What is not held leads nowhere in the graph, and contradicts nothing.
         let triple = row.triple.filter(|_| row.status != Status::Proposed);
@@ -67,45 +66,76 @@ impl Held {
 
     /// A text that claims nothing of the world: a framework, a note, a thought.
     pub(super) fn plain(id: String, number: Seq, text: String) -> Self {
-        let (valid, status) = (Valid::default(), Status::Surviving);
         Self {
             id,
             number,
             changed: number,
             text,
             triple: None,
-            valid,
-            status,
+            valid: Valid::default(),
+            status: Status::Surviving,
             reflection_only: false,
             said_by: None,
         }
+    }
+
+    /// Returns the names and the relation of its edge.
+    fn names(&self) -> impl Iterator<Item = &String> {
+        let triples = self.triple.iter();
+        triples.flat_map(|it| [&it.subject, &it.relation, &it.object])
     }
 
     /// The forms of the words by which it is found: those of its text in order, then those of its names.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = forms(&self.text);
         let known: BTreeSet<&String> = words.iter().collect();
-        let names = self
-            .triple
-            .iter()
-            .flat_map(|triple| [&triple.subject, &triple.relation, &triple.object]);
-        let more: BTreeSet<String> = names
-            .flat_map(|name| forms(name))
+        let more: BTreeSet<String> = (self.names().flat_map(|name| forms(name)))
             .chain(characters(&self.text))
-            .collect();
-        let more: Vec<String> = more
-            .into_iter()
             .filter(|word| !known.contains(word))
             .collect();
         words.extend(more);
         words
     }
 
+    /// Returns what it says, as it is compared with what others say.
+    pub(super) fn saying(&self, names: &Names) -> Saying {
+        let edge = self.triple.as_ref().map(|it| {
+            let [subject, object] = [&it.subject, &it.object].map(|name| names.resolve(name));
+            [subject, folded(&it.relation), object]
+        });
+        Saying {
+            valid: self.valid,
+            edge,
+            text: folded(&self.text),
+        }
+    }
+
     /// Memory that it takes, roughly.
     pub(super) fn bytes(&self) -> usize {
-        let names = self.triple.as_ref().map_or(0, |it| {
-            it.subject.len() + it.relation.len() + it.object.len()
-        });
-        DOC + self.text.len() + names
+        DOC + self.text.len() + self.names().map(String::len).sum::<usize>()
+    }
+}
+
+/// The content of a statement: its time, its edge if it is one, its text.
+pub(super) struct Saying {
+    valid: Valid,
+    edge: Option<[String; 3]>,
+    text: String,
+}
+
+impl Saying {
+    /// Returns true if two say the same of the same time: by their edges, or where one has none, by their words in order. Never by likeness.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let same = match (&self.edge, &other.edge) {
+            (Some(one), Some(other)) => one == other,
+            _ => self.text == other.text,
+        };
+        same && self.valid == other.valid
+    }
+
+    /// Returns true if two say another value, or the same one, of the same.
+    pub fn is_of_same(&self, other: &Self) -> bool {
+        let edges = self.edge.as_ref().zip(other.edge.as_ref());
+        edges.is_some_and(|(one, other)| one[..2] == other[..2])
     }
 }

@@ -1,18 +1,20 @@
 //! Recall of what is no statement: notes, thoughts and frameworks. Words of the question find candidates by the store's indexes, and these are ranked as
 //! statements are, above the same threshold. They claim nothing of the world, and say of themselves what they are.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use futures_util::future::try_join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::finder::{Error, Question, Recall, apart};
-use super::fusion::tokens;
+use super::fusion::{keep_fitting, share, tokens};
 use super::held::Held;
-use super::hit::Hit;
 use super::view::View;
+use super::view::finding::Hit;
 use crate::event::envelope::{Event, tag};
+use crate::log::projections::entries::EntryRow;
 use crate::log::query::{Query, Show};
 use crate::log::shown_to_models::{is_taken_back, shown_to_models};
 use crate::log::words::asked;
@@ -35,45 +37,26 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// All of them.
-    pub const ALL: [Self; 4] = [
-        Self::Statements,
-        Self::Notes,
-        Self::Thoughts,
-        Self::Frameworks,
-    ];
-
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Statements => "statements",
-            Self::Notes => "notes",
-            Self::Thoughts => "thoughts",
-            Self::Frameworks => "frameworks",
-        }
-    }
-
-    /// The memory of a word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|memory| memory.as_str() == word)
-    }
+    /// The words for all of them.
+    pub const WORDS: [&str; 4] = ["statements", "notes", "thoughts", "frameworks"];
 }
 
-/// A note, a thought or a framework that a question found.
-#[derive(Debug, Clone)]
-pub struct OtherHit {
-    /// What it is.
+/// A note, a thought or a framework that is relevant.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct Other {
+    /// What it is: `notes`, `thoughts` or `frameworks`.
     pub kind: Memory,
     /// The key of a note, the event of a thought, the id of a framework.
     pub id: String,
     /// The event that said it last.
+    #[schema(value_type = i64, example = 41)]
     pub seq: Seq,
     /// What it says.
     pub text: String,
-    /// How relevant it is, in thousandths.
-    pub score: i64,
+    /// How relevant it is, 0 to 1: the same for every question.
+    pub score: f64,
     /// The words of the question that it has.
-    pub words: Vec<String>,
+    pub matched: Vec<String>,
 }
 
 /// Words of a question by which candidates are found: the longest ones, since the short ones are the common ones.
@@ -82,12 +65,8 @@ const WORDS: usize = 8;
 const THOUGHTS: u32 = 50;
 const NOTES: u32 = 200;
 
-/// A candidate: what it is shown as, and the text by which it is ranked.
-struct Candidate {
-    seq: Seq,
-    text: String,
-    ranked_by: String,
-}
+/// Texts that may be relevant, as they are ranked, each with the text that is shown.
+type Candidates = Vec<(Held, String)>;
 
 impl Recall {
     /// What is relevant to a question among notes, thoughts and frameworks, as they are now, best first; and how many more are that have no room.
@@ -96,9 +75,9 @@ impl Recall {
         space: &Space,
         question: &Question,
         among: &[Memory],
-    ) -> Result<(Vec<OtherHit>, usize), Error> {
+    ) -> Result<(Vec<Other>, usize), Error> {
         let mut words = asked(&question.text);
-        words.sort_by_key(|word| std::cmp::Reverse(word.chars().count()));
+        words.sort_by_key(|word| Reverse(word.chars().count()));
         words.truncate(WORDS);
         let mut hits = Vec::new();
         if among.contains(&Memory::Notes) {
@@ -110,74 +89,39 @@ impl Recall {
             }
         }
         if among.contains(&Memory::Thoughts) {
-            hits.extend(
-                ranked(
-                    Memory::Thoughts,
-                    self.thoughts(space, &words).await?,
-                    question,
-                )
-                .await?,
-            );
+            let thoughts = self.thoughts(space, &words).await?;
+            hits.extend(ranked(Memory::Thoughts, thoughts, question).await?);
         }
         if among.contains(&Memory::Frameworks) {
-            let found = self.frameworks(space, &question.text).await?;
-            hits.extend(found.into_iter().map(|hit| {
-                let text = hit.held.text.clone();
-                other(Memory::Frameworks, hit, text)
-            }));
+            let found = self.frameworks(space, &question.text).await?.into_iter();
+            hits.extend(found.map(|hit| Other::of(Memory::Frameworks, hit, None)));
         }
         hits.sort_by(|one, other| {
-            other
-                .score
-                .cmp(&one.score)
-                .then(one.kind.cmp(&other.kind))
-                .then(other.seq.cmp(&one.seq))
+            let better = other.score.total_cmp(&one.score);
+            better.then((one.kind, other.seq).cmp(&(other.kind, one.seq)))
         });
         hits.truncate(question.limit);
-        let (mut room, all) = (self.room_of(question), hits.len());
-        hits.retain(|hit| {
-            let takes = tokens(&hit.text);
-            let fits = takes <= room;
-            room -= if fits { takes } else { 0 };
-            fits
-        });
-        let left_out = all - hits.len();
+        let room = self.room_of(question);
+        let left_out = keep_fitting(&mut hits, room, |hit| tokens(&hit.text));
         Ok((hits, left_out))
     }
 
-    /// The notes that have any of these words, by their keys.
-    async fn notes(
-        &self,
-        space: &Space,
-        words: &[String],
-    ) -> Result<BTreeMap<String, Candidate>, Error> {
+    /// The notes that have any of these words.
+    async fn notes(&self, space: &Space, words: &[String]) -> Result<Candidates, Error> {
         if words.is_empty() {
-            return Ok(BTreeMap::new());
+            return Ok(Vec::new());
         }
-        let rows = self
-            .store
-            .search_entries(space, &words.join(" "), NOTES)
-            .await?;
-        let candidate = |row: crate::log::projections::entries::EntryRow| {
+        let words = words.join(" ");
+        let rows = self.store.search_entries(space, &words, NOTES).await?;
+        let candidate = |row: EntryRow| {
             let ranked_by = format!("{}\n{}", row.key, row.content);
-            (
-                row.key,
-                Candidate {
-                    seq: row.seq,
-                    text: row.content,
-                    ranked_by,
-                },
-            )
+            (Held::plain(row.key, row.seq, ranked_by), row.content)
         };
         Ok(rows.into_iter().map(candidate).collect())
     }
 
-    /// The newest thoughts that have any of these words, by their events.
-    async fn thoughts(
-        &self,
-        space: &Space,
-        words: &[String],
-    ) -> Result<BTreeMap<String, Candidate>, Error> {
+    /// The newest thoughts that have any of these words.
+    async fn thoughts(&self, space: &Space, words: &[String]) -> Result<Candidates, Error> {
         let with = |word: &String| {
             let query = Query {
                 tags: vec![tag::THOUGHT.to_owned()],
@@ -192,21 +136,11 @@ impl Recall {
         let found = found.into_iter().flatten().collect();
         let found = shown_to_models(&*self.store, space, found).await?;
         let candidate = |event: Event| {
-            let text = event.text().to_owned();
             // A thought of a mission has a name besides.
-            let name = event
-                .payload
-                .get("name")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            (
-                event.event_id.to_string(),
-                Candidate {
-                    seq: event.seq,
-                    ranked_by: format!("{name}\n{text}"),
-                    text,
-                },
-            )
+            let name = event.payload.get("name").and_then(Value::as_str);
+            let ranked_by = format!("{}\n{}", name.unwrap_or_default(), event.text());
+            let held = Held::plain(event.event_id.to_string(), event.seq, ranked_by);
+            (held, event.text().to_owned())
         };
         Ok(found.into_iter().map(candidate).collect())
     }
@@ -215,51 +149,42 @@ impl Recall {
 /// The candidates that are relevant, best first.
 async fn ranked(
     kind: Memory,
-    mut candidates: BTreeMap<String, Candidate>,
+    candidates: Candidates,
     question: &Question,
-) -> Result<Vec<OtherHit>, Error> {
-    let held: Vec<Held> = candidates
-        .iter_mut()
-        .map(|(id, it)| Held::plain(id.clone(), it.seq, std::mem::take(&mut it.ranked_by)))
-        .collect();
+) -> Result<Vec<Other>, Error> {
+    let (held, texts): (Vec<Held>, Vec<String>) = candidates.into_iter().unzip();
+    let ids = held.iter().map(|held| held.id.clone());
+    let mut texts: HashMap<String, String> = ids.zip(texts).collect();
     let (text, limit) = (question.text.clone(), question.limit);
     let found = apart(move || {
         let mut view = View::default();
         held.into_iter().for_each(|held| view.put(held));
         view.find(&text, limit)
-    })
-    .await?;
-    Ok(found
-        .into_iter()
-        .filter_map(|hit| {
-            let text = candidates.remove(&hit.held.id)?.text;
-            Some(other(kind, hit, text))
-        })
-        .collect())
+    });
+    let other = |hit: Hit| {
+        let text = texts.remove(&hit.held.id);
+        Other::of(kind, hit, text)
+    };
+    Ok(found.await?.into_iter().map(other).collect())
 }
 
-fn other(kind: Memory, hit: Hit, text: String) -> OtherHit {
-    let Hit {
-        held, score, words, ..
-    } = hit;
-    OtherHit {
-        kind,
-        id: held.id,
-        seq: held.changed,
-        text,
-        score,
-        words,
+impl Other {
+    /// Returns a hit with the text that is shown; none: its own.
+    fn of(kind: Memory, hit: Hit, text: Option<String>) -> Self {
+        Self {
+            kind,
+            id: hit.held.id,
+            seq: hit.held.changed,
+            text: text.unwrap_or(hit.held.text),
+            score: share(hit.score),
+            matched: hit.words,
+        }
     }
 }
 
 /// What a mind is told of these.
-pub fn told(hits: &[OtherHit]) -> Value {
-    let told = |hit: &OtherHit| json!({ "kind": hit.kind, "id": hit.id, "seq": hit.seq, "text": hit.text, "why": format!("words {:.2} ({})", share(hit.score), hit.words.join(" ")) });
-    hits.iter().map(told).collect()
-}
-
-/// Thousandths as a share.
-#[expect(clippy::cast_precision_loss, reason = "at most 1000")]
-pub fn share(score: i64) -> f64 {
-    score as f64 / 1000.0
+pub fn told(others: &[Other]) -> Value {
+    let why = |it: &Other| format!("words {:.2} ({})", it.score, it.matched.join(" "));
+    let told = |it: &Other| json!({ "kind": it.kind, "id": it.id, "seq": it.seq, "text": it.text, "why": why(it) });
+    others.iter().map(told).collect()
 }

@@ -4,7 +4,7 @@
 use super::graph::{Doc, Graph, Node};
 
 /// All the weight that there is.
-pub const WHOLE: u64 = 1 << 40;
+const WHOLE: u64 = 1 << 40;
 /// How often it goes on: so many half steps from name to name.
 const ROUNDS: usize = 8;
 /// Of 10 parts of what comes somewhere these go on.
@@ -12,43 +12,13 @@ const GOES_ON: u64 = 7;
 /// What is spread thinner than this is no hint, and goes no further: so the work is bounded, whatever the graph is like.
 const LEAST: u64 = WHOLE >> 16;
 
-/// Where a walk begins, and with how much weight.
-#[derive(Debug, Default)]
-pub struct Seeds {
-    /// At names.
-    pub names: Vec<(Node, u64)>,
-    /// At statements.
-    pub docs: Vec<(Doc, u64)>,
-}
-
-impl Seeds {
-    /// Most of the weight for names, the rest for statements by their scores; all for one of the two where the other is empty. A name that few statements
-    /// have tells more than one that many have.
-    pub fn of(graph: &Graph, names: &[Node], docs: &[(Doc, f32)]) -> Self {
-        let rarity = |node: &Node| 1.0 / (1.0 + count(graph.of_name(*node).len())).ln_1p();
-        let names: Vec<(Node, f64)> = names.iter().map(|node| (*node, rarity(node))).collect();
-        let docs: Vec<(Doc, f64)> = docs
-            .iter()
-            .map(|(doc, score)| (*doc, f64::from(*score)))
-            .collect();
-        let (for_names, for_docs) = match (names.is_empty(), docs.is_empty()) {
-            (false, false) => (WHOLE - WHOLE / 4, WHOLE / 4),
-            _ => (WHOLE, WHOLE),
-        };
-        Self {
-            names: shared(&names, for_names),
-            docs: shared(&docs, for_docs),
-        }
-    }
-}
-
 #[expect(clippy::cast_precision_loss, reason = "a count of statements")]
 fn count(of: usize) -> f64 {
     of as f64
 }
 
 /// A weight, shared out.
-fn shared(among: &[(u32, f64)], whole: u64) -> Vec<(u32, u64)> {
+fn shared(among: &[(u32, f64)], whole: u64) -> Weights {
     let sum: f64 = among.iter().map(|(_, weight)| weight).sum();
     #[expect(
         clippy::cast_precision_loss,
@@ -57,11 +27,11 @@ fn shared(among: &[(u32, f64)], whole: u64) -> Vec<(u32, u64)> {
         reason = "a part of the whole"
     )]
     let part = |weight: f64| (weight / sum * whole as f64) as u64;
-    among
-        .iter()
-        .filter(|_| sum > 0.0)
-        .map(|(at, weight)| (*at, part(*weight)))
-        .collect()
+    let mut weights = Weights::default();
+    for (at, weight) in among.iter().filter(|_| sum > 0.0) {
+        weights.add(*at, part(*weight));
+    }
+    weights
 }
 
 /// Weights by number, and which numbers have any: an array, since a walk through a large graph comes to most of it.
@@ -92,19 +62,25 @@ impl Weights {
     }
 }
 
-/// How much weight rests on each statement that any comes to. What a walk begins with does not count: it is no news.
-pub fn spread(graph: &Graph, seeds: &Seeds) -> Vec<(Doc, u64)> {
+/// Returns the beginnings of a walk with their weights: names, and statements. Most of the weight is for names, the rest for statements by their
+/// scores; all for one of the two where the other is empty. A name that few statements have tells more than one that many have.
+fn seeds(graph: &Graph, names: &[Node], docs: &[(Doc, f32)]) -> (Weights, Weights) {
+    let rarity = |node: &Node| 1.0 / (1.0 + count(graph.of_name(*node).len())).ln_1p();
+    let names: Vec<(Node, f64)> = names.iter().map(|node| (*node, rarity(node))).collect();
+    let docs = docs.iter().map(|(doc, score)| (*doc, f64::from(*score)));
+    let docs: Vec<(Doc, f64)> = docs.collect();
+    let (for_names, for_docs) = match (names.is_empty(), docs.is_empty()) {
+        (false, false) => (WHOLE - WHOLE / 4, WHOLE / 4),
+        _ => (WHOLE, WHOLE),
+    };
+    (shared(&names, for_names), shared(&docs, for_docs))
+}
+
+/// Returns how near each statement is that a walk comes to, as a score from 0 to 1. What it begins with does not count: it is no news.
+pub fn spread(graph: &Graph, names: &[Node], docs: &[(Doc, f32)]) -> Vec<(Doc, f32)> {
     let mut rests = Weights::default();
-    let (mut at_docs, mut at_names) = (Weights::default(), Weights::default());
+    let (mut at_names, mut at_docs) = seeds(graph, names, docs);
     let (mut next_docs, mut next_names) = (Weights::default(), Weights::default());
-    seeds
-        .docs
-        .iter()
-        .for_each(|(doc, weight)| at_docs.add(*doc, *weight));
-    seeds
-        .names
-        .iter()
-        .for_each(|(name, weight)| at_names.add(*name, *weight));
     for round in 0..ROUNDS {
         for (doc, weight) in at_docs.drain() {
             let (on, ends) = (weight / 10 * GOES_ON, graph.ends(doc));
@@ -124,11 +100,12 @@ pub fn spread(graph: &Graph, seeds: &Seeds) -> Vec<(Doc, u64)> {
         std::mem::swap(&mut at_docs, &mut next_docs);
         std::mem::swap(&mut at_names, &mut next_names);
     }
-    rests.drain().collect()
+    let found = rests.drain();
+    found.map(|(doc, weight)| (doc, score(weight))).collect()
 }
 
 /// A weight as a score from 0 to 1, by its order of magnitude: what rests on a statement is the less the more others there are.
-pub fn score(weight: u64) -> f32 {
+fn score(weight: u64) -> f32 {
     #[expect(clippy::cast_precision_loss, reason = "a part of the whole")]
     let of = |weight: u64| (weight as f32 / LEAST as f32).max(1.0).ln();
     of(weight) / of(WHOLE)

@@ -6,13 +6,12 @@ use tokio::time::timeout;
 
 use super::finder::{Error, Found, PAGE, PAST_MAX, PAST_WAIT, Question, Recall, apart};
 use super::held::Held;
-use super::meant::Meant;
+use super::meaning::Meant;
 use super::shelf::Room;
 use super::view::View;
 use crate::event::entity::Names;
 use crate::event::method::current;
-use crate::event::statement::{Instrument, Status, folded};
-use crate::event::word::word_of;
+use crate::event::statement::{Status, folded};
 use crate::log::projections::standings::Standing;
 use crate::log::projections::statements::{Asked, StatementRow};
 use crate::words::id::{Seq, Space};
@@ -28,9 +27,8 @@ impl Recall {
         space: &Space,
         question: &Question,
     ) -> Result<Found, Error> {
-        let _place = timeout(PAST_WAIT, self.pasts.take(space))
-            .await
-            .map_err(|_| Error::Busy)?;
+        let place = timeout(PAST_WAIT, self.pasts.take(space)).await;
+        let _place = place.map_err(|_| Error::Busy)?;
         let mut room = self.shelf.room(space);
         let mut view = self.past(space, question, &mut room).await?;
         let (text, limit) = (question.text.clone(), question.limit);
@@ -38,20 +36,13 @@ impl Recall {
             Some(meaning) => meaning.of_past(&mut view, &text).await,
             None => Meant::default(),
         };
-        self.has_room(&mut room, view.bytes())?;
-        let without = meant.without.clone();
-        let hits = apart(move || view.find_meant(&text, &meant, limit)).await?;
-        Ok(self.cut(hits, question, without))
-    }
-
-    fn has_room(&self, room: &mut Room, bytes: usize) -> Result<(), Error> {
-        if room.holds(bytes) {
-            Ok(())
-        } else {
-            Err(Error::TooLarge {
-                most: self.shelf.most(),
-            })
-        }
+        room.hold(view.bytes())?;
+        let tokens = self.room_of(question);
+        apart(move || {
+            let hits = view.find_meant(&text, meant.vector.as_ref(), limit);
+            Found::cut(hits, tokens, meant.without)
+        })
+        .await
     }
 
     /// What was held then, or of that time.
@@ -59,47 +50,36 @@ impl Recall {
         &self,
         space: &Space,
         question: &Question,
-        room: &mut Room,
+        room: &mut Room<'_>,
     ) -> Result<View, Error> {
-        let standings = match question.as_of {
-            Some(as_of) => Some(self.standings(space, as_of, room).await?),
-            None => None,
+        let standings = self.standings(space, question.as_of, room).await?;
+        let looked_up = standings.as_ref().map_or(0, HashMap::len) * STANDING_BYTES;
+        let (mut held, mut bytes) = (Vec::new(), 0);
+        let mut asked = Asked {
+            limit: PAGE,
+            ..Asked::default()
         };
-        let looked_up = standings
-            .as_ref()
-            .map_or(0, |standings| standings.len() * STANDING_BYTES);
-        let (mut held, mut bytes, mut after) = (Vec::new(), 0, 0);
         loop {
-            let asked = Asked {
-                after,
-                limit: PAGE,
-                ..Asked::default()
-            };
             let rows = self.store.statements(space, &asked).await?;
-            let (full, last) = (
-                rows.len() == PAGE as usize,
-                rows.last().map(|row| row.number),
-            );
-            let more: Vec<Held> = rows
-                .into_iter()
-                .filter_map(|row| then(row, question, standings.as_ref()))
-                .collect();
-            bytes += more.iter().map(Held::bytes).sum::<usize>();
-            held.extend(more);
-            after = last.unwrap_or(after);
+            let is_full = rows.len() == PAGE as usize;
+            asked.after = rows.last().map_or(asked.after, |row| row.number);
+            for row in rows {
+                let then = then(row, question, standings.as_ref());
+                bytes += then.as_ref().map_or(0, Held::bytes);
+                held.extend(then);
+            }
             if held.len() > PAST_MAX {
                 return Err(Error::TooMuchPast);
             }
-            self.has_room(room, looked_up + bytes)?;
-            if !full {
+            room.hold(looked_up + bytes)?;
+            if !is_full {
                 break;
             }
         }
         drop(standings);
-        let mut view = if self.meaning.is_some() {
-            View::by_model()
-        } else {
-            View::default()
+        let mut view = match self.meaning {
+            Some(_) => View::by_model(),
+            None => View::default(),
         };
         let names = self.store.names(space, question.as_of).await?;
         let mut left = newest(held, question.at, &names);
@@ -113,18 +93,21 @@ impl Recall {
                 (view, rest)
             })
             .await?;
-            self.has_room(room, view.bytes() + bytes)?;
+            room.hold(view.bytes() + bytes)?;
         }
         Ok(view)
     }
 
-    /// What each statement was as of an event.
+    /// Returns what each statement was as of an event; none: the question names no event.
     async fn standings(
         &self,
         space: &Space,
-        as_of: Seq,
-        room: &mut Room,
-    ) -> Result<HashMap<String, Standing>, Error> {
+        as_of: Option<Seq>,
+        room: &mut Room<'_>,
+    ) -> Result<Option<HashMap<String, Standing>>, Error> {
+        let Some(as_of) = as_of else {
+            return Ok(None);
+        };
         let (mut standings, mut after) = (HashMap::new(), 0);
         loop {
             let page = self.store.standings(space, (after, as_of), PAGE).await?;
@@ -136,9 +119,9 @@ impl Recall {
             if standings.len() > PAST_MAX {
                 return Err(Error::TooMuchPast);
             }
-            self.has_room(room, standings.len() * STANDING_BYTES)?;
+            room.hold(standings.len() * STANDING_BYTES)?;
             if !full {
-                return Ok(standings);
+                return Ok(Some(standings));
             }
         }
     }
@@ -150,28 +133,19 @@ fn then(
     question: &Question,
     standings: Option<&HashMap<String, Standing>>,
 ) -> Option<Held> {
-    let mut carried = None;
     if let Some(standings) = standings {
         let standing = standings.get(&row.id)?;
         (row.status, row.valid) = (standing.status, standing.valid);
-        carried = Some(&standing.carried);
+        if let Some(judged) = &mut row.judged {
+            judged.carried.clone_from(&standing.carried);
+        }
     }
     let is_held = match question.at {
         // What has ended was so.
         Some(at) => (row.status.is_held() || row.status == Status::Ended) && row.valid.is_at(at),
         None => row.status.is_held(),
     };
-    let then = carried.map(|carried| {
-        let said_by = word_of(row.status, carried, &row.sources).map(|by| by.shown().to_owned());
-        (*carried == [Instrument::Reflection], said_by)
-    });
-    is_held.then(|| {
-        let mut held = Held::of(row);
-        if let Some(then) = then {
-            (held.reflection_only, held.said_by) = then;
-        }
-        held
-    })
+    is_held.then(|| Held::of(row))
 }
 
 /// Of several values of one subject and a relation that has one at a time, the one that began last.
@@ -188,10 +162,7 @@ fn newest(held: Vec<Held>, at: Option<Timestamp>, names: &Names) -> Vec<Held> {
             _ => all.push(held),
         }
     }
-    all.extend(
-        values
-            .into_values()
-            .flat_map(|values| current(values, |held| (true, held.valid), at)),
-    );
+    let values = values.into_values();
+    all.extend(values.flat_map(|values| current(values, |held| (true, held.valid), at)));
     all
 }

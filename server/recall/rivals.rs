@@ -23,21 +23,17 @@ pub struct Rivals {
 }
 
 fn about(held: &Held) -> Option<About> {
-    held.triple
-        .as_ref()
-        .map(|triple| (normal(&triple.subject), folded(&triple.relation)))
+    let triple = held.triple.as_ref()?;
+    Some((normal(&triple.subject), folded(&triple.relation)))
 }
 
 impl Rivals {
     /// Takes in a statement.
     pub fn put(&mut self, doc: Doc, held: &Held) {
         if let (Some(about), Some(triple)) = (about(held), &held.triple) {
-            let before = self
-                .all
-                .entry(about)
-                .or_default()
-                .insert(held.number, (doc, Value::of(triple, held.valid)));
-            self.count += usize::from(before.is_none());
+            let rival = (doc, Value::of(triple, held.valid));
+            let all = self.all.entry(about).or_default();
+            self.count += usize::from(all.insert(held.number, rival).is_none());
         }
     }
 
@@ -62,19 +58,12 @@ impl Rivals {
         let all = forms
             .filter_map(|form| self.all.get(&(form, relation.clone())))
             .flatten();
-        let mut against: Vec<(Seq, Doc)> = all
-            .filter(|(_, (_, other))| own.contradicts(other, names))
-            .map(|(seq, (doc, _))| (*seq, *doc))
-            .collect();
+        let against = all.filter(|(_, (_, other))| own.contradicts(other, names));
+        let against = against.map(|(seq, (doc, _))| (*seq, *doc));
+        let mut against: Vec<(Seq, Doc)> = against.collect();
         against.sort_unstable();
-        (
-            against
-                .iter()
-                .take(AGAINST_MAX)
-                .map(|(_, doc)| *doc)
-                .collect(),
-            against.len(),
-        )
+        let first = against.iter().take(AGAINST_MAX).map(|(_, doc)| *doc);
+        (first.collect(), against.len())
     }
 
     /// Memory that they take, roughly.

@@ -4,12 +4,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
 use super::view::View;
+use crate::tasks::lock::lock;
 use crate::words::id::Space;
 
 /// The view of a space, and who brings it up to date.
@@ -27,22 +28,24 @@ pub struct Slot {
     refused: Mutex<Option<(Instant, usize)>>,
 }
 
-/// See the module; cheap to clone.
-#[derive(Clone)]
-pub struct Shelf(Arc<Inner>);
-
-struct Inner {
-    most: usize,
+/// See the module.
+pub struct Shelf {
     idle: Duration,
+    spaces: Arc<Mutex<Spaces>>,
+}
+
+/// The space has more than fits: of all spaces there may be so many bytes.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error(
+    "the statements of this space take more memory than its share of what there is for recall ({0} bytes of all spaces, memory.recall_bytes)"
+)]
+pub struct TooLarge(usize);
+
+struct Spaces {
+    most: usize,
     empty: fn() -> View,
     /// The metric of the bytes that are kept.
     metric: &'static str,
-    // A plain mutex: held to count, never across an await.
-    spaces: Mutex<Spaces>,
-}
-
-#[derive(Default)]
-struct Spaces {
     kept: HashMap<Space, Kept>,
     /// Somebody looks from time to time whether a view is in use still.
     is_swept: bool,
@@ -57,9 +60,9 @@ struct Kept {
 }
 
 /// What a view takes that is made for one question; dropping it gives that back.
-pub struct Room {
-    shelf: Shelf,
-    space: Space,
+pub struct Room<'a> {
+    shelf: &'a Shelf,
+    space: &'a Space,
     bytes: usize,
 }
 
@@ -89,29 +92,21 @@ impl Kept {
 
 impl Spaces {
     /// What a space may have, where it wants so many bytes.
-    fn level(&self, most: usize, space: &Space, bytes: usize) -> usize {
-        let others = self
-            .kept
-            .iter()
-            .filter(|(other, _)| *other != space)
-            .map(|(_, kept)| kept.bytes());
-        level(most, others.chain([bytes]).collect())
+    fn level(&self, space: &Space, bytes: usize) -> usize {
+        let others = self.kept.iter().filter(|(other, _)| *other != space);
+        let sizes = others.map(|(_, kept)| kept.bytes()).chain([bytes]);
+        level(self.most, sizes.collect())
     }
 
     /// Others that have more than their share make room for so many bytes of a space. False: it has more than its own.
-    fn make_room(&mut self, most: usize, space: &Space, bytes: usize, empty: fn() -> View) -> bool {
+    fn make_room(&mut self, space: &Space, bytes: usize) -> bool {
         loop {
-            let level = self.level(most, space, bytes);
-            let above = self
-                .kept
-                .iter()
-                .filter(|(other, kept)| *other != space && kept.bytes() > level);
-            let views = above.filter(|(_, kept)| kept.slot.bytes() > 0);
-            match views
-                .min_by_key(|(_, kept)| kept.used)
-                .map(|(other, _)| other.clone())
-            {
-                Some(oldest) => self.let_go(&oldest, empty),
+            let level = self.level(space, bytes);
+            let others = self.kept.iter().filter(|(other, _)| *other != space);
+            let views = others.filter(|(_, it)| it.bytes() > level && it.slot.bytes() > 0);
+            let oldest = views.min_by_key(|(_, kept)| kept.used);
+            match oldest.map(|(other, _)| other.clone()) {
+                Some(oldest) => self.let_go(&oldest),
                 // What others have beyond their share yet is for questions, and soon given back.
                 None => return bytes <= level,
             }
@@ -119,40 +114,51 @@ impl Spaces {
     }
 
     /// Lets the view of a space go: it is read anew when somebody recalls there.
-    fn let_go(&mut self, space: &Space, empty: fn() -> View) {
+    fn let_go(&mut self, space: &Space) {
         match self.kept.get_mut(space) {
-            Some(kept) if kept.past > 0 => kept.slot = Arc::new(Slot::new(empty)),
+            Some(kept) if kept.past > 0 => kept.slot = Slot::new(self.empty),
             _ => drop(self.kept.remove(space)),
         }
+    }
+
+    fn tell(&self) {
+        let bytes: usize = self.kept.values().map(Kept::bytes).sum();
+        #[expect(clippy::cast_precision_loss, reason = "a metric")]
+        metrics::gauge!(self.metric).set(bytes as f64);
+    }
+
+    /// Tells how much there is now; fails where a space has no room.
+    fn told(&self, fits: bool) -> Result<(), TooLarge> {
+        self.tell();
+        fits.then_some(()).ok_or(TooLarge(self.most))
     }
 }
 
 impl Shelf {
     /// A shelf for so many bytes, on which nothing stays that nobody uses for so long, what a view on it begins as, and the metric of the bytes.
     pub fn new(most: usize, idle: Duration, empty: fn() -> View, metric: &'static str) -> Self {
-        Self(Arc::new(Inner {
+        let spaces = Spaces {
             most,
-            idle,
             empty,
             metric,
-            spaces: Mutex::default(),
-        }))
-    }
-
-    /// How many bytes there may be.
-    pub fn most(&self) -> usize {
-        self.0.most
+            kept: HashMap::new(),
+            is_swept: false,
+        };
+        Self {
+            idle,
+            spaces: Arc::new(Mutex::new(spaces)),
+        }
     }
 
     /// The view of a space, which may be empty still.
     pub fn of(&self, space: &Space) -> Arc<Slot> {
-        let mut spaces = self.0.lock();
+        let mut spaces = lock(&self.spaces);
         self.kept(&mut spaces, space, None).slot.clone()
     }
 
     /// The view that is kept of a space, if there is one; to ask for it is no use of it.
     pub fn kept_of(&self, space: &Space) -> Option<Arc<Slot>> {
-        let spaces = self.0.lock();
+        let spaces = lock(&self.spaces);
         spaces.kept.get(space).map(|kept| kept.slot.clone())
     }
 
@@ -164,110 +170,107 @@ impl Shelf {
         slot: Option<&Arc<Slot>>,
     ) -> &'a mut Kept {
         if !std::mem::replace(&mut spaces.is_swept, true) {
-            tokio::spawn(sweep(Arc::downgrade(&self.0)));
+            tokio::spawn(sweep(Arc::downgrade(&self.spaces), self.idle));
         }
-        let slot = || {
-            slot.cloned()
-                .unwrap_or_else(|| Arc::new(Slot::new(self.0.empty)))
-        };
+        let (empty, used) = (spaces.empty, Instant::now());
         let kept = spaces.kept.entry(space.clone()).or_insert_with(|| Kept {
-            slot: slot(),
-            used: Instant::now(),
+            slot: slot.cloned().unwrap_or_else(|| Slot::new(empty)),
+            used,
             past: 0,
         });
-        kept.used = Instant::now();
+        kept.used = used;
         kept
     }
 
-    /// A view has this size now: others make room that have more than their share. False: it has more than its own, and is empty again.
-    pub fn holds(&self, space: &Space, slot: &Arc<Slot>, bytes: usize) -> bool {
+    /// A view has this size now: others make room that have more than their share.
+    ///
+    /// # Errors
+    /// Where it has more than its own; then it is empty again.
+    pub fn hold(&self, space: &Space, slot: &Arc<Slot>) -> Result<(), TooLarge> {
+        self.hold_bytes(space, slot, slot.read(View::bytes))
+    }
+
+    fn hold_bytes(&self, space: &Space, slot: &Arc<Slot>, bytes: usize) -> Result<(), TooLarge> {
         slot.bytes.store(bytes, Ordering::Relaxed);
-        let mut spaces = self.0.lock();
+        let mut spaces = lock(&self.spaces);
         // It may have been let go while it grew.
         let kept = self.kept(&mut spaces, space, Some(slot));
         // Of one that another took the place of nothing is counted but that it is not too large.
         let wants = kept.past + bytes.max(kept.slot.bytes());
-        let fits = spaces.make_room(self.0.most, space, wants, self.0.empty);
+        let fits = spaces.make_room(space, wants);
         if !fits {
-            slot.refuse(bytes, self.0.empty);
+            *lock(&slot.refused) = Some((Instant::now(), bytes));
+            slot.bytes.store(0, Ordering::Relaxed);
+            slot.write(|view| *view = (spaces.empty)());
         }
-        self.0.tell(&spaces);
-        fits
+        spaces.told(fits)
     }
 
-    /// Whether there was no room for it a while ago, and there is none now: it is not read again at every question.
-    pub fn is_refused(&self, space: &Space, slot: &Slot) -> bool {
-        let refused = *slot.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = refused.filter(|(at, _)| at.elapsed() < self.0.idle);
-        since.is_some_and(|(_, bytes)| bytes > self.0.lock().level(self.0.most, space, bytes))
+    /// Fails where there was no room for it a while ago, and there is none now: it is not read again at every question.
+    pub fn check(&self, space: &Space, slot: &Slot) -> Result<(), TooLarge> {
+        let refused = *lock(&slot.refused);
+        let since = refused.filter(|(at, _)| at.elapsed() < self.idle);
+        let Some((_, bytes)) = since else {
+            return Ok(());
+        };
+        let spaces = lock(&self.spaces);
+        match bytes > spaces.level(space, bytes) {
+            true => Err(TooLarge(spaces.most)),
+            false => Ok(()),
+        }
     }
 
     /// Room for a view that is made for one question: none so far.
-    pub fn room(&self, space: &Space) -> Room {
+    pub fn room<'a>(&'a self, space: &'a Space) -> Room<'a> {
         Room {
-            shelf: self.clone(),
-            space: space.clone(),
+            shelf: self,
+            space,
             bytes: 0,
         }
     }
 }
 
-impl Room {
-    /// The view takes so many bytes now. Others make room that have more than their share, and then the view that is kept of the same space. False: it
-    /// has no room.
-    pub fn holds(&mut self, bytes: usize) -> bool {
-        let Inner { most, empty, .. } = *self.shelf.0;
-        let mut spaces = self.shelf.0.lock();
-        let kept = self.shelf.kept(&mut spaces, &self.space, None);
+impl Room<'_> {
+    /// The view takes so many bytes now. Others make room that have more than their share, and then the view that is kept of the same space.
+    ///
+    /// # Errors
+    /// Where it has no room.
+    pub fn hold(&mut self, bytes: usize) -> Result<(), TooLarge> {
+        let mut spaces = lock(&self.shelf.spaces);
+        let kept = self.shelf.kept(&mut spaces, self.space, None);
         kept.past = kept.past - self.bytes + bytes;
         self.bytes = bytes;
         let (view, past) = (kept.slot.bytes(), kept.past);
-        let mut fits = spaces.make_room(most, &self.space, past + view, empty);
+        let mut fits = spaces.make_room(self.space, past + view);
         if !fits && view > 0 {
-            spaces.let_go(&self.space, empty);
-            fits = spaces.make_room(most, &self.space, past, empty);
+            spaces.let_go(self.space);
+            fits = spaces.make_room(self.space, past);
         }
-        self.shelf.0.tell(&spaces);
-        fits
+        spaces.told(fits)
     }
 }
 
-impl Drop for Room {
+impl Drop for Room<'_> {
     fn drop(&mut self) {
-        let mut spaces = self.shelf.0.lock();
-        if let Some(kept) = spaces.kept.get_mut(&self.space) {
+        let mut spaces = lock(&self.shelf.spaces);
+        if let Some(kept) = spaces.kept.get_mut(self.space) {
             kept.past -= self.bytes;
         }
-        self.shelf.0.tell(&spaces);
-    }
-}
-
-impl Inner {
-    fn lock(&self) -> MutexGuard<'_, Spaces> {
-        // Counting cannot be left half done.
-        self.spaces.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn tell(&self, spaces: &Spaces) {
-        #[expect(clippy::cast_precision_loss, reason = "a metric")]
-        metrics::gauge!(self.metric)
-            .set(spaces.kept.values().map(Kept::bytes).sum::<usize>() as f64);
+        spaces.tell();
     }
 }
 
 /// Lets views go that nobody uses, as long as there are any.
-async fn sweep(shelf: Weak<Inner>) {
-    let Some(idle) = shelf.upgrade().map(|shelf| shelf.idle) else {
-        return;
-    };
+async fn sweep(spaces: Weak<Mutex<Spaces>>, idle: Duration) {
     loop {
         tokio::time::sleep(idle / 4).await;
-        let Some(shelf) = shelf.upgrade() else { return };
-        let mut spaces = shelf.lock();
-        spaces
-            .kept
-            .retain(|_, kept| kept.past > 0 || kept.used.elapsed() < idle);
-        shelf.tell(&spaces);
+        let Some(spaces) = spaces.upgrade() else {
+            return;
+        };
+        let mut spaces = lock(&spaces);
+        let is_used = |kept: &Kept| kept.past > 0 || kept.used.elapsed() < idle;
+        spaces.kept.retain(|_, kept| is_used(kept));
+        spaces.tell();
         if spaces.kept.is_empty() {
             spaces.is_swept = false;
             return;
@@ -276,26 +279,19 @@ async fn sweep(shelf: Weak<Inner>) {
 }
 
 impl Slot {
-    fn new(empty: fn() -> View) -> Self {
-        Self {
+    fn new(empty: fn() -> View) -> Arc<Self> {
+        Arc::new(Self {
             view: RwLock::new(empty()),
             turn: tokio::sync::Mutex::default(),
             filler: Arc::default(),
             filled: Notify::new(),
             bytes: AtomicUsize::new(0),
             refused: Mutex::default(),
-        }
+        })
     }
 
     fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
-    }
-
-    fn refuse(&self, bytes: usize, empty: fn() -> View) {
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some((Instant::now(), bytes));
-        self.bytes.store(0, Ordering::Relaxed);
-        self.write(|view| *view = empty());
     }
 
     /// Reads the view.
@@ -354,15 +350,15 @@ mod tests {
                 let spaces: Vec<Space> = (0..6).map(|at| Space::parse(&format!("s{at}")).unwrap()).collect();
                 let mut rooms: BTreeMap<usize, Room> = BTreeMap::new();
                 for step in steps {
-                    let before: Vec<usize> = spaces.iter().map(|space| shelf.0.lock().kept.get(space).map_or(0, Kept::bytes)).collect();
+                    let before: Vec<usize> = spaces.iter().map(|space| lock(&shelf.spaces).kept.get(space).map_or(0, Kept::bytes)).collect();
                     let (of, wants, fits) = match step {
                         Step::Holds(of, bytes) => {
                             let past = rooms.get(&of).map_or(0, |room| room.bytes);
-                            (of, past + bytes, shelf.holds(&spaces[of], &shelf.of(&spaces[of]), bytes))
+                            (of, past + bytes, shelf.hold_bytes(&spaces[of], &shelf.of(&spaces[of]), bytes).is_ok())
                         }
                         Step::Past(of, bytes) => {
                             let room = rooms.entry(of).or_insert_with(|| shelf.room(&spaces[of]));
-                            let fits = room.holds(bytes);
+                            let fits = room.hold(bytes).is_ok();
                             if !fits {
                                 rooms.remove(&of);
                             }
@@ -375,7 +371,7 @@ mod tests {
                     };
                     let equal = 100 / spaces.len();
                     prop_assert!(fits || wants > equal, "{step:?} was refused");
-                    let after: Vec<usize> = spaces.iter().map(|space| shelf.0.lock().kept.get(space).map_or(0, Kept::bytes)).collect();
+                    let after: Vec<usize> = spaces.iter().map(|space| lock(&shelf.spaces).kept.get(space).map_or(0, Kept::bytes)).collect();
                     for at in (0..6).filter(|at| *at != of && before[*at] <= equal) {
                         prop_assert_eq!(after[at], before[at], "a space lost its view to {:?}", step);
                     }
@@ -383,7 +379,7 @@ mod tests {
                     prop_assert!(after.iter().sum::<usize>() <= 100 + past, "{after:?}");
                 }
                 drop(rooms);
-                let past: usize = shelf.0.lock().kept.values().map(|kept| kept.past).sum();
+                let past: usize = lock(&shelf.spaces).kept.values().map(|kept| kept.past).sum();
                 prop_assert_eq!(past, 0);
                 Ok(())
             })?;

@@ -4,10 +4,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::finder::Found;
-use super::fusion::Scores;
+use super::fusion::{Scores, share};
 use super::held::Held;
-use super::hit::Hit;
 use super::memories::Memory;
+use super::view::finding::Hit;
 use crate::event::statement::{Status, Triple, spaced};
 use crate::event::word::{label, mark};
 use crate::words::id::Seq;
@@ -83,68 +83,41 @@ pub struct Why {
 
 impl From<Held> for HeldStatement {
     fn from(held: Held) -> Self {
-        let Held {
-            id,
-            text,
-            triple,
-            valid,
-            status,
-            reflection_only,
-            said_by,
-            ..
-        } = held;
-        let label = label(status, reflection_only, said_by.as_deref());
         Self {
-            id,
-            text,
-            triple,
-            valid_from: valid.from,
-            valid_to: valid.to,
-            status,
-            label,
-            reflection_only,
-            said_by,
+            label: label(held.status, held.reflection_only, held.said_by.as_deref()),
+            id: held.id,
+            text: held.text,
+            triple: held.triple,
+            valid_from: held.valid.from,
+            valid_to: held.valid.to,
+            status: held.status,
+            reflection_only: held.reflection_only,
+            said_by: held.said_by,
         }
     }
 }
 
 impl From<Hit> for Recalled {
     fn from(hit: Hit) -> Self {
-        let Hit {
-            held,
-            score,
-            mut scores,
-            words,
-            names,
-            way,
-            same,
-            against,
-            against_count,
-        } = hit;
-        scores.words = thousandths(scores.words);
-        (scores.vectors, scores.graph) = (
-            scores.vectors.map(thousandths),
-            scores.graph.map(thousandths),
-        );
-        #[expect(clippy::cast_precision_loss, reason = "at most 1000")]
-        let score = score as f64 / 1000.0;
-        let why = Why {
-            scores,
-            matched: words,
-            names,
-            path: way,
+        let scores = Scores {
+            words: thousandths(hit.scores.words),
+            vectors: hit.scores.vectors.map(thousandths),
+            graph: hit.scores.graph.map(thousandths),
         };
-        let contested_by = against.into_iter().map(Into::into).collect();
-        let (kind, seq) = (Memory::Statements, held.number);
         Self {
-            kind,
-            seq,
-            statement: held.into(),
-            score,
-            why,
-            same,
-            contested_by,
-            contested_by_count: against_count,
+            kind: Memory::Statements,
+            seq: hit.held.number,
+            statement: hit.held.into(),
+            score: share(hit.score),
+            why: Why {
+                scores,
+                matched: hit.words,
+                names: hit.names,
+                path: hit.way,
+            },
+            same: hit.same,
+            contested_by: hit.against.into_iter().map(Into::into).collect(),
+            contested_by_count: hit.against_count,
         }
     }
 }
@@ -175,49 +148,31 @@ impl Found {
 
 /// A hit as a turn shows it, in a line of its own.
 pub fn line(hit: &Hit) -> String {
-    let Hit { held, against, .. } = hit;
-    let mut line = format!("- {}", spaced(&held.text));
-    let times = [("from", held.valid.from), ("until", held.valid.to)];
-    let time = |(word, time): (&str, Option<Timestamp>)| time.map(|time| format!("{word} {time}"));
-    let reflection = held.reflection_only.then(|| "reflection only".to_owned());
+    let held = &hit.held;
+    let times = [("from", held.valid.from), ("until", held.valid.to)].into_iter();
+    let times = times.filter_map(|(word, time)| Some(format!("{word} {}", time?)));
     let said = held.said_by.iter().map(|by| mark(held.status, by));
-    let contested = against
-        .iter()
-        .map(|held| format!("contested by: {}", spaced(&held.text)));
-    let marks: Vec<String> = times
-        .into_iter()
-        .filter_map(time)
-        .chain(said)
-        .chain(reflection)
-        .chain(contested)
-        .collect();
-    if !marks.is_empty() {
-        line.push_str(&format!(" ({})", marks.join("; ")));
+    let reflection = held.reflection_only.then(|| "reflection only".to_owned());
+    let against = hit.against.iter();
+    let contested = against.map(|held| format!("contested by: {}", spaced(&held.text)));
+    let marks = times.chain(said).chain(reflection).chain(contested);
+    let (text, marks) = (spaced(&held.text), marks.collect::<Vec<_>>().join("; "));
+    match marks.is_empty() {
+        true => format!("- {text}"),
+        false => format!("- {text} ({marks})"),
     }
-    line
 }
 
 fn told(hit: &Hit) -> Value {
-    let Hit {
-        held,
-        scores,
-        words,
-        names,
-        against,
-        ..
-    } = hit;
-    let mut why = format!("words {:.2} ({})", scores.words, words.join(" "));
-    for (leg, score, of) in [
-        ("meaning", scores.vectors, String::new()),
-        ("graph", scores.graph, names.join(", ")),
-    ] {
-        if let Some(score) = score {
-            why.push_str(&format!(", {leg} {score:.2}"));
-            why.push_str(&if of.is_empty() {
-                of
-            } else {
-                format!(" ({of})")
-            });
+    let Hit { held, scores, .. } = hit;
+    let mut why = format!("words {:.2} ({})", scores.words, hit.words.join(" "));
+    if let Some(score) = scores.vectors {
+        why.push_str(&format!(", meaning {score:.2}"));
+    }
+    if let Some(score) = scores.graph {
+        why.push_str(&format!(", graph {score:.2}"));
+        if !hit.names.is_empty() {
+            why.push_str(&format!(" ({})", hit.names.join(", ")));
         }
     }
     let mut told =
@@ -234,10 +189,9 @@ fn told(hit: &Hit) -> Value {
             told[member] = json!(time);
         }
     }
-    if !against.is_empty() {
-        let against = against
-            .iter()
-            .map(|held| json!({ "statement": held.id, "text": held.text }));
+    if !hit.against.is_empty() {
+        let against = hit.against.iter();
+        let against = against.map(|held| json!({ "statement": held.id, "text": held.text }));
         told["contested_by"] = against.collect();
         if hit.against_count > hit.against.len() {
             told["contested_by_count"] = hit.against_count.into();

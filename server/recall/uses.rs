@@ -1,8 +1,9 @@
 //! How often statements were recalled by minds: counted from the results of recalls in the log, of which the newest are looked at. What was counted is
 //! kept for a while, so that only what came since is read; it is no truth, and made again from the log.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
@@ -11,6 +12,7 @@ use crate::event::fact::recalled;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::query::{Order, Query, Show};
+use crate::tasks::lock::lock;
 use crate::words::id::{Seq, Space};
 
 /// Recalls that are looked at, the newest.
@@ -24,10 +26,7 @@ const SPACES_MAX: usize = 64;
 
 /// See the module.
 #[derive(Default)]
-pub struct Uses {
-    // A plain mutex: held for a look, never across an await.
-    spaces: Mutex<HashMap<Space, Arc<Counted>>>,
-}
+pub struct Uses(Mutex<HashMap<Space, Arc<Counted>>>);
 
 /// What was recalled of late in a space.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +34,7 @@ pub struct Counted {
     /// The last result that was read.
     upto: Seq,
     /// What each recall returned, the oldest first.
-    recalls: VecDeque<Vec<String>>,
+    recalls: Vec<Vec<String>>,
     times: HashMap<String, u32>,
 }
 
@@ -52,30 +51,23 @@ impl Counted {
 
     /// The statements that were returned most often, the first ones first; at most so many.
     pub fn most(&self, limit: usize) -> Vec<&str> {
-        let mut all: Vec<(&str, u32)> = self
-            .times
-            .iter()
-            .map(|(id, times)| (id.as_str(), *times))
-            .collect();
-        all.sort_unstable_by_key(|(id, times)| (std::cmp::Reverse(*times), *id));
-        all.into_iter().take(limit).map(|(id, _)| id).collect()
+        let mut all: Vec<(&String, &u32)> = self.times.iter().collect();
+        all.sort_unstable_by_key(|(id, times)| (Reverse(*times), *id));
+        all.into_iter().take(limit).map(|(id, _)| &**id).collect()
     }
 
-    fn add(&mut self, recalled: Vec<String>) {
-        for id in &recalled {
-            *self.times.entry(id.clone()).or_default() += 1;
+    /// The same with further recalls, the oldest first: of all, the newest count.
+    fn and(&self, news: impl Iterator<Item = Vec<String>>, upto: Seq) -> Self {
+        let mut recalls: Vec<Vec<String>> = self.recalls.iter().cloned().chain(news).collect();
+        recalls.drain(..recalls.len().saturating_sub(RECALLS_MAX));
+        let mut times = HashMap::new();
+        for id in recalls.iter().flatten() {
+            *times.entry(id.clone()).or_default() += 1;
         }
-        self.recalls.push_back(recalled);
-        if self.recalls.len() > RECALLS_MAX {
-            for id in self.recalls.pop_front().into_iter().flatten() {
-                let left = self.times.get_mut(&id).map(|times| {
-                    *times -= 1;
-                    *times
-                });
-                if left == Some(0) {
-                    self.times.remove(&id);
-                }
-            }
+        Self {
+            upto,
+            recalls,
+            times,
         }
     }
 }
@@ -87,51 +79,40 @@ impl Uses {
         store: &dyn Store,
         space: &Space,
     ) -> Result<Arc<Counted>, StoreError> {
-        let before = self.lock().get(space).cloned().unwrap_or_default();
+        let before = lock(&self.0).get(space).cloned().unwrap_or_default();
         let mut news = Vec::new();
-        let mut until = None;
+        let mut query = Query {
+            tags: vec!["tool:recall".into(), recalled::TAG.into()],
+            after: Some(before.upto),
+            show: Show::All,
+            order: Order::Descending,
+            limit: PAGE,
+            ..Query::default()
+        };
         // From the newest backwards: of a long log the rest is not looked at.
         for _ in 0..PAGES_MAX {
-            let query = Query {
-                tags: vec!["tool:recall".into(), recalled::TAG.into()],
-                after: Some(before.upto),
-                before: until,
-                show: Show::All,
-                order: Order::Descending,
-                limit: PAGE,
-                ..Query::default()
-            };
             let page = store.events(space, &query).await?;
             let is_last = page.len() < PAGE as usize;
-            until = page.last().map(|event| event.seq);
-            news.extend(
-                page.into_iter()
-                    .filter_map(|event| Some((event.seq, recalled(&event)?))),
-            );
+            query.before = page.last().map(|event| event.seq);
+            let of = |event: Event| Some((event.seq, recalled(&event)?));
+            news.extend(page.into_iter().filter_map(of));
             if is_last || news.len() >= RECALLS_MAX {
                 break;
             }
         }
-        if news.is_empty() {
+        let Some((upto, _)) = news.first() else {
             return Ok(before);
-        }
-        let mut counted = Counted::clone(&before);
+        };
+        let upto = *upto;
         news.truncate(RECALLS_MAX);
-        for (seq, recalled) in news.into_iter().rev() {
-            counted.upto = seq;
-            counted.add(recalled);
-        }
-        let counted = Arc::new(counted);
-        let mut spaces = self.lock();
+        let news = news.into_iter().rev().map(|(_, recalled)| recalled);
+        let counted = Arc::new(before.and(news, upto));
+        let mut spaces = lock(&self.0);
         if spaces.len() >= SPACES_MAX && !spaces.contains_key(space) {
             spaces.clear();
         }
         spaces.insert(space.clone(), counted.clone());
         Ok(counted)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Space, Arc<Counted>>> {
-        self.spaces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -147,12 +128,9 @@ fn recalled(event: &Event) -> Option<Vec<String>> {
     let Came::Output(output) = outcome.came else {
         return None;
     };
-    let hits = output.get("recalled")?.as_array()?;
-    Some(
-        hits.iter()
-            .filter_map(|hit| Some(hit.get("statement")?.as_str()?.to_owned()))
-            .collect(),
-    )
+    let hits = output.get("recalled")?.as_array()?.iter();
+    let id = |hit: &serde_json::Value| Some(hit.get("statement")?.as_str()?.to_owned());
+    Some(hits.filter_map(id).collect())
 }
 
 #[cfg(test)]
@@ -161,16 +139,14 @@ mod tests {
 
     #[test]
     fn of_many_recalls_the_newest_are_counted() {
-        let mut counted = Counted::default();
-        counted.add(vec!["old".into(), "both".into()]);
-        for _ in 0..RECALLS_MAX {
-            counted.add(vec!["both".into()]);
-        }
+        let of = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
+        let counted = Counted::default().and([of(&["old", "both"])].into_iter(), 1);
+        let counted = counted.and((0..RECALLS_MAX).map(|_| of(&["both"])), 2);
         assert_eq!(
             (counted.recalls(), counted.of("old"), counted.of("both")),
             (RECALLS_MAX, 0, RECALLS_MAX as u32)
         );
-        counted.add(vec!["new".into()]);
+        let counted = counted.and([of(&["new"])].into_iter(), 3);
         assert_eq!(counted.most(5), ["both", "new"]);
     }
 }

@@ -16,7 +16,7 @@ const LETTERS: f32 = 0.35;
 /// The longest runs of letters that count.
 const RUNS: std::ops::RangeInclusive<usize> = 3..=5;
 
-/// Pairs of a question and its answer by which a model is measured (`calibration.rs`).
+/// Pairs of a question and its answer by which a model is measured (`measuring.rs`).
 pub const MEASURED_BY: usize = 12;
 
 /// What the numbers of a model mean: two models differ in how near texts are to each other that have nothing in common.
@@ -47,8 +47,6 @@ const OTHERS: Range<usize> = 5..15;
 /// The distance by which an answer stands out, as a part of what lies between unrelated texts and an answer.
 /// Chosen by the curve in `bench/README.md`.
 const STANDS_OUT: f32 = 0.33;
-/// As near as one can be to be told from the very same text.
-const SAME: f32 = 0.99;
 
 impl Scale {
     /// The scale of the built-in vectors: they know letters, and little else.
@@ -66,35 +64,20 @@ impl Scale {
         common: None,
     };
 
-    /// That of a model: of so many numbers, so near are texts in it, and this they have in common.
-    pub fn of_model(
-        dimensions: usize,
-        unrelated: f32,
-        related: f32,
-        common: Option<Arc<Common>>,
-    ) -> Self {
-        Self {
-            dimensions,
-            unrelated,
-            related: related.min(SAME),
-            common,
-        }
-    }
-
     /// A question's vector as it is compared; none: it has nothing but what all have.
     pub(super) fn question(&self, vector: Vector) -> Option<Vector> {
-        match &self.common {
-            Some(common) => vector.without(&common.questions),
-            None => Some(vector),
-        }
+        let Some(common) = &self.common else {
+            return Some(vector);
+        };
+        vector.without(&common.questions)
     }
 
     /// The same of a statement.
     pub(super) fn statement(&self, vector: Vector) -> Option<Vector> {
-        match &self.common {
-            Some(common) => vector.without(&common.statements),
-            None => Some(vector),
-        }
+        let Some(common) = &self.common else {
+            return Some(vector);
+        };
+        vector.without(&common.statements)
     }
 
     /// From so near on two statements may say the same: half way from what answers a question to the very same text. Of letters alone a fixed part.
@@ -123,9 +106,7 @@ impl Vector {
     /// The direction of these values; none: they have none.
     pub fn of(values: &[f32]) -> Option<Self> {
         let length = values.iter().map(|value| value * value).sum::<f32>().sqrt();
-        let most = values
-            .iter()
-            .fold(0.0_f32, |most, value| most.max(value.abs()));
+        let most = values.iter().map(|value| value.abs()).fold(0.0, f32::max);
         if !length.is_normal() || !most.is_normal() {
             return None;
         }
@@ -139,11 +120,8 @@ impl Vector {
 
     /// As it is stored: the scale, and the numbers in 8 bits.
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.scale
-            .to_le_bytes()
-            .into_iter()
-            .chain(self.parts.iter().map(|part| part.cast_unsigned()))
-            .collect()
+        let parts = self.parts.iter().map(|part| part.cast_unsigned());
+        self.scale.to_le_bytes().into_iter().chain(parts).collect()
     }
 
     /// What was stored; none: it is no vector.
@@ -168,26 +146,16 @@ impl Vector {
 
     /// The direction of what it has besides; none: nothing, or the other one has another length.
     pub(super) fn without(&self, common: &[f32]) -> Option<Self> {
-        let fits = common.len() == self.parts.len();
-        fits.then(|| {
-            Self::of(
-                &self
-                    .values()
-                    .zip(common)
-                    .map(|(own, common)| own - common)
-                    .collect::<Vec<_>>(),
-            )
-        })?
+        if common.len() != self.parts.len() {
+            return None;
+        }
+        let own = self.values().zip(common);
+        Self::of(&own.map(|(own, common)| own - common).collect::<Vec<_>>())
     }
 
     /// The cosine of the angle between two; of what has another length a part is compared, which says nothing.
     pub fn cosine(&self, other: &Self) -> f32 {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "far below 2^24 for what is compared"
-        )]
-        let product = dot(&self.parts, &other.parts) as f32;
-        product * self.scale * other.scale
+        dot(&self.parts, &other.parts) * self.scale * other.scale
     }
 
     /// The built-in vector of a text: its words and their runs of letters, each at a place that its hash names.
@@ -195,25 +163,17 @@ impl Vector {
         let mut values = [0.0_f32; DIMENSIONS];
         let mut add = |of: &str, weight: f32| {
             let hash = hash(of.as_bytes());
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "below the number of dimensions"
-            )]
-            let place = (hash % DIMENSIONS as u64) as usize;
+            let place = usize::try_from(hash % DIMENSIONS as u64).unwrap_or(0);
             values[place] += if hash >> 63 == 0 { weight } else { -weight };
         };
         for word in atoms(text) {
             add(&word, 1.0);
             let marked = format!("^{word}$");
-            let starts: Vec<usize> = marked
-                .char_indices()
-                .map(|(at, _)| at)
-                .chain([marked.len()])
-                .collect();
+            let starts = marked.char_indices().map(|(at, _)| at);
+            let starts: Vec<usize> = starts.chain([marked.len()]).collect();
             for length in RUNS {
-                starts
-                    .windows(length + 1)
-                    .for_each(|run| add(&marked[run[0]..run[length]], LETTERS));
+                let runs = starts.windows(length + 1);
+                runs.for_each(|run| add(&marked[run[0]..run[length]], LETTERS));
             }
         }
         Self::of(&values)
@@ -238,6 +198,12 @@ pub struct Rows {
     count: usize,
     /// The sum of all.
     sum: Box<[f32]>,
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        Self::of(Scale::LETTERS)
+    }
 }
 
 impl Rows {
@@ -271,14 +237,12 @@ impl Rows {
         self.count = self.count - usize::from(self.scales[doc] > 0.0) + usize::from(fits.is_some());
         let row = &mut self.parts[doc * dimensions..(doc + 1) * dimensions];
         add(&mut self.sum, row, -self.scales[doc]);
-        if let Some(vector) = fits {
-            add(&mut self.sum, &vector.parts, vector.scale);
-        }
+        self.scales[doc] = fits.map_or(0.0, |vector| vector.scale);
         match fits {
             Some(vector) => row.copy_from_slice(&vector.parts),
             None => row.fill(0),
         }
-        self.scales[doc] = fits.map_or(0.0, |vector| vector.scale);
+        add(&mut self.sum, row, self.scales[doc]);
     }
 
     /// Returns how far each text that has a vector stands out, 1 as an answer does: its cosine less the mean of the sixth to the
@@ -293,8 +257,9 @@ impl Rows {
         others.truncate(OTHERS.end);
         others.sort_by(|one, other| other.total_cmp(one));
         let usual = mean(&others[OTHERS]);
-        near.iter_mut()
-            .for_each(|(_, near)| *near = (*near - usual) / self.scale.answer());
+        for (_, near) in &mut near {
+            *near = (*near - usual) / self.scale.answer();
+        }
         near
     }
 
@@ -302,8 +267,7 @@ impl Rows {
     fn cosines(&self, vector: &Vector) -> Vec<(u32, f32)> {
         // Of other dimensions than these it is near to nothing.
         let (size, middle) = (self.scale.dimensions.max(1), self.middle());
-        let question = vector.without(&middle);
-        let Some(question) = question.filter(|it| it.dimensions() == self.scale.dimensions) else {
+        let Some(question) = vector.without(&middle) else {
             return Vec::new();
         };
         let product = |of: &Vector| -> f32 { of.values().zip(&middle).map(|(a, b)| a * b).sum() };
@@ -314,11 +278,7 @@ impl Rows {
         let rows = self.parts.chunks_exact(size).zip(&self.scales).zip(0..);
         rows.filter(|((_, scale), _)| **scale > 0.0)
             .map(|((row, scale), doc)| {
-                #[expect(
-                    clippy::cast_precision_loss,
-                    reason = "far below 2^24 for what is compared"
-                )]
-                let cosine = dot(row, &question.parts) as f32 * scale * question.scale;
+                let cosine = dot(row, &question.parts) * scale * question.scale;
                 (doc, (cosine - of_middle) / length)
             })
             .collect()
@@ -333,38 +293,15 @@ impl Rows {
 
     /// The vector of a text; none: it has none.
     pub fn vector(&self, doc: u32) -> Option<Vector> {
-        self.some(doc..doc.checked_add(1)?)
-            .next()
-            .map(|(_, vector)| vector)
+        let (at, size) = (doc as usize, self.scale.dimensions);
+        let scale = *self.scales.get(at).filter(|scale| **scale > 0.0)?;
+        let parts = self.parts[at * size..(at + 1) * size].into();
+        Some(Vector { parts, scale })
     }
 
-    /// The vectors of the texts of these numbers, of those that have one.
-    pub fn some(&self, docs: Range<u32>) -> impl Iterator<Item = (u32, Vector)> {
-        let size = self.scale.dimensions;
-        docs.take_while(|doc| (*doc as usize) < self.scales.len())
-            .filter_map(move |doc| {
-                let at = doc as usize;
-                let scale = self.scales[at];
-                (scale > 0.0).then(|| {
-                    (
-                        doc,
-                        Vector {
-                            parts: self.parts[at * size..(at + 1) * size].into(),
-                            scale,
-                        },
-                    )
-                })
-            })
-    }
-
-    /// How many numbers of texts there are, those without a vector included.
-    pub fn len(&self) -> usize {
-        self.scales.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.scales.is_empty()
+    /// Returns the first number behind all texts.
+    pub fn end(&self) -> u32 {
+        u32::try_from(self.scales.len()).unwrap_or(u32::MAX)
     }
 
     /// How many texts have a vector here.
@@ -378,23 +315,24 @@ impl Rows {
     }
 }
 
-fn mean(values: &[f32]) -> f32 {
-    #[expect(clippy::cast_precision_loss, reason = "a few values")]
+/// Returns the mean of some values.
+pub(super) fn mean(values: &[f32]) -> f32 {
+    #[expect(clippy::cast_precision_loss, reason = "some hundred values")]
     let count = values.len() as f32;
     values.iter().sum::<f32>() / count
 }
 
 /// Adds a row, so many times.
 fn add(sum: &mut [f32], row: &[i8], scale: f32) {
-    sum.iter_mut()
-        .zip(row)
-        .for_each(|(sum, part)| *sum += f32::from(*part) * scale);
+    for (sum, part) in sum.iter_mut().zip(row) {
+        *sum += f32::from(*part) * scale;
+    }
 }
 
 /// The product of two rows. Written so that the compiler makes wide instructions of it.
-fn dot(one: &[i8], other: &[i8]) -> i32 {
-    one.iter()
-        .zip(other)
-        .map(|(one, other)| i32::from(i16::from(*one) * i16::from(*other)))
-        .sum()
+#[expect(clippy::cast_precision_loss, reason = "far below 2^24")]
+fn dot(one: &[i8], other: &[i8]) -> f32 {
+    let both = one.iter().zip(other);
+    let products = both.map(|(one, other)| i32::from(i16::from(*one) * i16::from(*other)));
+    products.sum::<i32>() as f32
 }

@@ -3,37 +3,23 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::bm25::{Asked, Index};
-use super::fusion::{Candidate, Scores, keep_first, ranked};
+use super::bm25::Index;
 use super::graph::{Doc, Graph, Node};
 use super::held::Held;
-use super::hit::Hit;
-use super::meant::Meant;
-use super::pagerank::{Seeds, score, spread};
 use super::rivals::Rivals;
 use super::vectors::{Rows, Scale, Vector};
 use crate::event::entity::Names;
+use crate::log::projections::merges::MergeRow;
 use crate::log::projections::statements::StatementRow;
 use crate::words::id::Seq;
 
-mod hits;
-mod lacking;
-mod names;
+pub mod finding;
 
-pub use lacking::Lacking;
-
-/// Hits of the other legs from which the walk over the graph begins.
-const SEEDS: usize = 2;
-/// Statements that the vectors alone may bring.
-const NEAREST: usize = 100;
-/// Most statements that are ordered: the best by score.
-const RANKED_MAX: usize = 500;
-
-/// What the legs say of each statement by its number; none: it is no candidate. An array, since a common word makes candidates of most statements.
-type ByDoc = Vec<Option<Scores>>;
+/// The id of a statement whose vector is wanted, and what it says.
+pub type Lacking = (String, String);
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct View {
     /// The last change that it knows.
     pub changed: Seq,
@@ -41,46 +27,28 @@ pub struct View {
     pub merged: Seq,
     /// The merges that stand, by their place in the log.
     merges: BTreeMap<Seq, Vec<String>>,
-    names: Names,
+    /// Which names are one.
+    pub(super) names: Names,
     held: Vec<Option<Held>>,
     by_id: HashMap<String, Doc>,
     free: Vec<Doc>,
     words: Index,
     graph: Graph,
     rivals: Rivals,
-    vectors: Rows,
+    /// The vectors, by the numbers of the statements.
+    pub(super) vectors: Rows,
     /// Where a model makes the vectors: the statements whose vector has not come yet.
     missing: Option<BTreeSet<Doc>>,
     bytes: usize,
 }
 
-impl Default for View {
-    fn default() -> Self {
-        Self::of(Scale::LETTERS, None)
-    }
-}
-
 impl View {
     /// One whose vectors a model makes: they are put in as they come (`give`).
     pub fn by_model() -> Self {
-        Self::of(Scale::UNKNOWN, Some(BTreeSet::new()))
-    }
-
-    fn of(scale: Scale, missing: Option<BTreeSet<Doc>>) -> Self {
         Self {
-            changed: 0,
-            merged: 0,
-            merges: BTreeMap::new(),
-            names: Names::default(),
-            held: Vec::new(),
-            by_id: HashMap::new(),
-            free: Vec::new(),
-            words: Index::default(),
-            graph: Graph::default(),
-            rivals: Rivals::default(),
-            vectors: Rows::of(scale),
-            missing,
-            bytes: 0,
+            vectors: Rows::of(Scale::UNKNOWN),
+            missing: Some(BTreeSet::new()),
+            ..Self::default()
         }
     }
 
@@ -101,11 +69,11 @@ impl View {
     /// Takes in a statement, whatever its row says.
     pub fn put(&mut self, held: Held) {
         let ends = self.ends(&held);
-        self.put_named(held, &ends.iter().map(String::as_str).collect::<Vec<_>>());
+        self.put_named(held, &ends);
     }
 
     /// The same, where it connects these names.
-    pub fn put_named(&mut self, held: Held, names: &[&str]) {
+    pub fn put_named(&mut self, held: Held, names: &[impl AsRef<str>]) {
         self.remove(&held.id);
         let doc = self.free.pop().unwrap_or_else(|| {
             self.held.push(None);
@@ -128,18 +96,14 @@ impl View {
 
     /// Holds these and nothing else: what is there already with the same text stays.
     pub(super) fn hold(&mut self, all: Vec<Held>) {
-        let wanted: HashSet<&str> = all.iter().map(|held| held.id.as_str()).collect();
-        let gone: Vec<String> = self
-            .by_id
-            .keys()
-            .filter(|id| !wanted.contains(id.as_str()))
-            .cloned()
-            .collect();
-        gone.iter().for_each(|id| self.remove(id));
+        let wanted: HashSet<&String> = all.iter().map(|held| &held.id).collect();
+        let gone = self.by_id.keys().filter(|id| !wanted.contains(id));
+        for id in gone.cloned().collect::<Vec<_>>() {
+            self.remove(&id);
+        }
         for held in all {
-            let known = self
-                .doc_of(&held.id)
-                .and_then(|doc| self.held.get_mut(doc as usize)?.as_mut());
+            let doc = self.doc_of(&held.id);
+            let known = doc.and_then(|doc| self.held.get_mut(doc as usize)?.as_mut());
             match known.filter(|known| known.text == held.text) {
                 Some(known) => known.changed = held.changed,
                 None => self.put(held),
@@ -159,9 +123,9 @@ impl View {
         self.graph.remove(doc, held.number);
         self.rivals.remove(&held);
         self.vectors.put(doc, None);
-        self.missing
-            .iter_mut()
-            .for_each(|missing| _ = missing.remove(&doc));
+        if let Some(missing) = &mut self.missing {
+            missing.remove(&doc);
+        }
         self.bytes -= held.bytes();
         self.free.push(doc);
     }
@@ -196,143 +160,101 @@ impl View {
         self.held.get(doc as usize)?.as_ref()
     }
 
-    /// The vectors, by the numbers of the statements.
-    pub fn vectors(&self) -> &Rows {
-        &self.vectors
-    }
-
     /// The number of a statement.
     pub fn doc_of(&self, id: &str) -> Option<Doc> {
         self.by_id.get(id).copied()
     }
 
-    /// A statement by its id.
-    pub fn of_id(&self, id: &str) -> Option<&Held> {
-        self.held(*self.by_id.get(id)?)
+    /// Vectors are of this scale from now on: those of another one go, and are missing.
+    pub fn measure(&mut self, scale: &Scale) {
+        let is_other = self.vectors.scale() != scale;
+        if let Some(missing) = self.missing.as_mut().filter(|_| is_other) {
+            self.vectors = Rows::of(scale.clone());
+            missing.extend(self.by_id.values());
+        }
     }
 
-    /// What is relevant to a question, best first; at most so many. Without vectors.
-    pub fn find(&self, question: &str, limit: usize) -> Vec<Hit> {
-        self.find_meant(question, &Meant::default(), limit)
+    /// How many statements have no vector yet.
+    pub fn missing(&self) -> usize {
+        self.missing.as_ref().map_or(0, BTreeSet::len)
     }
 
-    /// The same, with what the question means.
-    pub fn find_meant(&self, question: &str, meant: &Meant, limit: usize) -> Vec<Hit> {
-        let asked = self.words.asked(question);
-        let names = self.names_in(question, &asked);
-        let candidates = self.candidates(meant, &asked, &names);
-        let least = self.words.relevant(&asked);
-        let ranked = ranked(candidates, least, RANKED_MAX);
-        self.hits(ranked, limit, &asked, &names)
+    /// How many have their vector in memory.
+    pub fn scanned(&self) -> usize {
+        self.vectors.count()
     }
 
-    /// What each leg says of all that may be relevant, in no order: nothing, where the question is not answered.
-    pub fn scored(&self, question: &str) -> Vec<(&Held, Scores)> {
-        self.scored_meant(question, &Meant::default())
-    }
-
-    /// The same, with what the question means.
-    pub fn scored_meant(&self, question: &str, meant: &Meant) -> Vec<(&Held, Scores)> {
-        let asked = self.words.asked(question);
-        let names = self.names_in(question, &asked);
-        let candidates = self.candidates(meant, &asked, &names);
-        candidates
-            .into_iter()
-            .filter_map(|it| Some((self.held(it.doc)?, it.scores)))
+    /// Some statements that have no vector yet.
+    pub fn some_missing(&self, most: usize) -> Vec<Lacking> {
+        let docs = self.missing.iter().flatten();
+        docs.filter_map(|doc| self.held(*doc))
+            .map(|held| (held.id.clone(), held.text.clone()))
+            .take(most)
             .collect()
     }
 
-    /// The names of the graph in a question, of those that tell of something.
-    fn names_in(&self, question: &str, asked: &Asked) -> Vec<Node> {
-        let names = self.graph.names_in(question).into_iter();
-        names
-            .filter_map(|(name, words)| asked.tells_of(&words).then_some(name))
-            .collect()
+    /// Puts in the vector of a statement, if it is the same still; none: there will be none.
+    pub fn give(&mut self, (id, text): &Lacking, vector: Option<&Vector>) {
+        let is_same = |doc: &u32| self.held(*doc).is_some_and(|held| held.text == *text);
+        let doc = self.doc_of(id).filter(is_same);
+        if let (Some(doc), Some(missing)) = (doc, &mut self.missing) {
+            missing.remove(&doc);
+            self.vectors.put(doc, vector);
+        }
     }
 
-    fn candidates(&self, meant: &Meant, asked: &Asked, names: &[Node]) -> Vec<Candidate> {
-        let words = self.words.scores(asked);
-        let best = words.iter().copied().fold(0.0, f32::max);
-        let relevant = self.words.relevant(asked);
-        let near = self.near(meant, relevant);
-        let near_of = |doc: Doc| near.get(doc as usize).copied().flatten();
-        let of = |doc: Doc, words: f32| Scores {
-            words,
-            vectors: near_of(doc),
-            graph: None,
-        };
-        let said = |(doc, words): (Doc, f32)| (words > 0.0).then(|| of(doc, words));
-        let mut scores: ByDoc = (0..).zip(words).map(said).collect();
-        scores.resize(self.held.len(), None);
-        let others = (0..).zip(&near).filter_map(|(doc, near)| {
-            let is_other = scores[doc as usize].is_none();
-            Some((doc, near.filter(|near| is_other && *near > 0.0)?))
-        });
-        for (doc, _) in self.best(others.collect(), NEAREST) {
-            scores[doc as usize] = Some(of(doc, 0.0));
+    /// Takes in merges and rows that changed, in the order of their changes.
+    pub fn take_all(&mut self, merges: Vec<MergeRow>, rows: Vec<StatementRow>) {
+        if !merges.is_empty() {
+            self.take_merges(merges);
         }
-        let nearest = near.iter().flatten().copied().fold(0.0, f32::max);
-        // The graph leads on from an answer, or from a name; alone it answers nothing.
-        if names.is_empty() && best < relevant && nearest < relevant {
-            return Vec::new();
-        }
-        for (doc, graph) in self.walked(names, relevant, &scores) {
-            let scores = scores[doc as usize].get_or_insert_with(|| of(doc, 0.0));
-            scores.graph = Some(graph);
-        }
-        let candidate = |(doc, scores): (Doc, Option<Scores>)| {
-            let (held, mut scores) = (self.held(doc)?, scores?);
-            if scores.graph.is_none() && !self.graph.ends(doc).is_empty() {
-                scores.graph = Some(0.0);
-            }
-            let fused = scores.fused();
-            Some(Candidate {
-                doc,
-                number: held.number,
-                place: held.place(),
-                scores,
-                fused,
-            })
-        };
-        (0..).zip(scores).filter_map(candidate).collect()
+        rows.into_iter().for_each(|row| self.take(row));
     }
 
-    /// Returns what a walk over the graph finds from the names in the question and the best hits of the other legs.
-    fn walked(&self, names: &[Node], least: f32, scores: &ByDoc) -> Vec<(Doc, f32)> {
-        let alone =
-            |(doc, scores): (Doc, &Option<Scores>)| Some((doc, scores.as_ref()?.without_graph()));
-        let scored = (0..)
-            .zip(scores)
-            .filter_map(alone)
-            .filter(|(_, score)| *score >= least);
-        let seeds = self.best(scored.collect(), SEEDS);
-        let found = spread(&self.graph, &Seeds::of(&self.graph, names, &seeds));
-        let found = found.into_iter();
-        found.map(|(doc, weight)| (doc, score(weight))).collect()
+    /// Takes in merges that changed, in the order of their changes.
+    pub fn take_merges(&mut self, rows: Vec<MergeRow>) {
+        for row in rows {
+            self.merged = self.merged.max(row.changed);
+            match row.ended {
+                0 => self.merges.insert(row.seq, row.merge.names),
+                _ => self.merges.remove(&row.seq),
+            };
+        }
+        self.set_names(Names::of(self.merges.values().map(Vec::as_slice)));
     }
 
-    /// Returns how far each statement stands out from the others by its vector, by its number, in the measure of
-    /// words: an answer has the least relevant score.
-    fn near(&self, meant: &Meant, least: f32) -> Vec<Option<f32>> {
-        let mut near = vec![None; self.held.len()];
-        for (doc, by) in meant
-            .vector
+    /// Names are one by these from now on: what is about one that means something else now gets other ends.
+    pub fn set_names(&mut self, names: Names) {
+        let changed = self.names.changed(&names);
+        let before = std::mem::replace(&mut self.names, names);
+        let stood = |form: &String| before.entity(form).to_owned();
+        let nodes: BTreeSet<Node> = changed
             .iter()
-            .flat_map(|it| self.vectors.standing_out(it))
-        {
-            near[doc as usize] = Some((by * least).clamp(0.0, 1.0));
+            .filter_map(|form| self.graph.named(&stood(form)))
+            .collect();
+        let docs: BTreeSet<Doc> = nodes
+            .into_iter()
+            .flat_map(|node| self.graph.of_name(node))
+            .collect();
+        for doc in docs {
+            let Some(held) = self.held(doc) else {
+                continue;
+            };
+            let (number, ends) = (held.number, self.ends(held));
+            self.graph.remove(doc, number);
+            self.graph.put(doc, number, &ends);
         }
-        near
+        let all = self.names.all().into_iter();
+        self.graph
+            .set_aliases(all.map(|(form, entity)| (form.to_owned(), entity.to_owned())));
     }
 
-    /// The best by score, and of equals those that were claimed first; at most so many, in that order.
-    fn best(&self, mut scored: Vec<(Doc, f32)>, most: usize) -> Vec<(Doc, f32)> {
-        let number = |doc: Doc| self.held(doc).map_or(Seq::MAX, |held| held.number);
-        keep_first(&mut scored, most, |(a, one), (b, other)| {
-            other
-                .total_cmp(one)
-                .then_with(|| number(*a).cmp(&number(*b)))
-        });
-        scored
+    /// The names that a statement connects: those of the entities.
+    pub(super) fn ends(&self, held: &Held) -> Vec<String> {
+        let names = held
+            .triple
+            .iter()
+            .flat_map(|triple| [&triple.subject, &triple.object]);
+        names.map(|name| self.names.resolve(name)).collect()
     }
 }

@@ -3,17 +3,14 @@
 use super::handle::{Error, Session};
 use super::right::Right;
 use crate::recall::finder::{self, Found, Look, Question, Seen};
-use crate::recall::memories::{Memory, OtherHit};
+use crate::recall::memories::{Memory, Other};
 use crate::runtime::refused::Refused;
 
 impl Session {
     /// What is held and relevant to a question.
     pub async fn recall(&self, question: &Question) -> Result<Found, Error> {
-        Ok(self
-            .runtime(Right::Read)?
-            .recall()
-            .recall(self.space(), question)
-            .await?)
+        let recall = self.runtime(Right::Read)?.recall();
+        Ok(recall.recall(self.space(), question).await?)
     }
 
     /// What is relevant to a question among notes, thoughts and frameworks, and how many more have no room.
@@ -21,12 +18,9 @@ impl Session {
         &self,
         question: &Question,
         among: &[Memory],
-    ) -> Result<(Vec<OtherHit>, usize), Error> {
-        Ok(self
-            .runtime(Right::Read)?
-            .recall()
-            .others(self.space(), question, among)
-            .await?)
+    ) -> Result<(Vec<Other>, usize), Error> {
+        let recall = self.runtime(Right::Read)?.recall();
+        Ok(recall.others(self.space(), question, among).await?)
     }
 
     /// Which vectors are in force in the space, for people.
@@ -36,11 +30,8 @@ impl Session {
 
     /// What is around a name in the graph, or between two; none: nothing that is held names it.
     pub async fn look(&self, look: &Look) -> Result<Option<Seen>, Error> {
-        Ok(self
-            .runtime(Right::Read)?
-            .recall()
-            .look(self.space(), look)
-            .await?)
+        let recall = self.runtime(Right::Read)?.recall();
+        Ok(recall.look(self.space(), look).await?)
     }
 }
 

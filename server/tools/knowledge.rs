@@ -16,6 +16,7 @@ use tokio::time::timeout;
 
 use super::mcp::names::names;
 use super::mcp::options::{redacted, with_file};
+use crate::model::guard::root_cause;
 use crate::words::secret;
 use crate::words::veil::{Veil, is_long};
 
@@ -101,20 +102,18 @@ impl Options {
     pub fn check<'a>(&self, mut servers: impl Iterator<Item = &'a String>) -> Result<(), String> {
         let wrong = |why: &str| Err(format!("[memory.knowledge]: {why}"));
         let has_headers = !self.headers.is_empty() || self.headers_file.is_some();
+        let is_address = |url: &str| Url::parse(url).is_ok() && url.starts_with("http");
+        let mut is_known = |(server, _)| servers.any(|known| known == server);
         match (&self.url, &self.mcp) {
             (Some(_), Some(_)) => return wrong("it has both url and mcp: leave one"),
             (None, None) if has_headers => return wrong("it has headers and no url"),
             (None, Some(_)) if has_headers => {
                 return wrong("headers are for a url; those of a server are in [tools.mcp]");
             }
-            (Some(url), None) if Url::parse(url).is_err() || !url.starts_with("http") => {
+            (Some(url), None) if !is_address(url) => {
                 return wrong("its url is no address of the kind http:// or https://");
             }
-            (None, Some(_))
-                if !self
-                    .tool()
-                    .is_some_and(|(server, _)| servers.any(|known| known == server)) =>
-            {
+            (None, Some(_)) if !self.tool().is_some_and(&mut is_known) => {
                 return wrong("mcp is server/tool, and the server one of [tools.mcp]");
             }
             _ => {}
@@ -152,72 +151,58 @@ struct Results {
     results: Vec<Found>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Found {
     title: Option<String>,
     url: Option<String>,
     text: String,
 }
 
-impl Found {
-    fn passage(self, veil: &Veil) -> Passage {
-        // No database has room for NUL.
-        let cut = |text: &str, most: usize| -> String {
-            veil.over(
-                &text
-                    .chars()
-                    .filter(|c| *c != '\0')
-                    .take(most)
-                    .collect::<String>(),
-            )
+impl Results {
+    /// Returns the first passages that say something, without what is secret. Where one says nothing of its place, it is this.
+    fn passages(self, veil: &Veil, place: &str) -> Vec<Passage> {
+        let cut = |text: Option<String>, most: usize| -> String {
+            // No database has room for NUL.
+            let text = text.iter().flat_map(|text| text.chars());
+            veil.over(&text.filter(|c| *c != '\0').take(most).collect::<String>())
         };
-        let name = |name: Option<String>| cut(&name.unwrap_or_default(), NAME_MAX);
-        Passage {
-            title: name(self.title),
-            url: name(self.url),
-            text: cut(&self.text, PASSAGE_MAX),
-        }
+        let passage = |found: Found| {
+            let url = cut(found.url, NAME_MAX);
+            Passage {
+                title: cut(found.title, NAME_MAX),
+                url: if url.is_empty() {
+                    place.to_owned()
+                } else {
+                    url
+                },
+                text: cut(Some(found.text), PASSAGE_MAX),
+            }
+        };
+        let passages = self.results.into_iter().take(PASSAGES_MAX).map(passage);
+        passages.filter(|it| !it.text.trim().is_empty()).collect()
     }
 }
 
 /// What a search tool came to, as passages: results as an address gives them, or whatever it says as one.
 pub fn of_tool(name: &str, value: Value) -> Vec<Passage> {
-    let veil = Veil::new([]);
-    let text = match value {
-        Value::String(text) => text,
+    let text = match &value {
+        Value::String(text) => text.clone(),
         // Of what is too large its beginning is read.
-        Value::Object(mut all) if all.get("truncated").is_some_and(Value::is_string) => all
-            .remove("truncated")
-            .and_then(|text| text.as_str().map(str::to_owned))
-            .unwrap_or_default(),
+        Value::Object(all) if all.get("truncated").is_some_and(Value::is_string) => {
+            all["truncated"].as_str().unwrap_or_default().to_owned()
+        }
         other => other.to_string(),
     };
-    let found = match serde_json::from_str::<Results>(&text) {
-        Ok(Results { results }) => results,
-        Err(_) => vec![Found {
-            title: None,
-            url: None,
+    let results = serde_json::from_str(&text).unwrap_or_else(|_| {
+        let found = Found {
             text,
-        }],
-    };
-    let passages = found
-        .into_iter()
-        .take(PASSAGES_MAX)
-        .map(|it| it.passage(&veil));
-    let named = |it: Passage| {
-        if it.url.is_empty() {
-            Passage {
-                url: name.to_owned(),
-                ..it
-            }
-        } else {
-            it
+            ..Found::default()
+        };
+        Results {
+            results: vec![found],
         }
-    };
-    passages
-        .map(named)
-        .filter(|it| !it.text.trim().is_empty())
-        .collect()
+    });
+    results.passages(&Veil::new([]), name)
 }
 
 /// The way to the address.
@@ -233,11 +218,8 @@ impl Search {
         // Whoever uses the library without the program has installed no provider; a second installation is refused, harmlessly.
         drop(rustls::crypto::ring::default_provider().install_default());
         let mut http = Client::builder();
-        if options
-            .url
-            .as_deref()
-            .is_some_and(|url| url.starts_with("http://"))
-        {
+        let url = options.url.as_deref().unwrap_or_default();
+        if url.starts_with("http://") {
             // Reading the system's certificates takes time; here nobody shows one.
             http = http.tls_certs_only([]);
         }
@@ -250,7 +232,7 @@ impl Search {
             .build();
         Self {
             options: options.clone(),
-            http: http.map_err(|error| cause(&error)),
+            http: http.map_err(|error| root_cause(&error)),
         }
     }
 
@@ -259,74 +241,55 @@ impl Search {
     /// # Errors
     /// Where the address cannot be reached in time, or answers something else than it should.
     pub async fn ask(&self, words: &str) -> Result<Vec<Passage>, String> {
-        let limit = Duration::from_millis(self.options.timeout_ms);
-        let late = || {
-            format!(
-                "the knowledge base did not answer within {} ms",
-                limit.as_millis()
-            )
-        };
-        timeout(limit, self.asked(words))
-            .await
-            .map_err(|_| late())?
+        let ms = self.options.timeout_ms;
+        let asked = timeout(Duration::from_millis(ms), self.asked(words)).await;
+        asked.map_err(|_| format!("the knowledge base did not answer within {ms} ms"))?
     }
 
     async fn asked(&self, words: &str) -> Result<Vec<Passage>, String> {
         let http = self.http.as_ref().map_err(Clone::clone)?;
-        let url = self.options.url.as_deref().unwrap_or_default();
-        let mut url = Url::parse(url).map_err(|_| "the knowledge base has no address")?;
+        let address = self.options.url.as_deref().unwrap_or_default();
+        let mut url = Url::parse(address).map_err(|_| "the knowledge base has no address")?;
         url.query_pairs_mut().append_pair("q", words);
-        let headers = with_file(
-            &self.options.headers,
-            self.options.headers_file.as_deref(),
-            ':',
-        )?;
-        let of_headers = headers
-            .iter()
-            .flat_map(|(name, value)| secret::in_variable(name, value.clone()));
-        let of_address = self
-            .options
-            .url
-            .iter()
-            .flat_map(|url| secret::named_in_url(url));
-        let veil = Veil::new(of_headers.chain(of_address).filter(is_long));
+        let (headers, file) = (&self.options.headers, self.options.headers_file.as_deref());
+        let headers = with_file(headers, file, ':')?;
+        let in_header =
+            |(name, value): (&String, &SecretString)| secret::in_variable(name, value.clone());
+        let secrets = headers.iter().flat_map(in_header);
+        let secrets = secrets.chain(secret::named_in_url(address));
+        let veil = Veil::new(secrets.filter(is_long));
         let broke = |error: reqwest::Error| {
-            format!("the knowledge base cannot be reached: {}", cause(&error))
+            let cause = root_cause(&error);
+            format!("the knowledge base cannot be reached: {cause}")
         };
         let request = http.get(url).headers(headers_of(&headers)?);
         let mut answer = request.send().await.map_err(broke)?;
-        if answer.status() != StatusCode::OK {
-            let why = if answer.status().is_redirection() {
+        let status = answer.status();
+        if status != StatusCode::OK {
+            let is_elsewhere = status.is_redirection();
+            let why = if is_elsewhere {
                 ", and is not followed"
             } else {
                 ""
             };
-            return Err(format!(
-                "the knowledge base answers {}{why}",
-                answer.status()
-            ));
+            return Err(format!("the knowledge base answers {status}{why}"));
         }
         if !is_json(answer.headers()) {
             return Err("the knowledge base answers something that it does not call JSON".into());
         }
-        let mut body = BytesMut::new();
+        let (mut body, most) = (BytesMut::new(), self.options.bytes);
         while let Some(chunk) = answer.chunk().await.map_err(broke)? {
             body.extend_from_slice(&chunk);
-            if body.len() > self.options.bytes {
-                let most = self.options.bytes;
+            if body.len() > most {
                 return Err(format!(
                     "the knowledge base answers more than {most} bytes (memory.knowledge.bytes)"
                 ));
             }
         }
-        let Results { results } = serde_json::from_slice(&body).map_err(
+        let results: Results = serde_json::from_slice(&body).map_err(
             |_| "the knowledge base answers something else than results with texts, in JSON",
         )?;
-        let passages = results
-            .into_iter()
-            .take(PASSAGES_MAX)
-            .map(|it| it.passage(&veil));
-        Ok(passages.filter(|it| !it.text.trim().is_empty()).collect())
+        Ok(results.passages(&veil, ""))
     }
 }
 
@@ -336,36 +299,16 @@ fn headers_of(headers: &BTreeMap<String, SecretString>) -> Result<HeaderMap, Str
         let wrong = || format!("memory.knowledge: the header {name:?} cannot be sent");
         let mut value = HeaderValue::from_str(value.expose_secret()).map_err(|_| wrong())?;
         value.set_sensitive(true);
-        map.insert(
-            HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?,
-            value,
-        );
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
+        map.insert(name, value);
     }
     Ok(map)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers
-        .get(CONTENT_TYPE)
-        .and_then(|kind| kind.to_str().ok())
-        .unwrap_or_default();
-    let kind = kind
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase();
+    let kind = headers.get(CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next());
+    let kind = kind.unwrap_or_default().trim().to_ascii_lowercase();
     kind == "application/json" || kind.starts_with("application/") && kind.ends_with("+json")
-}
-
-/// The innermost cause, which never holds the address.
-fn cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    match cause.downcast_ref::<reqwest::Error>() {
-        Some(_) => "the request failed".to_owned(),
-        None => cause.to_string(),
-    }
 }

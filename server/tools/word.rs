@@ -33,10 +33,8 @@ pub struct Held {
 
 /// Returns the person of a message, or of an answer to a question; none for a verdict, which has words of the mind.
 pub fn person(event: &Event) -> Option<Claimant> {
-    let key = [(tag::INPUT, "user"), (tag::ANSWER, "by")]
-        .into_iter()
-        .find(|(tag, _)| event.source == From::User && event.has(tag))?
-        .1;
+    let mut keys = [(tag::INPUT, "user"), (tag::ANSWER, "by")].into_iter();
+    let (_, key) = keys.find(|(tag, _)| event.source == From::User && event.has(tag))?;
     let name = event.payload.get(key).and_then(Value::as_str);
     Some(Claimant::User {
         name: name.map(str::to_owned),
@@ -46,10 +44,9 @@ pub fn person(event: &Event) -> Option<Claimant> {
 /// Returns true if a claimant's word counts: it is a person with a name, or a person of a space without names. People without
 /// names cannot be told apart from the others of a space.
 pub async fn counts(store: &dyn Store, space: &Space, by: &Claimant) -> Result<bool, StoreError> {
-    match by {
-        Claimant::Mind => return Ok(false),
-        Claimant::User { name: Some(_) } => return Ok(true),
-        Claimant::User { name: None } => {}
+    let is_named = |by| matches!(by, Claimant::User { name: Some(_) });
+    if !by.is_person() || is_named(by.clone()) {
+        return Ok(by.is_person());
     }
     let query = Query {
         tags: [tag::INPUT, tag::ANSWER].map(str::to_owned).into(),
@@ -59,7 +56,6 @@ pub async fn counts(store: &dyn Store, space: &Space, by: &Claimant) -> Result<b
         ..Query::default()
     };
     let spoken = store.events(space, &query).await?;
-    let is_named = |by| matches!(by, Claimant::User { name: Some(_) });
     Ok(!spoken.iter().filter_map(person).any(is_named))
 }
 
@@ -75,11 +71,8 @@ pub async fn held(
     let same = store.statements_saying(space, &claim.text, SAME).await?;
     // The same words about another time are another statement.
     let same = same.into_iter().find(|row| row.status != Status::Ended);
-    let judged = word::judged(
-        Status::Surviving,
-        word::mark(Status::Surviving, by),
-        Valid::default(),
-    );
+    let mark = word::mark(Status::Surviving, by);
+    let judged = word::judged(Status::Surviving, mark, Valid::default());
     let Some(same) = same else {
         let [claimed, _] = Draft::claimed(thread, id, claim.clone());
         let id = id.to_string();
@@ -91,13 +84,13 @@ pub async fn held(
     if !is_open && !same.status.is_held() {
         return Ok(None);
     }
-    let sourced = sourced(&same, &claim.source);
-    let word = is_open.then(|| {
+    let mut drafts = Vec::from_iter(sourced(&same, &claim.source));
+    if is_open {
         let reopened = same.judged.as_ref().map_or(0, |judged| judged.reopened);
         let judged = Judged { reopened, ..judged };
-        Draft::statement(&same.thread, &same.id, News::Judged(judged))
-    });
-    let mut drafts: Vec<Draft> = sourced.into_iter().chain(word).collect();
+        let word = News::Judged(judged);
+        drafts.push(Draft::statement(&same.thread, &same.id, word));
+    }
     if let Some(first) = drafts.first_mut() {
         first.conditions.push(stands(&same));
     }
@@ -126,15 +119,11 @@ pub async fn replaced(
         return Ok(Err("it says the same".to_owned()));
     }
     if row.status == Status::Contested {
-        return Ok(Err(
-            "another one contradicts it: an operator withdraws it".to_owned()
-        ));
+        let text = "another one contradicts it: an operator withdraws it";
+        return Ok(Err(text.to_owned()));
     }
-    let to = row.valid.to.map_or(now, |to| to.min(now));
-    let valid = Valid {
-        to: Some(to),
-        ..row.valid
-    };
+    let mut valid = row.valid;
+    valid.to = Some(valid.to.map_or(now, |to| to.min(now)));
     let reason = format!("{} says since: {}", by.shown(), with.text);
     let judged = word::judged(Status::Ended, reason, valid);
     let ended = Draft::statement(&row.thread, &row.id, News::Judged(judged));

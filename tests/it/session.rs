@@ -11,7 +11,8 @@ use thinkd::log::query::Query;
 use thinkd::log::store;
 use thinkd::model::offline::Offline;
 use thinkd::model::prompt::Prompts;
-use thinkd::recall::finder::{self, Recall};
+use thinkd::recall::finder::Recall;
+use thinkd::recall::options;
 use thinkd::runtime::ground::Ground;
 use thinkd::runtime::handle::Runtime;
 use thinkd::runtime::kinds::Kinds;
@@ -162,7 +163,7 @@ async fn who_does_not_have_the_right_is_refused_every_act_that_needs_it() {
         budget,
         approvals: Arc::default(),
         limits: options.tool_limits,
-        recall: Arc::new(Recall::new(store.clone(), finder::Options::default(), 1.0)),
+        recall: Arc::new(Recall::new(store.clone(), options::Options::default(), 1.0)),
         code: Arc::default(),
     };
     let tools = Arc::new(

@@ -14,7 +14,7 @@ use super::world_model::Statement;
 use super::{Resource, bounds, cursor};
 use crate::edge::problem::Problem;
 use crate::event::doubt::Doubt;
-use crate::recall::alike;
+use crate::recall::audit::Alike;
 use crate::session::audit::Doubtful;
 use crate::words::time::{self, Timestamp};
 
@@ -83,8 +83,8 @@ pub struct Near {
     pub likeness: f64,
 }
 
-impl From<alike::Alike> for Near {
-    fn from(alike: alike::Alike) -> Self {
+impl From<Alike> for Near {
+    fn from(alike: Alike) -> Self {
         let likeness = (f64::from(alike.likeness) * 1000.0).round() / 1000.0;
         Self {
             id: alike.held.id,

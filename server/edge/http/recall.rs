@@ -12,9 +12,9 @@ use super::world_model::name;
 use super::{Resource, bounds};
 use crate::edge::problem::{Problem, Slug};
 use crate::recall::finder::{DEPTH_MAX, EDGES_MAX, Found, HITS_MAX, Look, Question, TOKENS_MAX};
-use crate::recall::memories::{Memory, OtherHit, share};
+use crate::recall::memories::{Memory, Other};
 use crate::recall::shown::{HeldStatement, Recalled};
-use crate::words::id::{INTEGER_MAX, Seq};
+use crate::words::id::INTEGER_MAX;
 
 #[derive(OpenApi)]
 #[openapi(paths(recall, graph))]
@@ -50,60 +50,15 @@ pub struct Recollection {
     pub without_vectors: Option<String>,
 }
 
-/// A note, a thought or a framework that is relevant.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Other {
-    /// What it is: `notes`, `thoughts` or `frameworks`.
-    pub kind: Memory,
-    /// The key of a note, the event of a thought, the id of a framework.
-    pub id: String,
-    /// The event that said it last.
-    #[schema(value_type = i64, example = 41)]
-    pub seq: Seq,
-    /// What it says.
-    pub text: String,
-    /// How relevant it is, 0 to 1: the same for every question.
-    pub score: f64,
-    /// The words of the question that it has.
-    pub matched: Vec<String>,
-}
-
-impl From<OtherHit> for Other {
-    fn from(hit: OtherHit) -> Self {
-        let OtherHit {
-            kind,
-            id,
-            seq,
-            text,
-            score,
-            words: matched,
-        } = hit;
-        Self {
-            kind,
-            id,
-            seq,
-            text,
-            score: share(score),
-            matched,
-        }
-    }
-}
-
 /// `in`: what is looked through, between commas.
 fn among(query: &mut Params) -> Result<Vec<Memory>, Problem> {
     let Some(text) = query.one("in")? else {
         return Ok(vec![Memory::Statements]);
     };
-    let read: Option<Vec<Memory>> = text.split(',').map(Memory::parse).collect();
-    read.ok_or_else(|| {
-        Problem::parameter(
-            "in",
-            format!(
-                "any of {} between commas",
-                Memory::ALL.map(Memory::as_str).join(", ")
-            ),
-        )
-    })
+    let read = |word: &str| serde_json::from_value(word.into());
+    let read: Result<Vec<Memory>, _> = text.split(',').map(read).collect();
+    let known = || format!("any of {} between commas", Memory::WORDS.join(", "));
+    read.map_err(|_| Problem::parameter("in", known()))
 }
 
 /// A part of the graph: each statement is an edge from its subject to its object.
@@ -135,7 +90,7 @@ pub async fn recall(
     let tokens = query.integer("tokens", 1..=TOKENS_MAX.into())?;
     let question = Question {
         text,
-        limit: usize::try_from(limit).unwrap_or_default(),
+        limit: whole(limit),
         tokens: tokens.and_then(|tokens| u32::try_from(tokens).ok()),
         at: query.moment("at")?,
         as_of: query.seq("as_of")?,
@@ -153,10 +108,8 @@ pub async fn recall(
         false => Found::default(),
     };
     let (others, more) = session.recall_others(&question, &among).await?;
-    let others = others.into_iter().map(Other::from).collect();
-    let items = found.hits.into_iter().map(Recalled::from).collect();
     Ok(axum::Json(Recollection {
-        items,
+        items: found.hits.into_iter().map(Recalled::from).collect(),
         others,
         left_out: found.left_out + more,
         without_vectors: found.without_vectors,
@@ -177,46 +130,39 @@ pub async fn graph(
     let from = name(&mut query, "entity")?
         .ok_or_else(|| Problem::parameter("entity", "is missing: around which name?"))?;
     let to = name(&mut query, "to")?;
+    let steps = to.as_ref().map_or(DEPTH, |_| DEPTH_MAX.into());
     let depth = query.integer("depth", 1..=DEPTH_MAX.into())?;
-    let depth = depth.unwrap_or(if to.is_some() {
-        DEPTH_MAX.into()
-    } else {
-        DEPTH
-    });
-    let limit = query
-        .integer("limit", 1..=EDGES_MAX.into())?
-        .unwrap_or(EDGES);
+    let limit = query.integer("limit", 1..=EDGES_MAX.into())?;
     query.end()?;
-    let whole = |number: i64| usize::try_from(number).unwrap_or_default();
     let look = Look {
         from,
         to,
-        depth: whole(depth),
-        limit: whole(limit),
+        depth: whole(depth.unwrap_or(steps)),
+        limit: whole(limit.unwrap_or(EDGES)),
     };
     let missing = || Problem::new(Slug::NotFound, "nothing that is held names this");
     let seen = session.look(&look).await?.ok_or_else(missing)?;
-    let items = seen.held.into_iter().map(HeldStatement::from).collect();
     Ok(axum::Json(GraphPart {
-        items,
+        items: seen.held.into_iter().map(HeldStatement::from).collect(),
         complete: seen.is_whole,
     }))
 }
 
+fn whole(number: i64) -> usize {
+    usize::try_from(number).unwrap_or_default()
+}
+
 /// What the parameters may be.
 fn draw_bounds(document: &mut Value) {
-    let name =
-        || json!({ "pattern": bounds::WORDS, "minLength": 1, "maxLength": params::WORDS_MAX });
+    let words = json!({ "pattern": bounds::WORDS, "minLength": 1, "maxLength": params::WORDS_MAX });
+    let any = Memory::WORDS.join("|");
     for (path, limit) in [("/recall", HITS_MAX), ("/world-model/graph", EDGES_MAX)] {
         let parameters = document["paths"][path]["get"]["parameters"].as_array_mut();
         for parameter in parameters.into_iter().flatten() {
             let bound = match parameter["name"].as_str() {
-                Some("entity" | "to") => name(),
+                Some("entity" | "to") => words.clone(),
                 Some("limit") => json!({ "minimum": 1, "maximum": limit }),
-                Some("in") => {
-                    let any = Memory::ALL.map(Memory::as_str).join("|");
-                    json!({ "pattern": format!("^({any})(,({any}))*$") })
-                }
+                Some("in") => json!({ "pattern": format!("^({any})(,({any}))*$") }),
                 Some("tokens") => json!({ "minimum": 1, "maximum": TOKENS_MAX }),
                 Some("depth") => json!({ "minimum": 1, "maximum": DEPTH_MAX }),
                 Some("at") => json!({ "format": "date-time" }),

@@ -5,15 +5,11 @@ use async_trait::async_trait;
 use super::Memory;
 use crate::log::error::StoreError;
 use crate::log::kernel::VectorStore;
-use crate::log::vectors::{Hash, Maker, VectorChange};
+use crate::log::vectors::{Hash, Maker, Stored, VectorChange};
 
 #[async_trait]
 impl VectorStore for Memory {
-    async fn vectors(
-        &self,
-        of: &Maker,
-        hashes: &[Hash],
-    ) -> Result<Vec<(Hash, Vec<u8>)>, StoreError> {
+    async fn vectors(&self, of: &Maker, hashes: &[Hash]) -> Result<Stored, StoreError> {
         let stored = self.stored()?;
         let known = |hash: &Hash| Some((*hash, stored.vectors.get(&(of.clone(), *hash))?.clone()));
         Ok(hashes.iter().filter_map(known).collect())
@@ -21,11 +17,8 @@ impl VectorStore for Memory {
 
     async fn other_dimensions(&self, of: &Maker) -> Result<Option<u32>, StoreError> {
         let stored = self.stored()?;
-        let other = stored
-            .vectors
-            .keys()
-            .map(|(maker, _)| maker)
-            .find(|it| it.model == of.model && *it != of);
+        let mut makers = stored.vectors.keys().map(|(maker, _)| maker);
+        let other = makers.find(|it| it.model == of.model && *it != of);
         Ok(other.map(|maker| maker.dimensions))
     }
 

@@ -5,15 +5,11 @@ use async_trait::async_trait;
 use super::{Postgres, sql};
 use crate::log::error::StoreError;
 use crate::log::kernel::VectorStore;
-use crate::log::vectors::{Hash, Maker, PAGE, VectorChange};
+use crate::log::vectors::{Hash, Maker, PAGE, Stored, VectorChange};
 
 #[async_trait]
 impl VectorStore for Postgres {
-    async fn vectors(
-        &self,
-        of: &Maker,
-        hashes: &[Hash],
-    ) -> Result<Vec<(Hash, Vec<u8>)>, StoreError> {
+    async fn vectors(&self, of: &Maker, hashes: &[Hash]) -> Result<Stored, StoreError> {
         let keys: Vec<&[u8]> = hashes.iter().map(<[u8; 32]>::as_slice).collect();
         let text = "select v.sha256, v.bytes from vectors v \
              where v.model = $1 and v.dimensions = $2 and v.sha256 = any($3::bytea[])";
@@ -41,17 +37,12 @@ impl VectorStore for Postgres {
 }
 
 impl Postgres {
-    async fn put_vectors(
-        &self,
-        maker: &Maker,
-        mut vectors: Vec<(Hash, Vec<u8>)>,
-    ) -> Result<(), StoreError> {
+    async fn put_vectors(&self, maker: &Maker, mut vectors: Stored) -> Result<(), StoreError> {
         // Of two servers that store the same, both lock in the same order.
         vectors.sort_unstable();
-        let (hashes, bytes): (Vec<Vec<u8>>, Vec<Vec<u8>>) = vectors
-            .into_iter()
-            .map(|(hash, bytes)| (hash.to_vec(), bytes))
-            .unzip();
+        let vectors = vectors.into_iter();
+        let vectors = vectors.map(|(hash, bytes)| (hash.to_vec(), bytes));
+        let (hashes, bytes): (Vec<Vec<u8>>, Vec<Vec<u8>>) = vectors.unzip();
         let text = "with quickly as materialized (select set_config('synchronous_commit', 'off', true)) \
              insert into vectors (model, dimensions, sha256, bytes) select $1, $2, v.sha256, v.bytes \
              from quickly, unnest($3::bytea[], $4::bytea[]) v (sha256, bytes) on conflict do nothing";

@@ -7,7 +7,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use super::{Sqlite, json, sql};
 use crate::log::error::StoreError;
 use crate::log::kernel::VectorStore;
-use crate::log::vectors::{Hash, Maker, PAGE, VectorChange};
+use crate::log::vectors::{Hash, Maker, PAGE, Stored, VectorChange};
 
 /// The connection, opened when something is written first.
 #[derive(Default)]
@@ -25,11 +25,7 @@ impl Writing {
 
 #[async_trait]
 impl VectorStore for Sqlite {
-    async fn vectors(
-        &self,
-        of: &Maker,
-        hashes: &[Hash],
-    ) -> Result<Vec<(Hash, Vec<u8>)>, StoreError> {
+    async fn vectors(&self, of: &Maker, hashes: &[Hash]) -> Result<Stored, StoreError> {
         let hex = |hash: &Hash| hash.iter().map(|byte| format!("{byte:02x}")).collect();
         let keys: Vec<String> = hashes.iter().map(hex).collect();
         let text = "select v.sha256, v.bytes from json_each($1) k cross join vectors v \
@@ -60,7 +56,7 @@ impl VectorStore for Sqlite {
             }
         };
         let changed = match change {
-            VectorChange::Put(maker, vectors) => put(connection, &maker, &vectors).await,
+            VectorChange::Put(maker, vectors) => put(connection, &maker, vectors).await,
             VectorChange::KeepOnly(maker) => keep_only(connection, &maker).await,
         };
         changed
@@ -72,17 +68,14 @@ impl VectorStore for Sqlite {
 async fn put(
     connection: &mut SqliteConnection,
     maker: &Maker,
-    vectors: &[(Hash, Vec<u8>)],
+    vectors: Stored,
 ) -> Result<(), sqlx::Error> {
     let mut transaction = connection.begin_with("begin immediate").await?;
     for (hash, bytes) in vectors {
         let text = "insert into vectors (model, dimensions, sha256, bytes) values ($1, $2, $3, $4) on conflict do nothing";
         let insert = sqlx::query(text).bind(&maker.model).bind(maker.dimensions);
-        insert
-            .bind(hash.as_slice())
-            .bind(bytes)
-            .execute(&mut *transaction)
-            .await?;
+        let insert = insert.bind(hash.to_vec()).bind(bytes);
+        insert.execute(&mut *transaction).await?;
     }
     transaction.commit().await
 }

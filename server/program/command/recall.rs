@@ -32,11 +32,9 @@ pub struct Options {
 
 /// Asks, and says what was found and why.
 pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
-    let (server, client, colours) = (
-        options.target.server(settings),
-        reqwest::Client::new(),
-        paint::is_wanted(),
-    );
+    let (server, client) = (options.target.server(settings), reqwest::Client::new());
+    let colours = paint::is_wanted();
+    let faint = |text: &str| painted(colours, &[FAINT], text);
     let mut query = vec![
         ("q", options.question.clone()),
         ("limit", options.limit.to_string()),
@@ -45,46 +43,29 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     query.extend(options.as_of.iter().map(|seq| ("as_of", seq.to_string())));
     query.extend(options.among.iter().map(|among| ("in", among.clone())));
     let found: Value = server.ask(&client, "/recall", &query).await?;
-    let hits = found["items"].as_array().map_or(&[][..], Vec::as_slice);
-    let others = found["others"].as_array().map_or(&[][..], Vec::as_slice);
+    let (hits, others) = (list(&found["items"]), list(&found["others"]));
     if hits.is_empty() && others.is_empty() {
         return Ok(say("nothing that is held is relevant")?);
     }
     for hit in hits {
-        let id = hit["id"].as_str().unwrap_or_default();
-        say(format_args!(
-            "{}  {}",
-            painted(colours, &[BOLD], &text(hit)),
-            painted(colours, &[FAINT], &escaped(id))
-        ))?;
-        say(format_args!(
-            "    {}",
-            painted(colours, &[FAINT], &why(hit))
-        ))?;
-        for other in hit["contested_by"].as_array().into_iter().flatten() {
-            say(format_args!("    but: {}", text(other)))?;
+        let (text, id) = (text_of(hit, "text"), text_of(hit, "id"));
+        let text = painted(colours, &[BOLD], &text);
+        say(format_args!("{text}  {}", faint(&id)))?;
+        say(format_args!("    {}", faint(&why(hit))))?;
+        let against = list(&hit["contested_by"]);
+        for other in against {
+            say(format_args!("    but: {}", text_of(other, "text")))?;
         }
-        let shown = hit["contested_by"].as_array().map_or(0, Vec::len) as u64;
-        if let Some(more) = hit["contested_by_count"]
-            .as_u64()
-            .and_then(|all| all.checked_sub(shown))
-            .filter(|more| *more > 0)
-        {
+        let all = hit["contested_by_count"].as_u64().unwrap_or(0);
+        let more = all.saturating_sub(against.len() as u64);
+        if more > 0 {
             say(format_args!("    and {more} more"))?;
         }
     }
     for other in others {
-        let what = format!(
-            "{} #{}, {}",
-            escaped(other["kind"].as_str().unwrap_or_default()),
-            other["seq"],
-            other["score"]
-        );
-        say(format_args!(
-            "{}\n    {}",
-            text(other),
-            painted(colours, &[FAINT], &what)
-        ))?;
+        let (text, kind) = (text_of(other, "text"), text_of(other, "kind"));
+        let what = format!("{kind} #{}, {}", other["seq"], other["score"]);
+        say(format_args!("{text}\n    {}", faint(&what)))?;
     }
     match found["left_out"].as_u64() {
         None | Some(0) => Ok(()),
@@ -92,32 +73,28 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     }
 }
 
-fn text(of: &Value) -> String {
-    escaped(of["text"].as_str().unwrap_or_default())
+fn list(of: &Value) -> &[Value] {
+    of.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text_of(of: &Value, member: &str) -> String {
+    escaped(of[member].as_str().unwrap_or_default())
 }
 
 /// What it is, and why it is here.
 fn why(hit: &Value) -> String {
-    let (why, list) = (&hit["why"], |of: &Value| {
-        of.as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .map(escaped)
-            .collect::<Vec<_>>()
-            .join(", ")
-    });
-    let mut legs = vec![format!(
-        "words {} ({})",
-        why["words"],
-        list(&why["matched"])
-    )];
+    let why = &hit["why"];
+    let words = |member: &str| {
+        let words = list(&why[member]).iter().filter_map(Value::as_str);
+        words.map(escaped).collect::<Vec<_>>().join(", ")
+    };
+    let mut legs = vec![format!("words {} ({})", why["words"], words("matched"))];
     if why["vectors"].is_number() {
         legs.push(format!("vectors {}", why["vectors"]));
     }
     if why["graph"].is_number() {
-        legs.push(format!("graph {} ({})", why["graph"], list(&why["names"])));
+        legs.push(format!("graph {} ({})", why["graph"], words("names")));
     }
-    let label = escaped(hit["label"].as_str().unwrap_or_default());
-    format!("{} — {}; {label}", hit["score"], legs.join(", "))
+    let (legs, label) = (legs.join(", "), text_of(hit, "label"));
+    format!("{} — {legs}; {label}", hit["score"])
 }

@@ -10,7 +10,8 @@ use crate::log::vectors::Maker;
 use crate::program::output::say;
 use crate::program::parts;
 use crate::program::settings::Settings;
-use crate::recall::reembed::Made;
+use crate::recall::filling::Made;
+use crate::recall::meaning::Meaning;
 use crate::tasks::supervisor::Supervisor;
 use crate::words::id::Space;
 use crate::words::secret::shown_url;
@@ -35,8 +36,7 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
         );
     }
     let store = parts::open_store(settings, &Supervisor::default()).await?;
-    let meaning =
-        crate::recall::meaning::Meaning::new(store.clone(), embeddings, settings.recall().vectors);
+    let meaning = Meaning::new(store.clone(), embeddings, settings.recall());
     let mut told = Instant::now();
     let made = meaning.reembed(|space: &Space, made: &Made, is_whole: bool| {
         if is_whole || told.elapsed() >= TOLD {

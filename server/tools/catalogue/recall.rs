@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::recall::finder::{Error, Found, HITS_MAX, QUESTION_MAX, Question, Recall as Finder};
-use crate::recall::memories::{self, Memory, OtherHit};
+use crate::recall::memories::{self, Memory};
 use crate::tools::supplies::Supplies;
 use crate::tools::tool::{CallSite, Effect, Output, Typed};
 use crate::words::failure::{Failure, FailureKind};
@@ -48,18 +48,21 @@ impl Recall {
         space: &Space,
         question: &Question,
         among: &[Memory],
-    ) -> Result<(Found, Option<Vec<OtherHit>>), Error> {
+    ) -> Result<Output, Error> {
         let found = match among.contains(&Memory::Statements) {
             true => self.recall.recall_for_models(space, question).await?,
             false => Found::default(),
         };
-        let others = among.iter().any(|memory| *memory != Memory::Statements);
-        let others = if others {
-            Some(self.recall.others(space, question, among).await?.0)
-        } else {
-            None
-        };
-        Ok((found, others))
+        let recalled = found.statements();
+        let mut told = found.told();
+        if among.iter().any(|memory| *memory != Memory::Statements) {
+            let (others, _) = self.recall.others(space, question, among).await?;
+            told["others"] = memories::told(&others);
+        }
+        Ok(Output {
+            recalled,
+            ..Output::value(told)
+        })
     }
 }
 
@@ -70,10 +73,7 @@ impl Typed for Recall {
     const EFFECT: Effect = Effect::Repeatable;
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
-        let (text, limit) = (
-            input.query.clone(),
-            input.limit.unwrap_or(HITS).clamp(1, HITS_MAX) as usize,
-        );
+        let text = input.query;
         if text.trim().is_empty() {
             return Err(invalid("the query says nothing".to_owned(), "empty-input"));
         }
@@ -85,32 +85,16 @@ impl Typed for Recall {
         }
         let question = Question {
             text,
-            limit,
+            limit: input.limit.unwrap_or(HITS).clamp(1, HITS_MAX) as usize,
             ..Question::default()
         };
-        let among = input
-            .among
-            .filter(|among| !among.is_empty())
-            .unwrap_or_else(|| vec![Memory::Statements]);
-        match self.found(&site.space, &question, &among).await {
-            Ok((found, None)) => Ok(Output {
-                recalled: found.statements(),
-                ..Output::value(found.told())
-            }),
-            Ok((found, Some(others))) => {
-                let recalled = found.statements();
-                let mut told = found.told();
-                told["others"] = memories::told(&others);
-                Ok(Output {
-                    recalled,
-                    ..Output::value(told)
-                })
-            }
-            Err(error @ Error::Store(_)) => {
-                Err(Failure::new(FailureKind::Store, error.to_string()).retryable())
-            }
-            Err(error) => Err(invalid(error.to_string(), "recall")),
-        }
+        let among = input.among.filter(|among| !among.is_empty());
+        let among = among.unwrap_or_else(|| vec![Memory::Statements]);
+        let found = self.found(&site.space, &question, &among).await;
+        found.map_err(|error| match error {
+            Error::Store(_) => Failure::new(FailureKind::Store, error.to_string()).retryable(),
+            _ => invalid(error.to_string(), "recall"),
+        })
     }
 }
 

@@ -64,10 +64,8 @@ impl Remember {
         statement: &str,
         quote: Option<String>,
     ) -> Result<(Source, bool), Failure> {
-        if quote
-            .as_ref()
-            .is_some_and(|quote| !speaks_of(quote, &[statement], None))
-        {
+        let speaks = |quote: &String| speaks_of(quote, &[statement], None);
+        if !quote.iter().all(speaks) {
             let text =
                 "quote: it says nothing of the statement; copy the words that do, or give null";
             return Err(invalid(text, "quote-not-found"));
@@ -75,13 +73,10 @@ impl Remember {
         let root = site.so_far.purse.root();
         let events = self.heard(site, root).await?;
         let words = quote.as_deref().unwrap_or(statement.trim_end_matches('.'));
-        let mut found: Vec<&Event> = events
-            .iter()
-            .filter(|it| says(it, &spaced(words)))
-            .collect();
-        if quote.is_none() {
-            found.retain(|event| person(event).is_some());
-        }
+        let words = spaced(words);
+        let is_source = |it: &&Event| quote.is_some() || person(it).is_some();
+        let found = events.iter().filter(|it| says(it, &words));
+        let mut found: Vec<&Event> = found.filter(is_source).collect();
         found.sort_by_key(|event| event.seq);
         found.dedup_by_key(|event| event.seq);
         found.truncate(FOUND);
@@ -109,15 +104,15 @@ impl Remember {
         if seqs.is_empty() {
             seqs.extend(root);
         }
-        let word = said.is_some() && {
-            let counts = word::counts(&*self.store, &site.space, &by).await;
-            counts.map_err(unreadable)?
+        let word = match said {
+            Some(_) => word::counts(&*self.store, &site.space, &by).await,
+            None => Ok(false),
         };
         let source = Source {
             by,
             seqs,
             quote,
-            word,
+            word: word.map_err(unreadable)?,
         };
         Ok((source, is_own))
     }
@@ -161,9 +156,8 @@ fn says(event: &Event, words: &str) -> bool {
 fn has_words(text: &str, words: &str) -> bool {
     let text = spaced(text);
     let is_part = |one: Option<char>, other: Option<char>| {
-        [one, other]
-            .iter()
-            .all(|c| c.is_some_and(|c| c.is_ascii_alphanumeric()))
+        let mut both = [one, other].into_iter();
+        both.all(|c| c.is_some_and(|c| c.is_ascii_alphanumeric()))
     };
     text.match_indices(words).any(|(at, _)| {
         let (before, after) = (&text[..at], &text[at + words.len()..]);
@@ -174,10 +168,8 @@ fn has_words(text: &str, words: &str) -> bool {
 
 /// An event, and the call that it is the result of: that names the address which was read.
 fn with_call(event: &Event, events: &[Event]) -> Vec<Seq> {
-    let id = event
-        .payload
-        .get("call_id")
-        .filter(|_| event.has(tag::RESULT));
+    let id = event.payload.get("call_id");
+    let id = id.filter(|_| event.has(tag::RESULT));
     let is_call = |it: &&Event| it.has(tag::ACTION) && it.payload.get("call_id") == id;
     let call = events.iter().find(is_call).filter(|_| id.is_some());
     call.into_iter().chain([event]).map(|it| it.seq).collect()
@@ -202,19 +194,11 @@ impl Typed for Remember {
     const READS_ROWS: bool = true;
 
     async fn call(&self, input: Input, site: &CallSite) -> Result<Output, Failure> {
-        let Input {
-            statement,
-            quote,
-            derived_from,
-            replaces,
-        } = input;
-        let (text, premises) = (
-            statement.trim().to_owned(),
-            derived_from.unwrap_or_default(),
-        );
+        let text = input.statement.trim().to_owned();
+        let premises = input.derived_from.unwrap_or_default();
         self.check(site, &text, &premises).await?;
-        let quote = quote.filter(|quote| !quote.trim().is_empty());
-        let quote = quote.map(|quote| quote.trim().to_owned());
+        let quote = input.quote.map(|quote| quote.trim().to_owned());
+        let quote = quote.filter(|quote| !quote.is_empty());
         let count = quote.iter().flat_map(|quote| quote.chars()).count();
         if count > SENTENCE_MAX {
             let text = format!("a quote has at most {SENTENCE_MAX} characters");
@@ -230,7 +214,7 @@ impl Typed for Remember {
             premises,
             root: site.so_far.purse.root(),
         };
-        let ended = self.ended(site, replaces, &claim).await?;
+        let ended = self.ended(site, input.replaces, &claim).await?;
         let mut output = self.claimed(site, claim, is_held).await?;
         if let Some(ended) = ended {
             // Threads are to be told of it.
@@ -296,23 +280,22 @@ impl Remember {
             true => word::held(&*self.store, place, id, &claim).await,
             false => Ok(None),
         };
-        if let Some(Held { id, drafts }) = held.map_err(unreadable)? {
-            let note = format!("held: {}", mark(Status::Surviving, &by));
-            let value = json!({ "statement": id, "status": "surviving", "note": note });
-            return Ok(Output {
-                drafts,
-                ..Output::value(value)
-            });
-        }
-        let note = match claim.source.word {
-            true => format!(
-                "kept: {}; held once it survives a test",
-                mark(Status::Proposed, &by)
-            ),
-            false => "it is tested, and held only if it survives".to_owned(),
+        let (id, drafts, status, note) = match held.map_err(unreadable)? {
+            Some(Held { id, drafts }) => {
+                let note = format!("held: {}", mark(Status::Surviving, &by));
+                (id, drafts, Status::Surviving, note)
+            }
+            None => {
+                let mark = mark(Status::Proposed, &by);
+                let note = match claim.source.word {
+                    true => format!("kept: {mark}; held once it survives a test"),
+                    false => "it is tested, and held only if it survives".to_owned(),
+                };
+                let drafts = self.waiting(site, id, claim).await?;
+                (id.to_string(), drafts, Status::Proposed, note)
+            }
         };
-        let drafts = self.waiting(site, id, claim).await?;
-        let value = json!({ "statement": id, "status": "proposed", "note": note });
+        let value = json!({ "statement": id, "status": status, "note": note });
         Ok(Output {
             drafts,
             ..Output::value(value)
@@ -326,19 +309,20 @@ impl Remember {
         id: Uuid,
         claim: Claim,
     ) -> Result<Vec<Draft>, Failure> {
-        let room = self.store.room_for_claim(&site.space, self.waiting).await;
+        let most = self.waiting;
+        let room = self.store.room_for_claim(&site.space, most).await;
         let room = room.map_err(unreadable)?;
         if room == Room::None {
             let text = format!(
-                "{} claims wait for their trial already (memory.waiting): claim it later",
-                self.waiting
+                "{most} claims wait for their trial already (memory.waiting): claim it later"
             );
             return Err(invalid(text, "too-many-claims"));
         }
         let mut drafts = Draft::claimed(&site.thread, id, claim);
-        drafts[0]
-            .conditions
-            .extend((room == Room::Scarce).then_some(Condition::FewerWaiting(self.waiting)));
+        if room == Room::Scarce {
+            let fewer = Condition::FewerWaiting(most);
+            drafts[0].conditions.push(fewer);
+        }
         Ok(drafts.into())
     }
 }

@@ -11,8 +11,8 @@ use thinkd::log::appended::Append;
 use thinkd::log::kernel::Store;
 use thinkd::model::embedding::Embeddings;
 use thinkd::recall::held::Held;
-use thinkd::recall::meaning::{Meaning, Options};
-use thinkd::recall::meant::Meant;
+use thinkd::recall::meaning::{Meaning, Meant};
+use thinkd::recall::options::Options;
 use thinkd::recall::view::View;
 use thinkd::words::id::{Space, ThreadId, fresh};
 

@@ -127,12 +127,12 @@ async fn plain_questions_are_answered_by_what_means_that_and_by_nothing_else() {
     let (mut found, mut nothing, mut wrong) = (0, 0, 0);
     for (at, ((question, _), meant)) in PAIRS.iter().zip(&meant).enumerate() {
         found += usize::from(
-            view.find_meant(question, meant, 5)
+            view.find_meant(question, meant.vector.as_ref(), 5)
                 .iter()
                 .any(|hit| hit.held.number == at as i64),
         );
         view.remove(&all[at].id);
-        let others = view.find_meant(question, meant, 5);
+        let others = view.find_meant(question, meant.vector.as_ref(), 5);
         nothing += usize::from(others.is_empty());
         wrong += others.len();
         view.put(all[at].clone());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use thinkd::event::statement::{Status, Triple, Valid};
 use thinkd::recall::held::Held;
-use thinkd::recall::meant::Meant;
+use thinkd::recall::meaning::Meant;
 use thinkd::recall::view::View;
 
 use crate::support::planted::{Dice, Kind, Question};
@@ -46,7 +46,7 @@ fn recall(answers: &[usize], found: &[usize]) -> f64 {
 
 /// What each leg, all legs together and recall find of a question: the last with what is below its threshold left out.
 fn found(view: &View, question: &str, meant: &Meant) -> BTreeMap<&'static str, Vec<usize>> {
-    let scored = view.scored_meant(question, meant);
+    let scored = view.scored(question, meant.vector.as_ref());
     let by = |score: &dyn Fn(&thinkd::recall::fusion::Scores) -> f32| {
         let mut all: Vec<(f32, usize)> = scored
             .iter()
@@ -59,7 +59,7 @@ fn found(view: &View, question: &str, meant: &Meant) -> BTreeMap<&'static str, V
             .collect::<Vec<_>>()
     };
     let ours = view
-        .find_meant(question, meant, 50)
+        .find_meant(question, meant.vector.as_ref(), 50)
         .into_iter()
         .map(|hit| hit.held.number as usize)
         .collect();

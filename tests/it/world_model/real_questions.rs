@@ -7,7 +7,7 @@
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use thinkd::recall::held::Held;
-use thinkd::recall::meant::Meant;
+use thinkd::recall::meaning::Meant;
 use thinkd::recall::view::View;
 
 use super::by_model::Vectors;
@@ -95,7 +95,7 @@ async fn shares(vectors: Option<&Vectors>) -> [[f64; 2]; 2] {
         };
         let mut halves = [Shares::default(); 2];
         for (asked, meant) in questions.iter().zip(&meant) {
-            let hits = view.find_meant(&asked.text, meant, BEST);
+            let hits = view.find_meant(&asked.text, meant.vector.as_ref(), BEST);
             let found: Vec<i64> = hits.iter().map(|hit| hit.held.number).collect();
             for shares in [&mut halves, &mut all] {
                 shares[usize::from(asked.counts)].add(asked, &found);

@@ -143,7 +143,7 @@ proptest! {
         }
         let mut fresh = View::default();
         fresh.set_names(names(&standing));
-        all.iter().filter(|held| plain.of_id(&held.id).is_some()).for_each(|held| fresh.put(held.clone()));
+        all.iter().filter(|held| plain.doc_of(&held.id).is_some()).for_each(|held| fresh.put(held.clone()));
         prop_assert_eq!(found(&fresh, &question), found(&worn, &question));
         prop_assert_eq!(fresh.bytes(), worn.bytes());
         worn.set_names(Names::default());

@@ -16,7 +16,7 @@ use crate::log::query::{Order, Query, Show};
 use crate::mind::turn::recalling::{Recalling, asks};
 use crate::mind::turn_writer::Lost;
 use crate::recall::finder::{Error, Found, QUESTION_MAX, Question};
-use crate::recall::fusion::tokens;
+use crate::recall::fusion::{keep_fitting, tokens};
 use crate::recall::shown::line;
 use crate::words::failure::{Failure, FailureKind, Who};
 
@@ -123,14 +123,9 @@ impl Driver {
             .as_str()
             .trim()
             .to_owned();
-        let mut used = tokens(&head);
-        found.hits.retain(|hit| {
-            // With the end of its line.
-            let takes = tokens(&line(hit)) + 1;
-            let fits = used + takes <= most;
-            used += if fits { takes } else { 0 };
-            fits
-        });
+        let room = most.saturating_sub(tokens(&head));
+        // With the end of its line.
+        keep_fitting(&mut found.hits, room, |hit| tokens(&line(hit)) + 1);
         let statements = found.statements();
         if statements.is_empty() {
             return self

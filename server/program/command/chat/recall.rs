@@ -1,6 +1,7 @@
 //! What a chat can ask the server about beside talking: what was said before, which voices there are, what the last reply's call saw.
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Chat, MIND};
@@ -10,13 +11,8 @@ use crate::program::command::screen::Manner;
 use crate::program::command::words::{what, who};
 
 #[derive(Deserialize)]
-struct Page {
-    items: Vec<Event>,
-}
-
-#[derive(Deserialize)]
-struct Submodules {
-    items: Vec<Submodule>,
+struct Page<T> {
+    items: Vec<T>,
 }
 
 #[derive(Deserialize)]
@@ -36,28 +32,26 @@ struct View {
 impl Chat {
     /// Shows the last things said in the thread, up to where following it begins.
     pub(super) async fn recall(&mut self, count: u32) -> anyhow::Result<()> {
-        let tags = [tag::INPUT, tag::RESPONSE].map(|tag| ("tags", tag.to_owned()));
-        let [thread, before] = [
+        let query = [
+            ("tags", tag::INPUT.to_owned()),
+            ("tags", tag::RESPONSE.to_owned()),
             ("thread", self.thread.to_string()),
             ("before", (self.after + 1).to_string()),
+            ("limit", count.to_string()),
         ];
-        let query = [&tags[..], &[thread, before, ("limit", count.to_string())]].concat();
-        let page: Page = match self.server.ask(&self.http, "/events", &query).await {
-            Ok(page) => page,
-            Err(error) => return self.not_answered(&error).await,
-        };
-        if page.items.is_empty() {
-            self.notice("(nothing was said here yet)").await?;
+        let Some(Page { items }) = self.answer::<Page<Event>>("/events", &query).await? else {
             return Ok(());
+        };
+        if items.is_empty() {
+            self.notice("(nothing was said here yet)").await?;
         }
-        for event in page.items.iter().rev() {
+        for event in items.iter().rev() {
             if matches!(event.fact(), Fact::Reply(_)) {
                 self.replied = Some(event.event_id);
                 self.screen.show(Manner::Reply, MIND, event.text()).await?;
             } else {
-                self.screen
-                    .show(Manner::Input, &who(event), &what(event))
-                    .await?;
+                let (who, what) = (who(event), what(event));
+                self.screen.show(Manner::Input, &who, &what).await?;
             }
         }
         Ok(())
@@ -65,18 +59,17 @@ impl Chat {
 
     /// Shows who comments, and on what.
     pub(super) async fn submodules(&mut self) -> anyhow::Result<()> {
-        let submodules: Submodules = match self.server.ask(&self.http, "/submodules", &[]).await {
-            Ok(submodules) => submodules,
-            Err(error) => return self.not_answered(&error).await,
+        let page: Option<Page<Submodule>> = self.answer("/submodules", &[]).await?;
+        let Some(Page { items }) = page else {
+            return Ok(());
         };
-        if submodules.items.is_empty() {
-            self.notice("(no voices: POST /submodules adds one)")
-                .await?;
+        if items.is_empty() {
+            let text = "(no voices: POST /submodules adds one)";
+            self.notice(text).await?;
         }
-        for Submodule { name, prompt } in submodules.items {
-            self.screen
-                .show(Manner::Thought, &name, prompt.trim())
-                .await?;
+        for Submodule { name, prompt } in items {
+            let prompt = prompt.trim();
+            self.screen.show(Manner::Thought, &name, prompt).await?;
         }
         Ok(())
     }
@@ -87,38 +80,19 @@ impl Chat {
             self.notice("(there is no reply yet)").await?;
             return Ok(());
         };
-        let view: View = match self
-            .server
-            .ask(&self.http, &format!("/prompt-views/{reply}"), &[])
-            .await
-        {
-            Ok(view) => view,
-            Err(error) => return self.not_answered(&error).await,
+        let path = format!("/prompt-views/{reply}");
+        let Some(View { model, request }) = self.answer(&path, &[]).await? else {
+            return Ok(());
         };
-        let list = |name: &str| {
-            view.request
-                .get(name)
-                .and_then(Value::as_array)
-                .cloned()
-                .unwrap_or_default()
-        };
-        for message in list("messages") {
-            let role = message
-                .get("role")
-                .and_then(Value::as_str)
-                .unwrap_or("message");
-            self.screen
-                .show(Manner::Thought, role, &content(&message))
-                .await?;
+        for message in request["messages"].as_array().into_iter().flatten() {
+            let role = message["role"].as_str().unwrap_or("message");
+            let text = content(&message["content"]);
+            self.screen.show(Manner::Thought, role, &text).await?;
         }
-        let tools = list("tools");
-        let names = tools
-            .iter()
-            .filter_map(|tool| tool.pointer("/function/name")?.as_str());
-        let (model, names) = (
-            view.model.as_deref().unwrap_or("a model"),
-            names.collect::<Vec<_>>().join(", "),
-        );
+        let tools = request["tools"].as_array().into_iter().flatten();
+        let names = tools.filter_map(|tool| tool["function"]["name"].as_str());
+        let names = names.collect::<Vec<_>>().join(", ");
+        let model = model.as_deref().unwrap_or("a model");
         self.notice(&format!(
             "({model} saw this, with the tools {names}; GET /prompt-views/{reply} is all of it)"
         ))
@@ -126,26 +100,30 @@ impl Chat {
         Ok(())
     }
 
+    /// Returns the server's answer; none: it refused, which is shown.
+    async fn answer<T: DeserializeOwned>(
+        &mut self,
+        path: &str,
+        query: &[(&str, String)],
+    ) -> anyhow::Result<Option<T>> {
+        match self.server.ask(&self.http, path, query).await {
+            Ok(answer) => Ok(Some(answer)),
+            Err(error) => self.not_answered(&error).await.map(|()| None),
+        }
+    }
+
     pub(super) async fn not_answered(&mut self, error: &anyhow::Error) -> anyhow::Result<()> {
-        Ok(self
-            .screen
-            .show(Manner::Alarm, "", &format!("{error:#}"))
-            .await?)
+        let text = format!("{error:#}");
+        Ok(self.screen.show(Manner::Alarm, "", &text).await?)
     }
 }
 
 /// A message's text; of media, that they were there.
-fn content(message: &Value) -> String {
-    match message.get("content") {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(parts)) => {
-            let text = |part: &Value| {
-                part.get("text")
-                    .and_then(Value::as_str)
-                    .map_or("[media]".to_owned(), str::to_owned)
-            };
-            parts.iter().map(text).collect::<Vec<_>>().join("\n")
-        }
+fn content(content: &Value) -> String {
+    let text = |part: &Value| part["text"].as_str().unwrap_or("[media]").to_owned();
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().map(text).collect::<Vec<_>>().join("\n"),
         _ => String::new(),
     }
 }

@@ -1,0 +1,232 @@
+//! Hits of a question among the statements of a view, each with what shows why it is found.
+
+use super::View;
+use crate::event::statement::Status;
+use crate::recall::bm25::Asked;
+use crate::recall::fusion::{Candidate, Scores, keep_first, ranked};
+use crate::recall::graph::{Doc, Node, Ways};
+use crate::recall::held::{Held, Saying};
+use crate::recall::pagerank::spread;
+use crate::recall::vectors::Vector;
+use crate::words::id::Seq;
+
+/// Hits of the other legs from which the walk over the graph begins.
+const SEEDS: usize = 2;
+/// Statements that the vectors alone may bring.
+const NEAREST: usize = 100;
+/// Most statements that are ordered: the best by score.
+const RANKED_MAX: usize = 500;
+
+/// Most names along the way to a hit.
+const WAY_MAX: usize = 3;
+
+/// What the legs say of each statement by its number; none: it is no candidate. An array, since a common word makes candidates of most statements.
+type ByDoc = Vec<Option<Scores>>;
+
+/// A statement that a question found, and why.
+#[derive(Debug, Clone)]
+pub struct Hit {
+    /// The statement.
+    pub held: Held,
+    /// What all legs say, in thousandths.
+    pub score: i64,
+    /// What each leg says.
+    pub scores: Scores,
+    /// The words of the question that it has.
+    pub words: Vec<String>,
+    /// The names in the question that it is about.
+    pub names: Vec<String>,
+    /// The statements by which one comes to it from a name in the question, this one last; empty: there is no such way.
+    pub way: Vec<String>,
+    /// Others that say the same.
+    pub same: Vec<String>,
+    /// What contradicts it and is held, too: the first few.
+    pub against: Vec<Held>,
+    /// How many there are.
+    pub against_count: usize,
+}
+
+impl Hit {
+    /// Returns all statements that it shows.
+    pub fn shown(&self) -> impl Iterator<Item = &Held> {
+        std::iter::once(&self.held).chain(&self.against)
+    }
+}
+
+impl View {
+    /// What is relevant to a question, best first; at most so many. Without vectors.
+    pub fn find(&self, question: &str, limit: usize) -> Vec<Hit> {
+        self.find_meant(question, None, limit)
+    }
+
+    /// The same, with the vector of the question.
+    pub fn find_meant(&self, question: &str, vector: Option<&Vector>, limit: usize) -> Vec<Hit> {
+        let (asked, names) = self.asked(question);
+        let candidates = self.candidates(vector, &asked, &names);
+        let ranked = ranked(candidates, self.words.relevant(&asked), RANKED_MAX);
+        self.hits(ranked, limit, &asked, &names)
+    }
+
+    /// What each leg says of all that may be relevant, in no order: nothing, where the question is not answered.
+    pub fn scored(&self, question: &str, vector: Option<&Vector>) -> Vec<(&Held, Scores)> {
+        let (asked, names) = self.asked(question);
+        let candidates = self.candidates(vector, &asked, &names).into_iter();
+        candidates
+            .filter_map(|it| Some((self.held(it.doc)?, it.scores)))
+            .collect()
+    }
+
+    /// Returns the words of a question, and the names of the graph in it, of those that tell of something.
+    fn asked(&self, question: &str) -> (Asked, Vec<Node>) {
+        let asked = self.words.asked(question);
+        let names = self.graph.names_in(question).into_iter();
+        let names = names.filter(|(_, words)| asked.tells_of(words));
+        let names = names.map(|(name, _)| name).collect();
+        (asked, names)
+    }
+
+    fn candidates(&self, vector: Option<&Vector>, asked: &Asked, names: &[Node]) -> Vec<Candidate> {
+        let words = self.words.scores(asked);
+        let relevant = self.words.relevant(asked);
+        let near = self.near(vector, relevant);
+        // The graph leads on from an answer, or from a name; alone it answers nothing.
+        let said = words.iter().chain(near.iter().flatten()).copied();
+        if names.is_empty() && said.fold(0.0, f32::max) < relevant {
+            return Vec::new();
+        }
+        let of = |doc: Doc, words: f32| Scores {
+            words,
+            vectors: near[doc as usize],
+            graph: None,
+        };
+        let said = |(doc, words): (Doc, f32)| (words > 0.0).then(|| of(doc, words));
+        let mut scores: ByDoc = (0..).zip(words).map(said).collect();
+        let is_other = |doc: Doc, near: f32| near > 0.0 && scores[doc as usize].is_none();
+        let others = (0..)
+            .zip(&near)
+            .filter_map(|(doc, near)| Some((doc, (*near)?)));
+        let others = others.filter(|(doc, near)| is_other(*doc, *near));
+        for (doc, _) in self.best(others.collect(), NEAREST) {
+            scores[doc as usize] = Some(of(doc, 0.0));
+        }
+        for (doc, graph) in self.walked(names, relevant, &scores) {
+            let scores = scores[doc as usize].get_or_insert_with(|| of(doc, 0.0));
+            scores.graph = Some(graph);
+        }
+        let candidate = |(doc, scores): (Doc, Option<Scores>)| {
+            let (held, mut scores) = (self.held(doc)?, scores?);
+            if scores.graph.is_none() && !self.graph.ends(doc).is_empty() {
+                scores.graph = Some(0.0);
+            }
+            Some(Candidate {
+                doc,
+                number: held.number,
+                place: held.place(),
+                scores,
+                fused: scores.fused(),
+            })
+        };
+        (0..).zip(scores).filter_map(candidate).collect()
+    }
+
+    /// Returns what a walk over the graph finds from the names in the question and the best hits of the other legs.
+    fn walked(&self, names: &[Node], least: f32, scores: &ByDoc) -> Vec<(Doc, f32)> {
+        let alone =
+            |(doc, scores): (Doc, &Option<Scores>)| Some((doc, scores.as_ref()?.without_graph()));
+        let scored = (0..).zip(scores).filter_map(alone);
+        let scored = scored.filter(|(_, score)| *score >= least);
+        spread(&self.graph, names, &self.best(scored.collect(), SEEDS))
+    }
+
+    /// Returns how far each statement stands out from the others by its vector, by its number, in the measure of
+    /// words: an answer has the least relevant score.
+    fn near(&self, vector: Option<&Vector>, least: f32) -> Vec<Option<f32>> {
+        let mut near = vec![None; self.held.len()];
+        let all = vector.map(|it| self.vectors.standing_out(it));
+        for (doc, by) in all.into_iter().flatten() {
+            near[doc as usize] = Some((by * least).clamp(0.0, 1.0));
+        }
+        near
+    }
+
+    /// The best by score, and of equals those that were claimed first; at most so many, in that order.
+    fn best(&self, mut scored: Vec<(Doc, f32)>, most: usize) -> Vec<(Doc, f32)> {
+        let number = |doc: Doc| self.held(doc).map_or(Seq::MAX, |held| held.number);
+        keep_first(&mut scored, most, |(a, one), (b, other)| {
+            let better = other.total_cmp(one);
+            better.then_with(|| number(*a).cmp(&number(*b)))
+        });
+        scored
+    }
+
+    /// Candidates as hits, without those that say the same as a better one.
+    pub(super) fn hits(
+        &self,
+        candidates: Vec<Candidate>,
+        limit: usize,
+        asked: &Asked,
+        names: &[Node],
+    ) -> Vec<Hit> {
+        let mut hits: Vec<(Saying, Hit)> = Vec::new();
+        let mut ways = self.graph.ways(names, WAY_MAX);
+        for candidate in candidates {
+            let Some(held) = self.held(candidate.doc) else {
+                continue;
+            };
+            let saying = held.saying(&self.names);
+            if let Some((_, hit)) = hits.iter_mut().find(|(other, _)| other.is_same(&saying)) {
+                hit.same.push(held.id.clone());
+            } else if hits.len() < limit {
+                hits.push((saying, self.hit(candidate, held, asked, (names, &mut ways))));
+            } else {
+                break;
+            }
+        }
+        hits.into_iter().map(|(_, hit)| hit).collect()
+    }
+
+    fn hit(
+        &self,
+        candidate: Candidate,
+        held: &Held,
+        asked: &Asked,
+        (names, ways): (&[Node], &mut Ways),
+    ) -> Hit {
+        let doc = candidate.doc;
+        let about = names
+            .iter()
+            .filter(|name| self.graph.ends(doc).contains(name));
+        let (against, against_count) = match held.status {
+            Status::Contested => self.rivals.of(held, &self.names),
+            _ => (Vec::new(), 0),
+        };
+        let against = against.into_iter().filter_map(|doc| self.held(doc));
+        Hit {
+            score: candidate.score(),
+            scores: candidate.scores,
+            words: self.words.matched(doc, asked),
+            names: about
+                .map(|name| self.graph.key_of(*name).to_owned())
+                .collect(),
+            way: self.way(doc, names, ways),
+            same: Vec::new(),
+            against: against.cloned().collect(),
+            against_count,
+            held: held.clone(),
+        }
+    }
+
+    /// The statements by which one comes to a statement from the names in a question.
+    fn way(&self, doc: Doc, names: &[Node], ways: &mut Ways) -> Vec<String> {
+        let ends = self.graph.ends(doc);
+        if names.is_empty() || ends.is_empty() {
+            return Vec::new();
+        }
+        let Some(way) = ways.to(ends).0 else {
+            return Vec::new();
+        };
+        let way = way.into_iter().filter(|step| *step != doc).chain([doc]);
+        way.filter_map(|step| Some(self.held(step)?.id.clone()))
+            .collect()
+    }
+}
