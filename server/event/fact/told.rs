@@ -1,30 +1,33 @@
 //! The facts that a thread receives from inside: a message of a thread, and the feedback of the core.
 //! Long because a family of facts is one file: its types, how each is written and read, what readers ask of it, examples.
 
-use serde::Deserialize as _;
 use serde_json::{Value, json};
+use thinkd_facts::Fact;
 
-use super::Kind;
-use super::family::{Byline, Family, Piece, Role};
+use super::family::{Byline, Declared, Family, Piece, Plain, Role};
 use crate::event::condition::Condition;
-use crate::event::draft::{Draft, tags};
-use crate::event::envelope::{Modality, Source, Visibility, tag};
+use crate::event::draft::Draft;
+use crate::event::envelope::{Visibility, tag};
 use crate::event::gather::GatherPart;
 use crate::event::process::{Element, Ending, ErrorCode, Feedback};
 use crate::event::raw::Raw;
+use crate::event::spec::Spec;
 use crate::words::id::{Name, Seq, ThreadId};
 use crate::words::time::Timestamp;
 
-pub(super) use specs::MESSAGE;
-
 mod specs;
 
-/// A message from one thread to another (or the same). Who it is from is decided by the core alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A message from one thread to another, or to itself.
+///
+/// Who it is from is decided by the core alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Fact)]
+#[fact(name = "message", tags("message", "from:<thread>" = from), modality = Text,
+       visibility = Heard, role = Decision, wakes = true)]
 pub struct Message<'a> {
-    /// Who wrote it.
+    /// The thread that wrote it.
     pub from: &'a str,
-    /// What.
+    /// The words.
+    #[fact(or_default)]
     pub text: &'a str,
     /// The event from outside that it goes back to.
     pub root: Option<Seq>,
@@ -132,24 +135,6 @@ pub enum News<'a> {
     },
 }
 
-impl<'a> Message<'a> {
-    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        Some(Self {
-            from: raw.text("from")?,
-            text: raw.said("text"),
-            root: raw.seq("root"),
-        })
-    }
-
-    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { from, text, root } = self;
-        let payload = json!({ "text": text, "from": from });
-        let tags = tags([tag::MESSAGE, &format!("from:{from}")]);
-        Draft::new(thread, Source::Internal, Modality::Text, tags, payload)
-            .payload_some("root", root)
-    }
-}
-
 impl News<'_> {
     /// What kind of news it is.
     pub const fn what(&self) -> Feedback {
@@ -193,6 +178,10 @@ impl<'a> Told<'a> {
         }
     }
 
+    pub(super) fn specs() -> Vec<Spec> {
+        specs::specs()
+    }
+
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
         let what = Feedback::parse(raw.tags.get(1)?)?;
         Some(Self {
@@ -226,9 +215,7 @@ fn news(raw: Raw<'_>, what: Feedback) -> News<'_> {
     let said = |key: &str| raw.said(key);
     let (id, note) = (said("id"), said("content"));
     let counted = || Counted {
-        part: raw
-            .get("gather")
-            .and_then(|part| GatherPart::deserialize(part).ok()),
+        part: raw.json("gather"),
         is_brief: !said("text").contains(" reason=\""),
     };
     match what {
@@ -446,26 +433,6 @@ impl Counted {
 }
 
 impl<'a> Family<'a> for Message<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::Message)
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::Heard
-    }
-
-    fn wakes(&self) -> bool {
-        true
-    }
-
-    fn role(&self) -> Role {
-        Role::Decision
-    }
-
-    fn changes_thread(&self) -> bool {
-        false
-    }
-
     fn by(&self) -> Option<&'a str> {
         Some(self.from)
     }
@@ -487,27 +454,20 @@ impl<'a> Family<'a> for Message<'a> {
     }
 }
 
+impl Declared for Told<'_> {
+    fn plain(&self) -> Plain {
+        let kind = match self.news.what() {
+            Feedback::Error => "thread-error",
+            what => what.as_str(),
+        };
+        let wakes = !self.is_silent && (self.ends_any_wait || self.news.is_waking());
+        Plain::new(kind, Visibility::Heard, Role::Decision)
+            .waking(wakes)
+            .changing_thread(true)
+    }
+}
+
 impl<'a> Family<'a> for Told<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::Told(self.news.what()))
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::Heard
-    }
-
-    fn wakes(&self) -> bool {
-        !self.is_silent && (self.ends_any_wait || self.news.is_waking())
-    }
-
-    fn role(&self) -> Role {
-        Role::Decision
-    }
-
-    fn changes_thread(&self) -> bool {
-        true
-    }
-
     fn ends_any_wait(&self) -> bool {
         self.ends_any_wait
     }
