@@ -4,66 +4,54 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{
     DataEnum, DataStruct, DeriveInput, Expr, Fields, GenericArgument, Ident, Member, PathArguments,
-    Result, Type,
+    Result, Type, parse_quote,
 };
 
-use crate::settings::{self, Field, Kind, Tag, variant};
+use crate::settings::{self, Settings, Tag};
 
 /// A field: what it is called in the code, in the payload, and in the documents.
 struct Part {
     member: Member,
     bound: Ident,
     kind: Type,
-    settings: Field,
+    settings: Settings,
     key: String,
     about: String,
 }
 
-fn parts(fields: &Fields) -> Result<Vec<Part>> {
-    let part = |(index, field): (usize, &syn::Field)| {
-        let settings = Field::parse(&field.attrs)?;
-        let bound = settings.bound.clone().or(field.ident.clone());
-        let bound = bound.unwrap_or_else(|| format_ident!("it{index}"));
-        let key = settings
-            .name
-            .as_ref()
-            .map_or_else(|| bound.to_string(), syn::LitStr::value);
-        let about = settings::words(&field.attrs);
-        let member = field
-            .ident
-            .clone()
-            .map_or_else(|| Member::from(index), Member::from);
-        Ok(Part {
-            member,
-            bound,
+impl Part {
+    fn parse((index, field): (usize, &syn::Field)) -> Result<Self> {
+        let settings = Settings::parse(&field.attrs)?;
+        let bound = match (settings.get("bound"), &field.ident) {
+            (Some(bound), _) => parse_quote!(#bound),
+            (None, Some(name)) => name.clone(),
+            (None, None) => format_ident!("it{index}"),
+        };
+        let name = field.ident.clone();
+        Ok(Self {
+            member: name.map_or_else(|| index.into(), Member::from),
+            key: settings.text("name").unwrap_or_else(|| bound.to_string()),
             kind: field.ty.clone(),
+            about: settings::words(&field.attrs),
+            bound,
             settings,
-            key,
-            about,
         })
-    };
-    fields.iter().enumerate().map(part).collect()
+    }
 }
 
-/// Whether a type is `Option<…>` or `Vec<…>`.
-fn is_a(kind: &Type, name: &str) -> bool {
-    inside(kind, name).is_some()
+fn parts(fields: &Fields) -> Result<Vec<Part>> {
+    fields.iter().enumerate().map(Part::parse).collect()
 }
 
+/// The type in an `Option<…>` or a `Vec<…>`.
 fn inside<'t>(kind: &'t Type, name: &str) -> Option<&'t Type> {
     let Type::Path(path) = kind else { return None };
-    let last = path
-        .path
-        .segments
-        .last()
-        .filter(|last| last.ident == name)?;
+    let last = path.path.segments.last()?;
     match &last.arguments {
-        PathArguments::AngleBracketed(arguments) => {
-            arguments.args.iter().find_map(|argument| match argument {
-                GenericArgument::Type(inner) => Some(inner),
-                _ => None,
-            })
-        }
+        PathArguments::AngleBracketed(inner) if last.ident == name => match inner.args.first()? {
+            GenericArgument::Type(inner) => Some(inner),
+            _ => None,
+        },
         _ => None,
     }
 }
@@ -75,6 +63,19 @@ impl Part {
         quote!(#member: #read)
     }
 
+    /// Its name and value, of what it is bound to.
+    fn field(&self) -> Option<TokenStream> {
+        let (Self { key, bound, .. }, (_, is_option)) = (self, self.inner());
+        let value = match is_option {
+            true => {
+                quote!(Clone::clone(#bound).map(crate::event::raw::Field::value).unwrap_or_default())
+            }
+            false => quote!(crate::event::raw::Field::value(Clone::clone(#bound))),
+        };
+        let is_one = self.is_member() && !self.has("json");
+        is_one.then(|| quote!((#key, #value)))
+    }
+
     /// The pattern that binds it.
     fn pattern(&self) -> TokenStream {
         let Self { member, bound, .. } = self;
@@ -84,99 +85,90 @@ impl Part {
         }
     }
 
-    fn is_text(&self) -> bool {
-        self.key == "text"
+    fn has(&self, setting: &str) -> bool {
+        self.settings.has(setting)
     }
 
     /// It stands in the payload.
     fn is_member(&self) -> bool {
-        let Field {
-            tag,
-            flag,
-            is_flat,
-            is_kinds,
-            ..
-        } = &self.settings;
-        tag.is_none() && flag.is_none() && !is_flat && !is_kinds
+        !["tag", "flag", "flat", "kinds"]
+            .iter()
+            .any(|it| self.has(it))
+    }
+
+    /// Its type, or the one in its `Option`; and whether it has one.
+    fn inner(&self) -> (&Type, bool) {
+        inside(&self.kind, "Option").map_or((&self.kind, false), |inner| (inner, true))
     }
 
     /// The code that adds it to the members that the documents name.
     fn spec(&self) -> TokenStream {
-        let Self {
-            kind,
-            key,
-            about,
-            settings,
-            ..
-        } = self;
-        if settings.is_flat {
+        let (
+            Self {
+                kind, key, about, ..
+            },
+            (inner, is_option),
+        ) = (self, self.inner());
+        if self.has("flat") {
             return quote!(members.extend(<#kind as crate::event::spec::Flat>::members()););
         }
-        if !self.is_member() || self.is_text() {
+        if !self.is_member() || key == "text" {
             return quote!();
         }
-        let inner = inside(kind, "Option").unwrap_or(kind);
-        let said = match &settings.kind {
+        let said = match self.settings.get("kind") {
             Some(kind) => quote!(#kind),
-            None if settings.is_json => quote!("object"),
+            None if self.has("json") => quote!("object"),
+            None if self.has("or_null") => {
+                quote!(crate::event::spec::or_null(<#inner as crate::event::raw::Field>::KIND))
+            }
             None => quote!(<#inner as crate::event::raw::Field>::KIND),
         };
-        let is_there = settings.is_required || settings.or_null;
-        let null = settings.or_null && settings.kind.is_none();
-        let said = if null {
-            quote!(crate::event::spec::or_null(#said))
-        } else {
-            said
-        };
-        let may_miss =
-            (is_a(kind, "Option") && !is_there) || settings.is_optional || settings.may_miss;
+        let is_there = self.has("required") || self.has("or_null");
+        let may_miss = (is_option && !is_there) || self.has("optional") || self.has("missing");
         let key = if may_miss {
             format!("{key}?")
         } else {
             key.clone()
         };
-        let also = settings
-            .also
-            .as_ref()
-            .map(|also| quote!(members.push((#also));));
-        quote!(members.push((#key, #said, #about)); #also)
+        let also = self.settings.get("also").into_iter();
+        quote!(members.push((#key, #said, #about)); #(members.push(#also);)*)
     }
 
     /// The value of it, from `raw`.
     fn read(&self) -> TokenStream {
-        let Self {
-            kind,
-            key,
-            settings,
-            ..
-        } = self;
-        let is_option = is_a(kind, "Option");
-        if let Some(read) = &settings.read {
+        let (
+            Self {
+                kind,
+                key,
+                settings,
+                ..
+            },
+            (inner, is_option),
+        ) = (self, self.inner());
+        if let Some(read) = settings.get("read") {
             return quote!(#read);
         }
-        if settings.is_flat {
+        if self.has("flat") {
             return quote!(<#kind as crate::event::spec::Flat>::read(raw)?);
         }
-        if settings.is_kinds {
+        if self.has("kinds") {
             return quote!(crate::event::spec::Kinds::read(raw)?);
         }
-        if let Some(word) = &settings.flag {
+        if let Some(word) = settings.get("flag") {
             return quote!(raw.has(#word));
         }
-        if let Some(prefix) = settings.tag.as_ref().or(settings.from_tag.as_ref()) {
-            return match (is_option, is_a(kind, "Vec")) {
+        if let Some(prefix) = settings.get("tag").or(settings.get("from_tag")) {
+            return match (is_option, inside(kind, "Vec")) {
                 (true, _) => quote!(raw.value(#prefix)),
-                (_, true) => quote!(raw.values(#prefix).collect()),
+                (_, Some(_)) => quote!(raw.values(#prefix).collect()),
                 _ => quote!(raw.value(#prefix)?),
             };
         }
-        let inner = inside(kind, "Option").unwrap_or(kind);
-        let read = if settings.is_json {
-            quote!(raw.json::<#inner>(#key))
-        } else {
-            quote!(raw.field::<#inner>(#key))
+        let read = match self.has("json") {
+            true => quote!(raw.json::<#inner>(#key)),
+            false => quote!(raw.field::<#inner>(#key)),
         };
-        match (is_option, settings.or_default || settings.is_optional) {
+        match (is_option, self.has("or_default") || self.has("optional")) {
             (true, _) => read,
             (_, true) => quote!(#read.unwrap_or_default()),
             _ => quote!(#read?),
@@ -185,42 +177,43 @@ impl Part {
 
     /// The code that adds it to `draft`.
     fn write(&self) -> TokenStream {
-        let Self {
-            bound,
-            key,
-            kind,
-            settings,
-            ..
-        } = self;
-        if settings.is_flat {
+        let (
+            Self {
+                bound,
+                key,
+                kind,
+                settings,
+                ..
+            },
+            (_, is_option),
+        ) = (self, self.inner());
+        if self.has("flat") {
             return quote!(let draft = crate::event::spec::Flat::write(#bound, draft););
         }
-        if settings.is_kinds {
+        if self.has("kinds") {
             return quote!(let draft = crate::event::spec::Kinds::write(#bound, draft););
         }
-        if let Some(put) = &settings.put {
+        if let Some(put) = settings.get("put") {
             return quote!(let draft = #put;);
         }
-        if let Some(write) = &settings.write {
+        if let Some(write) = settings.get("write") {
             return quote!(let draft = draft.payload_some(#key, #write););
         }
         if !self.is_member() {
             return quote!();
         }
-        let write = |value: TokenStream| match settings.is_json {
-            true => quote!(draft.payload(#key, ::serde_json::to_value(#value).unwrap_or_default())),
-            false => quote!(draft.payload(#key, crate::event::raw::Field::value(#value))),
+        let put = |it: TokenStream| match self.has("json") {
+            true => quote!(draft.payload(#key, ::serde_json::to_value(#it).unwrap_or_default())),
+            false => quote!(draft.payload(#key, crate::event::raw::Field::value(#it))),
         };
-        let (some, whole) = (write(quote!(it)), write(quote!(#bound)));
-        if settings.or_null {
-            let value = match settings.is_json {
-                true => quote!(::serde_json::to_value(#bound).unwrap_or_default()),
-                false => quote!(#bound),
+        let (some, whole) = (put(quote!(it)), put(quote!(#bound)));
+        if is_option {
+            let none = match self.has("or_null") {
+                true => quote!(draft.payload(#key, ::serde_json::Value::Null)),
+                false => quote!(draft),
             };
-            quote!(let draft = draft.payload(#key, #value);)
-        } else if is_a(kind, "Option") {
-            quote!(let draft = match #bound { Some(it) => #some, None => draft };)
-        } else if settings.is_optional {
+            quote!(let draft = match #bound { Some(it) => #some, None => #none };)
+        } else if self.has("optional") {
             quote!(let draft = if #bound == <#kind>::default() { draft } else { #whole };)
         } else {
             quote!(let draft = #whole;)
@@ -272,17 +265,16 @@ fn patterns(tags: &[Tag]) -> Vec<&str> {
 }
 
 /// The answers that every family gives, and where it has no others, that.
-fn answers(item: &DeriveInput, settings: &Kind, kind: &TokenStream) -> Result<TokenStream> {
+fn answers(item: &DeriveInput, settings: &Settings, kind: &TokenStream) -> Result<TokenStream> {
     let (name, (generics, arguments, bounds)) = (&item.ident, item.generics.split_for_impl());
-    let visibility = variant(
-        "Visibility",
-        settings::needed(name, settings.visibility.as_ref(), "visibility")?,
-    );
-    let role = settings::needed(name, settings.role.as_ref(), "role")?;
-    let (wakes, changes) = (settings.wakes.iter(), settings.changes_thread.iter());
-    let label = settings.label.iter();
+    settings.needed(name, "visibility")?;
+    let visibility = settings.variant("visibility", "Visibility", "Heard");
+    let role = settings.needed(name, "role")?;
+    let wakes = settings.get("wakes").into_iter();
+    let changes = settings.get("changes_thread").into_iter();
+    let label = settings.get("label").into_iter();
     let plain = settings
-        .is_plain
+        .has("plain")
         .then(|| quote!(impl<'a> super::family::Family<'a> for #name #arguments #bounds {}));
     let generics = quote!(#generics);
     Ok(quote! {
@@ -299,19 +291,19 @@ fn answers(item: &DeriveInput, settings: &Kind, kind: &TokenStream) -> Result<To
 
 pub fn of_struct(item: &DeriveInput, data: &DataStruct) -> Result<TokenStream> {
     let (name, (generics, arguments, bounds)) = (&item.ident, item.generics.split_for_impl());
-    let (settings, parts) = (Kind::parse(&item.attrs)?, parts(&data.fields)?);
+    let (settings, parts) = (Settings::parse(&item.attrs)?, parts(&data.fields)?);
     let bound: Vec<_> = parts.iter().map(Part::pattern).collect();
     let (specs, reads) = (parts.iter().map(Part::spec), parts.iter().map(Part::init));
     let writes = parts.iter().map(Part::write);
     let (patterns, about) = (patterns(&settings.tags), settings::about(&item.attrs));
-    let inner = parts.iter().find(|part| part.settings.is_kinds);
+    let inner = parts.iter().find(|part| part.has("kinds"));
     let (kind, spec) = match inner {
         Some(Part { bound, kind, .. }) => (
             quote!(crate::event::spec::Kinds::kind(&self.#bound)),
             quote!(<#kind as crate::event::spec::Kinds>::specs(&[#(#patterns),*], &members)),
         ),
         None => {
-            let kind = settings::needed(name, settings.name.as_ref(), "name")?;
+            let kind = settings.needed(name, "name")?;
             let tags = quote!(vec![#(#patterns),*]);
             let rest = quote!(name: #kind, about: #about, tags: #tags, members, open: false);
             (
@@ -379,11 +371,10 @@ pub fn members(item: &DeriveInput, data: &DataStruct) -> Result<TokenStream> {
 }
 
 /// The code of a draft without its members: what it is made of is bound by reference.
-fn head(settings: &Kind, inner: Option<&Part>) -> TokenStream {
-    let own = source(settings.source.as_ref());
-    let modality = settings.modality.as_ref().map(|it| variant("Modality", it));
-    let modality = modality.unwrap_or_else(|| quote!(crate::event::envelope::Modality::State));
-    let (tags, text) = (write_tags(&settings.tags), settings.text.iter());
+fn head(settings: &Settings, inner: Option<&Part>) -> TokenStream {
+    let own = settings.variant("source", "Source", "Internal");
+    let modality = settings.variant("modality", "Modality", "State");
+    let (tags, text) = (write_tags(&settings.tags), settings.get("text").into_iter());
     let Some(Part { bound, .. }) = inner else {
         return quote! {
             let mut tags: Vec<String> = Vec::new();
@@ -392,10 +383,7 @@ fn head(settings: &Kind, inner: Option<&Part>) -> TokenStream {
                 #(.payload("text", #text))*
         };
     };
-    let of = settings
-        .text_of
-        .as_ref()
-        .map_or_else(|| quote!(""), |of| quote!(#of));
+    let of = settings.get("text_of").cloned().unwrap_or(parse_quote!(""));
     quote! {
         let mut head = crate::event::spec::Kinds::head(#bound, #of);
         let mut tags: Vec<String> = Vec::new();
@@ -404,11 +392,6 @@ fn head(settings: &Kind, inner: Option<&Part>) -> TokenStream {
         crate::event::draft::Draft::empty(thread, head.source, #modality, tags)
             .payload("text", head.text) #(.payload("text", #text))*
     }
-}
-
-fn source(source: Option<&Expr>) -> TokenStream {
-    let own = quote!(crate::event::envelope::Source::Internal);
-    source.map_or(own, |source| variant("Source", source))
 }
 
 fn lifetime(item: &DeriveInput) -> TokenStream {
@@ -424,7 +407,7 @@ fn lifetime(item: &DeriveInput) -> TokenStream {
 /// A variant of an enum of kinds, read.
 struct Variant<'v> {
     name: &'v Ident,
-    settings: Kind,
+    settings: Settings,
     parts: Vec<Part>,
     about: String,
 }
@@ -437,7 +420,7 @@ impl<'v> Variant<'v> {
             fields,
             ..
         } = variant;
-        let (settings, parts) = (Kind::parse(attrs)?, parts(fields)?);
+        let (settings, parts) = (Settings::parse(attrs)?, parts(fields)?);
         Ok(Self {
             name: ident,
             settings,
@@ -454,14 +437,14 @@ impl<'v> Variant<'v> {
 
     /// Whether it holds further kinds.
     fn is_others(&self) -> bool {
-        self.settings.is_others
+        self.settings.has("others")
     }
 
     fn kind(&self) -> Result<TokenStream> {
         if self.is_others() {
             return Ok(quote!(crate::event::spec::Kinds::kind(&**it0)));
         }
-        let kind = settings::needed(self.name, self.settings.name.as_ref(), "name")?;
+        let kind = self.settings.needed(self.name, "name")?;
         Ok(quote!(#kind))
     }
 
@@ -473,9 +456,11 @@ impl<'v> Variant<'v> {
         }
         let (kind, about, tags) = (self.kind()?, &self.about, patterns(&self.settings.tags));
         let members = self.parts.iter().map(Part::spec);
+        let tail = self.settings.get("tail").into_iter();
         Ok(quote! {{
             let mut members = shared.to_vec();
             #(#members)*
+            #(members.extend(#tail);)*
             let tags = crate::event::spec::of_kind(tags, &[#(#tags),*]);
             vec![crate::event::spec::Spec { name: #kind, about: #about, tags, members, open: false }]
         }})
@@ -492,17 +477,27 @@ impl<'v> Variant<'v> {
         quote!(Some(#word) => Some(Self::#name { #(#parts),* }))
     }
 
-    fn head(&self, all: &Kind) -> TokenStream {
+    fn head(&self, all: &Settings) -> TokenStream {
         if self.is_others() {
             return quote!(crate::event::spec::Kinds::head(&**it0, of));
         }
         let tags = write_tags(&self.settings.tags);
-        let source = source(self.settings.source.as_ref().or(all.source.as_ref()));
-        let text = self.settings.text.iter();
+        // What the enum makes the text of, where the variant does not.
+        let fields = self.parts.iter().filter_map(Part::field);
+        let element = all.get("element").filter(|_| !self.settings.has("text"));
+        let word = self.settings.tags.first().map(|tag| &tag.pattern);
+        let element = element.map(|make| quote!(+ &#make(#word, &[#(#fields),*])));
+        let of_all = if self.settings.has("source") {
+            &self.settings
+        } else {
+            all
+        };
+        let source = of_all.variant("source", "Source", "Internal");
+        let text = self.settings.get("text").into_iter();
         quote! {{
             let mut tags: Vec<String> = Vec::new();
             #tags
-            crate::event::spec::Head { tags, source: #source, text: String::new() #(+ &#text)* }
+            crate::event::spec::Head { tags, source: #source, text: String::new() #(+ &#text)* #element }
         }}
     }
 
@@ -517,7 +512,7 @@ impl<'v> Variant<'v> {
 
 pub fn of_enum(item: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
     let (name, (generics, arguments, bounds)) = (&item.ident, item.generics.split_for_impl());
-    let settings = Kind::parse(&item.attrs)?;
+    let settings = Settings::parse(&item.attrs)?;
     let variants = data
         .variants
         .iter()
@@ -547,10 +542,10 @@ pub fn of_enum(item: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
     } else {
         quote!(impl #generics)
     };
-    let alone = match settings.visibility {
-        Some(_) => alone(item, &settings)?,
-        None => quote!(),
-    };
+    let alone = settings
+        .has("visibility")
+        .then(|| alone(item, &settings))
+        .transpose()?;
     Ok(quote! {
         #[allow(unused_variables)]
         #implemented crate::event::spec::Kinds<#life> for #name #arguments #bounds {
@@ -582,7 +577,7 @@ pub fn of_enum(item: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
 }
 
 /// An enum that is a fact itself, and no part of one.
-fn alone(item: &DeriveInput, settings: &Kind) -> Result<TokenStream> {
+fn alone(item: &DeriveInput, settings: &Settings) -> Result<TokenStream> {
     let (name, (generics, arguments, bounds)) = (&item.ident, item.generics.split_for_impl());
     let (patterns, life) = (patterns(&settings.tags), lifetime(item));
     let first = patterns.first();

@@ -1,9 +1,42 @@
 //! The attributes `#[fact(…)]`, read.
 
-use proc_macro2::TokenStream;
+use std::collections::BTreeMap;
+
+use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::meta::ParseNestedMeta;
-use syn::{Attribute, Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Result, Token};
+use syn::{
+    Attribute, Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Result, Token, parenthesized,
+    parse_quote,
+};
+
+/// The settings beside `tags("turn", "turn:<number>" = turn, "late?" = is_late)`, the tags in order.
+///
+/// Of a kind of fact, or of all kinds of an enum:
+/// - `name = "turn-ended"`: its name in the documents.
+/// - `source = User`, `modality = Text`: of its event; by default `Internal` and `State`.
+/// - `text = format!(…)`: its text, where no field has that. `of` is the `text_of` of the struct.
+/// - `visibility = State`, `role = Aside`, `wakes = …`, `changes_thread = …`, `label = "turn"`: the plain answers.
+/// - `plain`: it has no other answers.
+/// - `element = element`: of an enum: the function of a variant's first tag and members that makes the text.
+/// - `tail = [ROOT]`: of a variant: members behind its own that the struct has.
+/// - `others`: of a variant: the kinds of the enum in its box.
+///
+/// Of a member:
+/// - `name = "approval_id"`: its name in the payload, where the field has another one.
+/// - `bound = merge`: its name in expressions, where the field has none.
+/// - `kind = "object"`: its type in the documents, where the field's type does not say it.
+/// - `json`: by serde.
+/// - `or_default`: read leniently; `optional`: that, and left out where it is the default.
+/// - `missing`: an odd one that may be missing.
+/// - `required`: an `Option` that always stands in the payload; `or_null`: that, and null for `None`.
+/// - `from_tag = "tool:"`: read from a tag; `tag = "submodule:"`: it stands there alone; `flag = "late"`: the tag is there.
+/// - `read = …`, `write = …`: odd ones, made of `raw`, and of the field into an optional value.
+/// - `put = draft.slot("input", input)`: the draft with an odd one.
+/// - `also = ("input_blob?", "object", "the blob")`: a further member that the field's type writes.
+/// - `flat`: it has members of its own; `kinds`: an enum of kinds.
+const KNOWN: &str = " name source modality text text_of visibility role wakes changes_thread label plain others element tail bound kind json \
+                     or_default optional missing required or_null from_tag tag flag read write put also flat kinds ";
 
 /// A tag as the documents write it, and the value that stands in it.
 pub struct Tag {
@@ -11,155 +44,90 @@ pub struct Tag {
     pub value: Option<Expr>,
 }
 
-/// Settings of a kind, or of all kinds of an enum.
+/// The settings of an item.
 #[derive(Default)]
-pub struct Kind {
-    /// `name = "turn-ended"`: its name in the documents.
-    pub name: Option<LitStr>,
-    /// `tags("turn", "turn:<number>" = turn, "late?" = is_late)`: its tags in order.
+pub struct Settings {
     pub tags: Vec<Tag>,
-    /// `source = User`, `modality = Text`: of the event; by default `Internal` and `State`.
-    pub source: Option<Expr>,
-    pub modality: Option<Expr>,
-    /// `text = format!(…)`: what people and models read, where no field has it. `of` is the `text_of` of the struct.
-    pub text: Option<Expr>,
-    /// `text_of = pipeline`: what the texts of the kinds in a field are made with.
-    pub text_of: Option<Expr>,
-    /// `visibility = State`, `role = Aside`, `wakes = …`, `changes_thread = …`, `label = "turn"`: the plain answers.
-    pub visibility: Option<Expr>,
-    pub role: Option<Expr>,
-    pub wakes: Option<Expr>,
-    pub changes_thread: Option<Expr>,
-    pub label: Option<LitStr>,
-    /// `others`: the kinds of the enum in the variant's box.
-    pub is_others: bool,
-    /// `plain`: it has no other answers.
-    pub is_plain: bool,
+    values: BTreeMap<String, Expr>,
 }
 
-/// Settings of a member.
-#[derive(Default)]
-pub struct Field {
-    /// `name = "approval_id"`: its name in the payload, where the field has another one.
-    pub name: Option<LitStr>,
-    /// `bound = merge`: its name in expressions, where the field has none.
-    pub bound: Option<Ident>,
-    /// `kind = "object"`: its type in the documents, where the field's type does not say it.
-    pub kind: Option<LitStr>,
-    /// `json`: by serde.
-    pub is_json: bool,
-    /// `or_default`: read leniently; `optional`: that, and left out where it is the default.
-    pub or_default: bool,
-    pub is_optional: bool,
-    /// `missing`: an odd one that may be missing.
-    pub may_miss: bool,
-    /// `required`: an `Option` that always stands in the payload; `or_null`: that, and null for `None`.
-    pub is_required: bool,
-    pub or_null: bool,
-    /// `from_tag = "tool:"`: read from a tag; `tag = "submodule:"`: it stands there alone; `flag = "late"`: the tag is there.
-    pub from_tag: Option<LitStr>,
-    pub tag: Option<LitStr>,
-    pub flag: Option<LitStr>,
-    /// `read = …`, `write = …`: odd ones, made of `raw`, and of the field into an optional value.
-    pub read: Option<Expr>,
-    pub write: Option<Expr>,
-    /// `put = draft.slot("input", input)`: the draft with an odd one.
-    pub put: Option<Expr>,
-    /// `also("input_blob?", "object", "the blob")`: a further member that the field's type writes.
-    pub also: Option<TokenStream>,
-    /// `flat`: it has members of its own; `kinds`: an enum of kinds.
-    pub is_flat: bool,
-    pub is_kinds: bool,
-}
-
-fn each(
-    attributes: &[Attribute],
-    mut read: impl FnMut(&str, &ParseNestedMeta<'_>) -> Result<()>,
-) -> Result<()> {
-    for attribute in attributes.iter().filter(|it| it.path().is_ident("fact")) {
-        attribute.parse_nested_meta(|meta| {
-            let name = meta.path.require_ident()?.to_string();
-            read(&name, &meta)
-        })?;
-    }
-    Ok(())
-}
-
-fn value<T: syn::parse::Parse>(meta: &ParseNestedMeta<'_>) -> Result<Option<T>> {
-    meta.value()?.parse().map(Some)
-}
-
-impl Kind {
+impl Settings {
     pub fn parse(attributes: &[Attribute]) -> Result<Self> {
-        let mut kind = Self::default();
-        each(attributes, |name, meta| {
-            match name {
-                "name" => kind.name = value(meta)?,
-                "tags" => kind.tags = tags(meta)?,
-                "source" => kind.source = value(meta)?,
-                "modality" => kind.modality = value(meta)?,
-                "text" => kind.text = value(meta)?,
-                "text_of" => kind.text_of = value(meta)?,
-                "visibility" => kind.visibility = value(meta)?,
-                "role" => kind.role = value(meta)?,
-                "wakes" => kind.wakes = value(meta)?,
-                "changes_thread" => kind.changes_thread = value(meta)?,
-                "label" => kind.label = value(meta)?,
-                "others" => kind.is_others = true,
-                "plain" => kind.is_plain = true,
-                _ => return Err(meta.error("no setting of a kind of fact")),
-            }
-            Ok(())
-        })?;
-        Ok(kind)
+        let mut settings = Self::default();
+        let facts = attributes.iter().filter(|it| it.path().is_ident("fact"));
+        for attribute in facts {
+            attribute.parse_nested_meta(|meta| settings.add(&meta))?;
+        }
+        Ok(settings)
     }
-}
 
-impl Field {
-    pub fn parse(attributes: &[Attribute]) -> Result<Self> {
-        let mut field = Self::default();
-        each(attributes, |name, meta| {
-            match name {
-                "name" => field.name = value(meta)?,
-                "bound" => field.bound = value(meta)?,
-                "kind" => field.kind = value(meta)?,
-                "json" => field.is_json = true,
-                "or_default" => field.or_default = true,
-                "optional" => field.is_optional = true,
-                "missing" => field.may_miss = true,
-                "required" => field.is_required = true,
-                "or_null" => field.or_null = true,
-                "from_tag" => field.from_tag = value(meta)?,
-                "tag" => field.tag = value(meta)?,
-                "flag" => field.flag = value(meta)?,
-                "read" => field.read = value(meta)?,
-                "write" => field.write = value(meta)?,
-                "put" => field.put = value(meta)?,
-                "also" => {
-                    let content;
-                    syn::parenthesized!(content in meta.input);
-                    field.also = Some(content.parse()?);
-                }
-                "flat" => field.is_flat = true,
-                "kinds" => field.is_kinds = true,
-                _ => return Err(meta.error("no setting of a member")),
+    fn add(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        let name = meta.path.require_ident()?.to_string();
+        if name == "tags" {
+            self.tags = tags(meta)?;
+            return Ok(());
+        }
+        if !KNOWN.contains(&format!(" {name} ")) {
+            return Err(meta.error("no setting of a fact"));
+        }
+        let value = match meta.input.peek(Token![=]) {
+            true => meta.value()?.parse()?,
+            false => parse_quote!(true),
+        };
+        self.values.insert(name, value);
+        Ok(())
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.values.contains_key(name)
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Expr> {
+        self.values.get(name)
+    }
+
+    /// A setting that is a text.
+    pub fn text(&self, name: &str) -> Option<String> {
+        match self.get(name)? {
+            Expr::Lit(ExprLit {
+                lit: Lit::Str(text),
+                ..
+            }) => Some(text.value()),
+            _ => None,
+        }
+    }
+
+    /// A setting that has to be there.
+    pub fn needed(&self, of: &Ident, name: &str) -> Result<&Expr> {
+        let missing = || Error::new(of.span(), format!("`#[fact({name} = …)]` is missing"));
+        self.get(name).ok_or_else(missing)
+    }
+
+    /// A setting that may be the bare name of a variant of this enum; without it this one.
+    pub fn variant(&self, name: &str, of: &str, default: &str) -> TokenStream {
+        let (of, default) = (
+            Ident::new(of, Span::call_site()),
+            Ident::new(default, Span::call_site()),
+        );
+        let is_name = |it: &Ident| it.to_string().starts_with(char::is_uppercase);
+        match self.get(name) {
+            None => quote!(crate::event::envelope::#of::#default),
+            Some(Expr::Path(path)) if path.path.get_ident().is_some_and(is_name) => {
+                quote!(crate::event::envelope::#of::#path)
             }
-            Ok(())
-        })?;
-        Ok(field)
+            Some(value) => quote!(#value),
+        }
     }
 }
 
 fn tags(meta: &ParseNestedMeta<'_>) -> Result<Vec<Tag>> {
     let content;
-    syn::parenthesized!(content in meta.input);
+    parenthesized!(content in meta.input);
     let mut tags = Vec::new();
     while !content.is_empty() {
         let pattern = content.parse::<LitStr>()?.value();
-        let value = content
-            .parse::<Option<Token![=]>>()?
-            .map(|_| content.parse())
-            .transpose()?;
+        let value = content.parse::<Option<Token![=]>>()?;
+        let value = value.map(|_| content.parse()).transpose()?;
         tags.push(Tag { pattern, value });
         content.parse::<Option<Token![,]>>()?;
     }
@@ -197,25 +165,4 @@ pub fn words(attributes: &[Attribute]) -> String {
         }
         _ => about.to_owned(),
     }
-}
-
-/// A setting that may be the bare name of a variant of this enum.
-pub fn variant(of: &str, value: &Expr) -> TokenStream {
-    let of = Ident::new(of, proc_macro2::Span::call_site());
-    match value {
-        Expr::Path(path)
-            if path
-                .path
-                .get_ident()
-                .is_some_and(|it| it.to_string().starts_with(char::is_uppercase)) =>
-        {
-            quote!(crate::event::envelope::#of::#path)
-        }
-        value => quote!(#value),
-    }
-}
-
-/// A setting that has to be there.
-pub fn needed<'s, T>(of: &Ident, setting: Option<&'s T>, name: &str) -> Result<&'s T> {
-    setting.ok_or_else(|| Error::new(of.span(), format!("`#[fact({name} = …)]` is missing")))
 }

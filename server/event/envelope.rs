@@ -1,7 +1,6 @@
 //! The envelope is the closed form of every event: six fields, the thread and the `seq`. What an event says is a fact (`event/fact.rs`). The store
 //! stamps `seq`, `ts` and, where none was given, the id.
 
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use thinkd_facts::Members;
 
-use super::envelope::{words};
+use super::envelope::words;
 use crate::words::id::{Seq, ThreadId};
 
 /// Most characters of a mission.

@@ -4,7 +4,7 @@ use caseless::Caseless as _;
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::envelope::{words};
+use super::envelope::words;
 use crate::words::id::Seq;
 use crate::words::time::Timestamp;
 

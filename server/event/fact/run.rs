@@ -88,7 +88,7 @@ pub enum RunNews<'a> {
     Started {
         /// Its input.
         #[fact(kind = "unknown", read = Slot::of(raw, "input"), put = draft.slot("input", input),
-               also("input_blob?", "object", "the blob that has a large input"))]
+               also = ("input_blob?", "object", "the blob that has a large input"))]
         input: Option<Slot<'a>>,
         /// Who, when known.
         user: Option<&'a str>,
@@ -133,17 +133,11 @@ pub enum RunNews<'a> {
         outcome: &'a str,
         /// What came of it.
         #[fact(kind = "unknown", read = Slot::of(raw, "output"), put = draft.slot("output", output),
-               also("output_blob?", "object", "the blob that has a large output"))]
+               also = ("output_blob?", "object", "the blob that has a large output"))]
         output: Option<Slot<'a>>,
         /// Why it failed: kind, text, retryable, detail.
-        #[fact(
-            kind = "object",
-            also(
-                "came_to?",
-                "\"complete\" | \"partial\" | \"failed\" | \"stopped\"",
-                "the outcome, its tasks counted"
-            )
-        )]
+        #[fact(kind = "object",
+               also = ("came_to?", "\"complete\" | \"partial\" | \"failed\" | \"stopped\"", "the outcome, its tasks counted"))]
         failure: Option<&'a Value>,
         /// Of a mission: how many of its tasks are solved, failed, left.
         #[fact(json, put = draft.came_to(outcome, tasks))]
