@@ -99,7 +99,7 @@ pub fn markdown() -> String {
             "Tags {tags}. Source {source}, modality {modality}. Seen by: {seen}. Wakes: {wakes}.\n\n\
              | payload | type | |\n| --- | --- | --- |\n"
         );
-        for (name, kind, about) in spec.members {
+        for (name, kind, about) in &spec.members {
             let _ = writeln!(
                 text,
                 "| `{name}` | `{}` | {about} |",
@@ -152,9 +152,9 @@ pub fn typescript() -> String {
     let mut text = TYPES_HEAD.to_owned();
     let entries = entries();
     for Entry { spec, .. } in &entries {
-        let tags = tags(spec.tags);
+        let tags = tags(&spec.tags);
         let mut members = String::new();
-        for (name, kind, about) in spec.members {
+        for (name, kind, about) in &spec.members {
             let (name, may_miss) = optional(name);
             let mark = if may_miss { "?" } else { "" };
             let kind = kind.replace("object", "Record<string, unknown>");

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use super::envelope::words;
 use super::mission::TaskId;
 use crate::words::id::{Name, Seq, ThreadId};
 use crate::words::time::Timestamp;
@@ -163,24 +164,12 @@ pub enum RequestState {
     Question,
 }
 
-impl RequestState {
-    const ALL: [Self; 4] = [Self::Approval, Self::Granted, Self::Started, Self::Question];
-
-    /// The word in the store.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Approval => "approval",
-            Self::Granted => "granted",
-            Self::Started => "started",
-            Self::Question => "question",
-        }
-    }
-
-    /// The state of a word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.as_str() == word)
-    }
-}
+words!(RequestState {
+    Approval = "approval",
+    Granted = "granted",
+    Started = "started",
+    Question = "question",
+});
 
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::envelope::words;
 use super::statement::{Instrument, Judged, Status};
 use crate::words::time::Timestamp;
 
@@ -31,42 +32,18 @@ pub enum Doubt {
     Untested,
 }
 
-impl Doubt {
-    /// All of them.
-    pub const ALL: [Self; 10] = [
-        Self::Duplicate,
-        Self::Near,
-        Self::NeverRecalled,
-        Self::OneInstrument,
-        Self::ReflectionOnly,
-        Self::Overdue,
-        Self::Contested,
-        Self::Waiting,
-        Self::Undecided,
-        Self::Untested,
-    ];
-
-    /// Its word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Duplicate => "duplicate",
-            Self::Near => "near",
-            Self::NeverRecalled => "never-recalled",
-            Self::OneInstrument => "one-instrument",
-            Self::ReflectionOnly => "reflection-only",
-            Self::Overdue => "overdue",
-            Self::Contested => "contested",
-            Self::Waiting => "waiting",
-            Self::Undecided => "undecided",
-            Self::Untested => "untested",
-        }
-    }
-
-    /// The doubt of a word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|doubt| doubt.as_str() == word)
-    }
-}
+words!(Doubt {
+    Duplicate = "duplicate",
+    Near = "near",
+    NeverRecalled = "never-recalled",
+    OneInstrument = "one-instrument",
+    ReflectionOnly = "reflection-only",
+    Overdue = "overdue",
+    Contested = "contested",
+    Waiting = "waiting",
+    Undecided = "undecided",
+    Untested = "untested",
+});
 
 /// What a row says against a statement. `old`: what was tested before this time is overdue.
 pub fn doubts(

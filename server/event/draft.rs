@@ -150,6 +150,16 @@ impl Draft {
         }
     }
 
+    /// One without a payload.
+    pub(super) fn empty(
+        thread: &ThreadId,
+        source: Source,
+        modality: Modality,
+        tags: Vec<String>,
+    ) -> Self {
+        Self::new(thread, source, modality, tags, Value::Object(Map::new()))
+    }
+
     /// The same, with this id.
     #[must_use]
     pub fn with_id(mut self, id: Uuid) -> Self {

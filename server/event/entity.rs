@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
+use thinkd_facts::Members;
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::statement::{Judged, NAME_MAX, Outcome, Status, Triple, folded, spaced};
@@ -46,31 +47,34 @@ const QUOTES: [(char, char); 9] = [
 /// Most words of a name.
 const WORDS_MAX: usize = 8;
 
-/// Names that are one from some event on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Names that are one from some event on. By the first of them the entity is called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Members)]
 pub struct Merge {
-    /// The names, as they were said: by the first one the entity is called.
+    /// The names, as they were said.
     pub names: Vec<String>,
     /// Why.
     pub reason: String,
     /// Who did it; null: a rule.
+    #[fact(or_null)]
     #[serde(default)]
     pub by: Option<String>,
-    /// The statement that says so, where a rule did it.
+    /// The statement that says so; when it falls, the merge is undone.
+    #[fact(or_null)]
     #[serde(default)]
     pub statement: Option<String>,
 }
 
 /// A merge that does not stand any more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Members)]
 pub struct Unmerge {
     /// The event that made it.
     pub merge: String,
-    /// Its names.
+    /// The names, as they were said.
     pub names: Vec<String>,
     /// Why.
     pub reason: String,
     /// Who did it; null: a rule.
+    #[fact(or_null)]
     #[serde(default)]
     pub by: Option<String>,
 }

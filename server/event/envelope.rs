@@ -1,8 +1,6 @@
 //! The envelope is the closed form of every event: six fields, the thread and the `seq`. What an event says is a fact (`event/fact.rs`). The store
 //! stamps `seq`, `ts` and, where none was given, the id.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -38,27 +36,40 @@ pub enum Modality {
     State,
 }
 
-macro_rules! word {
+/// The words of an enum's variants, as the wire and the store have them.
+macro_rules! words {
     ($type:ident { $($variant:ident = $word:literal),* $(,)? }) => {
         impl $type {
+            /// Each of them.
+            pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
+
             /// The word on the wire and in the store.
             pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),* }
+                match self {
+                    $(Self::$variant => $word,)*
+                }
             }
+
             /// The value of a wire word.
             pub fn parse(word: &str) -> Option<Self> {
-                match word { $($word => Some(Self::$variant),)* _ => None }
+                match word {
+                    $($word => Some(Self::$variant),)*
+                    _ => None,
+                }
             }
         }
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.as_str())
             }
         }
     };
 }
-word!(Source { User = "user", Tool = "tool", System = "system", Internal = "internal" });
-word!(Modality { Text = "text", Image = "image", Audio = "audio", State = "state" });
+pub(super) use words;
+
+words!(Source { User = "user", Tool = "tool", System = "system", Internal = "internal" });
+words!(Modality { Text = "text", Image = "image", Audio = "audio", State = "state" });
 
 /// An event's content: an object, with `text` in nearly every case.
 pub type Payload = Map<String, Value>;
@@ -271,4 +282,4 @@ pub enum TurnOutcome {
     /// It could not go on; a failure event says why.
     Failed,
 }
-word!(TurnOutcome { Done = "done", Cancelled = "cancelled", Interrupted = "interrupted", Failed = "failed" });
+words!(TurnOutcome { Done = "done", Cancelled = "cancelled", Interrupted = "interrupted", Failed = "failed" });

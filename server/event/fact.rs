@@ -3,9 +3,10 @@
 //! from the event, so that it costs a few comparisons and is done where it is asked for. What this build does not know (a newer one wrote it) is
 //! `Unknown`: it is kept, shown, and never taken for anything else.
 
+use std::sync::LazyLock;
+
 use super::draft::Draft;
 use super::envelope::tag;
-use super::process::Feedback;
 use super::raw::Raw;
 use super::spec::Spec;
 use crate::words::failure::{Failure, FailureKind, Who};
@@ -56,15 +57,50 @@ pub mod withdrawn;
 
 pub use family::{Byline, Piece, Role};
 
-/// See the module.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Fact<'a> {
+macro_rules! families {
+    ($($(#[doc = $about:literal])+ $family:ident($type:ty),)*) => {
+        /// See the module.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Fact<'a> {
+            $($(#[doc = $about])+ $family($type),)*
+            /// Nothing that this build knows.
+            Unknown(Raw<'a>),
+        }
+
+        impl<'a> Fact<'a> {
+            fn specs() -> Vec<Spec> {
+                [$(<$type>::specs()),*].concat()
+            }
+
+            /// The event to be that says it, in this thread.
+            pub fn encode(self, thread: &ThreadId) -> Draft {
+                match self {
+                    $(Self::$family(fact) => fact.encode(thread),)*
+                    Self::Unknown(raw) => raw.encode(thread),
+                }
+            }
+
+            /// The family that answers for it.
+            fn family(&self) -> &dyn Family<'a> {
+                match self {
+                    $(Self::$family(fact) => fact,)*
+                    Self::Unknown(raw) => raw,
+                }
+            }
+        }
+    };
+}
+
+// In the order of the documents.
+families! {
     /// A client said or perceived something.
     Input(Input<'a>),
     /// Something outside has happened that has a name.
     Trigger(Trigger<'a>),
     /// An input that waited was taken back.
     Withdrawn(Withdrawn<'a>),
+    /// A schedule came to no run.
+    Unrun(Unrun<'a>),
     /// A turn begins.
     TurnStarted(turn::Started<'a>),
     /// A turn ends.
@@ -85,10 +121,6 @@ pub enum Fact<'a> {
     Reply(Reply<'a>),
     /// A thread wrote to another.
     Message(Message<'a>),
-    /// The core told a thread something.
-    Told(Told<'a>),
-    /// Something derived from the log was changed.
-    Set(Set<'a>),
     /// Something went wrong.
     Failure(Failed<'a>),
     /// A client's frame was refused, or a client was lost.
@@ -107,8 +139,6 @@ pub enum Fact<'a> {
     Question(Question<'a>),
     /// What came of it.
     Answer(Answer<'a>),
-    /// A schedule came to no run.
-    Unrun(Unrun<'a>),
     /// A turn has recalled what is held.
     Recalled(Recalled<'a>),
     /// A thread is told what became of a statement.
@@ -127,111 +157,33 @@ pub enum Fact<'a> {
     Task(TaskFact),
     /// Something was said of a framework.
     Framework(FrameworkFact<'a>),
-    /// Nothing that this build knows.
-    Unknown(Raw<'a>),
+    /// The core told a thread something.
+    Told(Told<'a>),
+    /// Something derived from the log was changed.
+    Set(Set<'a>),
 }
 
-macro_rules! kinds {
-    ($($kind:ident => $spec:path,)*) => {
-        /// Every kind of fact that is written down in the documents; `Told` and `Set` have kinds of their own.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        #[expect(missing_docs, reason = "`spec` says what each is")]
-        pub enum Kind {
-            $($kind,)*
-            Told(Feedback),
-            Set(set::Kind),
-        }
+static SPECS: LazyLock<Vec<Spec>> = LazyLock::new(Fact::specs);
 
-        impl Kind {
-            /// Every one of them, in the order of the documents.
-            pub fn all() -> Vec<Self> {
-                let told = Feedback::ALL.into_iter().map(Self::Told);
-                [$(Self::$kind),*].into_iter().chain(told).chain(set::Kind::ALL.into_iter().map(Self::Set)).collect()
-            }
+/// A kind of fact, by its name in the documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kind(&'static str);
 
-            /// What the documents say of it.
-            pub const fn spec(self) -> &'static Spec {
-                match self {
-                    $(Self::$kind => &$spec,)*
-                    Self::Told(what) => what.spec(),
-                    Self::Set(kind) => kind.spec(),
-                }
-            }
-        }
-    };
-}
-kinds! {
-    Input => input::INPUT,
-    Trigger => input::TRIGGER,
-    Withdrawn => withdrawn::WITHDRAWN,
-    ScheduleMissed => schedule::MISSED_SPEC,
-    ScheduleSkipped => schedule::SKIPPED_SPEC,
-    TurnStarted => turn::STARTED,
-    TurnEnded => turn::ENDED,
-    TurnCancel => turn::CANCEL,
-    Remark => remark::REMARK,
-    Said => remark::SAID,
-    Thought => remark::THOUGHT,
-    NoAction => remark::NO_ACTION,
-    Question => remark::QUESTION,
-    Call => calls::RECORD,
-    Action => calls::ACTION,
-    Result => calls::RESULT,
-    ResultFailed => calls::RESULT_FAILED,
-    Reply => calls::REPLY,
-    Message => told::MESSAGE,
-    Failure => failed::FAILURE,
-    NodeFailed => failed::NODE_FAILED,
-    ClientFailure => failed::CLIENT,
-    RunStarted => run::STARTED,
-    RunResumed => run::RESUMED,
-    RunCancel => run::CANCEL,
-    RunPaused => run::PAUSED,
-    RunParked => run::PARKED,
-    RunContinued => run::CONTINUED,
-    RunEnded => run::ENDED,
-    NodeStarted => run::NODE_STARTED,
-    NodeFinished => run::NODE_FINISHED,
-    NodeAbandoned => run::NODE_ABANDONED,
-    ApprovalPending => approval::PENDING,
-    ApprovalVerdict => approval::VERDICT,
-    ApprovalStarted => approval::STARTED,
-    UserQuestion => question::QUESTION,
-    UserAnswer => question::ANSWER,
-    Recalled => recalled::RECALLED,
-    Correction => corrected::CORRECTED,
-    StatementClaimed => statement::CLAIMED,
-    StatementDerived => statement::DERIVED,
-    StatementRead => statement::READ,
-    StatementJudged => statement::JUDGED,
-    StatementSourced => statement::SOURCED,
-    StatementGrounded => statement::GROUNDED,
-    TrialsDue => statement::DUE,
-    TrialsRested => statement::RESTED,
-    TrialsSpent => statement::SPENT,
-    Summary => summary::SUMMARY,
-    SummariesDue => summary::DUE,
-    SummariesRested => summary::RESTED,
-    EntityMerged => entity::MERGED,
-    EntityUnmerged => entity::UNMERGED,
-    TaskMade => task::MADE,
-    TaskBegan => task::BEGAN,
-    TaskSplit => task::SPLIT,
-    TaskAsked => task::ASKED,
-    TaskRoutes => task::ROUTES,
-    TaskChecked => task::CHECKED,
-    TaskTried => task::TRIED,
-    TaskUsed => task::USED,
-    TaskJudged => task::JUDGED,
-    TaskRetry => task::RETRY,
-    TaskFramework => task::FRAMEWORK,
-    TaskTuned => task::TUNED,
-    TaskBuilt => task::BUILT,
-    TaskRefused => task::REFUSED,
-    TaskChanged => task::CHANGED,
-    TaskOver => task::OVER,
-    FrameworkChosen => framework::CHOSEN,
-    FrameworkOutcome => framework::CAME,
+impl Kind {
+    pub(super) const fn named(name: &'static str) -> Self {
+        Self(name)
+    }
+
+    /// Every one of them, in the order of the documents.
+    pub fn all() -> Vec<Self> {
+        SPECS.iter().map(|spec| Self(spec.name)).collect()
+    }
+
+    /// What the documents say of it.
+    pub fn spec(self) -> &'static Spec {
+        let found = SPECS.iter().find(|spec| spec.name == self.0);
+        found.unwrap_or(&SPECS[0])
+    }
 }
 
 impl<'a> From<Raw<'a>> for Fact<'a> {
@@ -285,105 +237,6 @@ fn read(raw: Raw<'_>) -> Option<Fact<'_>> {
         tag::DECISION => Decided::decode(raw).map(Fact::Decided),
         by if by.starts_with("submodule:") => Remark::decode(raw).map(Fact::Remark),
         _ => None,
-    }
-}
-
-impl<'a> Fact<'a> {
-    /// The event to be that says it, in this thread.
-    pub fn encode(self, thread: &ThreadId) -> Draft {
-        match self {
-            Self::Input(fact) => fact.encode(thread),
-            Self::Trigger(fact) => fact.encode(thread),
-            Self::Withdrawn(fact) => fact.encode(thread),
-            Self::TurnStarted(fact) => fact.encode(thread),
-            Self::TurnEnded(fact) => fact.encode(thread),
-            Self::TurnCancel(fact) => fact.encode(thread),
-            Self::Remark(fact) => fact.encode(thread),
-            Self::Decided(fact) => fact.encode(thread),
-            Self::Call(fact) => fact.encode(thread),
-            Self::Action(fact) => fact.encode(thread),
-            Self::Result(fact) => fact.encode(thread),
-            Self::Reply(fact) => fact.encode(thread),
-            Self::Message(fact) => fact.encode(thread),
-            Self::Told(fact) => fact.encode(thread),
-            Self::Set(fact) => fact.encode(thread),
-            Self::Failure(fact) => fact.encode(thread),
-            Self::ClientFailure(fact) => fact.encode(thread),
-            Self::Run(fact) => fact.encode(thread),
-            Self::Node(fact) => fact.encode(thread),
-            Self::ApprovalPending(fact) => fact.encode(thread),
-            Self::ApprovalVerdict(fact) => fact.encode(thread),
-            Self::ApprovalStarted(fact) => fact.encode(thread),
-            Self::Question(fact) => fact.encode(thread),
-            Self::Answer(fact) => fact.encode(thread),
-            Self::Unrun(fact) => fact.encode(thread),
-            Self::Recalled(fact) => fact.encode(thread),
-            Self::Corrected(fact) => fact.encode(thread),
-            Self::Statement(fact) => fact.encode(thread),
-            Self::Trials(fact) => fact.encode(thread),
-            Self::Summary(fact) => fact.encode(thread),
-            Self::Summaries(fact) => fact.encode(thread),
-            Self::Entity(fact) => fact.encode(thread),
-            Self::Task(fact) => fact.encode(thread),
-            Self::Framework(fact) => fact.encode(thread),
-            Self::Unknown(raw) => {
-                let Raw {
-                    source,
-                    modality,
-                    tags,
-                    payload,
-                    ..
-                } = raw;
-                Draft::new(
-                    thread,
-                    source,
-                    modality,
-                    tags.to_vec(),
-                    payload.clone().into(),
-                )
-            }
-        }
-    }
-
-    /// The family that answers for it.
-    fn family(&self) -> &dyn Family<'a> {
-        match self {
-            Self::Input(fact) => fact,
-            Self::Trigger(fact) => fact,
-            Self::Withdrawn(fact) => fact,
-            Self::TurnStarted(fact) => fact,
-            Self::TurnEnded(fact) => fact,
-            Self::TurnCancel(fact) => fact,
-            Self::Remark(fact) => fact,
-            Self::Decided(fact) => fact,
-            Self::Call(fact) => fact,
-            Self::Action(fact) => fact,
-            Self::Result(fact) => fact,
-            Self::Reply(fact) => fact,
-            Self::Message(fact) => fact,
-            Self::Told(fact) => fact,
-            Self::Set(fact) => fact,
-            Self::Failure(fact) => fact,
-            Self::ClientFailure(fact) => fact,
-            Self::Run(fact) => fact,
-            Self::Node(fact) => fact,
-            Self::ApprovalPending(fact) => fact,
-            Self::ApprovalVerdict(fact) => fact,
-            Self::ApprovalStarted(fact) => fact,
-            Self::Question(fact) => fact,
-            Self::Answer(fact) => fact,
-            Self::Unrun(fact) => fact,
-            Self::Recalled(fact) => fact,
-            Self::Corrected(fact) => fact,
-            Self::Statement(fact) => fact,
-            Self::Trials(fact) => fact,
-            Self::Summary(fact) => fact,
-            Self::Summaries(fact) => fact,
-            Self::Entity(fact) => fact,
-            Self::Task(fact) => fact,
-            Self::Framework(fact) => fact,
-            Self::Unknown(raw) => raw,
-        }
     }
 }
 

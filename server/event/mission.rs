@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use thinkd_facts::Members;
 
+use super::envelope::words;
 use crate::words::id::{Seq, ThreadId};
 
 /// Most characters of a mission.
@@ -47,23 +49,11 @@ pub enum Value {
     High,
 }
 
-impl Value {
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
-
-    /// The value of a word.
-    pub fn parse(word: &str) -> Option<Self> {
-        [Self::Low, Self::Medium, Self::High]
-            .into_iter()
-            .find(|value| value.as_str() == word)
-    }
-}
+words!(Value {
+    Low = "low",
+    Medium = "medium",
+    High = "high",
+});
 
 /// When the tasks of a mission begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -135,26 +125,31 @@ impl TaskId {
 }
 
 /// A task to be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Members)]
 pub struct NewTask {
     /// Its number.
+    #[fact(tag = "", read = TaskId(raw.count("task")?))]
     pub task: TaskId,
     /// Its name.
     pub name: String,
     /// What is to be done.
     pub description: String,
-    /// What it is worth.
+    /// What it may cost.
+    #[fact(json, kind = "\"low\" | \"medium\" | \"high\"")]
     pub value: Value,
-    /// The task that was split into it and others; none: it is a task of the mission itself.
+    /// The task that was split into it and others.
+    #[fact(json, or_null, kind = "number | null")]
     pub parent: Option<TaskId>,
-    /// What has to be done before.
+    /// The tasks that have to end before it begins.
+    #[fact(json, kind = "number[]")]
     pub requires: Vec<TaskId>,
     /// Names of tasks and thoughts that brought to it, as the planner says.
+    #[fact(json, kind = "string[]")]
     pub brought_by: Vec<String>,
     /// Its place among its siblings: the lowest goes first.
     pub rank: u64,
-    /// It is one step with a short answer, which two tries can come to independently: it is tried without being considered.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// It is one step with a short answer: it is tried, without being considered, until tries agree.
+    #[fact(optional)]
     pub exact: bool,
 }
 
@@ -185,30 +180,14 @@ pub enum TaskStatus {
     FailedWithCurrentAvailableInstruments,
 }
 
+words!(TaskStatus {
+    Open = "open",
+    InProgress = "in_progress",
+    Closed = "closed",
+    FailedWithCurrentAvailableInstruments = "failed_with_current_available_instruments",
+});
+
 impl TaskStatus {
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::InProgress => "in_progress",
-            Self::Closed => "closed",
-            Self::FailedWithCurrentAvailableInstruments => {
-                "failed_with_current_available_instruments"
-            }
-        }
-    }
-
-    /// The status of a word.
-    pub fn parse(word: &str) -> Option<Self> {
-        let all = [
-            Self::Open,
-            Self::InProgress,
-            Self::Closed,
-            Self::FailedWithCurrentAvailableInstruments,
-        ];
-        all.into_iter().find(|status| status.as_str() == word)
-    }
-
     /// Whether nothing is done for it any more.
     pub const fn is_over(self) -> bool {
         matches!(

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::envelope::words;
+
 /// The outcome of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -28,6 +30,13 @@ pub struct Counts {
     pub left: u64,
 }
 
+words!(Outcome {
+    Complete = "complete",
+    Partial = "partial",
+    Failed = "failed",
+    Stopped = "stopped",
+});
+
 impl Outcome {
     /// Of work that ended as `done` or `failed`, or else from outside, and of its tasks, if it has any.
     pub fn of(ended: &str, tasks: Option<Counts>) -> Self {
@@ -42,16 +51,6 @@ impl Outcome {
             ("done" | "failed", Some(Counts { solved: 1.., .. })) => Self::Partial,
             ("done" | "failed", _) => Self::Failed,
             _ => Self::Stopped,
-        }
-    }
-
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Partial => "partial",
-            Self::Failed => "failed",
-            Self::Stopped => "stopped",
         }
     }
 }

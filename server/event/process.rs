@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::draft::{Draft, tags};
-use super::envelope::{Event, Modality, Payload, Source, tag};
+use super::envelope::{Event, Modality, Payload, Source, tag, words};
 use crate::words::id::ThreadId;
 use crate::words::time::Timestamp;
 
@@ -55,50 +55,22 @@ pub enum Feedback {
     Error,
 }
 
-impl Feedback {
-    /// Every one of them.
-    pub(super) const ALL: [Self; 14] = [
-        Self::Spawned,
-        Self::Ended,
-        Self::Stuck,
-        Self::Archived,
-        Self::Resumed,
-        Self::Cleared,
-        Self::TimerSet,
-        Self::Timer,
-        Self::PlanComplete,
-        Self::WatchRaised,
-        Self::WatchSet,
-        Self::WatchClosed,
-        Self::Gathered,
-        Self::Error,
-    ];
-
-    /// The one of this tag.
-    pub fn parse(tag: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|what| what.as_str() == tag)
-    }
-
-    /// The element's name and the event's tag.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Spawned => "thread-spawned",
-            Self::Ended => tag::THREAD_ENDED,
-            Self::Stuck => tag::THREAD_STUCK,
-            Self::Archived => "thread-archived",
-            Self::Resumed => "thread-resumed",
-            Self::Cleared => "context-cleared",
-            Self::TimerSet => "timer-set",
-            Self::Timer => tag::TIMER,
-            Self::PlanComplete => "plan-complete",
-            Self::WatchRaised => "watch-raised",
-            Self::WatchSet => "watch-set",
-            Self::WatchClosed => "watch-closed",
-            Self::Gathered => "gathered",
-            Self::Error => "system-thread-error",
-        }
-    }
-}
+words!(Feedback {
+    Spawned = "thread-spawned",
+    Ended = "thread-ended",
+    Stuck = "thread-stuck",
+    Archived = "thread-archived",
+    Resumed = "thread-resumed",
+    Cleared = "context-cleared",
+    TimerSet = "timer-set",
+    Timer = "timer",
+    PlanComplete = "plan-complete",
+    WatchRaised = "watch-raised",
+    WatchSet = "watch-set",
+    WatchClosed = "watch-closed",
+    Gathered = "gathered",
+    Error = "system-thread-error",
+});
 
 /// What a model writes to the log of another thread or its own has this in common with what the core writes: it is data. So
 /// attributes and text are escaped, always.
@@ -161,21 +133,16 @@ pub enum ErrorCode {
     UnknownWatch,
 }
 
-impl ErrorCode {
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::UnknownThread => "unknown_thread",
-            Self::InvalidLabel => "invalid_label",
-            Self::DepthLimit => "depth_limit",
-            Self::SubthreadLimit => "subthread_limit",
-            Self::SendLimit => "send_limit",
-            Self::Undelivered => "undelivered",
-            Self::WaitCycle => "wait_cycle",
-            Self::UnknownWatch => "unknown_watch",
-        }
-    }
-}
+words!(ErrorCode {
+    UnknownThread = "unknown_thread",
+    InvalidLabel = "invalid_label",
+    DepthLimit = "depth_limit",
+    SubthreadLimit = "subthread_limit",
+    SendLimit = "send_limit",
+    Undelivered = "undelivered",
+    WaitCycle = "wait_cycle",
+    UnknownWatch = "unknown_watch",
+});
 
 /// A thread that waits: for whom, and until when at the latest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

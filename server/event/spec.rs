@@ -1,12 +1,16 @@
-//! A spec describes a kind of fact: its tags and the members of its payload. Each family has one for each kind. The catalogue
-//! (`event/catalogue.rs`) writes the documents from specs, and the tests check every event of their logs against them.
+//! A spec describes a kind of fact: its tags and the members of its payload. Each family has one for each kind, most of them written by
+//! `#[derive(Fact)]` (`facts/`). The catalogue (`event/catalogue.rs`) writes the documents from specs, and the tests check every event of
+//! their logs against them.
 
 use serde_json::Value;
 
+use super::draft::Draft;
+use super::envelope::{Modality, Source};
 use super::raw::Raw;
+use crate::words::id::ThreadId;
 
 /// One kind of fact.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Spec {
     /// Its name in the documents.
     pub name: &'static str,
@@ -14,15 +18,38 @@ pub struct Spec {
     pub about: &'static str,
     /// Its tags, in order: a word, words with `|` between them, `<what>` for anything, `?` at the end where it may be missing, `*` where it
     /// may be there any number of times.
-    pub tags: &'static [&'static str],
+    pub tags: Vec<&'static str>,
     /// The members of its payload.
-    pub members: &'static [Member],
+    pub members: Vec<Member>,
     /// Any other member may be there, too.
     pub open: bool,
 }
 
 /// A member of a payload: its name (with `?` where it may be missing), its type as TypeScript writes it, and what it is.
 pub type Member = (&'static str, &'static str, &'static str);
+
+/// The spec of a kind that is written and read by hand: its text, its name, its tags, and its members, each with its text.
+macro_rules! spec {
+    (
+        $(#[doc = $about:literal])+ $name:literal, [$($tag:expr),* $(,)?];
+        $($(#[doc = $means:literal])* $($key:literal => $kind:literal)? $($shared:ident)?,)*
+    ) => {
+        crate::event::spec::Spec {
+            name: $name,
+            about: concat!($($about),+).trim_ascii_start(),
+            tags: vec![$($tag),*],
+            members: vec![$(
+                crate::event::spec::spec!(@ [$($means),*] $($key => $kind)? $($shared)?)
+            ),*],
+            open: false,
+        }
+    };
+    (@ [] $shared:ident) => { $shared };
+    (@ [$($means:literal),+] $key:literal => $kind:literal) => {
+        ($key, $kind, concat!($($means),+).trim_ascii_start())
+    };
+}
+pub(super) use spec;
 
 /// `text` of every fact that has one.
 pub(super) const TEXT: Member = ("text", "string", "the same for people and models");
@@ -39,17 +66,83 @@ pub(super) const ROOT: Member = (
     "the event from outside that it goes back to",
 );
 
+/// A type that has several members of a payload.
+pub(super) trait Flat<'a>: Sized {
+    /// As the documents name them.
+    fn members() -> Vec<Member>;
+
+    /// Reads them.
+    fn read(raw: Raw<'a>) -> Option<Self>;
+
+    /// Writes them.
+    fn write(self, draft: Draft) -> Draft;
+}
+
+/// An enum each of whose variants is a kind, named by the second tag.
+pub(super) trait Kinds<'a>: Sized {
+    /// The specs, each with these tags (`<kind>` stands for its own) and members before its own.
+    fn specs(tags: &[&'static str], shared: &[Member]) -> Vec<Spec>;
+
+    /// Reads the variant and its members.
+    fn read(raw: Raw<'a>) -> Option<Self>;
+
+    /// Its name in the documents.
+    fn kind(&self) -> &'static str;
+
+    /// What its event has beside members; `of` stands in its text.
+    fn head(&self, of: &str) -> Head;
+
+    /// Writes its members.
+    fn write(self, draft: Draft) -> Draft;
+}
+
+/// What an event has beside members, as its kind decides.
+pub(super) struct Head {
+    /// The tags of its own, the kind first.
+    pub tags: Vec<String>,
+    /// Where it comes from.
+    pub source: Source,
+    /// What it says.
+    pub text: String,
+}
+
+impl Head {
+    /// The draft of a fact of this one tag and those of its kind.
+    pub fn draft(self, thread: &ThreadId, tag: &str) -> Draft {
+        let tags = std::iter::once(tag.to_owned()).chain(self.tags).collect();
+        Draft::empty(thread, self.source, Modality::State, tags).payload("text", self.text)
+    }
+}
+
+/// A type that may be null.
+pub(super) fn or_null(kind: &str) -> &'static str {
+    match kind {
+        "number" => "number | null",
+        _ => "string | null",
+    }
+}
+
+/// The tags of a kind: the shared ones with the first of its own in its place, and the rest of its own behind them.
+pub(super) fn of_kind(shared: &[&'static str], own: &[&'static str]) -> Vec<&'static str> {
+    let named = |tag: &&'static str| if *tag == "<kind>" { own[0] } else { *tag };
+    shared
+        .iter()
+        .map(named)
+        .chain(own[1..].iter().copied())
+        .collect()
+}
+
 impl Spec {
     /// What of an event is not as the documents say; empty when all is.
     pub fn faults(&self, raw: Raw<'_>) -> Vec<String> {
         let mut faults = Vec::new();
-        if !fits_tags(self.tags, raw.tags) {
+        if !fits_tags(&self.tags, raw.tags) {
             faults.push(format!(
                 "{}: the tags are {:?}, not {:?}",
                 self.name, raw.tags, self.tags
             ));
         }
-        for (key, kind, _) in self.members {
+        for (key, kind, _) in &self.members {
             let (name, may_miss) = optional(key);
             match raw.get(name) {
                 Some(value) if !fits(kind, value) => {

@@ -4,6 +4,7 @@ use caseless::Caseless as _;
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
 
+use super::envelope::words;
 use crate::words::id::Seq;
 use crate::words::time::Timestamp;
 
@@ -42,36 +43,17 @@ pub enum Status {
     Retracted,
 }
 
+words!(Status {
+    Proposed = "proposed",
+    Surviving = "surviving",
+    Contested = "contested",
+    Untested = "untested",
+    Falsified = "falsified",
+    Ended = "ended",
+    Retracted = "retracted",
+});
+
 impl Status {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Proposed,
-        Self::Surviving,
-        Self::Contested,
-        Self::Untested,
-        Self::Falsified,
-        Self::Ended,
-        Self::Retracted,
-    ];
-
-    /// The word in the log and in the store.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Proposed => "proposed",
-            Self::Surviving => "surviving",
-            Self::Contested => "contested",
-            Self::Untested => "untested",
-            Self::Falsified => "falsified",
-            Self::Ended => "ended",
-            Self::Retracted => "retracted",
-        }
-    }
-
-    /// The status of a word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == word)
-    }
-
     /// Whether it is held to be so: only such statements are knowledge.
     pub const fn is_held(self) -> bool {
         matches!(self, Self::Surviving | Self::Contested)
@@ -178,23 +160,17 @@ pub enum Instrument {
     Reflection,
 }
 
-impl Instrument {
-    /// All of them, experiments first.
-    pub const ALL: [Self; 4] = [Self::Knowledge, Self::Code, Self::User, Self::Reflection];
+words!(Instrument {
+    Knowledge = "knowledge",
+    Code = "code",
+    User = "user",
+    Reflection = "reflection",
+});
 
+impl Instrument {
     /// Returns true for all but reflection.
     pub const fn is_experiment(self) -> bool {
         !matches!(self, Self::Reflection)
-    }
-
-    /// The word in the log.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Knowledge => "knowledge",
-            Self::Code => "code",
-            Self::User => "user",
-            Self::Reflection => "reflection",
-        }
     }
 }
 
@@ -230,6 +206,16 @@ pub struct Derived {
     pub rejected: Vec<String>,
 }
 
+impl Derived {
+    /// What people read of it.
+    pub fn said(&self) -> String {
+        match self.predictions.len() {
+            1 => "1 prediction follows from it".to_owned(),
+            count => format!("{count} predictions follow from it"),
+        }
+    }
+}
+
 /// What an instrument said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -244,17 +230,12 @@ pub enum Answer {
     Asked,
 }
 
-impl Answer {
-    /// The word in the log.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Yes => "yes",
-            Self::No => "no",
-            Self::None => "none",
-            Self::Asked => "asked",
-        }
-    }
-}
+words!(Answer {
+    Yes = "yes",
+    No = "no",
+    None = "none",
+    Asked = "asked",
+});
 
 /// One reading of an instrument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -280,6 +261,18 @@ pub struct Reading {
     /// Of no answer: something broke on the way, and the instrument said nothing at all.
     #[serde(default)]
     pub broke: bool,
+}
+
+impl Reading {
+    /// What people read of it.
+    pub fn said(&self) -> String {
+        let said = match self.answer {
+            Answer::None => "no answer",
+            answer => answer.as_str(),
+        };
+        let (prediction, by) = (self.prediction + 1, self.instrument.as_str());
+        format!("prediction {prediction}: {by} says {said}: {}", self.note)
+    }
 }
 
 impl Reading {

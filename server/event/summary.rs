@@ -2,6 +2,7 @@
 //! those that stand, and the next step is read from it. Pure.
 
 use serde::{Deserialize, Serialize};
+use thinkd_facts::Members;
 
 use crate::words::id::Seq;
 
@@ -10,22 +11,23 @@ pub const GROUP: usize = 8;
 /// Most summaries that stand for a thread, whatever could not be joined; the oldest goes.
 const HELD_MAX: usize = 128;
 
-/// What a summary stands for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The events that a summary stands for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Members)]
 pub struct Covers {
-    /// The first event.
+    /// The first event that it stands for.
     pub from: Seq,
-    /// The last event.
+    /// The last event that it stands for.
     pub to: Seq,
-    /// How many characters of the first event's entry are another summary's.
+    /// So many characters of the first event's entry are another summary's.
+    #[fact(optional)]
     #[serde(default, skip_serializing_if = "is_zero")]
     pub skip: u64,
-    /// How many characters of the last event's entry it goes to; absent: to its end.
+    /// It goes up to this character of the last event's entry; absent: to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upto: Option<u64>,
-    /// How many visible events of the thread stand before the first.
+    /// How many events that a decision may see stand before the first in the thread.
     pub position: u64,
-    /// How many events it is about, the first and the last included.
+    /// How many events it is about.
     pub events: u64,
     /// 0: made from events; otherwise from summaries of the level below.
     pub level: u32,

@@ -1,134 +1,168 @@
 //! What is said of a task of a mission, step by step, and how that reads. How it is written into events is `fact/task.rs`. Pure.
 
 use serde::{Deserialize, Serialize};
+use thinkd_facts::{Fact, Members};
 
 use super::mission::{Check, Expected, Figures, NewTask, Route, TaskId, TaskStatus};
 use super::tuning::Tuning;
 use crate::words::text::counted;
 
 /// Something that is said of a task.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "what", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Fact)]
 pub enum TaskNews {
-    /// There is one more.
-    Made(NewTask),
-    /// Work on it begins.
+    /// A mission has one more task.
+    #[fact(name = "task-made", tags("made"))]
+    Made(#[fact(flat)] NewTask),
+    /// Work on a task begins, in a thread of its own.
+    #[fact(name = "task-began", tags("began"))]
     Began {
         /// A task that it requires and that failed.
+        #[fact(json, or_null, kind = "number | null")]
         behind: Option<TaskId>,
     },
-    /// Whether it is to be split.
+    /// Whether a task is to be split.
+    #[fact(name = "task-split", tags("split"))]
     Split {
         /// Whether it is.
         needed: bool,
         /// Why.
         why: String,
     },
-    /// What the user would have to say.
+    /// What the user would have to say for a task.
+    #[fact(name = "task-asked", tags("asked"))]
     Asked {
-        /// The question; none: nothing.
+        /// The question.
+        #[fact(or_null)]
         question: Option<String>,
     },
-    /// How it may be done.
+    /// How a task may be done, with the chance that it works.
+    #[fact(name = "task-routes", tags("routes"))]
     Routes {
-        /// As they were listed.
+        /// Name, how, estimate, splits, and the chance as learned, if it was.
+        #[fact(json, kind = "object[]")]
         routes: Vec<Route>,
     },
-    /// How its answer will be checked.
+    /// How the answer of a task will be checked: said before there is one.
+    #[fact(name = "task-checked", tags("checked"))]
     Checked {
-        /// How.
+        /// By, and code, query or rubric.
+        #[fact(json)]
         check: Check,
     },
-    /// It was tried.
+    /// A task was tried by a route.
+    #[fact(name = "task-tried", tags("tried"))]
     Tried {
-        /// By which route.
+        /// The route.
         route: String,
-        /// `low` or `high`.
+        /// The tier that was asked.
+        #[fact(kind = "\"low\" | \"high\"")]
         tier: String,
-        /// The answer; none: it came to none.
+        /// The answer.
+        #[fact(or_null)]
         answer: Option<String>,
         /// What was thought on the way, or why there is no answer.
         why: String,
     },
-    /// A tool of another server was called for it.
-    Used(ToolStep),
-    /// Its answer was checked.
+    /// A tool of another server was called for a task.
+    #[fact(name = "task-used", tags("used"))]
+    Used(#[fact(flat)] ToolStep),
+    /// The answer of a task was checked.
+    #[fact(name = "task-judged", tags("judged"))]
     Judged {
-        /// `program`, `knowledge` or `rubric`.
+        /// What decided it.
+        #[fact(kind = "\"program\" | \"knowledge\" | \"agreement\" | \"rubric\"")]
         by: String,
-        /// Whether it will do.
+        /// Whether the answer will do.
         passes: bool,
         /// Why.
         why: String,
-        /// What was expected of the try; none: it was one of several.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        /// What was expected of the try: the kind of its route (`whole`, `split`, `high`, `framework` and its id), the chance as the model said and as learned.
+        #[fact(json)]
         expected: Option<Expected>,
     },
-    /// Whether the high tier is asked once more.
+    /// Whether a task is tried once more by the high tier, and the figures that decide it.
+    #[fact(name = "task-retry", tags("retry"))]
     Retry {
         /// Whether it is.
         made: bool,
-        /// The figures that decided it.
+        /// calls_left, tasks_left
+        #[fact(json)]
         figures: Figures,
     },
-    /// Whether a framework is made for it.
+    /// Whether a framework is made for a task that the high tier could not do either, and the figures that decide it.
+    #[fact(name = "task-framework", tags("framework"))]
     Framework {
         /// Whether it is.
         made: bool,
-        /// The figures that decided it.
+        /// calls_left, tasks_left
+        #[fact(json)]
         figures: Figures,
     },
-    /// The program of the framework that is made for it was run with several values of its parameters.
+    /// The program of a framework that is made for a task was run with several values of its parameters.
+    #[fact(name = "task-tuned", tags("tuned"))]
     Tuned {
-        /// What each came to, in the order in which they were tried.
+        /// Parameters, answer, score, passes; in the order in which they were tried.
+        #[fact(json, kind = "object[]")]
         runs: Vec<Tuning>,
         /// The place of the best of them, from 0.
         best: u64,
     },
-    /// A framework was made for it.
+    /// A framework was made for a task.
+    #[fact(name = "task-built", tags("built"))]
     Built {
         /// Its id.
         framework: String,
         /// Its name.
         name: String,
-        /// The word of its kind.
+        /// The kind of its recipe.
         kind: String,
     },
-    /// Something that a model wanted was not done.
+    /// Something that a model wanted of a task was not done.
+    #[fact(name = "task-refused", tags("refused"))]
     Refused {
         /// What.
         of: String,
         /// Why.
         why: String,
     },
-    /// It is this from now on.
+    /// A task is another from now on: what is to be done, what it requires, its place among its siblings.
+    #[fact(name = "task-changed", tags("changed"))]
     Changed {
         /// Its name.
         name: String,
         /// What is to be done.
         description: String,
-        /// What is to be done before it.
+        /// The tasks that have to end before it begins.
+        #[fact(json, kind = "number[]")]
         requires: Vec<TaskId>,
-        /// Its place among its siblings.
+        /// Its place among its siblings: the lowest goes first.
         rank: u64,
         /// Why.
         why: String,
-        /// Who did it; none: the mission itself.
+        /// Who did it; null: the mission itself.
+        #[fact(or_null)]
         by: Option<String>,
     },
-    /// It is over.
+    /// A task is over, and its thread with it.
+    #[fact(name = "task-over", tags("over"))]
     Over {
-        /// `closed`, or that it failed.
+        /// How.
+        #[fact(
+            json,
+            kind = "\"closed\" | \"failed_with_current_available_instruments\""
+        )]
         status: TaskStatus,
         /// The answer that passed its check.
+        #[fact(or_null)]
         answer: Option<String>,
         /// Why it failed.
+        #[fact(or_null)]
         reason: Option<String>,
     },
 }
 
 /// A call of a tool for a task, and what came of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Members)]
 pub struct ToolStep {
     /// The tool, as it is called here.
     pub tool: String,

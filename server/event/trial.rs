@@ -3,6 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use thinkd_facts::Fact;
+
+use super::envelope::Source;
 use super::method::{chosen, ends};
 use super::statement::{
     Answer, Claim, Derived, Instrument, Judged, Later, Outcome, Prediction, Reading, Status, Valid,
@@ -60,16 +63,44 @@ pub struct Trial {
 }
 
 /// Something that was said of a statement.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Fact)]
 pub enum News {
-    /// Somebody claims it.
-    Claimed(Claim),
-    /// What follows from it.
-    Derived(Derived),
-    /// An instrument was read.
-    Read(Reading),
-    /// What became of it.
-    Judged(Judged),
+    /// Somebody claims something: it is to be tried before it is held to be so.
+    #[fact(name = "statement-claimed", tags("claimed"), text = claim.text)]
+    Claimed(
+        /// Text; source: by, seqs, quote, word: it counts as the person's own; premises: the statements it is derived from; root: the event
+        /// from outside that a turn goes back to which claims it.
+        #[fact(name = "claim", bound = claim, json)]
+        Claim,
+    ),
+    /// What follows from a claim, and how each prediction is to be tested.
+    #[fact(name = "statement-derived", tags("derived"), text = derived.said())]
+    Derived(
+        /// Triple, valid, predictions, rejected: those that were not taken, and why.
+        #[fact(name = "derived", bound = derived, json)]
+        Derived,
+    ),
+    /// An instrument said whether a prediction is so, or could not.
+    #[fact(name = "statement-read", tags("read", "yes|no|none|asked" = reading.answer.as_str()),
+           text = reading.said())]
+    Read(
+        /// Prediction (from 0), instrument, choice, answer, note, quote, source, later, until, broke.
+        #[fact(name = "reading", bound = reading, json)]
+        Reading,
+    ),
+    /// What became of a statement, by a trial or without one. One that was refused, or joined to another, is gone.
+    #[fact(name = "statement-judged",
+           tags("judged",
+                "proposed|surviving|contested|untested|falsified|ended|retracted|refused|joined" = judged.outcome.as_str(),
+                "retest?" = judged.retest > 0),
+           source = judged.by.as_ref().map_or(Source::Internal, |_| Source::User),
+           text = format!("{}: {}", judged.outcome.as_str(), judged.reason))]
+    Judged(
+        /// Outcome, reason, valid, carried, survived, tries, breaks, reopened, due, others, by, tried, available, testable, retest: calls at
+        /// most.
+        #[fact(name = "judged", bound = judged, json)]
+        Judged,
+    ),
 }
 
 /// What is to be done.

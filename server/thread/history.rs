@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::event::envelope::{Event, Modality};
+use crate::event::fact::Fact;
 use crate::event::fact::input::{Content, Input};
 use crate::event::fact::withdrawn::Withdrawn;
-use crate::event::fact::{Fact, Kind};
 use crate::log::query::{Order, Query, Show};
 use crate::log::thread_row::ThreadRow;
 use crate::model::prompt::Prompts;
@@ -258,7 +258,7 @@ impl Entry {
     pub fn of<'s>(event: &Event, style: impl Into<Style<'s>>, prompts: &Prompts) -> Self {
         let fact = event.fact();
         let (line, around) = line(event, &fact, style.into(), prompts);
-        let (wakes, thought) = (event.wakes(), fact.kind() == Some(Kind::Thought));
+        let (wakes, thought) = (event.wakes(), fact.is_thought());
         let takes_back = match fact {
             Fact::Withdrawn(Withdrawn { from, input, .. }) => Some((from, input)),
             _ => None,

@@ -2,6 +2,7 @@
 //! answer them (`fact/family.rs`).
 
 use super::family::{Byline, Role};
+use super::remark::Decision;
 use super::run::{RunFact, RunKey, RunNews};
 use super::set::{Change, Set};
 use super::told::{News, Told};
@@ -17,27 +18,32 @@ use crate::words::id::{Name, Seq, ThreadId};
 impl<'a> Fact<'a> {
     /// Its kind in the documents; none: unknown, or in a form that they do not have.
     pub fn kind(&self) -> Option<Kind> {
-        self.family().kind()
+        self.family().plain().kind
+    }
+
+    /// Returns whether it is a message of the thread to itself.
+    pub fn is_thought(&self) -> bool {
+        matches!(self, Self::Decided(said) if said.what == Decision::Thought)
     }
 
     /// Who may see it. The store goes by tags (`Event::visibility`), which say the same.
     pub fn visibility(&self) -> Visibility {
-        self.family().visibility()
+        self.family().plain().visibility
     }
 
     /// Whether it starts a turn of its thread. The store goes by tags (`Event::wakes`), which say the same.
     pub fn wakes(&self) -> bool {
-        self.family().wakes()
+        self.family().plain().wakes
     }
 
     /// What it is to the turn whose number it carries.
     pub fn role(&self) -> Role {
-        self.family().role()
+        self.family().plain().role
     }
 
     /// Whether it changes more of its thread's row than what every event counts for.
     pub fn changes_thread(&self) -> bool {
-        self.family().changes_thread()
+        self.family().plain().changes_thread
     }
 
     /// Who speaks in the entry of a view for it. `event` is the one that says it.
@@ -99,7 +105,7 @@ impl<'a> Fact<'a> {
     /// What it means to a thread that waits; `None` when it wakes nobody.
     pub fn waking(&self) -> Option<Waking> {
         let family = self.family();
-        if !family.wakes() {
+        if !family.plain().wakes {
             return None;
         }
         let by = family.by().and_then(|from| ThreadId::parse(from).ok());
@@ -119,7 +125,7 @@ impl Event {
 
     /// Returns whether it is a message that the thread sent to itself.
     pub fn is_thought(&self) -> bool {
-        self.fact().kind() == Some(Kind::Thought)
+        self.fact().is_thought()
     }
 
     /// The event from outside that it goes back to, as far as it says: itself, if it is one. What a client writes into a payload says

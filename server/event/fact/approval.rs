@@ -1,56 +1,73 @@
 //! The facts of approvals: a tool call waits for a person, what was said of it, and that it starts after all.
-//! Long because a family of facts is one file: its types, how each is written and read, what readers ask of it, examples.
 
 use std::fmt;
 
 use serde_json::{Value, json};
+use thinkd_facts::{Fact, Members};
 
-use super::Kind;
-use super::family::{Byline, Family, Piece, Role};
-use crate::event::draft::{Draft, tags};
-use crate::event::envelope::{Modality, Source, Visibility, tag};
+use super::calls::named;
+use super::family::{Byline, Family};
+use crate::event::draft::Draft;
+use crate::event::envelope::Source;
 use crate::event::raw::Raw;
-use crate::event::spec::{Member, Spec, TEXT, TURN};
+use crate::event::spec::{Flat, Member};
 use crate::words::id::{Seq, ThreadId};
 
-/// A tool call waits for a person. It is no result: that comes with the verdict.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A tool call waits for a person: POST /approvals/{approval_id}, or the frames `approve`, `deny` and `respond`. It is no result: that comes with the verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Fact)]
+#[fact(name = "approval-pending", tags("approval", "pending", "tool:<name>" = tool),
+       source = System, modality = Text, visibility = Heard, role = Decision, label = "approval",
+       text = format!("{tool} waits for a person"))]
 pub struct Pending<'a> {
-    /// The id of the approval: that of this event.
-    pub approval: &'a str,
-    /// The turn that proposed the call.
+    /// The turn.
     pub turn: u64,
+    /// The approval: the id of the event that asked for it.
+    #[fact(name = "approval_id")]
+    pub approval: &'a str,
     /// The call's id within the thread.
     pub call_id: &'a str,
     /// The tool.
+    #[fact(from_tag = "tool:")]
     pub tool: &'a str,
     /// What it is to be called with.
     pub arguments: &'a Value,
-    /// SHA-256 of the arguments in canonical form.
+    /// SHA-256 of the arguments as canonical JSON.
     pub arguments_sha256: &'a str,
-    /// SHA-256 of what models are told of the tool.
+    /// SHA-256 of the tool's description and schema.
     pub tool_version: &'a str,
-    /// What the call would change, as a unified diff, where the tool can say that.
+    /// What the call would change, as a unified diff.
     pub diff: Option<&'a str>,
     /// When it counts as rejected.
+    #[fact(name = "expires_at")]
     pub expires: &'a str,
 }
 
-/// What was said of a call that waited. The first verdict is the only one.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What was said of a tool call that waited. Of a granted one the result is still to come; of all others it stands behind this.
+///
+/// The first verdict is the only one.
+#[derive(Debug, Clone, Copy, PartialEq, Fact)]
+#[fact(name = "approval-verdict",
+       tags("approval", "granted|answered|denied|expired|withdrawn" = ruling,
+            "tool:<name>" = tool, "overrules?" = ruling.wakes()),
+       source = ruling.source(), modality = Text, visibility = Heard, role = Aside,
+       wakes = self.ruling.wakes(), text = self.text())]
 pub struct Verdict<'a> {
-    /// The approval.
+    /// The approval: the id of the event that asked for it.
+    #[fact(name = "approval_id")]
     pub approval: &'a str,
-    /// The call.
+    /// The call's id within the thread.
     pub call_id: &'a str,
     /// The tool.
+    #[fact(from_tag = "tool:")]
     pub tool: &'a str,
-    /// What.
-    pub ruling: Ruling<'a>,
     /// Who said it, when known.
     pub by: Option<&'a str>,
-    /// Why; of an answer, the answer.
+    /// Why; of `answered` the answer.
+    #[fact(or_default)]
     pub reason: &'a str,
+    /// The word that was said.
+    #[fact(flat)]
+    pub ruling: Ruling<'a>,
 }
 
 /// What a verdict says.
@@ -69,15 +86,16 @@ pub enum Ruling<'a> {
 }
 
 /// What a grant is bound to.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Members)]
 pub struct Granted<'a> {
-    /// What the call runs with.
+    /// Of `granted`: what the call runs with.
     pub arguments: &'a Value,
-    /// SHA-256 of the arguments in canonical form.
+    /// SHA-256 of the arguments as canonical JSON.
     pub arguments_sha256: &'a str,
-    /// SHA-256 of what models are told of the tool.
+    /// SHA-256 of the tool's description and schema.
     pub tool_version: &'a str,
-    /// The arguments are the person's, not those that were proposed.
+    /// Of `granted`: the arguments are the person's; the event `approval-pending` has those that were proposed.
+    #[fact(name = "edited", optional)]
     pub is_edited: bool,
 }
 
@@ -101,6 +119,14 @@ impl Ruling<'_> {
     const fn is_of_a_person(self) -> bool {
         matches!(self, Self::Granted(_) | Self::Answered | Self::Denied)
     }
+
+    const fn source(self) -> Source {
+        if self.is_of_a_person() {
+            Source::User
+        } else {
+            Source::System
+        }
+    }
 }
 
 impl fmt::Display for Ruling<'_> {
@@ -109,181 +135,40 @@ impl fmt::Display for Ruling<'_> {
     }
 }
 
-/// A granted call starts. From here on it may have had its effect, and is not run again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Started<'a> {
-    /// The approval.
-    pub approval: &'a str,
-    /// The turn that runs it.
-    pub turn: u64,
-    /// The call.
-    pub call_id: &'a str,
-    /// The tool.
-    pub tool: &'a str,
-    /// The seq of the verdict.
-    pub verdict: Seq,
-}
-
-const ID: Member = (
-    "approval_id",
-    "string",
-    "the approval: the id of the event that asked for it",
-);
-const CALL: Member = ("call_id", "string", "the call's id within the thread");
-const TOOL: Member = ("tool", "string", "the tool");
-const SHA: &str = "SHA-256 of the arguments as canonical JSON";
-const VERSION: &str = "SHA-256 of the tool's description and schema";
-
-pub(super) const PENDING: Spec = Spec {
-    name: "approval-pending",
-    about: "A tool call waits for a person: POST /approvals/{approval_id}, or the frames `approve`, `deny` and `respond`. It is no \
-            result: that comes with the verdict.",
-    tags: &["approval", "pending", "tool:<name>"],
-    members: &[
-        TEXT,
-        TURN,
-        ID,
-        CALL,
-        TOOL,
-        ("arguments", "unknown", "what it is to be called with"),
-        ("arguments_sha256", "string", SHA),
-        ("tool_version", "string", VERSION),
-        (
-            "diff?",
-            "string",
-            "what the call would change, as a unified diff",
-        ),
-        ("expires_at", "string", "when it counts as rejected"),
-    ],
-    open: false,
-};
-
-pub(super) const VERDICT: Spec = Spec {
-    name: "approval-verdict",
-    about: "What was said of a tool call that waited. Of a granted one the result is still to come; of all others it stands behind this.",
-    tags: &[
-        "approval",
-        "granted|answered|denied|expired|withdrawn",
-        "tool:<name>",
-        "overrules?",
-    ],
-    members: &[
-        TEXT,
-        ID,
-        CALL,
-        TOOL,
-        ("by?", "string", "who said it, when known"),
-        ("reason", "string", "why; of `answered` the answer"),
-        (
+impl<'a> Flat<'a> for Ruling<'a> {
+    fn members() -> Vec<Member> {
+        [
             "arguments?",
-            "unknown",
-            "of `granted`: what the call runs with",
-        ),
-        ("arguments_sha256?", "string", SHA),
-        ("tool_version?", "string", VERSION),
-        (
+            "arguments_sha256?",
+            "tool_version?",
             "edited?",
-            "boolean",
-            "of `granted`: the arguments are the person's; the event `approval-pending` has those that were proposed",
-        ),
-    ],
-    open: false,
-};
-
-pub(super) const STARTED: Spec = Spec {
-    name: "approval-started",
-    about: "A granted call with an effect outside starts: from here on it is not run again, whatever becomes of the server.",
-    tags: &["approval", "started", "tool:<name>"],
-    members: &[
-        TEXT,
-        TURN,
-        ID,
-        CALL,
-        TOOL,
-        ("verdict", "number", "the seq of the verdict"),
-    ],
-    open: false,
-};
-
-fn marked(second: &str, tool: &str) -> Vec<String> {
-    tags([tag::APPROVAL, second, &format!("tool:{tool}")])
-}
-
-impl<'a> Pending<'a> {
-    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        Some(Self {
-            approval: raw.text("approval_id")?,
-            turn: raw.turn()?,
-            call_id: raw.text("call_id")?,
-            tool: raw.value("tool:")?,
-            arguments: raw.get("arguments")?,
-            arguments_sha256: raw.text("arguments_sha256")?,
-            tool_version: raw.text("tool_version")?,
-            diff: raw.text("diff"),
-            expires: raw.text("expires_at")?,
-        })
+        ]
+        .into_iter()
+        .zip(Granted::members())
+        .map(|(name, (_, kind, about))| (name, kind, about))
+        .collect()
     }
 
-    /// The event to be.
-    pub fn encode(self, thread: &ThreadId) -> Draft {
-        let Self {
-            approval,
-            turn,
-            call_id,
-            tool,
-            arguments,
-            arguments_sha256,
-            tool_version,
-            diff,
-            expires,
-        } = self;
-        let payload = json!({
-            "text": format!("{tool} waits for a person"),
-            "turn": turn,
-            "approval_id": approval,
-            "call_id": call_id,
-            "tool": tool,
-            "arguments": arguments,
-            "arguments_sha256": arguments_sha256,
-            "tool_version": tool_version,
-            "expires_at": expires,
-        });
-        Draft::new(
-            thread,
-            Source::System,
-            Modality::Text,
-            marked("pending", tool),
-            payload,
-        )
-        .payload_some("diff", diff)
-    }
-}
-
-impl<'a> Verdict<'a> {
-    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        let ruling = match raw.tags.get(1)?.as_str() {
-            "granted" => Ruling::Granted(Granted {
-                arguments: raw.get("arguments")?,
-                arguments_sha256: raw.text("arguments_sha256")?,
-                tool_version: raw.text("tool_version")?,
-                is_edited: raw.is("edited"),
-            }),
-            "answered" => Ruling::Answered,
-            "denied" => Ruling::Denied,
-            "expired" => Ruling::Expired,
-            "withdrawn" => Ruling::Withdrawn,
+    fn read(raw: Raw<'a>) -> Option<Self> {
+        Some(match raw.tags.get(1)?.as_str() {
+            "granted" => Self::Granted(Granted::read(raw)?),
+            "answered" => Self::Answered,
+            "denied" => Self::Denied,
+            "expired" => Self::Expired,
+            "withdrawn" => Self::Withdrawn,
             _ => return None,
-        };
-        Some(Self {
-            approval: raw.text("approval_id")?,
-            call_id: raw.text("call_id")?,
-            tool: raw.value("tool:")?,
-            ruling,
-            by: raw.text("by"),
-            reason: raw.said("reason"),
         })
     }
 
+    fn write(self, draft: Draft) -> Draft {
+        match self {
+            Self::Granted(granted) => granted.write(draft),
+            _ => draft,
+        }
+    }
+}
+
+impl Verdict<'_> {
     /// What people and models read.
     fn text(&self) -> String {
         let what = match self.ruling {
@@ -301,126 +186,35 @@ impl<'a> Verdict<'a> {
         let colon = if self.reason.is_empty() { "" } else { ": " };
         format!("{} {what}{colon}{}", self.tool, self.reason)
     }
-
-    /// The event to be.
-    pub fn encode(self, thread: &ThreadId) -> Draft {
-        let Self {
-            approval,
-            call_id,
-            tool,
-            ruling,
-            by,
-            reason,
-        } = self;
-        let source = if ruling.is_of_a_person() {
-            Source::User
-        } else {
-            Source::System
-        };
-        let payload = json!({
-            "text": self.text(), "approval_id": approval, "call_id": call_id, "tool": tool, "reason": reason,
-        });
-        let draft = Draft::new(
-            thread,
-            source,
-            Modality::Text,
-            marked(ruling.as_str(), tool),
-            payload,
-        )
-        .payload_some("by", by)
-        .tagged(ruling.wakes().then_some(tag::OVERRULES));
-        let Ruling::Granted(Granted {
-            arguments,
-            arguments_sha256,
-            tool_version,
-            is_edited,
-        }) = ruling
-        else {
-            return draft;
-        };
-        draft
-            .payload("arguments", arguments.clone())
-            .payload("arguments_sha256", arguments_sha256)
-            .payload("tool_version", tool_version)
-            .payload_some("edited", is_edited.then_some(true))
-    }
 }
 
-impl<'a> Started<'a> {
-    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        Some(Self {
-            approval: raw.text("approval_id")?,
-            turn: raw.turn()?,
-            call_id: raw.text("call_id")?,
-            tool: raw.value("tool:")?,
-            verdict: raw.seq("verdict")?,
-        })
-    }
-
-    /// The event to be.
-    pub fn encode(self, thread: &ThreadId) -> Draft {
-        let Self {
-            approval,
-            turn,
-            call_id,
-            tool,
-            verdict,
-        } = self;
-        let payload = json!({
-            "text": format!("{tool} starts"),
-            "turn": turn,
-            "approval_id": approval,
-            "call_id": call_id,
-            "tool": tool,
-            "verdict": verdict,
-        });
-        Draft::new(
-            thread,
-            Source::System,
-            Modality::Text,
-            marked(tag::STARTED, tool),
-            payload,
-        )
-    }
-}
-
-/// `approval pending send c7.0.0`.
-fn byline<'a>(words: &'static str, tool: &'a str, call_id: &'a str) -> Byline<'a> {
-    vec![
-        Piece::Word(words),
-        Piece::Name(tool.into()),
-        Piece::Word(" "),
-        Piece::Name(call_id.into()),
-    ]
+/// A granted call with an effect outside starts: from here on it is not run again, whatever becomes of the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Fact)]
+#[fact(name = "approval-started", tags("approval", "started", "tool:<name>" = tool),
+       source = System, modality = Text, visibility = Heard, role = Aside, label = "approval",
+       text = format!("{tool} starts"))]
+pub struct Started<'a> {
+    /// The turn.
+    pub turn: u64,
+    /// The approval: the id of the event that asked for it.
+    #[fact(name = "approval_id")]
+    pub approval: &'a str,
+    /// The call's id within the thread.
+    pub call_id: &'a str,
+    /// The tool.
+    #[fact(from_tag = "tool:")]
+    pub tool: &'a str,
+    /// The seq of the verdict.
+    pub verdict: Seq,
 }
 
 impl<'a> Family<'a> for Pending<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::ApprovalPending)
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::Heard
-    }
-
-    fn wakes(&self) -> bool {
-        false
-    }
-
-    fn role(&self) -> Role {
-        Role::Decision
-    }
-
-    fn changes_thread(&self) -> bool {
-        false
-    }
-
     fn call_id(&self) -> Option<&'a str> {
         Some(self.call_id)
     }
 
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
-        byline("approval pending ", self.tool, self.call_id)
+        named("approval pending ", self.tool, self.call_id)
     }
 
     // The arguments stand in the entry of the call.
@@ -430,34 +224,10 @@ impl<'a> Family<'a> for Pending<'a> {
             self.expires
         ))
     }
-
-    fn label(&self) -> Option<String> {
-        Some("approval".to_owned())
-    }
 }
 
+// It says of a call what a turn is to do, and belongs to none.
 impl<'a> Family<'a> for Verdict<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::ApprovalVerdict)
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::Heard
-    }
-
-    fn wakes(&self) -> bool {
-        self.ruling.wakes()
-    }
-
-    // It says of a call what a turn is to do, and belongs to none.
-    fn role(&self) -> Role {
-        Role::Aside
-    }
-
-    fn changes_thread(&self) -> bool {
-        false
-    }
-
     fn is_root(&self) -> bool {
         self.ruling.is_of_a_person()
     }
@@ -471,7 +241,7 @@ impl<'a> Family<'a> for Verdict<'a> {
     }
 
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
-        byline("approval ", self.tool, self.call_id)
+        named("approval ", self.tool, self.call_id)
     }
 
     fn label(&self) -> Option<String> {
@@ -482,34 +252,10 @@ impl<'a> Family<'a> for Verdict<'a> {
     }
 }
 
+// The machine goes by what the table says of the approval (`Turn::grant`).
 impl<'a> Family<'a> for Started<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::ApprovalStarted)
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::Heard
-    }
-
-    fn wakes(&self) -> bool {
-        false
-    }
-
-    // The machine goes by what the table says of the approval (`Turn::grant`).
-    fn role(&self) -> Role {
-        Role::Aside
-    }
-
-    fn changes_thread(&self) -> bool {
-        false
-    }
-
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
-        byline("approved call ", self.tool, self.call_id)
-    }
-
-    fn label(&self) -> Option<String> {
-        Some("approval".to_owned())
+        named("approved call ", self.tool, self.call_id)
     }
 }
 

@@ -4,18 +4,19 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize as _;
+use serde::Deserialize;
 use serde_json::{Value, json};
+use thinkd_facts::Fact;
 
+use super::Fact;
 use super::failed::Problem;
-use super::family::{Byline, Family, Piece, Role};
+use super::family::{Byline, Declared, Family, Piece, Plain, Role};
 use super::recalled;
-use super::{Fact, Kind};
 use crate::event::draft::{Draft, tags};
 use crate::event::envelope::{Modality, Payload, Source, Visibility, tag};
 use crate::event::intent::Intent;
 use crate::event::raw::Raw;
-use crate::event::spec::{ROOT, Spec, TEXT, TURN};
+use crate::event::spec::{ROOT, Spec, TEXT, TURN, spec};
 use crate::words::failure::{By, Failure, Who};
 use crate::words::id::{Seq, ThreadId};
 
@@ -32,7 +33,8 @@ pub struct Record<'a> {
 pub const FROM_TEXT: &str = "text";
 
 /// How a model call came out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum CallOutcome {
     /// With an answer.
     Answered,
@@ -44,22 +46,31 @@ pub enum CallOutcome {
     Stopped,
 }
 
-/// A tool call, as it is about to run.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A tool call, as it is about to run. `think` and `do_nothing` have none.
+#[derive(Debug, Clone, Copy, PartialEq, Fact)]
+#[fact(name = "action", tags("decision|submodule:<name>" = by, "action", "tool:<name>" = tool),
+       modality = Text, visibility = seen_of(self.by.submodule()), role = role_of(self.by.submodule()),
+       text = format!("{tool} {arguments}"))]
 pub struct Action<'a> {
     /// Who made it.
+    #[fact(tag = "", read = By::parse(raw.tags.first()?)?)]
     pub by: By<'a>,
     /// The turn.
     pub turn: u64,
     /// The tool.
+    #[fact(from_tag = "tool:")]
     pub tool: &'a str,
     /// The call's id within the thread.
+    #[fact(or_default)]
     pub call_id: &'a str,
-    /// Its arguments, or the text that should have been some.
+    /// Its arguments; a text: what should have been JSON.
+    #[fact(read = raw.get("arguments").unwrap_or(&Value::Null))]
     pub arguments: &'a Value,
-    /// What stood where the tool's name should be, if that is none.
+    /// What stood where the tool's name should be.
     pub written: Option<&'a str>,
     /// The call was read from the words of an answer.
+    #[fact(name = "from", kind = "\"text\"", missing, read = raw.text("from") == Some(FROM_TEXT),
+           write = is_from_text.then_some(FROM_TEXT))]
     pub is_from_text: bool,
 }
 
@@ -97,196 +108,79 @@ pub enum Came<'a> {
     Failed(Problem<'a>),
 }
 
-/// A reply to the user: the result of the tool `reply`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// An answer to the user, the result of the tool `reply`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Fact)]
+#[fact(name = "reply", tags("response", "result", "tool:reply", "partial?" = is_partial),
+       source = Tool, modality = Text, visibility = Heard, role = Decision, label = "reply")]
 pub struct Reply<'a> {
     /// The turn.
     pub turn: u64,
+    /// `reply`.
+    #[fact(read = "reply")]
+    pub tool: &'a str,
     /// The call's id within the thread.
+    #[fact(or_default)]
     pub call_id: &'a str,
-    /// What is said.
+    /// The words.
+    #[fact(or_default)]
     pub text: &'a str,
     /// It was cut off.
+    #[fact(flag = "partial")]
     pub is_partial: bool,
 }
 
-pub(super) const RECORD: Spec = Spec {
-    name: "model-call",
-    about: "The record of one model call: from it, GET /prompt-views/{event_id} makes the call again, byte for byte.",
-    tags: &["debug", "call:<module>"],
-    members: &[
-        TEXT,
-        TURN,
-        (
-            "module",
-            "string",
-            "who asked: decision, submodule:<name>, pipeline:<name>, mission:<step>, trial, summary",
-        ),
-        (
-            "purpose?",
-            "string",
-            "turn, follow-up, answer, decide, repair; node; derive, reflect, weigh; sum-up, join; a mission's step; trial: a call of before, made again with another prompt",
-        ),
-        (
-            "round?",
-            "number",
-            "which call of its kind in the turn, from 0",
-        ),
-        (
-            "outcome?",
-            "\"answered\" | \"failed\" | \"refused\" | \"stopped\"",
-            "how it came out",
-        ),
-        ("failure?", "string", "why it failed"),
-        ("finish?", "string", "why the model ended its answer"),
-        (
-            "usage?",
-            "object",
-            "input_tokens, output_tokens, cached_tokens, as far as the provider said",
-        ),
-        ("duration_ms?", "number", "how long it took"),
-        (
-            "first_piece_ms?",
-            "number",
-            "when the first piece of its answer came, from the same beginning",
-        ),
-        ("model?", "string", "the model"),
-        ("parameters?", "object", "how it was asked"),
-        ("request_sha256?", "string", "SHA-256 of the request"),
-        (
-            "adjusted?",
-            "unknown",
-            "habits of the model by which the request was sent otherwise than this hash says, such as a member that it refuses",
-        ),
-        (
-            "mended?",
-            "string[]",
-            "of a submodule: names of what was mended in the arguments of its tool calls; of a decision, each of its `calls` has its own",
-        ),
-        (
-            "view?",
-            "object",
-            "which events and texts the request was made of; as, thread: where a call of before was made again, whose it was and which thread that saw",
-        ),
-        (
-            "calls?",
-            "unknown",
-            "of a decision: the tool calls of its answer; of a submodule: how many",
-        ),
-        (
-            "calls_made?",
-            "number",
-            "how many tool calls the answer had, where some were left out",
-        ),
-        ("last?", "boolean", "a submodule is done with this"),
-        (
-            "cause?",
-            "number",
-            "of a mission that a turn began, whose beginning is the root: the event from outside that the turn goes back to",
-        ),
-        ROOT,
-    ],
-    open: true,
-};
-pub(super) const ACTION: Spec = Spec {
-    name: "action",
-    about: "A tool call, as it is about to run. `think` and `do_nothing` have none.",
-    tags: &["decision|submodule:<name>", "action", "tool:<name>"],
-    members: &[
-        TEXT,
-        TURN,
-        ("tool", "string", "the tool"),
-        ("call_id", "string", "the call's id within the thread"),
-        (
-            "arguments",
-            "unknown",
-            "its arguments; a text: what should have been JSON",
-        ),
-        (
-            "written?",
-            "string",
-            "what stood where the tool's name should be",
-        ),
-        (
-            "from?",
-            "\"text\"",
-            "the call was read from the words of an answer",
-        ),
-    ],
-    open: false,
-};
-pub(super) const RESULT: Spec = Spec {
-    name: "result",
-    about: "What a tool call came back with.",
-    tags: &[
-        "result",
-        "tool:<name>",
-        "submodule:<name>?",
-        "recalled:<statement>*",
-    ],
-    members: &[
-        TEXT,
-        TURN,
-        ("tool", "string", "the tool"),
-        ("call_id", "string", "the call's id within the thread"),
-        (
-            "output",
-            "unknown",
-            "what it came back with; a large one is cut, with the blob that has it all",
-        ),
-        ("duration_ms", "number", "how long it ran"),
-        ("intent?", "object", "what the turn will do when it ends"),
-        ("sent?", "number", "how many messages it sent"),
-        (
-            "approval_id?",
-            "string",
-            "the approval without which it would not have run",
-        ),
-    ],
-    open: false,
-};
-pub(super) const RESULT_FAILED: Spec = Spec {
-    name: "result-failed",
-    about: "A tool call that failed.",
-    tags: &[
-        "result",
-        "tool:<name>",
-        "submodule:<name>?",
-        "failure",
-        "<kind>",
-    ],
-    members: &[
-        TEXT,
-        TURN,
-        ("tool", "string", "the tool"),
-        ("call_id", "string", "the call's id within the thread"),
-        ("kind", "string", "the sort of failure"),
-        ("problem", "object", "kind, text, retryable, detail"),
-        ("duration_ms", "number", "how long it ran"),
-        ("intent?", "object", "what the turn will do when it ends"),
-        ("sent?", "number", "how many messages it sent"),
-        (
-            "approval_id?",
-            "string",
-            "the approval without which it would not have run",
-        ),
-    ],
-    open: false,
-};
-pub(super) const REPLY: Spec = Spec {
-    name: "reply",
-    about: "An answer to the user, the result of the tool `reply`.",
-    tags: &["response", "result", "tool:reply", "partial?"],
-    members: &[
-        TEXT,
-        TURN,
-        ("tool", "string", "`reply`"),
-        ("call_id", "string", "the call's id within the thread"),
-    ],
-    open: false,
-};
-
 impl<'a> Record<'a> {
+    pub(super) fn specs() -> Vec<Spec> {
+        let spec = spec!(
+            /// The record of one model call: from it, GET /prompt-views/{event_id} makes the call again, byte for byte.
+            "model-call", ["debug", "call:<module>"];
+            TEXT,
+            TURN,
+            /// who asked: decision, submodule:<name>, pipeline:<name>, mission:<step>, trial, summary
+            "module" => "string",
+            /// turn, follow-up, answer, decide, repair; node; derive, reflect, weigh; sum-up, join; a mission's step; trial: a call of before,
+            /// made again with another prompt
+            "purpose?" => "string",
+            /// which call of its kind in the turn, from 0
+            "round?" => "number",
+            /// how it came out
+            "outcome?" => "\"answered\" | \"failed\" | \"refused\" | \"stopped\"",
+            /// why it failed
+            "failure?" => "string",
+            /// why the model ended its answer
+            "finish?" => "string",
+            /// input_tokens, output_tokens, cached_tokens, as far as the provider said
+            "usage?" => "object",
+            /// how long it took
+            "duration_ms?" => "number",
+            /// when the first piece of its answer came, from the same beginning
+            "first_piece_ms?" => "number",
+            /// the model
+            "model?" => "string",
+            /// how it was asked
+            "parameters?" => "object",
+            /// SHA-256 of the request
+            "request_sha256?" => "string",
+            /// habits of the model by which the request was sent otherwise than this hash says, such as a member that it refuses
+            "adjusted?" => "unknown",
+            /// of a submodule: names of what was mended in the arguments of its tool calls; of a decision, each of its `calls` has its own
+            "mended?" => "string[]",
+            /// which events and texts the request was made of; as, thread: where a call of before was made again, whose it was and which
+            /// thread that saw
+            "view?" => "object",
+            /// of a decision: the tool calls of its answer; of a submodule: how many
+            "calls?" => "unknown",
+            /// how many tool calls the answer had, where some were left out
+            "calls_made?" => "number",
+            /// a submodule is done with this
+            "last?" => "boolean",
+            /// of a mission that a turn began, whose beginning is the root: the event from outside that the turn goes back to
+            "cause?" => "number",
+            ROOT,
+        );
+        vec![Spec { open: true, ..spec }]
+    }
+
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
         Some(Self {
             module: raw.value("call:")?,
@@ -341,23 +235,13 @@ impl<'a> Record<'a> {
 
     /// How it came out; none: in a way that this build does not know.
     pub fn outcome(&self) -> Option<CallOutcome> {
-        match self.text("outcome")? {
-            "answered" => Some(CallOutcome::Answered),
-            "failed" => Some(CallOutcome::Failed),
-            "refused" => Some(CallOutcome::Refused),
-            "stopped" => Some(CallOutcome::Stopped),
-            _ => None,
-        }
+        CallOutcome::deserialize(self.get("outcome")?).ok()
     }
 
     /// Whether a submodule is done with it: a call that was stopped with its turn may be made again.
     pub fn is_last(&self) -> bool {
-        let last = self
-            .record
-            .get("last")
-            .and_then(Value::as_bool)
-            .unwrap_or(false);
-        last && self.outcome() != Some(CallOutcome::Stopped)
+        let last = self.get("last").and_then(Value::as_bool);
+        last == Some(true) && self.outcome() != Some(CallOutcome::Stopped)
     }
 
     /// The tool calls of a decision's answer.
@@ -415,39 +299,42 @@ pub struct RecordedCall<'a> {
     pub brings_back: bool,
 }
 
-impl<'a> Action<'a> {
-    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        Some(Self {
-            by: By::parse(raw.tags.first()?)?,
-            turn: raw.turn()?,
-            tool: raw.value("tool:")?,
-            call_id: raw.said("call_id"),
-            arguments: raw.get("arguments").unwrap_or(&Value::Null),
-            written: raw.text("written"),
-            is_from_text: raw.text("from") == Some(FROM_TEXT),
-        })
-    }
-
-    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self {
-            by,
-            turn,
-            tool,
-            call_id,
-            arguments,
-            written,
-            is_from_text,
-        } = self;
-        let text = format!("{tool} {arguments}");
-        let payload = json!({ "text": text, "turn": turn, "tool": tool, "call_id": call_id, "arguments": arguments });
-        let tags = tags([&by.to_string(), tag::ACTION, &format!("tool:{tool}")]);
-        Draft::new(thread, Source::Internal, Modality::Text, tags, payload)
-            .payload_some("written", written)
-            .payload_some("from", is_from_text.then_some(FROM_TEXT))
-    }
-}
-
 impl<'a> Outcome<'a> {
+    pub(super) fn specs() -> Vec<Spec> {
+        let came = spec!(
+            /// What a tool call came back with.
+            "result", ["result", "tool:<name>", "submodule:<name>?", "recalled:<statement>*"];
+            TEXT,
+            TURN,
+            /// the tool
+            "tool" => "string",
+            /// the call's id within the thread
+            "call_id" => "string",
+            /// what it came back with; a large one is cut, with the blob that has it all
+            "output" => "unknown",
+            /// how long it ran
+            "duration_ms" => "number",
+            /// what the turn will do when it ends
+            "intent?" => "object",
+            /// how many messages it sent
+            "sent?" => "number",
+            /// the approval without which it would not have run
+            "approval_id?" => "string",
+        );
+        let mut failed = spec!(
+            /// A tool call that failed.
+            "result-failed", ["result", "tool:<name>", "submodule:<name>?", "failure", "<kind>"];
+            /// the sort of failure
+            "kind" => "string",
+            /// kind, text, retryable, detail
+            "problem" => "object",
+        );
+        // They take the place of the output.
+        let (before, after) = (&came.members[..4], &came.members[5..]);
+        failed.members = [before, &failed.members, after].concat();
+        vec![came, failed]
+    }
+
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
         let came = match raw.has(tag::FAILURE) {
             true => Came::Failed(Problem::of_result(raw)),
@@ -466,7 +353,7 @@ impl<'a> Outcome<'a> {
             intent: raw.get("intent"),
             sent: raw.count("sent").unwrap_or(0),
             approval: raw.text("approval_id"),
-            recalled: recalled::statements(raw),
+            recalled: raw.values(recalled::OF).collect(),
         })
     }
 
@@ -511,36 +398,12 @@ impl<'a> Outcome<'a> {
     }
 }
 
-impl<'a> Reply<'a> {
-    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        let (call_id, text) = (raw.said("call_id"), raw.said("text"));
-        Some(Self {
-            turn: raw.turn()?,
-            call_id,
-            text,
-            is_partial: raw.has(tag::PARTIAL),
-        })
-    }
-
-    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self {
-            turn,
-            call_id,
-            text,
-            is_partial,
-        } = self;
-        let payload = json!({ "text": text, "turn": turn, "call_id": call_id, "tool": "reply" });
-        let tags = tags([tag::RESPONSE, tag::RESULT, "tool:reply"]);
-        Draft::new(thread, Source::Tool, Modality::Text, tags, payload)
-            .tagged(is_partial.then_some(tag::PARTIAL))
-    }
-}
-
 impl Draft {
     /// The answer of a mission, which no tool call gave: its thread's only turn says it.
     pub fn answered(thread: &ThreadId, text: &str) -> Self {
         Reply {
             turn: 1,
+            tool: "reply",
             call_id: "answer",
             text,
             is_partial: false,
@@ -549,27 +412,13 @@ impl Draft {
     }
 }
 
+impl Declared for Record<'_> {
+    fn plain(&self) -> Plain {
+        Plain::new("model-call", Visibility::Debug, Role::Turn).changing_thread(true)
+    }
+}
+
 impl<'a> Family<'a> for Record<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::Call)
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::Debug
-    }
-
-    fn wakes(&self) -> bool {
-        false
-    }
-
-    fn role(&self) -> Role {
-        Role::Turn
-    }
-
-    fn changes_thread(&self) -> bool {
-        true
-    }
-
     fn has_root(&self) -> bool {
         true
     }
@@ -580,26 +429,6 @@ impl<'a> Family<'a> for Record<'a> {
 }
 
 impl<'a> Family<'a> for Action<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::Action)
-    }
-
-    fn visibility(&self) -> Visibility {
-        seen_of(self.submodule())
-    }
-
-    fn wakes(&self) -> bool {
-        false
-    }
-
-    fn role(&self) -> Role {
-        role_of(self.submodule())
-    }
-
-    fn changes_thread(&self) -> bool {
-        false
-    }
-
     fn submodule(&self) -> Option<&'a str> {
         self.by.submodule()
     }
@@ -609,13 +438,8 @@ impl<'a> Family<'a> for Action<'a> {
     }
 
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
-        let call = [
-            Piece::Word("call "),
-            Piece::Name(self.tool.into()),
-            Piece::Word(" "),
-            Piece::Name(self.call_id.into()),
-        ];
-        call.into_iter().chain(made_by(self.submodule())).collect()
+        let call = named("call ", self.tool, self.call_id).into_iter();
+        call.chain(made_by(self.submodule())).collect()
     }
 
     // What a reply says stands in the reply's own entry.
@@ -636,30 +460,18 @@ impl<'a> Family<'a> for Action<'a> {
     }
 }
 
+impl Declared for Outcome<'_> {
+    fn plain(&self) -> Plain {
+        let kind = match self.came {
+            Came::Output(_) => "result",
+            Came::Failed(_) => "result-failed",
+        };
+        let (visibility, role) = (seen_of(self.submodule), role_of(self.submodule));
+        Plain::new(kind, visibility, role).changing_thread(true)
+    }
+}
+
 impl<'a> Family<'a> for Outcome<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(match self.came {
-            Came::Output(_) => Kind::Result,
-            Came::Failed(_) => Kind::ResultFailed,
-        })
-    }
-
-    fn visibility(&self) -> Visibility {
-        seen_of(self.submodule)
-    }
-
-    fn wakes(&self) -> bool {
-        false
-    }
-
-    fn role(&self) -> Role {
-        role_of(self.submodule)
-    }
-
-    fn changes_thread(&self) -> bool {
-        true
-    }
-
     fn submodule(&self) -> Option<&'a str> {
         self.submodule
     }
@@ -677,12 +489,7 @@ impl<'a> Family<'a> for Outcome<'a> {
     }
 
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
-        let call = [
-            Piece::Word("result "),
-            Piece::Name(self.tool.into()),
-            Piece::Word(" "),
-            Piece::Name(self.call_id.into()),
-        ];
+        let call = named("result ", self.tool, self.call_id);
         let failed = self.is_failure().then_some(Piece::Word(" failed"));
         call.into_iter()
             .chain(failed)
@@ -699,26 +506,6 @@ impl<'a> Family<'a> for Outcome<'a> {
 }
 
 impl<'a> Family<'a> for Reply<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::Reply)
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::Heard
-    }
-
-    fn wakes(&self) -> bool {
-        false
-    }
-
-    fn role(&self) -> Role {
-        Role::Decision
-    }
-
-    fn changes_thread(&self) -> bool {
-        false
-    }
-
     fn call_id(&self) -> Option<&'a str> {
         Some(self.call_id)
     }
@@ -730,10 +517,16 @@ impl<'a> Family<'a> for Reply<'a> {
             "reply"
         })]
     }
+}
 
-    fn label(&self) -> Option<String> {
-        Some("reply".to_owned())
-    }
+/// `result send c7.0.0`.
+pub(super) fn named<'a>(word: &'static str, tool: &'a str, call_id: &'a str) -> Byline<'a> {
+    vec![
+        Piece::Word(word),
+        Piece::Name(tool.into()),
+        Piece::Word(" "),
+        Piece::Name(call_id.into()),
+    ]
 }
 
 /// Who sees what a submodule, or the decision, does.
@@ -853,6 +646,7 @@ impl Draft {
     pub fn reply(thread: &ThreadId, turn: u64, call_id: &str, text: &str, partial: bool) -> Self {
         Reply {
             turn,
+            tool: "reply",
             call_id,
             text,
             is_partial: partial,

@@ -1,94 +1,44 @@
 //! The fact of a thread that is told that a statement is not held any more, or is held again. It is of modality `state`: it wakes nobody, and views
 //! say it in a line after the transcript (`thread/history/corrections.rs`).
 
-use serde::Deserialize as _;
-use serde_json::{Value, json};
+use serde_json::Value;
+use thinkd_facts::Fact;
 
-use super::Kind;
-use super::family::{Family, Role};
 use crate::event::correction::Correction;
-use crate::event::draft::{Draft, tags};
-use crate::event::envelope::{Modality, Source, Visibility};
-use crate::event::raw::Raw;
-use crate::event::spec::{Spec, TEXT};
+use crate::event::draft::Draft;
 use crate::event::statement::Status;
 use crate::words::id::{self, ThreadId};
 
 /// The first tag.
 pub const TAG: &str = "correction";
 
-/// See the module.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Corrected(pub Correction);
-
-pub(super) const CORRECTED: Spec = Spec {
-    name: "correction",
-    about: "A statement that came from events of this thread, or that they returned, is not held any more, never was, or is held again. Once for each \
-            thread and fall, and once more where it came from, or was returned by, further events behind the fall.",
-    tags: &["correction", "corrected:<statement>"],
-    members: &[
-        TEXT,
-        (
-            "correction",
-            "object",
-            "statement, says, status, since: the event that says so, was_held: false where it never was held, of: the events of this thread",
-        ),
-    ],
-    open: false,
-};
+/// A statement that came from events of this thread, or that they returned, is not held any more, never was, or is held again. Once for each
+/// thread and fall, and once more where it came from, or was returned by, further events behind the fall.
+#[derive(Debug, Clone, PartialEq, Eq, Fact)]
+#[fact(name = "correction", tags("correction", "corrected:<statement>" = it.statement), plain,
+       visibility = State, role = Aside, changes_thread = true, label = "world model",
+       text = self.text())]
+pub struct Corrected(
+    /// Statement, says, status, since: the event that says so, was_held: false where it never was held, of: the events of this thread.
+    #[fact(name = "correction", bound = it, json)]
+    pub Correction,
+);
 
 impl Corrected {
-    pub(super) fn decode(raw: Raw<'_>) -> Option<Self> {
-        Correction::deserialize(raw.get("correction")?)
-            .ok()
-            .map(Self)
-    }
-
-    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self(correction) = self;
+    fn text(&self) -> String {
         let Correction {
-            statement,
             says,
             status,
             since,
             was_held,
             ..
-        } = &correction;
+        } = &self.0;
         let (word, says) = (status.as_str(), Value::from(says.as_str()));
-        let text = match (status.has_fallen(), was_held) {
+        match (status.has_fallen(), was_held) {
             (true, true) => format!("no longer held since #{since} ({word}): {says}"),
             (true, false) => format!("never held: {word} in #{since}: {says}"),
             (false, _) => format!("held again since #{since} ({word}): {says}"),
-        };
-        let tags = tags([TAG, &format!("corrected:{statement}")]);
-        let payload = json!({ "text": text, "correction": correction });
-        Draft::new(thread, Source::Internal, Modality::State, tags, payload)
-    }
-}
-
-impl<'a> Family<'a> for Corrected {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::Correction)
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::State
-    }
-
-    fn wakes(&self) -> bool {
-        false
-    }
-
-    fn role(&self) -> Role {
-        Role::Aside
-    }
-
-    fn changes_thread(&self) -> bool {
-        true
-    }
-
-    fn label(&self) -> Option<String> {
-        Some("world model".into())
+        }
     }
 }
 

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
+use thinkd_facts::Fact;
 
-use super::Kind;
-use super::family::{Byline, Family, Piece, Role};
-use crate::event::draft::{Draft, tags};
+use super::family::{Byline, Declared, Family, Piece, Plain, Role};
+use crate::event::draft::{Draft, When, tags};
 use crate::event::envelope::{Modality, Source, Visibility, tag};
 use crate::event::raw::Raw;
-use crate::event::spec::{Spec, TEXT, TURN_MAYBE};
+use crate::event::spec::{Spec, TURN_MAYBE, spec};
 use crate::event::unshown::LeftOut;
 use crate::words::failure::{By, Failure, MEDIA, Who};
 use crate::words::id::ThreadId;
@@ -48,71 +48,24 @@ pub struct Failed<'a> {
     pub node: Option<(&'a str, &'a str)>,
 }
 
-/// A client frame that was refused, or a client that was lost.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A client's frame was refused, or a client was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Fact)]
+#[fact(name = "client-failure", tags("debug", "failure", "client"), source = System, modality = Text,
+       visibility = Debug, role = Aside)]
 pub struct ClientFailed<'a> {
-    /// What happened.
+    /// The sentence about it.
+    #[fact(or_default)]
     pub text: &'a str,
-    /// Further facts.
+    /// Timeout, model, tool, interpreter, budget, outcome_unknown, cancelled, node, store, internal or client.
+    #[fact(read = "client")]
+    pub kind: &'a str,
+    /// The same thing may succeed later.
+    #[fact(read = false)]
+    pub retryable: bool,
+    /// Further facts, such as `key`: the setting that limits it; or `left_out`: the stretches of the thread that a provider refused, by seq, and `kinds`: the kinds of media that `model` takes none of.
+    #[fact(read = raw.get("detail").unwrap_or(&Value::Null))]
     pub detail: &'a Value,
 }
-
-const KIND: (&str, &str, &str) = (
-    "kind",
-    "string",
-    "timeout, model, tool, interpreter, budget, outcome_unknown, cancelled, node, store, internal or client",
-);
-const RETRYABLE: (&str, &str, &str) = ("retryable", "boolean", "the same thing may succeed later");
-const DETAIL: (&str, &str, &str) = (
-    "detail",
-    "unknown",
-    "further facts, such as `key`: the setting that limits it; or `left_out`: the stretches of the thread that a provider refused, by seq, and \
-     `kinds`: the kinds of media that `model` takes none of",
-);
-
-pub(super) const FAILURE: Spec = Spec {
-    name: "failure",
-    about: "Something went wrong in the thread; the turn may go on.",
-    tags: &[
-        "failure",
-        "<kind>",
-        "decision|submodule:<name>|tool:<name>|pipeline:<name>|trial|summary|core",
-        "unreadable?",
-        "follow-up?",
-        "late?",
-    ],
-    members: &[
-        TEXT,
-        KIND,
-        RETRYABLE,
-        DETAIL,
-        TURN_MAYBE,
-        ("run?", "string", "the run of a pipeline that it ends"),
-    ],
-    open: false,
-};
-pub(super) const NODE_FAILED: Spec = Spec {
-    name: "node-failed",
-    about: "A node of a pipeline failed.",
-    tags: &["failure", "<kind>", "pipeline:<name>", "node", "failed"],
-    members: &[
-        TEXT,
-        KIND,
-        RETRYABLE,
-        DETAIL,
-        ("run", "string", "the run"),
-        ("node", "string", "the node"),
-        ("place", "string", "its place in the run"),
-    ],
-    open: false,
-};
-pub(super) const CLIENT: Spec = Spec {
-    name: "client-failure",
-    about: "A client's frame was refused, or a client was lost.",
-    tags: &["debug", "failure", "client"],
-    members: &[TEXT, KIND, RETRYABLE, DETAIL],
-    open: false,
-};
 
 impl<'a> From<&'a Failure> for Problem<'a> {
     fn from(failure: &'a Failure) -> Self {
@@ -167,6 +120,41 @@ impl<'a> Failed<'a> {
             run,
             node,
         }
+    }
+
+    pub(super) fn specs() -> Vec<Spec> {
+        // What all failures say of themselves.
+        let of_client = ClientFailed::specs().swap_remove(0).members;
+        let said = |spec: Spec| Spec {
+            members: of_client.iter().copied().chain(spec.members).collect(),
+            ..spec
+        };
+        vec![
+            said(spec!(
+                /// Something went wrong in the thread; the turn may go on.
+                "failure", [
+                    "failure",
+                    "<kind>",
+                    "decision|submodule:<name>|tool:<name>|pipeline:<name>|trial|summary|core",
+                    "unreadable?",
+                    "follow-up?",
+                    "late?",
+                ];
+                TURN_MAYBE,
+                /// the run of a pipeline that it ends
+                "run?" => "string",
+            )),
+            said(spec!(
+                /// A node of a pipeline failed.
+                "node-failed", ["failure", "<kind>", "pipeline:<name>", "node", "failed"];
+                /// the run
+                "run" => "string",
+                /// the node
+                "node" => "string",
+                /// its place in the run
+                "place" => "string",
+            )),
+        ]
     }
 
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
@@ -230,50 +218,18 @@ impl<'a> Failed<'a> {
     }
 }
 
-impl<'a> ClientFailed<'a> {
-    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        Some(Self {
-            text: raw.said("text"),
-            detail: raw.get("detail").unwrap_or(&Value::Null),
-        })
-    }
-
-    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let payload = json!({ "text": self.text, "kind": "client", "retryable": false, "detail": self.detail });
-        let tags = tags([tag::DEBUG, tag::FAILURE, tag::CLIENT]);
-        Draft::new(thread, Source::System, Modality::Text, tags, payload)
+impl Declared for Failed<'_> {
+    fn plain(&self) -> Plain {
+        let kind = self.node.map_or("failure", |_| "node-failed");
+        let visibility = match self.who.submodule() {
+            Some(_) => Visibility::Submodule,
+            None => Visibility::Heard,
+        };
+        Plain::new(kind, visibility, Role::Turn).changing_thread(self.left_out().is_some())
     }
 }
 
 impl<'a> Family<'a> for Failed<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(if self.node.is_some() {
-            Kind::NodeFailed
-        } else {
-            Kind::Failure
-        })
-    }
-
-    fn visibility(&self) -> Visibility {
-        if self.submodule().is_some() {
-            Visibility::Submodule
-        } else {
-            Visibility::Heard
-        }
-    }
-
-    fn wakes(&self) -> bool {
-        false
-    }
-
-    fn role(&self) -> Role {
-        Role::Turn
-    }
-
-    fn changes_thread(&self) -> bool {
-        self.left_out().is_some()
-    }
-
     fn submodule(&self) -> Option<&'a str> {
         self.who.submodule()
     }
@@ -299,26 +255,6 @@ impl<'a> Family<'a> for Failed<'a> {
 }
 
 impl<'a> Family<'a> for ClientFailed<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::ClientFailure)
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::Debug
-    }
-
-    fn wakes(&self) -> bool {
-        false
-    }
-
-    fn role(&self) -> Role {
-        Role::Aside
-    }
-
-    fn changes_thread(&self) -> bool {
-        false
-    }
-
     fn byline(&self, raw: Raw<'a>) -> Byline<'a> {
         named_by_tags(raw)
     }
@@ -343,6 +279,8 @@ impl Draft {
     pub fn client_failure(thread: &ThreadId, what: &str, detail: Value) -> Self {
         ClientFailed {
             text: what,
+            kind: "client",
+            retryable: false,
             detail: &detail,
         }
         .encode(thread)
@@ -370,9 +308,8 @@ pub(super) fn examples(thread: &ThreadId, submodule: &Who, failure: &Failure) ->
     vec![
         Draft::failure(thread, Some(7), &Who::Decision, failure),
         Draft::failure(thread, Some(7), &Who::Core, &refused),
-        Draft::failure(thread, Some(7), submodule, failure)
-            .when(crate::event::draft::When::FollowUp),
-        Draft::failure(thread, Some(7), submodule, failure).when(crate::event::draft::When::Late),
+        Draft::failure(thread, Some(7), submodule, failure).when(When::FollowUp),
+        Draft::failure(thread, Some(7), submodule, failure).when(When::Late),
         Draft::failure(thread, None, &Who::Core, failure).unreadable(),
         node.encode(thread),
         Draft::client_failure(

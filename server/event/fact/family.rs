@@ -1,5 +1,5 @@
 //! A family answers in its own file what readers ask of every fact. Projections, views, the turn's fold and the terminal go by the answers, so
-//! that a new family needs no arm in them. A question without a default is a decision that every family has to make.
+//! that a new family needs no arm in them. `Plain` has the questions without a default: a decision that every family has to make.
 
 use std::borrow::Cow;
 
@@ -36,23 +36,66 @@ pub enum Piece<'a> {
     Quoted(&'a str),
 }
 
-/// A family of facts.
-pub(super) trait Family<'a> {
+/// The answers that every family has to give.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plain {
     /// Its kind in the documents; none: in a form that they do not have.
-    fn kind(&self) -> Option<Kind>;
-
-    /// Who may see it. The store goes by tags (`Event::visibility`), which say the same.
-    fn visibility(&self) -> Visibility;
-
-    /// Whether it starts a turn of its thread. The store goes by tags (`Event::wakes`), which say the same.
-    fn wakes(&self) -> bool;
-
+    pub kind: Option<Kind>,
+    /// The store goes by tags (`Event::visibility`), which say the same.
+    pub visibility: Visibility,
     /// What it is to the turn whose number it carries.
-    fn role(&self) -> Role;
-
+    pub role: Role,
+    /// Whether it starts a turn of its thread. The store goes by tags (`Event::wakes`), which say the same.
+    pub wakes: bool,
     /// Whether it changes more of its thread's row than what every event counts for: then `thread/projection.rs` says what.
-    fn changes_thread(&self) -> bool;
+    pub changes_thread: bool,
+    /// Who speaks or acts, in a word for the terminal; none: the event's source.
+    pub label: Option<&'static str>,
+}
 
+impl Plain {
+    /// A kind that wakes nobody and changes no thread, unless it says so.
+    pub const fn new(kind: &'static str, visibility: Visibility, role: Role) -> Self {
+        Self {
+            kind: Some(Kind::named(kind)),
+            visibility,
+            role,
+            wakes: false,
+            changes_thread: false,
+            label: None,
+        }
+    }
+
+    /// The same, which starts a turn of its thread, or does not.
+    pub const fn waking(self, wakes: bool) -> Self {
+        Self { wakes, ..self }
+    }
+
+    /// The same, which changes its thread's row, or does not.
+    pub const fn changing_thread(self, changes_thread: bool) -> Self {
+        Self {
+            changes_thread,
+            ..self
+        }
+    }
+
+    /// The same, with a label.
+    pub const fn labelled(self, label: &'static str) -> Self {
+        Self {
+            label: Some(label),
+            ..self
+        }
+    }
+}
+
+/// A fact whose plain answers are declared: by `#[derive(Fact)]`, or by hand.
+pub(super) trait Declared {
+    /// The answers without a default.
+    fn plain(&self) -> Plain;
+}
+
+/// A family of facts.
+pub(super) trait Family<'a>: Declared {
     /// Who speaks in its entry of a view: by default its first tag.
     fn byline(&self, raw: Raw<'a>) -> Byline<'a> {
         let first = raw.tags.first().map_or(raw.source.as_str(), String::as_str);
@@ -64,9 +107,9 @@ pub(super) trait Family<'a> {
         None
     }
 
-    /// Who speaks or acts, in a few words for the terminal; by default the event's source.
+    /// Who speaks or acts, in a few words for the terminal.
     fn label(&self) -> Option<String> {
-        None
+        self.plain().label.map(str::to_owned)
     }
 
     /// The submodule that said it, did it or failed.

@@ -4,14 +4,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::Kind;
-use super::family::{Byline, Family, Piece, Role};
+use super::family::{Byline, Declared, Family, Piece, Plain, Role};
 use super::set;
 use crate::event::draft::{Draft, InputKind, Part, tags};
 use crate::event::envelope::{Modality, Payload, Source, Visibility, tag};
 use crate::event::raw::Raw;
 use crate::event::schedule::{Firing, MEMBER};
-use crate::event::spec::{Spec, TEXT};
+use crate::event::spec::{Spec, TEXT, spec};
 use crate::words::id::{Name, Seq, ThreadId};
 
 /// A part of something said or perceived; the last part wakes the thread.
@@ -58,53 +57,26 @@ pub struct Trigger<'a> {
     pub schedule: Option<&'a str>,
 }
 
-pub(super) const INPUT: Spec = Spec {
-    name: "input",
-    about: "A client said something, or perceived something: one event a part, and the last part wakes the thread.",
-    tags: &[
-        "input",
-        "type:message|type:sensory",
-        "part?",
-        "answer?",
-        "overrules?",
-    ],
-    members: &[
-        ("text?", "string", "the words, if it has words"),
-        (
-            "blob?",
-            "string",
-            "SHA-256 of an image's or sound's bytes: GET /blobs/{blob}",
-        ),
-        ("mime?", "string", "its media type"),
-        ("bytes?", "number", "its size"),
-        ("user?", "string", "who sent it, when known"),
-        ("question_id?", "string", "the question that it answers"),
-    ],
-    open: false,
-};
-
-pub(super) const TRIGGER: Spec = Spec {
-    name: "trigger",
-    about: "Something outside has happened that has a name. The payload is the caller's.",
-    tags: &[
-        "input",
-        "type:trigger",
-        "trigger:<name>",
-        "schedule:<name>?",
-    ],
-    members: &[
-        TEXT,
-        ("user?", "string", "who sent it, when known"),
-        (
-            "schedule?",
-            "unknown",
-            "of a schedule: its name; due, first, last, count: the due times; next; now: out of turn",
-        ),
-    ],
-    open: true,
-};
-
 impl<'a> Input<'a> {
+    pub(super) fn specs() -> Vec<Spec> {
+        vec![spec!(
+            /// A client said something, or perceived something: one event a part, and the last part wakes the thread.
+            "input", ["input", "type:message|type:sensory", "part?", "answer?", "overrules?"];
+            /// the words, if it has words
+            "text?" => "string",
+            /// SHA-256 of an image's or sound's bytes: GET /blobs/{blob}
+            "blob?" => "string",
+            /// its media type
+            "mime?" => "string",
+            /// its size
+            "bytes?" => "number",
+            /// who sent it, when known
+            "user?" => "string",
+            /// the question that it answers
+            "question_id?" => "string",
+        )]
+    }
+
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
         let kind = match raw.value("type:")? {
             "message" => InputKind::Message,
@@ -173,6 +145,19 @@ impl<'a> Input<'a> {
 }
 
 impl<'a> Trigger<'a> {
+    pub(super) fn specs() -> Vec<Spec> {
+        let spec = spec!(
+            /// Something outside has happened that has a name. The payload is the caller's.
+            "trigger", ["input", "type:trigger", "trigger:<name>", "schedule:<name>?"];
+            TEXT,
+            /// who sent it, when known
+            "user?" => "string",
+            /// of a schedule: its name; due, first, last, count: the due times; next; now: out of turn
+            "schedule?" => "unknown",
+        );
+        vec![Spec { open: true, ..spec }]
+    }
+
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
         let schedule = raw.value("schedule:");
         Some(Self {
@@ -210,28 +195,16 @@ fn trigger_tags(name: &str) -> Vec<String> {
     tags([tag::INPUT, "type:trigger", &format!("trigger:{name}")])
 }
 
-impl<'a> Family<'a> for Input<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::Input)
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::Heard
-    }
-
-    fn wakes(&self) -> bool {
-        !self.is_part
-    }
-
+impl Declared for Input<'_> {
     // What a client wrote into a payload is not about a turn, whatever it says.
-    fn role(&self) -> Role {
-        Role::Aside
+    fn plain(&self) -> Plain {
+        Plain::new("input", Visibility::Heard, Role::Aside)
+            .waking(!self.is_part)
+            .changing_thread(self.answers.is_some())
     }
+}
 
-    fn changes_thread(&self) -> bool {
-        self.answers.is_some()
-    }
-
+impl<'a> Family<'a> for Input<'a> {
     fn is_root(&self) -> bool {
         true
     }
@@ -278,27 +251,13 @@ pub(super) fn byline(kind: InputKind, user: Option<&str>) -> Byline<'_> {
     std::iter::once(Piece::Word(word)).chain(name).collect()
 }
 
+impl Declared for Trigger<'_> {
+    fn plain(&self) -> Plain {
+        Plain::new("trigger", Visibility::Heard, Role::Aside).waking(true)
+    }
+}
+
 impl<'a> Family<'a> for Trigger<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::Trigger)
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::Heard
-    }
-
-    fn wakes(&self) -> bool {
-        true
-    }
-
-    fn role(&self) -> Role {
-        Role::Aside
-    }
-
-    fn changes_thread(&self) -> bool {
-        false
-    }
-
     fn is_root(&self) -> bool {
         true
     }

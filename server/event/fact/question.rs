@@ -1,55 +1,77 @@
 //! The facts of questions to people: what the mind wants to know of them, and what came back.
 
 use serde_json::{Value, json};
+use thinkd_facts::Fact;
 
-use super::Kind;
 use super::family::{Byline, Family, Piece, Role};
-use crate::event::draft::{Draft, tags};
+use crate::event::draft::Draft;
 use crate::event::envelope::{Modality, Source, Visibility, tag};
 use crate::event::raw::Raw;
-use crate::event::spec::{Member, Spec, TEXT, TURN};
+use crate::event::spec::{Flat, Member};
 use crate::event::statement::OfTrial;
 use crate::words::id::ThreadId;
 
-/// A question to a person. It is no result of the call that asked: that comes with the answer.
-#[derive(Debug, Clone, PartialEq)]
+/// The mind, or a server of tools that it called, asks a person: POST /questions/{question_id}, the frame `answer`, or, where it is the mind's only open question of
+/// its thread, the next message.
+///
+/// It is no result of the call that asked: that comes with the answer.
+#[derive(Debug, Clone, PartialEq, Default, Fact)]
+#[fact(name = "user-question", tags("question", "user"), source = System, modality = modality_of(trial),
+       visibility = visibility_of(&self.trial), role = self.role(), changes_thread = true, label = "question")]
 pub struct Question<'a> {
-    /// The question's id: that of this event.
-    pub question: &'a str,
-    /// The turn that asked.
-    pub turn: u64,
-    /// The call that asked, by its id within the thread.
-    pub call_id: &'a str,
-    /// What is asked.
+    /// The words.
+    #[fact(or_default)]
     pub text: &'a str,
-    /// Answers to choose from; none: any.
-    pub choices: Vec<&'a str>,
-    /// The JSON schema that an answer must have.
-    pub schema: Option<&'a Value>,
-    /// The names of those who may answer; none: everybody who may speak.
-    pub who: Vec<&'a str>,
-    /// Until when an answer is waited for.
-    pub expires: &'a str,
-    /// The server of tools that asks while it works on the call; none: the mind does.
-    pub server: Option<&'a str>,
-    /// The trial that asks, of a statement, about a prediction: no model is shown it, and no message answers it.
-    pub trial: Option<OfTrial>,
-}
-
-/// What came of a question, beside the message of a client that answers one (`Input::answers`).
-#[derive(Debug, Clone, PartialEq)]
-pub struct Answer<'a> {
-    /// The question.
+    /// The turn.
+    pub turn: u64,
+    /// The question: the id of the event that asked it.
+    #[fact(name = "question_id")]
     pub question: &'a str,
     /// The call that asked.
     pub call_id: &'a str,
-    /// What came.
-    pub what: Answered<'a>,
-    /// What it says.
+    /// Answers to choose from.
+    #[fact(optional)]
+    pub choices: Vec<&'a str>,
+    /// The JSON schema that an answer must have.
+    #[fact(kind = "object")]
+    pub schema: Option<&'a Value>,
+    /// The names of those who may answer; without it everybody who may speak.
+    #[fact(optional)]
+    pub who: Vec<&'a str>,
+    /// Until when an answer is waited for.
+    #[fact(name = "expires_at")]
+    pub expires: &'a str,
+    /// The server of tools that asks while it works on the call: the answer goes there.
+    pub server: Option<&'a str>,
+    /// The trial that asks, of a statement, about a prediction: no model is shown it, and no message answers it.
+    #[fact(flat)]
+    pub trial: Option<OfTrial>,
+}
+
+/// What came of a question to a person. The result of the call that asked stands behind it, unless a server of tools asked; of a trial's its reading.
+///
+/// A message of a client may answer one, too (`Input::answers`).
+#[derive(Debug, Clone, PartialEq, Fact)]
+#[fact(name = "user-answer",
+       tags("answer", "away|expired|withdrawn?" = what.tag(), "overrules?" = self.wakes()),
+       source = what.source(), modality = modality_of(trial),
+       visibility = visibility_of(&self.trial), role = Aside, wakes = self.wakes(), changes_thread = true)]
+pub struct Answer<'a> {
+    /// The words.
+    #[fact(or_default)]
     pub text: &'a str,
-    /// The server of tools that asked: it is told, and wakes nobody.
+    /// The question: the id of the event that asked it.
+    #[fact(name = "question_id")]
+    pub question: &'a str,
+    /// The call that asked.
+    pub call_id: &'a str,
+    /// How it ended.
+    #[fact(flat)]
+    pub what: Answered<'a>,
+    /// The server of tools that asks while it works on the call: the answer goes there.
     pub server: Option<&'a str>,
     /// The trial that asked: its reading stands behind it.
+    #[fact(flat)]
     pub trial: Option<OfTrial>,
 }
 
@@ -81,189 +103,77 @@ impl Answered<'_> {
         }
     }
 
-    const fn wakes(self) -> bool {
-        !matches!(self, Self::Withdrawn)
+    const fn source(self) -> Source {
+        match self {
+            Self::Given { .. } => Source::User,
+            _ => Source::System,
+        }
     }
 }
 
-const STATEMENT: Member = (
-    "statement?",
-    "string",
-    "the statement whose trial asks: the answer is a reading of it",
-);
-const PREDICTION: Member = ("prediction?", "number", "its prediction, from 0");
-const ID: Member = (
-    "question_id",
-    "string",
-    "the question: the id of the event that asked it",
-);
-const CALL: Member = ("call_id", "string", "the call that asked");
-const SERVER: Member = (
-    "server?",
-    "string",
-    "the server of tools that asks while it works on the call: the answer goes there",
-);
-
-pub(super) const QUESTION: Spec = Spec {
-    name: "user-question",
-    about: "The mind, or a server of tools that it called, asks a person: POST /questions/{question_id}, the frame `answer`, or, where it is the mind's only open question of \
-            its thread, the next message.",
-    tags: &["question", "user"],
-    members: &[
-        TEXT,
-        TURN,
-        ID,
-        CALL,
-        ("choices?", "string[]", "answers to choose from"),
-        (
-            "schema?",
-            "object",
-            "the JSON schema that an answer must have",
-        ),
-        (
-            "who?",
-            "string[]",
-            "the names of those who may answer; without it everybody who may speak",
-        ),
-        ("expires_at", "string", "until when an answer is waited for"),
-        SERVER,
-        STATEMENT,
-        PREDICTION,
-    ],
-    open: false,
-};
-
-pub(super) const ANSWER: Spec = Spec {
-    name: "user-answer",
-    about: "What came of a question to a person. The result of the call that asked stands behind it, unless a server of tools asked; of a trial's its reading.",
-    tags: &["answer", "away|expired|withdrawn?", "overrules?"],
-    members: &[
-        TEXT,
-        ID,
-        CALL,
-        ("by?", "string", "who answered, when known"),
-        (
-            "value?",
-            "unknown",
-            "the answer as JSON, of a question with a schema",
-        ),
-        SERVER,
-        STATEMENT,
-        PREDICTION,
-    ],
-    open: false,
-};
-
-fn texts<'a>(raw: Raw<'a>, key: &str) -> Vec<&'a str> {
-    raw.list(key).filter_map(Value::as_str).collect()
-}
-
-impl<'a> Question<'a> {
-    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        Some(Self {
-            question: raw.text("question_id")?,
-            turn: raw.turn()?,
-            call_id: raw.text("call_id")?,
-            text: raw.said("text"),
-            choices: texts(raw, "choices"),
-            schema: raw.get("schema"),
-            who: texts(raw, "who"),
-            expires: raw.text("expires_at")?,
-            server: raw.text("server"),
-            trial: trial_of(raw),
-        })
+impl<'a> Flat<'a> for Answered<'a> {
+    fn members() -> Vec<Member> {
+        vec![
+            ("by?", "string", "who answered, when known"),
+            (
+                "value?",
+                "unknown",
+                "the answer as JSON, of a question with a schema",
+            ),
+        ]
     }
 
-    /// The event to be.
-    pub fn encode(self, thread: &ThreadId) -> Draft {
-        let modality = modality_of(self.trial.as_ref());
-        let Self {
-            question,
-            turn,
-            call_id,
-            text,
-            choices,
-            schema,
-            who,
-            expires,
-            server,
-            trial,
-        } = self;
-        let payload = json!({
-            "text": text, "turn": turn, "question_id": question, "call_id": call_id, "expires_at": expires,
-        });
-        Draft::new(
-            thread,
-            Source::System,
-            modality,
-            tags([tag::QUESTION, "user"]),
-            payload,
-        )
-        .payload_some("choices", (!choices.is_empty()).then_some(choices))
-        .payload_some("schema", schema.cloned())
-        .payload_some("who", (!who.is_empty()).then_some(who))
-        .payload_some("server", server)
-        .payload_some(
-            "statement",
-            trial.as_ref().map(|trial| trial.statement.clone()),
-        )
-        .payload_some("prediction", trial.map(|trial| trial.prediction))
-    }
-}
-
-impl<'a> Answer<'a> {
-    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        let what = match raw.tags.get(1).map(String::as_str) {
-            None | Some(tag::OVERRULES) => Answered::Given {
+    fn read(raw: Raw<'a>) -> Option<Self> {
+        Some(match raw.tags.get(1).map(String::as_str) {
+            None | Some(tag::OVERRULES) => Self::Given {
                 by: raw.text("by"),
                 value: raw.get("value"),
             },
-            Some("away") => Answered::Away,
-            Some("expired") => Answered::Expired,
-            Some("withdrawn") => Answered::Withdrawn,
+            Some("away") => Self::Away,
+            Some("expired") => Self::Expired,
+            Some("withdrawn") => Self::Withdrawn,
             Some(_) => return None,
-        };
-        let (question, call_id) = (raw.text("question_id")?, raw.text("call_id")?);
-        let (server, trial) = (raw.text("server"), trial_of(raw));
-        Some(Self {
-            question,
-            call_id,
-            what,
-            text: raw.said("text"),
-            server,
-            trial,
         })
     }
 
-    /// The event to be.
-    pub fn encode(self, thread: &ThreadId) -> Draft {
-        let (wakes, modality) = (self.wakes(), modality_of(self.trial.as_ref()));
-        let Self {
-            question,
-            call_id,
-            what,
-            text,
-            server,
-            trial,
-        } = self;
-        let payload = json!({ "text": text, "question_id": question, "call_id": call_id });
-        let (source, by, value) = match what {
-            Answered::Given { by, value } => (Source::User, by, value),
-            Answered::Away | Answered::Expired | Answered::Withdrawn => {
-                (Source::System, None, None)
-            }
-        };
-        Draft::new(thread, source, modality, tags([tag::ANSWER]), payload)
-            .payload_some("by", by)
-            .payload_some("value", value.cloned())
-            .payload_some("server", server)
-            .payload_some(
-                "statement",
-                trial.as_ref().map(|trial| trial.statement.clone()),
-            )
-            .payload_some("prediction", trial.map(|trial| trial.prediction))
-            .tagged(what.tag())
-            .tagged(wakes.then_some(tag::OVERRULES))
+    fn write(self, draft: Draft) -> Draft {
+        match self {
+            Self::Given { by, value } => draft
+                .payload_some("by", by)
+                .payload_some("value", value.cloned()),
+            _ => draft,
+        }
+    }
+}
+
+impl Flat<'_> for Option<OfTrial> {
+    fn members() -> Vec<Member> {
+        vec![
+            (
+                "statement?",
+                "string",
+                "the statement whose trial asks: the answer is a reading of it",
+            ),
+            ("prediction?", "number", "its prediction, from 0"),
+        ]
+    }
+
+    fn read(raw: Raw<'_>) -> Option<Self> {
+        let prediction = raw.count("prediction").map(usize::try_from);
+        let trial = raw.text("statement").zip(prediction.and_then(Result::ok));
+        Some(trial.map(|(statement, prediction)| OfTrial {
+            statement: statement.to_owned(),
+            prediction,
+        }))
+    }
+
+    fn write(self, draft: Draft) -> Draft {
+        match self {
+            Some(trial) => draft
+                .payload("statement", trial.statement)
+                .payload("prediction", trial.prediction),
+            None => draft,
+        }
     }
 }
 
@@ -272,64 +182,39 @@ impl Question<'_> {
     pub fn is_of_the_mind(&self) -> bool {
         self.server.is_none() && self.trial.is_none()
     }
-}
 
-fn trial_of(raw: Raw<'_>) -> Option<OfTrial> {
-    let statement = raw.text("statement")?.to_owned();
-    let prediction = raw
-        .get("prediction")
-        .and_then(Value::as_u64)
-        .and_then(|at| usize::try_from(at).ok())?;
-    Some(OfTrial {
-        statement,
-        prediction,
-    })
-}
-
-/// What trials ask, models are not shown.
-fn modality_of(trial: Option<&OfTrial>) -> Modality {
-    if trial.is_some() {
-        Modality::State
-    } else {
-        Modality::Text
-    }
-}
-
-fn visibility_of(trial: Option<&OfTrial>) -> Visibility {
-    if trial.is_some() {
-        Visibility::State
-    } else {
-        Visibility::Heard
-    }
-}
-
-impl<'a> Family<'a> for Question<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::UserQuestion)
-    }
-
-    fn visibility(&self) -> Visibility {
-        visibility_of(self.trial.as_ref())
-    }
-
-    fn wakes(&self) -> bool {
-        false
-    }
-
+    // What a server asks is nothing that its call came to.
     fn role(&self) -> Role {
-        // What a server asks is nothing that its call came to.
         if self.is_of_the_mind() {
             Role::Decision
         } else {
             Role::Aside
         }
     }
+}
 
-    // A message may answer the only open one.
-    fn changes_thread(&self) -> bool {
-        true
+impl Answer<'_> {
+    fn wakes(&self) -> bool {
+        self.what != Answered::Withdrawn && self.is_of_the_mind()
     }
 
+    fn is_of_the_mind(&self) -> bool {
+        self.server.is_none() && self.trial.is_none()
+    }
+}
+
+/// What trials ask, models are not shown.
+fn modality_of(trial: &Option<OfTrial>) -> Modality {
+    trial.as_ref().map_or(Modality::Text, |_| Modality::State)
+}
+
+fn visibility_of(trial: &Option<OfTrial>) -> Visibility {
+    let asks = trial.as_ref();
+    asks.map_or(Visibility::Heard, |_| Visibility::State)
+}
+
+// A message may answer the only open one.
+impl<'a> Family<'a> for Question<'a> {
     fn call_id(&self) -> Option<&'a str> {
         Some(self.call_id)
     }
@@ -349,35 +234,11 @@ impl<'a> Family<'a> for Question<'a> {
         };
         Some(format!("{}{choices}", self.text))
     }
-
-    fn label(&self) -> Option<String> {
-        Some("question".to_owned())
-    }
 }
 
 impl<'a> Family<'a> for Answer<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::UserAnswer)
-    }
-
-    fn visibility(&self) -> Visibility {
-        visibility_of(self.trial.as_ref())
-    }
-
-    fn wakes(&self) -> bool {
-        self.what.wakes() && self.ends_any_wait()
-    }
-
-    fn role(&self) -> Role {
-        Role::Aside
-    }
-
-    fn changes_thread(&self) -> bool {
-        true
-    }
-
     fn is_root(&self) -> bool {
-        matches!(self.what, Answered::Given { .. }) && self.ends_any_wait()
+        matches!(self.what, Answered::Given { .. }) && self.is_of_the_mind()
     }
 
     fn is_from_outside(&self) -> bool {
@@ -385,7 +246,7 @@ impl<'a> Family<'a> for Answer<'a> {
     }
 
     fn ends_any_wait(&self) -> bool {
-        self.server.is_none() && self.trial.is_none()
+        self.is_of_the_mind()
     }
 
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {

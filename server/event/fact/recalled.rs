@@ -1,13 +1,12 @@
 //! The fact of a turn that recalled what is held and relevant before anybody thought, so that every model of the turn is shown the same.
 
-use serde_json::json;
+use thinkd_facts::Fact;
 
-use super::family::{Byline, Family, Piece, Role};
-use super::{Fact, Kind};
-use crate::event::draft::{Draft, tags};
-use crate::event::envelope::{Modality, Source, Visibility};
+use super::Fact;
+use super::family::{Byline, Family, Piece};
+use crate::event::draft::Draft;
+use crate::event::envelope::{Modality, Visibility};
 use crate::event::raw::Raw;
-use crate::event::spec::{Spec, TEXT, TURN};
 use crate::words::id::ThreadId;
 
 /// The first tag.
@@ -15,31 +14,23 @@ pub const TAG: &str = "recall";
 /// The tag of a statement that a recall returned begins so, in its turn's event and in the result of the tool.
 pub const OF: &str = "recalled:";
 
-/// A turn has recalled what is held and relevant to its batch: it does so once.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A turn recalled what is held and relevant to its batch. Of modality state, and seen by readers alone, where that is nothing.
+///
+/// It does so once.
+#[derive(Debug, Clone, PartialEq, Eq, Fact)]
+#[fact(name = "recalled", tags("recall", "recalled:<statement>*" = statements),
+       modality = if statements.is_empty() { Modality::State } else { Modality::Text },
+       visibility = if self.statements.is_empty() { Visibility::State } else { Visibility::Heard },
+       role = Turn, label = "recall")]
 pub struct Recalled<'a> {
     /// The turn.
     pub turn: u64,
-    /// What was found, or why nothing was.
+    /// The findings, or why there are none.
+    #[fact(or_default)]
     pub text: &'a str,
     /// The ids of the statements; empty: nothing relevant is held, and no model is shown it.
+    #[fact(tag = "recalled:")]
     pub statements: Vec<&'a str>,
-}
-
-pub(super) const RECALLED: Spec = Spec {
-    name: "recalled",
-    about: "A turn recalled what is held and relevant to its batch. Of modality state, and seen by readers alone, where that is nothing.",
-    tags: &["recall", "recalled:<statement>*"],
-    members: &[TEXT, TURN],
-    open: false,
-};
-
-/// The statements that tags say were returned.
-pub(super) fn statements(raw: Raw<'_>) -> Vec<&str> {
-    raw.tags
-        .iter()
-        .filter_map(|tag| tag.strip_prefix(OF))
-        .collect()
 }
 
 /// The statements that an event returned, of a recall of a turn or by the tool.
@@ -60,63 +51,9 @@ pub(super) fn tags_of<'a>(
         .map(|statement| format!("{OF}{statement}"))
 }
 
-impl<'a> Recalled<'a> {
-    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        Some(Self {
-            turn: raw.turn()?,
-            text: raw.said("text"),
-            statements: statements(raw),
-        })
-    }
-
-    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self {
-            turn,
-            text,
-            statements,
-        } = self;
-        let modality = if statements.is_empty() {
-            Modality::State
-        } else {
-            Modality::Text
-        };
-        let payload = json!({ "text": text, "turn": turn });
-        Draft::new(thread, Source::Internal, modality, tags([TAG]), payload)
-            .tagged(tags_of(statements))
-    }
-}
-
 impl<'a> Family<'a> for Recalled<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::Recalled)
-    }
-
-    fn visibility(&self) -> Visibility {
-        if self.statements.is_empty() {
-            Visibility::State
-        } else {
-            Visibility::Heard
-        }
-    }
-
-    fn wakes(&self) -> bool {
-        false
-    }
-
-    fn role(&self) -> Role {
-        Role::Turn
-    }
-
-    fn changes_thread(&self) -> bool {
-        false
-    }
-
     fn byline(&self, _raw: Raw<'a>) -> Byline<'a> {
         vec![Piece::Word("recalled")]
-    }
-
-    fn label(&self) -> Option<String> {
-        Some("recall".into())
     }
 }
 

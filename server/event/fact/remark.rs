@@ -1,27 +1,33 @@
 //! The facts of words in a turn: what a submodule says; what the decision says, thinks and asks.
 
 use serde_json::json;
+use thinkd_facts::Fact;
 
-use super::Kind;
-use super::family::{Byline, Family, Piece, Role};
+use super::family::{Byline, Declared, Family, Piece, Plain, Role};
 use crate::event::draft::{Draft, When, tags};
 use crate::event::envelope::{Modality, Source, Visibility, tag};
 use crate::event::raw::Raw;
-use crate::event::spec::{CALL_MAYBE, Spec, TEXT, TURN};
+use crate::event::spec::{CALL_MAYBE, Spec, TEXT, TURN, spec};
 use crate::words::id::{Name, ThreadId};
 
-/// A submodule said something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A submodule said something. No other submodule sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Fact)]
+#[fact(name = "submodule-said", modality = Text, visibility = Submodule, role = Aside,
+       tags("submodule:<name>" = submodule, "follow-up?" = is_follow_up, "late?" = is_late))]
 pub struct Remark<'a> {
-    /// Which.
+    /// Its name.
+    #[fact(tag = "submodule:")]
     pub submodule: &'a str,
     /// The turn.
     pub turn: u64,
     /// After the turn's deadline, or after it was removed.
+    #[fact(flag = "late")]
     pub is_late: bool,
     /// In answer to the broadcast decision.
+    #[fact(flag = "follow-up")]
     pub is_follow_up: bool,
-    /// What.
+    /// Its words.
+    #[fact(or_default)]
     pub text: &'a str,
 }
 
@@ -30,9 +36,9 @@ pub struct Remark<'a> {
 pub struct Decided<'a> {
     /// The turn.
     pub turn: u64,
-    /// What.
+    /// Its words.
     pub text: &'a str,
-    /// What it is.
+    /// What they are.
     pub what: Decision<'a>,
     /// The tool call that said it.
     pub call_id: Option<&'a str>,
@@ -51,75 +57,28 @@ pub enum Decision<'a> {
     Question(&'a str),
 }
 
-pub(super) const REMARK: Spec = Spec {
-    name: "submodule-said",
-    about: "A submodule said something. No other submodule sees it.",
-    tags: &["submodule:<name>", "follow-up?", "late?"],
-    members: &[TEXT, TURN],
-    open: false,
-};
-pub(super) const SAID: Spec = Spec {
-    name: "decision-said",
-    about: "The decision's own words beside its tool calls. Nobody outside is addressed.",
-    tags: &["decision"],
-    members: &[TEXT, TURN],
-    open: false,
-};
-pub(super) const THOUGHT: Spec = Spec {
-    name: "thought",
-    about: "A message of the thread to itself: the next turn starts with it.",
-    tags: &["decision", "thought"],
-    members: &[TEXT, TURN, CALL_MAYBE],
-    open: false,
-};
-pub(super) const NO_ACTION: Spec = Spec {
-    name: "no-action",
-    about: "The decision not to act, with its reason.",
-    tags: &["decision", "no-action"],
-    members: &[TEXT, TURN, CALL_MAYBE],
-    open: false,
-};
-pub(super) const QUESTION: Spec = Spec {
-    name: "question",
-    about: "A question of the decision to one submodule.",
-    tags: &["decision", "question", "submodule:<name>"],
-    members: &[TEXT, TURN, CALL_MAYBE],
-    open: false,
-};
-
-impl<'a> Remark<'a> {
-    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        Some(Self {
-            submodule: raw.value("submodule:")?,
-            turn: raw.turn()?,
-            is_late: raw.has(tag::LATE),
-            is_follow_up: raw.has(tag::FOLLOW_UP),
-            text: raw.said("text"),
-        })
-    }
-
-    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self {
-            submodule,
-            turn,
-            is_late,
-            is_follow_up,
-            text,
-        } = self;
-        let payload = json!({ "text": text, "turn": turn });
-        Draft::new(
-            thread,
-            Source::Internal,
-            Modality::Text,
-            tags([&format!("submodule:{submodule}")]),
-            payload,
-        )
-        .tagged(is_follow_up.then_some(tag::FOLLOW_UP))
-        .tagged(is_late.then_some(tag::LATE))
-    }
-}
-
 impl<'a> Decided<'a> {
+    pub(super) fn specs() -> Vec<Spec> {
+        vec![
+            spec!(
+                /// The decision's own words beside its tool calls. Nobody outside is addressed.
+                "decision-said", ["decision"]; TEXT, TURN,
+            ),
+            spec!(
+                /// A message of the thread to itself: the next turn starts with it.
+                "thought", ["decision", "thought"]; TEXT, TURN, CALL_MAYBE,
+            ),
+            spec!(
+                /// The decision not to act, with its reason.
+                "no-action", ["decision", "no-action"]; TEXT, TURN, CALL_MAYBE,
+            ),
+            spec!(
+                /// A question of the decision to one submodule.
+                "question", ["decision", "question", "submodule:<name>"]; TEXT, TURN, CALL_MAYBE,
+            ),
+        ]
+    }
+
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
         let what = match raw.tags.get(1).map(String::as_str) {
             None => Decision::Said,
@@ -137,47 +96,23 @@ impl<'a> Decided<'a> {
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let payload = json!({ "text": self.text, "turn": self.turn });
-        let draft = Draft::new(
-            thread,
-            Source::Internal,
-            Modality::Text,
-            tags([tag::DECISION]),
-            payload,
-        );
-        let draft = match self.what {
-            Decision::Said => draft,
-            Decision::Thought => draft.tagged([tag::THOUGHT]),
-            Decision::NoAction => draft.tagged([tag::NO_ACTION]),
-            Decision::Question(submodule) => {
-                draft.tagged([tag::QUESTION, &format!("submodule:{submodule}")])
-            }
+        let tags = match self.what {
+            Decision::Said => tags([tag::DECISION]),
+            Decision::Thought => tags([tag::DECISION, tag::THOUGHT]),
+            Decision::NoAction => tags([tag::DECISION, tag::NO_ACTION]),
+            Decision::Question(submodule) => tags([
+                tag::DECISION,
+                tag::QUESTION,
+                &format!("submodule:{submodule}"),
+            ]),
         };
-        draft.payload_some("call_id", self.call_id)
+        let payload = json!({ "text": self.text, "turn": self.turn });
+        Draft::new(thread, Source::Internal, Modality::Text, tags, payload)
+            .payload_some("call_id", self.call_id)
     }
 }
 
 impl<'a> Family<'a> for Remark<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::Remark)
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::Submodule
-    }
-
-    fn wakes(&self) -> bool {
-        false
-    }
-
-    fn role(&self) -> Role {
-        Role::Aside
-    }
-
-    fn changes_thread(&self) -> bool {
-        false
-    }
-
     fn submodule(&self) -> Option<&'a str> {
         Some(self.submodule)
     }
@@ -194,32 +129,19 @@ impl<'a> Family<'a> for Remark<'a> {
     }
 }
 
+impl Declared for Decided<'_> {
+    fn plain(&self) -> Plain {
+        let kind = match self.what {
+            Decision::Said => "decision-said",
+            Decision::Thought => "thought",
+            Decision::NoAction => "no-action",
+            Decision::Question(_) => "question",
+        };
+        Plain::new(kind, Visibility::Heard, Role::Decision).waking(self.what == Decision::Thought)
+    }
+}
+
 impl<'a> Family<'a> for Decided<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(match self.what {
-            Decision::Said => Kind::Said,
-            Decision::Thought => Kind::Thought,
-            Decision::NoAction => Kind::NoAction,
-            Decision::Question(_) => Kind::Question,
-        })
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::Heard
-    }
-
-    fn wakes(&self) -> bool {
-        self.what == Decision::Thought
-    }
-
-    fn role(&self) -> Role {
-        Role::Decision
-    }
-
-    fn changes_thread(&self) -> bool {
-        false
-    }
-
     fn call_id(&self) -> Option<&'a str> {
         self.call_id
     }
@@ -242,7 +164,7 @@ impl<'a> Family<'a> for Decided<'a> {
     fn label(&self) -> Option<String> {
         Some(match self.what {
             Decision::Question(submodule) => format!("decision asks {submodule}"),
-            Decision::Said | Decision::Thought | Decision::NoAction => "decision".to_owned(),
+            _ => "decision".to_owned(),
         })
     }
 }

@@ -2,18 +2,17 @@
 //! shown them. `pipelines/registry.rs` says what a run is made of.
 //! Long because a family of facts is one file: its types, how each is written and read, what readers ask of it, examples.
 
-use serde::Deserialize as _;
 use serde_json::{Value, json};
+use thinkd_facts::Fact;
 use uuid::Uuid;
 
-use super::Kind;
 use super::failed::Failed;
-use super::family::{Family, Role};
+use super::family::{Declared, Family, Plain, Role};
 use crate::event::draft::{Draft, tags};
 use crate::event::envelope::{Modality, Source, Visibility, tag};
 use crate::event::outcome::{Counts, Outcome};
 use crate::event::raw::Raw;
-use crate::event::spec::{Member, ROOT, Spec, TEXT};
+use crate::event::spec::{Member, Spec, TEXT, spec};
 use crate::words::failure::{Failure, Who};
 use crate::words::id::{Name, Seq, ThreadId};
 use crate::words::text::counted;
@@ -65,60 +64,83 @@ impl RunOutcome {
     }
 }
 
-/// What a run says of itself.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A run says this of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Fact)]
+#[fact(tags("run", "<kind>", "pipeline:<name>" = pipeline), text_of = pipeline,
+       visibility = State, role = Decision, changes_thread = true, label = "state")]
 pub struct RunFact<'a> {
     /// The run.
+    #[fact(or_default)]
     pub run: &'a str,
     /// Its pipeline.
+    #[fact(from_tag = "pipeline:")]
     pub pipeline: &'a str,
-    /// What.
+    /// The news of it.
+    #[fact(kinds)]
     pub what: RunNews<'a>,
 }
 
 /// See `RunFact`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Fact)]
 pub enum RunNews<'a> {
-    /// It begins.
+    /// A run of a pipeline begins, in a thread of its own; the event has the run's id.
+    #[fact(name = "run-started", tags("started"), source = User, text = format!("{of} started"))]
     Started {
         /// Its input.
+        #[fact(kind = "unknown", read = Slot::of(raw, "input"), put = draft.slot("input", input),
+               also = ("input_blob?", "object", "the blob that has a large input"))]
         input: Option<Slot<'a>>,
-        /// Who started it, when known.
+        /// Who, when known.
         user: Option<&'a str>,
-        /// The event from outside that the turn goes back to which started it.
+        /// The event from outside that it goes back to.
         root: Option<Seq>,
     },
-    /// It is taken up again.
+    /// A run is taken up again where it was.
+    #[fact(name = "run-resumed", tags("resumed"),
+           text = format!("{of} goes on where it was (taken up again {})", counted(*time, "time")))]
     Resumed {
         /// For the so-manieth time.
+        #[fact(tag = "", read = time_in(raw.said("text")))]
         time: u64,
     },
-    /// Somebody wants it to end.
+    /// Somebody wants a run to end.
+    #[fact(name = "run-cancel", tags("cancel"), source = User, text = format!("{of} is to be cancelled"))]
     Cancel {
         /// Who, when known.
         user: Option<&'a str>,
     },
-    /// Somebody wants it to rest.
+    /// Somebody wants a mission to rest: nothing is done for it until somebody wants it to go on.
+    #[fact(name = "run-paused", tags("paused"), source = User, text = format!("{of} is to rest"))]
     Paused {
         /// Who, when known.
         user: Option<&'a str>,
     },
-    /// All of it waits for people.
+    /// All that a mission could do waits for people: nothing is done for it until they have said something.
+    #[fact(name = "run-parked", tags("parked"), text = format!("{of} waits for people"))]
     Parked,
-    /// Somebody wants it to go on.
+    /// Somebody wants a mission that rests to go on.
+    #[fact(name = "run-continued", tags("continued"), source = User, text = format!("{of} is to go on"))]
     Continued {
         /// Who, when known.
         user: Option<&'a str>,
     },
-    /// It has ended.
+    /// A run has ended, and its thread with it.
+    #[fact(name = "run-ended", tags("ended", "done|failed|cancelled" = outcome),
+           text = format!("{of} ended: {outcome}"))]
     Ended {
-        /// `done`, `failed` or `cancelled`.
+        /// How.
+        #[fact(or_default, kind = "\"done\" | \"failed\" | \"cancelled\"")]
         outcome: &'a str,
         /// What came of it.
+        #[fact(kind = "unknown", read = Slot::of(raw, "output"), put = draft.slot("output", output),
+               also = ("output_blob?", "object", "the blob that has a large output"))]
         output: Option<Slot<'a>>,
-        /// Why it failed.
+        /// Why it failed: kind, text, retryable, detail.
+        #[fact(kind = "object",
+               also = ("came_to?", "\"complete\" | \"partial\" | \"failed\" | \"stopped\"", "the outcome, its tasks counted"))]
         failure: Option<&'a Value>,
-        /// Of a mission: its tasks, counted.
+        /// Of a mission: how many of its tasks are solved, failed, left.
+        #[fact(json, put = draft.came_to(outcome, tasks))]
         tasks: Option<Counts>,
     },
 }
@@ -173,6 +195,15 @@ pub struct NodeCall<'a> {
     pub version: Option<u64>,
 }
 
+impl<'a> NodeCall<'a> {
+    fn of(arguments: &'a Value, version: u32) -> Self {
+        Self {
+            arguments: Some(arguments),
+            version: Some(version.into()),
+        }
+    }
+}
+
 /// A value in a payload, borrowed: see `Held`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Slot<'a> {
@@ -190,12 +221,11 @@ pub enum Slot<'a> {
 impl<'a> Slot<'a> {
     fn of(raw: Raw<'a>, member: &str) -> Option<Self> {
         let blob = raw.get(&format!("{member}_blob"));
-        let sha256 = blob
-            .and_then(|blob| blob.get("blob"))
-            .and_then(Value::as_str);
-        let bytes = blob
-            .and_then(|blob| blob.get("bytes"))
-            .and_then(Value::as_u64);
+        let of = |key: &str| blob.and_then(|blob| blob.get(key));
+        let (sha256, bytes) = (
+            of("blob").and_then(Value::as_str),
+            of("bytes").and_then(Value::as_u64),
+        );
         match sha256.zip(bytes) {
             Some((sha256, bytes)) => Some(Self::Blob { sha256, bytes }),
             None => raw.get(member).map(Self::Here),
@@ -226,246 +256,7 @@ impl<'a> From<&'a Held> for Slot<'a> {
     }
 }
 
-/// The second tags of what is said of rest.
-const PAUSE: &str = "paused";
-const PARK: &str = "parked";
-const CONTINUE: &str = "continued";
-
-const RUN: Member = ("run", "string", "the run");
-const PIPELINE: Member = ("pipeline", "string", "its pipeline");
-const NODE_NAME: Member = ("node", "string", "the node");
-const PLACE: Member = ("place", "string", "its place in the run");
-const USER: Member = ("user?", "string", "who, when known");
-const ARGUMENTS: Member = ("arguments?", "unknown", "a hash of each argument");
-const VERSION: Member = ("version?", "number", "the node's version");
-
-pub(super) const STARTED: Spec = Spec {
-    name: "run-started",
-    about: "A run of a pipeline begins, in a thread of its own; the event has the run's id.",
-    tags: &["run", "started", "pipeline:<name>"],
-    members: &[
-        TEXT,
-        RUN,
-        PIPELINE,
-        ("input?", "unknown", "its input"),
-        ("input_blob?", "object", "the blob that has a large input"),
-        USER,
-        ROOT,
-    ],
-    open: false,
-};
-pub(super) const RESUMED: Spec = Spec {
-    name: "run-resumed",
-    about: "A run is taken up again where it was.",
-    tags: &["run", "resumed", "pipeline:<name>"],
-    members: &[TEXT, RUN, PIPELINE],
-    open: false,
-};
-pub(super) const CANCEL: Spec = Spec {
-    name: "run-cancel",
-    about: "Somebody wants a run to end.",
-    tags: &["run", "cancel", "pipeline:<name>"],
-    members: &[TEXT, RUN, PIPELINE, USER],
-    open: false,
-};
-pub(super) const PAUSED: Spec = Spec {
-    name: "run-paused",
-    about: "Somebody wants a mission to rest: nothing is done for it until somebody wants it to go on.",
-    tags: &["run", "paused", "pipeline:<name>"],
-    members: &[TEXT, RUN, PIPELINE, USER],
-    open: false,
-};
-pub(super) const PARKED: Spec = Spec {
-    name: "run-parked",
-    about: "All that a mission could do waits for people: nothing is done for it until they have said something.",
-    tags: &["run", "parked", "pipeline:<name>"],
-    members: &[TEXT, RUN, PIPELINE],
-    open: false,
-};
-pub(super) const CONTINUED: Spec = Spec {
-    name: "run-continued",
-    about: "Somebody wants a mission that rests to go on.",
-    tags: &["run", "continued", "pipeline:<name>"],
-    members: &[TEXT, RUN, PIPELINE, USER],
-    open: false,
-};
-pub(super) const ENDED: Spec = Spec {
-    name: "run-ended",
-    about: "A run has ended, and its thread with it.",
-    tags: &["run", "ended", "pipeline:<name>", "done|failed|cancelled"],
-    members: &[
-        TEXT,
-        RUN,
-        PIPELINE,
-        ("outcome", "\"done\" | \"failed\" | \"cancelled\"", "how"),
-        ("output?", "unknown", "what came of it"),
-        ("output_blob?", "object", "the blob that has a large output"),
-        (
-            "failure?",
-            "object",
-            "why it failed: kind, text, retryable, detail",
-        ),
-        (
-            "came_to?",
-            "\"complete\" | \"partial\" | \"failed\" | \"stopped\"",
-            "the outcome, its tasks counted",
-        ),
-        (
-            "tasks?",
-            "object",
-            "of a mission: how many of its tasks are solved, failed, left",
-        ),
-    ],
-    open: false,
-};
-pub(super) const NODE_STARTED: Spec = Spec {
-    name: "node-started",
-    about: "The body of a node begins.",
-    tags: &["node", "started", "pipeline:<name>"],
-    members: &[
-        TEXT,
-        RUN,
-        PIPELINE,
-        NODE_NAME,
-        PLACE,
-        (
-            "needs?",
-            "string[]",
-            "the places of the nodes whose values flow into it; without it none is known",
-        ),
-        ("needs_more?", "number", "how many more there are"),
-    ],
-    open: false,
-};
-pub(super) const NODE_FINISHED: Spec = Spec {
-    name: "node-finished",
-    about: "A node has its value: this is the record that a run which is taken up again answers from.",
-    tags: &["node", "finished", "pipeline:<name>"],
-    members: &[
-        TEXT,
-        RUN,
-        PIPELINE,
-        NODE_NAME,
-        PLACE,
-        ARGUMENTS,
-        VERSION,
-        ("value?", "unknown", "the value"),
-        ("value_blob?", "object", "the blob that has a large value"),
-        ("transient?", "boolean", "the value is not recorded"),
-    ],
-    open: false,
-};
-pub(super) const NODE_ABANDONED: Spec = Spec {
-    name: "node-abandoned",
-    about: "A node came to no value, and its run went on.",
-    tags: &["node", "abandoned", "pipeline:<name>"],
-    members: &[TEXT, RUN, PIPELINE, NODE_NAME, PLACE, ARGUMENTS, VERSION],
-    open: false,
-};
-
-impl<'a> RunFact<'a> {
-    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        let what = match raw.tags.get(1)?.as_str() {
-            tag::STARTED => RunNews::Started {
-                input: Slot::of(raw, "input"),
-                user: raw.text("user"),
-                root: raw.seq("root"),
-            },
-            tag::RESUMED => RunNews::Resumed {
-                time: time_in(raw.said("text")),
-            },
-            tag::CANCEL => RunNews::Cancel {
-                user: raw.text("user"),
-            },
-            PAUSE => RunNews::Paused {
-                user: raw.text("user"),
-            },
-            PARK => RunNews::Parked,
-            CONTINUE => RunNews::Continued {
-                user: raw.text("user"),
-            },
-            tag::ENDED => RunNews::Ended {
-                outcome: raw.said("outcome"),
-                output: Slot::of(raw, "output"),
-                failure: raw.get("failure"),
-                tasks: raw
-                    .get("tasks")
-                    .and_then(|tasks| Counts::deserialize(tasks).ok()),
-            },
-            _ => return None,
-        };
-        Some(Self {
-            run: raw.said("run"),
-            pipeline: raw.value("pipeline:")?,
-            what,
-        })
-    }
-
-    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self {
-            run,
-            pipeline,
-            what,
-        } = self;
-        let of_run =
-            |source, word, text| draft(thread, source, [tag::RUN, word], (run, pipeline), text);
-        match what {
-            RunNews::Started { input, user, root } => {
-                let draft = of_run(Source::User, tag::STARTED, format!("{pipeline} started"));
-                let draft = draft.slot("input", input).payload_some("user", user);
-                draft.payload_some("root", root)
-            }
-            RunNews::Resumed { time } => of_run(
-                Source::Internal,
-                tag::RESUMED,
-                format!(
-                    "{pipeline} goes on where it was (taken up again {})",
-                    counted(time, "time")
-                ),
-            ),
-            RunNews::Cancel { user } => {
-                let draft = of_run(
-                    Source::User,
-                    tag::CANCEL,
-                    format!("{pipeline} is to be cancelled"),
-                );
-                draft.payload_some("user", user)
-            }
-            RunNews::Paused { user } => {
-                of_run(Source::User, PAUSE, format!("{pipeline} is to rest"))
-                    .payload_some("user", user)
-            }
-            RunNews::Parked => of_run(
-                Source::Internal,
-                PARK,
-                format!("{pipeline} waits for people"),
-            ),
-            RunNews::Continued { user } => {
-                of_run(Source::User, CONTINUE, format!("{pipeline} is to go on"))
-                    .payload_some("user", user)
-            }
-            RunNews::Ended {
-                outcome,
-                output,
-                failure,
-                tasks,
-            } => {
-                let draft = of_run(
-                    Source::Internal,
-                    tag::ENDED,
-                    format!("{pipeline} ended: {outcome}"),
-                );
-                let draft = draft
-                    .tagged([outcome])
-                    .payload("outcome", outcome)
-                    .payload("came_to", Outcome::of(outcome, tasks).as_str())
-                    .payload_some("tasks", tasks.map(|tasks| json!(tasks)))
-                    .slot("output", output);
-                draft.payload_some("failure", failure.cloned())
-            }
-        }
-    }
-
+impl RunFact<'_> {
     /// Which run it is, if its names can be read.
     pub fn key(&self) -> Option<RunKey> {
         Some(RunKey::new(
@@ -474,6 +265,16 @@ impl<'a> RunFact<'a> {
         ))
     }
 }
+
+const NODE: [Member; 5] = [
+    TEXT,
+    ("run", "string", "the run"),
+    ("pipeline", "string", "its pipeline"),
+    ("node", "string", "the node"),
+    ("place", "string", "its place in the run"),
+];
+const ARGUMENTS: Member = ("arguments?", "unknown", "a hash of each argument");
+const VERSION: Member = ("version?", "number", "the node's version");
 
 /// How often a run was taken up again stands in its text alone.
 fn time_in(text: &str) -> u64 {
@@ -484,6 +285,39 @@ fn time_in(text: &str) -> u64 {
 }
 
 impl<'a> NodeFact<'a> {
+    pub(super) fn specs() -> Vec<Spec> {
+        let mut specs = vec![
+            spec!(
+                /// The body of a node begins.
+                "node-started", ["node", "started", "pipeline:<name>"];
+                /// the places of the nodes whose values flow into it; without it none is known
+                "needs?" => "string[]",
+                /// how many more there are
+                "needs_more?" => "number",
+            ),
+            spec!(
+                /// A node has its value: this is the record that a run which is taken up again answers from.
+                "node-finished", ["node", "finished", "pipeline:<name>"];
+                ARGUMENTS,
+                VERSION,
+                /// the value
+                "value?" => "unknown",
+                /// the blob that has a large value
+                "value_blob?" => "object",
+                /// the value is not recorded
+                "transient?" => "boolean",
+            ),
+            spec!(
+                /// A node came to no value, and its run went on.
+                "node-abandoned", ["node", "abandoned", "pipeline:<name>"]; ARGUMENTS, VERSION,
+            ),
+        ];
+        for spec in &mut specs {
+            spec.members.splice(..0, NODE);
+        }
+        specs
+    }
+
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
         let call = NodeCall {
             arguments: raw.get("arguments"),
@@ -521,22 +355,16 @@ impl<'a> NodeFact<'a> {
             what,
         } = self;
         let of_node = |word: &'static str| {
-            let draft = draft(
-                thread,
-                Source::Internal,
-                [tag::NODE, word],
-                (run, pipeline),
-                format!("{node} {word}"),
-            );
-            draft.payload("node", node).payload("place", place)
+            let tags = tags([tag::NODE, word, &format!("pipeline:{pipeline}")]);
+            let payload = json!({
+                "text": format!("{node} {word}"), "run": run, "pipeline": pipeline, "node": node, "place": place,
+            });
+            Draft::new(thread, Source::Internal, Modality::State, tags, payload)
         };
         match what {
-            NodeNews::Started { needs, more } => {
-                let more = (more > 0).then_some(more);
-                of_node(tag::STARTED)
-                    .payload_some("needs", needs.cloned())
-                    .payload_some("needs_more", more)
-            }
+            NodeNews::Started { needs, more } => of_node(tag::STARTED)
+                .payload_some("needs", needs.cloned())
+                .payload_some("needs_more", (more > 0).then_some(more)),
             NodeNews::Recorded { call, value } => {
                 of_node(tag::FINISHED).call(call).slot("value", value)
             }
@@ -546,86 +374,24 @@ impl<'a> NodeFact<'a> {
     }
 }
 
-fn draft(
-    thread: &ThreadId,
-    source: Source,
-    what: [&str; 2],
-    of: (&str, &str),
-    text: String,
-) -> Draft {
-    let (run, pipeline) = of;
-    let tags = tags([what[0], what[1], &format!("pipeline:{pipeline}")]);
-    let payload = json!({ "text": text, "run": run, "pipeline": pipeline });
-    Draft::new(thread, source, Modality::State, tags, payload)
-}
-
 impl<'a> Family<'a> for RunFact<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(match self.what {
-            RunNews::Started { .. } => Kind::RunStarted,
-            RunNews::Resumed { .. } => Kind::RunResumed,
-            RunNews::Cancel { .. } => Kind::RunCancel,
-            RunNews::Paused { .. } => Kind::RunPaused,
-            RunNews::Parked => Kind::RunParked,
-            RunNews::Continued { .. } => Kind::RunContinued,
-            RunNews::Ended { .. } => Kind::RunEnded,
-        })
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::State
-    }
-
-    fn wakes(&self) -> bool {
-        false
-    }
-
-    fn role(&self) -> Role {
-        Role::Decision
-    }
-
-    fn changes_thread(&self) -> bool {
-        true
-    }
-
     fn has_root(&self) -> bool {
         matches!(self.what, RunNews::Started { .. })
     }
+}
 
-    fn label(&self) -> Option<String> {
-        Some("state".to_owned())
+impl Declared for NodeFact<'_> {
+    fn plain(&self) -> Plain {
+        let kind = match self.what {
+            NodeNews::Started { .. } => "node-started",
+            NodeNews::Recorded { .. } | NodeNews::Passed => "node-finished",
+            NodeNews::Abandoned { .. } => "node-abandoned",
+        };
+        Plain::new(kind, Visibility::State, Role::Decision).labelled("state")
     }
 }
 
-impl<'a> Family<'a> for NodeFact<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(match self.what {
-            NodeNews::Started { .. } => Kind::NodeStarted,
-            NodeNews::Recorded { .. } | NodeNews::Passed => Kind::NodeFinished,
-            NodeNews::Abandoned { .. } => Kind::NodeAbandoned,
-        })
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::State
-    }
-
-    fn wakes(&self) -> bool {
-        false
-    }
-
-    fn role(&self) -> Role {
-        Role::Decision
-    }
-
-    fn changes_thread(&self) -> bool {
-        false
-    }
-
-    fn label(&self) -> Option<String> {
-        Some("state".to_owned())
-    }
-}
+impl Family<'_> for NodeFact<'_> {}
 
 impl RunKey {
     /// A run of a registered pipeline, which has a thread of its own.
@@ -761,10 +527,7 @@ impl RunKey {
         version: u32,
         value: &Held,
     ) -> Draft {
-        let call = NodeCall {
-            arguments: Some(arguments),
-            version: Some(version.into()),
-        };
+        let call = NodeCall::of(arguments, version);
         self.node(
             node,
             place,
@@ -788,10 +551,7 @@ impl RunKey {
         arguments: &Value,
         version: u32,
     ) -> Draft {
-        let call = NodeCall {
-            arguments: Some(arguments),
-            version: Some(version.into()),
-        };
+        let call = NodeCall::of(arguments, version);
         self.node(node, place, NodeNews::Abandoned { call })
     }
 
@@ -817,6 +577,11 @@ impl Draft {
                 self.payload(&format!("{member}_blob"), blob)
             }
         }
+    }
+
+    fn came_to(self, outcome: &str, tasks: Option<Counts>) -> Self {
+        self.payload("came_to", Outcome::of(outcome, tasks).as_str())
+            .payload_some("tasks", tasks.map(|tasks| json!(tasks)))
     }
 
     fn call(self, call: NodeCall<'_>) -> Self {

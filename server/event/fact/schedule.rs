@@ -1,15 +1,13 @@
 //! The facts of schedules that came to no run: due times that were missed, and such that were skipped. A run is a trigger (`fact/input.rs`).
 
-use serde::Deserialize;
 use serde_json::json;
 
-use super::Kind;
-use super::family::{Family, Role};
+use super::family::{Declared, Family, Plain, Role};
 use crate::event::draft::{Draft, tags};
 use crate::event::envelope::{Modality, Source, Visibility};
 use crate::event::raw::Raw;
 use crate::event::schedule::{Firing, MEMBER};
-use crate::event::spec::{Spec, TEXT};
+use crate::event::spec::{Member, Spec, TEXT, spec};
 use crate::words::id::ThreadId;
 
 /// The first tag.
@@ -20,37 +18,38 @@ const SKIPPED: &str = "skipped";
 /// Due times of a schedule came to no run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unrun<'a> {
-    /// Which.
+    /// The schedule, and its due times.
     pub firing: Firing,
     /// Why they were skipped; none: nobody was there to fire them until it was too late.
     pub reason: Option<&'a str>,
 }
 
-const FIRING: (&str, &str, &str) = (
+const FIRING: Member = (
     MEMBER,
     "object",
     "name; first, last, count: the due times; next: when it is due again",
 );
 
-pub(super) const MISSED_SPEC: Spec = Spec {
-    name: "schedule-missed",
-    about: "Due times of a schedule passed longer ago than it catches up with: they come to no run.",
-    tags: &["schedule", "missed", "schedule:<name>"],
-    members: &[TEXT, FIRING],
-    open: false,
-};
-
-pub(super) const SKIPPED_SPEC: Spec = Spec {
-    name: "schedule-skipped",
-    about: "A schedule was due and did not run: an earlier run is under way, or its thread takes nothing.",
-    tags: &["schedule", "skipped", "schedule:<name>"],
-    members: &[TEXT, FIRING, ("reason", "string", "why")],
-    open: false,
-};
-
 impl<'a> Unrun<'a> {
+    pub(super) fn specs() -> Vec<Spec> {
+        vec![
+            spec!(
+                /// Due times of a schedule passed longer ago than it catches up with: they come to no run.
+                "schedule-missed", ["schedule", "missed", "schedule:<name>"]; TEXT, FIRING,
+            ),
+            spec!(
+                /// A schedule was due and did not run: an earlier run is under way, or its thread takes nothing.
+                "schedule-skipped", ["schedule", "skipped", "schedule:<name>"];
+                TEXT,
+                FIRING,
+                /// why
+                "reason" => "string",
+            ),
+        ]
+    }
+
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        let firing = Firing::deserialize(raw.get(MEMBER)?).ok()?;
+        let firing = raw.json(MEMBER)?;
         let reason = match raw.tags.get(1)?.as_str() {
             MISSED => None,
             SKIPPED => Some(raw.text("reason")?),
@@ -79,31 +78,17 @@ impl<'a> Unrun<'a> {
     }
 }
 
+impl Declared for Unrun<'_> {
+    fn plain(&self) -> Plain {
+        let kind = match self.reason {
+            None => "schedule-missed",
+            Some(_) => "schedule-skipped",
+        };
+        Plain::new(kind, Visibility::State, Role::Aside)
+    }
+}
+
 impl<'a> Family<'a> for Unrun<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(if self.reason.is_some() {
-            Kind::ScheduleSkipped
-        } else {
-            Kind::ScheduleMissed
-        })
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::State
-    }
-
-    fn wakes(&self) -> bool {
-        false
-    }
-
-    fn role(&self) -> Role {
-        Role::Aside
-    }
-
-    fn changes_thread(&self) -> bool {
-        false
-    }
-
     fn label(&self) -> Option<String> {
         Some(format!("schedule {}", self.firing.name))
     }

@@ -3,10 +3,10 @@
 //! Long because a family of facts is one file: its types, how each is written and read, what readers ask of it, examples.
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::family::{Family, Role};
+use super::family::{Declared, Family, Plain, Role};
 use crate::event::condition::Condition;
 use crate::event::draft::{Draft, tags};
 use crate::event::envelope::{Modality, Source, Visibility, tag};
@@ -15,7 +15,7 @@ use crate::event::gather::Gather;
 use crate::event::process::{WAIT, Waiting, Watch, described};
 use crate::event::raw::Raw;
 use crate::event::schedule::{CATCH_UP_S, Firing, Overlap, Schedule};
-use crate::event::spec::{ROOT, Spec, TURN_MAYBE};
+use crate::event::spec::{ROOT, Spec, TURN_MAYBE, spec};
 use crate::words::id::{Name, Seq, ThreadId};
 use crate::words::recurrence::{RecurrenceKind, When};
 use crate::words::time::Timestamp;
@@ -34,7 +34,8 @@ pub struct Set<'a> {
 }
 
 /// What is changed, and to what; `None`: it is gone.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum Change<'a> {
     /// A thread: what it was created with, how it ended, where it stands.
     Thread(Thread<'a>),
@@ -47,6 +48,7 @@ pub enum Change<'a> {
     /// A gathering.
     Gather(Option<Gather>),
     /// Rare tools that are open to the thread.
+    #[serde(serialize_with = "opened")]
     Tools(Vec<String>),
     /// A contact.
     Contact(Option<Contact>),
@@ -69,6 +71,7 @@ pub enum Change<'a> {
     /// `thinkd doctor` tried to write.
     Doctor(&'a Value),
     /// Something this build knows, in a form that it does not.
+    #[serde(skip)]
     Unreadable {
         /// What.
         kind: Kind,
@@ -77,47 +80,31 @@ pub enum Change<'a> {
     },
 }
 
-/// What can be changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "see the variants of `Change`")]
-pub enum Kind {
-    Thread,
-    Wait,
-    Plan,
-    Watch,
-    Gather,
-    Tools,
-    Contact,
-    Timer,
-    Submodule,
-    Entry,
-    Setting,
-    Schedule,
-    Framework,
-    Pin,
-    Step,
-    Doctor,
-}
-
 /// What of a thread is changed: whatever is there.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Thread<'a> {
     /// How it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<&'a str>,
     /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'a str>,
     /// What it was created with.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub settings: Option<&'a Value>,
     /// It was put aside, or is at work again.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
     /// The thread above it from now on; inside `None`: there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Option<&'a str>>,
     /// How many watches ended with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub watches_removed: Option<u64>,
 }
 
 /// For whom a thread goes on waiting.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Wait {
     /// For whom; `None`: in a form that this build does not know, or for nobody.
     pub waiting: Option<Waiting>,
@@ -204,212 +191,110 @@ pub struct Pin {
     pub by: Option<String>,
 }
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize)]
 struct Opened {
     open: Vec<String>,
 }
 
-const SET_TEXT: (&str, &str, &str) = ("text", "string", "for people");
-const SET_KIND: (&str, &str, &str) = ("kind", "string", "what is changed: the word behind `set:`");
-const KEY: (&str, &str, &str) = ("key", "string", "which of its kind");
+fn opened<S: Serializer>(open: &Vec<String>, to: S) -> Result<S::Ok, S::Error> {
+    json!({ "open": open }).serialize(to)
+}
 
-macro_rules! spec {
-    ($name:ident, $kind:literal, $about:literal, $change:literal, $means:literal) => {
-        const $name: Spec = Spec {
-            name: concat!("set-", $kind),
-            about: $about,
-            tags: &["state", concat!("set:", $kind)],
-            members: &[
-                SET_TEXT,
-                SET_KIND,
-                KEY,
-                ("change", $change, $means),
-                TURN_MAYBE,
-                ROOT,
-            ],
-            open: false,
-        };
+macro_rules! kinds {
+    ($(#[doc = $about:literal] $kind:ident = $word:literal, $name:literal: $change:literal, $means:literal;)*) => {
+        /// The kinds of changes.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Kind {
+            $(#[doc = $about] $kind,)*
+        }
+
+        impl Kind {
+            const ALL: &[Self] = &[$(Self::$kind),*];
+
+            /// The word of its tag, behind `set:`.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $word,)*
+                }
+            }
+
+            /// Its name in the documents.
+            const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+        }
+
+        impl Change<'_> {
+            /// The kind of thing that is changed.
+            pub fn kind(&self) -> Kind {
+                match self {
+                    $(Self::$kind(_) => Kind::$kind,)*
+                    Self::Unreadable { kind, .. } => *kind,
+                }
+            }
+        }
+
+        impl Set<'_> {
+            pub(super) fn specs() -> Vec<Spec> {
+                vec![$(spec!(
+                    #[doc = $about]
+                    $name, ["state", concat!("set:", $word)];
+                    /// for people
+                    "text" => "string",
+                    /// what is changed: the word behind `set:`
+                    "kind" => "string",
+                    /// which of its kind
+                    "key" => "string",
+                    #[doc = $means]
+                    "change" => $change,
+                    TURN_MAYBE,
+                    ROOT,
+                )),*]
+            }
+        }
     };
 }
-spec!(
-    THREAD,
-    "thread",
-    "A thread was created, has ended, was put aside or got another parent.",
-    "object",
-    "settings; status, reason, watches_removed; archived; parent"
-);
-spec!(
-    WAIT_SPEC,
-    "wait",
-    "A thread sleeps on: what came is not what it waits for.",
-    "object",
-    "waiting, seen"
-);
-spec!(
-    PLAN,
-    "plan",
-    "A thread's plan.",
-    "unknown",
-    "condition, steps, complete"
-);
-spec!(
-    WATCH,
-    "watch",
-    "What a thread watches for.",
-    "object | null",
-    "kind, from, note, raised; null: closed"
-);
-spec!(
-    GATHER_SPEC,
-    "gather",
-    "What a thread sent out together and waits to have back.",
-    "object | null",
-    "total, steps, prompt, results; null: all is told"
-);
-spec!(
-    TOOLS,
-    "tools",
-    "Rare tools are open to the thread from now on.",
-    "object",
-    "open: their names"
-);
-spec!(
-    CONTACT,
-    "contact",
-    "Whom a thread can send to.",
-    "object | null",
-    "thread, description; null: no more"
-);
-spec!(
-    TIMER,
-    "timer",
-    "A timer of a thread.",
-    "object | null",
-    "due, note; null: taken back"
-);
-spec!(
-    SUBMODULE,
-    "submodule",
-    "A submodule of the space.",
-    "object | null",
-    "prompt; follow_up: false where it is not asked again after the decision; null: removed"
-);
-spec!(
-    ENTRY,
-    "entry",
-    "A note of the space.",
-    "object | null",
-    "content, related_keys, owner; null: deleted"
-);
-spec!(
-    SETTING,
-    "setting",
-    "A person changed a setting of the space.",
-    "object",
-    "value; by: the name of who set it, or null"
-);
-spec!(
-    SCHEDULE,
-    "schedule",
-    "A schedule of the space.",
-    "object | null",
-    "thread, event, payload, when, overlap, catch_up_s, note, paused; due, through, last; null: removed"
-);
-spec!(
-    FRAMEWORK,
-    "framework",
-    "A framework of the space: how a kind of task is solved.",
-    "object | null",
-    "name, purpose, knowledge, recipe; by: the name of who made it, or null; tally: what came of like tasks so far; null: removed"
-);
-spec!(
-    PIN,
-    "pin",
-    "What another server says of a tool, as models are told of it from now on: of the first time, or approved by a person.",
-    "object",
-    "server, tool, description, schema, sha256; by: the name of who approved it, or null"
-);
-spec!(
-    STEP,
-    "step",
-    "The state of a turn's step, in sub-steps.",
-    "object",
-    "what is decided so far"
-);
-spec!(
-    DOCTOR,
-    "doctor",
-    "`thinkd doctor` tried to write.",
-    "unknown",
-    "what it tried"
-);
+// Each with the type of the change, and what that has.
+kinds! {
+    /// A thread was created, has ended, was put aside or got another parent.
+    Thread = "thread", "set-thread": "object", "settings; status, reason, watches_removed; archived; parent";
+    /// A thread sleeps on: what came is not what it waits for.
+    Wait = "wait", "set-wait": "object", "waiting, seen";
+    /// A thread's plan.
+    Plan = "plan", "set-plan": "unknown", "condition, steps, complete";
+    /// What a thread watches for.
+    Watch = "watch", "set-watch": "object | null", "kind, from, note, raised; null: closed";
+    /// What a thread sent out together and waits to have back.
+    Gather = "gather", "set-gather": "object | null", "total, steps, prompt, results; null: all is told";
+    /// Rare tools are open to the thread from now on.
+    Tools = "tools", "set-tools": "object", "open: their names";
+    /// Whom a thread can send to.
+    Contact = "contact", "set-contact": "object | null", "thread, description; null: no more";
+    /// A timer of a thread.
+    Timer = "timer", "set-timer": "object | null", "due, note; null: taken back";
+    /// A submodule of the space.
+    Submodule = "submodule", "set-submodule": "object | null", "prompt; follow_up: false where it is not asked again after the decision; null: removed";
+    /// A note of the space.
+    Entry = "entry", "set-entry": "object | null", "content, related_keys, owner; null: deleted";
+    /// A person changed a setting of the space.
+    Setting = "setting", "set-setting": "object", "value; by: the name of who set it, or null";
+    /// A schedule of the space.
+    Schedule = "schedule", "set-schedule": "object | null", "thread, event, payload, when, overlap, catch_up_s, note, paused; due, through, last; null: removed";
+    /// A framework of the space: how a kind of task is solved.
+    Framework = "framework", "set-framework": "object | null", "name, purpose, knowledge, recipe; by: the name of who made it, or null; tally: what came of like tasks so far; null: removed";
+    /// What another server says of a tool, as models are told of it from now on: of the first time, or approved by a person.
+    Pin = "pin", "set-pin": "object", "server, tool, description, schema, sha256; by: the name of who approved it, or null";
+    /// The state of a turn's step, in sub-steps.
+    Step = "step", "set-step": "object", "what is decided so far";
+    /// `thinkd doctor` tried to write.
+    Doctor = "doctor", "set-doctor": "unknown", "what it tried";
+}
 
 impl Kind {
-    /// Every one of them.
-    pub(super) const ALL: [Self; 16] = [
-        Self::Thread,
-        Self::Wait,
-        Self::Plan,
-        Self::Watch,
-        Self::Gather,
-        Self::Tools,
-        Self::Contact,
-        Self::Timer,
-        Self::Submodule,
-        Self::Entry,
-        Self::Setting,
-        Self::Schedule,
-        Self::Framework,
-        Self::Pin,
-        Self::Step,
-        Self::Doctor,
-    ];
-
-    /// The word of its tag, behind `set:`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Thread => "thread",
-            Self::Wait => "wait",
-            Self::Plan => "plan",
-            Self::Watch => "watch",
-            Self::Gather => "gather",
-            Self::Tools => "tools",
-            Self::Contact => "contact",
-            Self::Timer => "timer",
-            Self::Submodule => "submodule",
-            Self::Entry => "entry",
-            Self::Setting => "setting",
-            Self::Schedule => "schedule",
-            Self::Framework => "framework",
-            Self::Pin => "pin",
-            Self::Step => "step",
-            Self::Doctor => "doctor",
-        }
-    }
-
     fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
-    }
-
-    pub(super) const fn spec(self) -> &'static Spec {
-        match self {
-            Self::Thread => &THREAD,
-            Self::Wait => &WAIT_SPEC,
-            Self::Plan => &PLAN,
-            Self::Watch => &WATCH,
-            Self::Gather => &GATHER_SPEC,
-            Self::Tools => &TOOLS,
-            Self::Contact => &CONTACT,
-            Self::Timer => &TIMER,
-            Self::Submodule => &SUBMODULE,
-            Self::Entry => &ENTRY,
-            Self::Setting => &SETTING,
-            Self::Schedule => &SCHEDULE,
-            Self::Framework => &FRAMEWORK,
-            Self::Pin => &PIN,
-            Self::Step => &STEP,
-            Self::Doctor => &DOCTOR,
-        }
+        Self::ALL.iter().copied().find(|kind| kind.as_str() == word)
     }
 }
 
@@ -457,51 +342,11 @@ impl<'a> Change<'a> {
         read.unwrap_or(Self::Unreadable { kind, change })
     }
 
-    /// What kind of thing is changed.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Self::Thread(_) => Kind::Thread,
-            Self::Wait(_) => Kind::Wait,
-            Self::Plan(_) => Kind::Plan,
-            Self::Watch(_) => Kind::Watch,
-            Self::Gather(_) => Kind::Gather,
-            Self::Tools(_) => Kind::Tools,
-            Self::Contact(_) => Kind::Contact,
-            Self::Timer(_) => Kind::Timer,
-            Self::Submodule(_) => Kind::Submodule,
-            Self::Entry(_) => Kind::Entry,
-            Self::Setting(_) => Kind::Setting,
-            Self::Schedule(_) => Kind::Schedule,
-            Self::Framework(_) => Kind::Framework,
-            Self::Pin(_) => Kind::Pin,
-            Self::Step(_) => Kind::Step,
-            Self::Doctor(_) => Kind::Doctor,
-            Self::Unreadable { kind, .. } => *kind,
-        }
-    }
-
     fn to_value(&self) -> Value {
-        fn value(of: &impl Serialize) -> Value {
-            serde_json::to_value(of).unwrap_or_default()
-        }
         match self {
-            Self::Thread(thread) => thread.to_value(),
-            Self::Wait(wait) => json!({ "waiting": wait.waiting, "seen": wait.seen }),
-            Self::Plan(change)
-            | Self::Step(change)
-            | Self::Doctor(change)
-            | Self::Unreadable { change, .. } => (*change).clone(),
-            Self::Watch(watch) => value(watch),
-            Self::Gather(gather) => value(gather),
-            Self::Tools(open) => json!({ "open": open }),
-            Self::Contact(contact) => value(contact),
-            Self::Timer(timer) => value(timer),
-            Self::Submodule(submodule) => value(submodule),
-            Self::Entry(note) => value(note),
-            Self::Setting(setting) => value(setting),
-            Self::Schedule(schedule) => value(schedule),
-            Self::Framework(framework) => value(framework),
-            Self::Pin(pin) => value(pin),
+            Self::Unreadable { change, .. } => (*change).clone(),
+            // Made of maps with string keys: this cannot fail.
+            known => serde_json::to_value(known).unwrap_or_default(),
         }
     }
 }
@@ -517,29 +362,6 @@ impl<'a> Thread<'a> {
             parent: change.get("parent").map(Value::as_str),
             watches_removed: change.get("watches_removed").and_then(Value::as_u64),
         }
-    }
-
-    fn to_value(&self) -> Value {
-        let Self {
-            status,
-            reason,
-            settings,
-            archived,
-            parent,
-            watches_removed,
-        } = self;
-        let members = [
-            ("status", status.map(Value::from)),
-            ("reason", reason.map(Value::from)),
-            ("settings", settings.cloned()),
-            ("archived", archived.map(Value::from)),
-            ("parent", parent.map(Value::from)),
-            ("watches_removed", watches_removed.map(Value::from)),
-        ];
-        members
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
-            .collect()
     }
 }
 
@@ -567,40 +389,29 @@ impl<'a> Set<'a> {
     }
 }
 
-impl<'a> Family<'a> for Set<'a> {
-    fn kind(&self) -> Option<super::Kind> {
+impl Declared for Set<'_> {
+    fn plain(&self) -> Plain {
+        let kind = self.change.kind();
+        let plain = Plain::new(kind.name(), Visibility::State, Role::Decision)
+            .changing_thread(true)
+            .labelled(kind.as_str());
         match self.change {
-            Change::Unreadable { .. } => None,
-            _ => Some(super::Kind::Set(self.change.kind())),
+            Change::Unreadable { .. } => Plain {
+                kind: None,
+                ..plain
+            },
+            _ => plain,
         }
     }
+}
 
-    fn visibility(&self) -> Visibility {
-        Visibility::State
-    }
-
-    fn wakes(&self) -> bool {
-        false
-    }
-
-    fn role(&self) -> Role {
-        Role::Decision
-    }
-
-    fn changes_thread(&self) -> bool {
-        true
-    }
-
+impl<'a> Family<'a> for Set<'a> {
     fn has_root(&self) -> bool {
         match &self.change {
             Change::Timer(_) => true,
             Change::Thread(thread) => thread.settings.is_some(),
             _ => false,
         }
-    }
-
-    fn label(&self) -> Option<String> {
-        Some(self.change.kind().as_str().to_owned())
     }
 }
 

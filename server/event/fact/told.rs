@@ -1,30 +1,31 @@
 //! The facts that a thread receives from inside: a message of a thread, and the feedback of the core.
 //! Long because a family of facts is one file: its types, how each is written and read, what readers ask of it, examples.
 
-use serde::Deserialize as _;
 use serde_json::{Value, json};
+use thinkd_facts::Fact;
 
-use super::Kind;
-use super::family::{Byline, Family, Piece, Role};
+use super::family::{Byline, Declared, Family, Piece, Plain, Role};
 use crate::event::condition::Condition;
-use crate::event::draft::{Draft, tags};
+use crate::event::draft::Draft;
 use crate::event::envelope::{Modality, Source, Visibility, tag};
 use crate::event::gather::GatherPart;
-use crate::event::process::{Element, Ending, ErrorCode, Feedback};
+use crate::event::process::{Element, Ending, ErrorCode};
 use crate::event::raw::Raw;
+use crate::event::spec::{CALL_MAYBE, Flat, Head, Kinds, Member, ROOT, Spec, TEXT, TURN_MAYBE};
 use crate::words::id::{Name, Seq, ThreadId};
 use crate::words::time::Timestamp;
 
-pub(super) use specs::MESSAGE;
-
-mod specs;
-
-/// A message from one thread to another (or the same). Who it is from is decided by the core alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A message from one thread to another, or to itself.
+///
+/// Who it is from is decided by the core alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Fact)]
+#[fact(name = "message", tags("message", "from:<thread>" = from), modality = Text,
+       visibility = Heard, role = Decision, wakes = true)]
 pub struct Message<'a> {
-    /// Who wrote it.
+    /// The thread that wrote it.
     pub from: &'a str,
-    /// What.
+    /// The words.
+    #[fact(or_default)]
     pub text: &'a str,
     /// The event from outside that it goes back to.
     pub root: Option<Seq>,
@@ -56,119 +57,266 @@ pub struct Counted {
     pub is_brief: bool,
 }
 
-/// See `Feedback`, whose variants these are, with what each says.
-#[derive(Debug, Clone, PartialEq)]
-#[expect(
-    missing_docs,
-    reason = "the members stand in `told/specs.rs`, each with what it is"
-)]
+impl Flat<'_> for Counted {
+    fn members() -> Vec<Member> {
+        let about = "which part of what gathering: id, index, ok, text";
+        vec![("gather?", "object", about)]
+    }
+
+    fn read(raw: Raw<'_>) -> Option<Self> {
+        Some(Self {
+            part: raw.json("gather"),
+            is_brief: !raw.said("text").contains(" reason=\""),
+        })
+    }
+
+    fn write(self, draft: Draft) -> Draft {
+        match self.part {
+            Some(part) => draft.counted(&part),
+            None => draft,
+        }
+    }
+}
+
+/// The core tells these. Each member is an attribute of the element in the text, but for those in `BESIDE`.
+#[derive(Debug, Clone, PartialEq, Fact)]
+#[fact(element = element)]
 pub enum News<'a> {
+    /// A subthread was created.
+    #[fact(name = "thread-spawned", tags("thread-spawned"), tail = [TURN_MAYBE, CALL_MAYBE, ROOT])]
     Spawned {
+        /// The subthread.
+        #[fact(name = "assigned_id", or_default)]
         child: &'a str,
+        /// This thread.
+        #[fact(name = "parent_id", or_default)]
         parent: &'a str,
+        /// What this thread calls it.
+        #[fact(or_null)]
         contact: Option<&'a str>,
     },
+    /// A subthread or contact has ended. Wakes, unless it is gathered with others.
+    #[fact(name = "thread-ended", tail = [TURN_MAYBE, ROOT], text = self.ending(),
+           tags("thread-ended", "from:<thread>?" = [thread], "part?", "overrules?"))]
     Ended {
+        /// Which.
+        #[fact(name = "id", or_default, put = draft.payload("id", thread).payload("from", thread))]
         thread: &'a str,
+        /// Done, failed or stopped.
+        #[fact(or_default)]
         status: &'a str,
+        /// Why.
+        #[fact(or_default, also = ("from", "string", "the thread that it is about"))]
         reason: &'a str,
+        /// The last it said.
+        #[fact(name = "content", optional)]
         last: &'a str,
+        /// Of one that is gathered with others.
+        #[fact(flat)]
         counted: Counted,
+        /// It had been put aside.
+        #[fact(name = "archived", optional, read = raw.get("archived").is_some())]
         was_archived: bool,
     },
+    /// A thread that this one depends on cannot go on. Wakes, unless it is gathered with others.
+    #[fact(name = "thread-stuck", tail = [ROOT], text = self.ending(),
+           tags("thread-stuck", "from:<thread>" = thread, "part?", "overrules?"))]
     Stuck {
+        /// Which.
+        #[fact(name = "id", or_default, put = draft.payload("id", thread).payload("from", thread))]
         thread: &'a str,
+        /// Why.
+        #[fact(or_default, also = ("from", "string", "the thread that it is about"))]
         reason: &'a str,
+        /// Of one that is gathered with others.
+        #[fact(flat)]
         counted: Counted,
     },
+    /// A subthread that had nothing to do was put aside.
+    #[fact(name = "thread-archived", tags("thread-archived"), tail = [TURN_MAYBE])]
     Archived {
+        /// Which.
+        #[fact(name = "id", or_default)]
         thread: &'a str,
     },
+    /// A subthread that was put aside is at work again.
+    #[fact(name = "thread-resumed", tags("thread-resumed"), tail = [TURN_MAYBE])]
     Resumed {
+        /// Which.
+        #[fact(name = "id", or_default)]
         thread: &'a str,
     },
+    /// Earlier events are no longer shown to the thread.
+    #[fact(name = "context-cleared", tags("context-cleared"), tail = [TURN_MAYBE, CALL_MAYBE])]
     Cleared {
+        /// How many are still shown.
+        #[fact(name = "kept_messages", or_null, kind = "number")]
         kept: Option<u64>,
     },
+    /// A timer was set.
+    #[fact(name = "timer-set", tags("timer-set"), tail = [TURN_MAYBE, CALL_MAYBE])]
     TimerSet {
+        /// Which.
+        #[fact(name = "id", or_default)]
         timer: &'a str,
+        /// When.
+        #[fact(or_default)]
         due: &'a str,
+        /// What it is for.
+        #[fact(name = "content", optional)]
         note: &'a str,
     },
+    /// A timer is due, or the time of a wait or a gathering is up. Wakes.
+    #[fact(name = "timer", tags("timer", "overrules?"), tail = [ROOT])]
     Timer {
+        /// Which.
+        #[fact(name = "id", read = raw.text("timer").unwrap_or(raw.said("id")),
+               put = draft.payload("id", timer).payload("timer", timer))]
         timer: &'a str,
+        /// When.
+        #[fact(or_default)]
         due: &'a str,
+        /// What it is for.
+        #[fact(name = "content", optional, also = ("timer", "string", "its name"))]
         note: &'a str,
     },
+    /// The thread's plan is complete.
+    #[fact(name = "plan-complete", tags("plan-complete"), tail = [TURN_MAYBE])]
     PlanComplete {
+        /// What was to be reached.
+        #[fact(or_default)]
         condition: &'a str,
     },
+    /// What the thread watches for has come.
+    #[fact(name = "watch-raised", tags("watch-raised"), tail = [TURN_MAYBE])]
     WatchRaised {
+        /// Which.
+        #[fact(name = "id", or_default)]
         watch: &'a str,
+        /// The tag.
+        #[fact(or_default)]
         kind: &'a str,
+        /// The event that has come.
+        #[fact(or_null, kind = "number")]
         seq: Option<Seq>,
+        /// What it is for.
+        #[fact(name = "content", optional)]
         note: &'a str,
     },
+    /// A watch is registered.
+    #[fact(name = "watch-set", tags("watch-set"), tail = [TURN_MAYBE, CALL_MAYBE])]
     WatchSet {
+        /// Which.
+        #[fact(name = "id", or_default)]
         watch: &'a str,
+        /// The tag.
+        #[fact(or_default)]
         kind: &'a str,
+        /// Only from this thread.
+        #[fact(or_null)]
         from: Option<&'a str>,
+        /// What it is for.
+        #[fact(name = "content", optional)]
         note: &'a str,
     },
+    /// A watch is closed.
+    #[fact(name = "watch-closed", tags("watch-closed"), tail = [TURN_MAYBE, CALL_MAYBE])]
     WatchClosed {
+        /// Which.
+        #[fact(name = "id", or_default)]
         watch: &'a str,
+        /// Its event had come.
+        #[fact(name = "raised", or_default)]
         was_raised: bool,
     },
+    /// All that was sent out together has come back, or its time is up.
+    #[fact(name = "gathered", tags("gathered"), tail = [TURN_MAYBE])]
     Gathered {
+        /// Which.
+        #[fact(name = "id", or_default)]
         gathering: &'a str,
-        report: [&'a Value; 4],
+        /// How many there were.
+        #[fact(or_null, kind = "number")]
+        total: Option<&'a Value>,
+        /// How many came back well.
+        #[fact(or_null, kind = "number")]
+        successful: Option<&'a Value>,
+        /// How many did not come back.
+        #[fact(or_null, kind = "number")]
+        missing: Option<&'a Value>,
+        /// In a sequence: the step that failed, from 1.
+        #[fact(or_null, kind = "number | null")]
+        failed_step: Option<&'a Value>,
+        /// The results, a line each.
+        #[fact(name = "content", optional)]
         lines: &'a str,
+        /// The results: index, ok, text.
+        #[fact(kind = "object[]", read = raw.get("results").unwrap_or(&Value::Null))]
         results: &'a Value,
     },
+    /// Something the thread tried failed. Wakes where it ends a wait.
+    #[fact(name = "thread-error", tags("system-thread-error", "overrules?"), tail = [TURN_MAYBE, ROOT])]
     Error {
+        /// What the caller wrote.
+        #[fact(name = "unknown_id", or_default)]
         given: &'a str,
+        /// unknown_thread, invalid_label, depth_limit, ….
+        #[fact(or_default)]
         code: &'a str,
+        /// What to do.
+        #[fact(or_default)]
         message: &'a str,
     },
 }
 
-impl<'a> Message<'a> {
-    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        Some(Self {
-            from: raw.text("from")?,
-            text: raw.said("text"),
-            root: raw.seq("root"),
-        })
-    }
+/// Members that are no attributes of the element; the content is its text.
+const BESIDE: [&str; 3] = ["content", "archived", "results"];
 
-    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { from, text, root } = self;
-        let payload = json!({ "text": text, "from": from });
-        let tags = tags([tag::MESSAGE, &format!("from:{from}")]);
-        Draft::new(thread, Source::Internal, Modality::Text, tags, payload)
-            .payload_some("root", root)
+/// What models read of news.
+fn element(name: &str, members: &[(&str, Value)]) -> String {
+    let is_attribute = |(key, _): &&(&str, Value)| !BESIDE.contains(key);
+    let attributes: Vec<_> = members.iter().filter(is_attribute).cloned().collect();
+    let content = members.iter().find(|(key, _)| *key == "content");
+    let text = content.and_then(|(_, text)| text.as_str());
+    Element {
+        name,
+        attributes: &attributes,
+        text: text.unwrap_or_default(),
     }
+    .to_string()
 }
 
 impl News<'_> {
-    /// What kind of news it is.
-    pub const fn what(&self) -> Feedback {
-        match self {
-            Self::Spawned { .. } => Feedback::Spawned,
-            Self::Ended { .. } => Feedback::Ended,
-            Self::Stuck { .. } => Feedback::Stuck,
-            Self::Archived { .. } => Feedback::Archived,
-            Self::Resumed { .. } => Feedback::Resumed,
-            Self::Cleared { .. } => Feedback::Cleared,
-            Self::TimerSet { .. } => Feedback::TimerSet,
-            Self::Timer { .. } => Feedback::Timer,
-            Self::PlanComplete { .. } => Feedback::PlanComplete,
-            Self::WatchRaised { .. } => Feedback::WatchRaised,
-            Self::WatchSet { .. } => Feedback::WatchSet,
-            Self::WatchClosed { .. } => Feedback::WatchClosed,
-            Self::Gathered { .. } => Feedback::Gathered,
-            Self::Error { .. } => Feedback::Error,
-        }
+    /// What models read of an end or a halt. A brief one leaves out why, and the last words.
+    fn ending(&self) -> String {
+        let mut members = Vec::new();
+        let (name, counted) = match self {
+            Self::Ended {
+                thread,
+                status,
+                reason,
+                last,
+                counted,
+                ..
+            } => {
+                members.extend([("id", json!(thread)), ("status", json!(status))]);
+                // A thread that ends with its reason and nothing else has said that once.
+                let said = if last == reason { "" } else { last };
+                members.extend([("reason", json!(reason)), ("content", json!(said))]);
+                (tag::THREAD_ENDED, counted)
+            }
+            Self::Stuck {
+                thread,
+                reason,
+                counted,
+            } => {
+                members.extend([("id", json!(thread)), ("reason", json!(reason))]);
+                (tag::THREAD_STUCK, counted)
+            }
+            _ => return String::new(),
+        };
+        members.retain(|(key, _)| !counted.is_brief || !["reason", "content"].contains(key));
+        element(name, &members)
     }
 
     /// Whether news of this kind wake the thread.
@@ -193,10 +341,13 @@ impl<'a> Told<'a> {
         }
     }
 
+    pub(super) fn specs() -> Vec<Spec> {
+        News::specs(&[tag::THREAD, "<kind>"], &[TEXT])
+    }
+
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        let what = Feedback::parse(raw.tags.get(1)?)?;
         Some(Self {
-            news: news(raw, what),
+            news: News::read(raw)?,
             turn: raw.turn(),
             call_id: raw.text("call_id"),
             root: raw.seq("root"),
@@ -206,266 +357,21 @@ impl<'a> Told<'a> {
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self {
-            news,
-            turn,
-            call_id,
-            root,
-            is_silent,
-            ends_any_wait,
-        } = self;
-        news.encode(thread, turn)
-            .tagged(is_silent.then_some(tag::PART))
-            .tagged(ends_any_wait.then_some(tag::OVERRULES))
-            .payload_some("call_id", call_id)
-            .payload_some("root", root)
-    }
-}
-
-fn news(raw: Raw<'_>, what: Feedback) -> News<'_> {
-    let said = |key: &str| raw.said(key);
-    let (id, note) = (said("id"), said("content"));
-    let counted = || Counted {
-        part: raw
-            .get("gather")
-            .and_then(|part| GatherPart::deserialize(part).ok()),
-        is_brief: !said("text").contains(" reason=\""),
-    };
-    match what {
-        Feedback::Spawned => News::Spawned {
-            child: said("assigned_id"),
-            parent: said("parent_id"),
-            contact: raw.text("contact"),
-        },
-        Feedback::Ended => News::Ended {
-            thread: id,
-            status: said("status"),
-            reason: said("reason"),
-            last: note,
-            counted: counted(),
-            was_archived: raw.get("archived").is_some(),
-        },
-        Feedback::Stuck => News::Stuck {
-            thread: id,
-            reason: said("reason"),
-            counted: counted(),
-        },
-        Feedback::Archived => News::Archived { thread: id },
-        Feedback::Resumed => News::Resumed { thread: id },
-        Feedback::Cleared => News::Cleared {
-            kept: raw.count("kept_messages"),
-        },
-        Feedback::TimerSet => News::TimerSet {
-            timer: id,
-            due: said("due"),
-            note,
-        },
-        Feedback::Timer => News::Timer {
-            timer: raw.text("timer").unwrap_or(id),
-            due: said("due"),
-            note,
-        },
-        Feedback::PlanComplete => News::PlanComplete {
-            condition: said("condition"),
-        },
-        Feedback::WatchRaised => News::WatchRaised {
-            watch: id,
-            kind: said("kind"),
-            seq: raw.seq("seq"),
-            note,
-        },
-        Feedback::WatchSet => News::WatchSet {
-            watch: id,
-            kind: said("kind"),
-            from: raw.text("from"),
-            note,
-        },
-        Feedback::WatchClosed => News::WatchClosed {
-            watch: id,
-            was_raised: raw.is("raised"),
-        },
-        Feedback::Gathered => {
-            let member = |key: &str| raw.get(key).unwrap_or(&Value::Null);
-            let report = REPORT.map(member);
-            News::Gathered {
-                gathering: id,
-                report,
-                lines: note,
-                results: member("results"),
-            }
-        }
-        Feedback::Error => News::Error {
-            given: said("unknown_id"),
-            code: said("code"),
-            message: said("message"),
-        },
-    }
-}
-
-/// What is told of a gathering before its results.
-const REPORT: [&str; 4] = ["total", "successful", "missing", "failed_step"];
-
-impl News<'_> {
-    fn encode(self, thread: &ThreadId, turn: Option<u64>) -> Draft {
-        let what = self.what();
-        let tell = |attributes: &[(&str, Value)], text: &str| {
-            Draft::feedback(thread, turn, what, attributes, text)
-        };
-        match self {
-            Self::Spawned {
-                child,
-                parent,
-                contact,
-            } => tell(
-                &[
-                    ("assigned_id", child.into()),
-                    ("parent_id", parent.into()),
-                    ("contact", contact.into()),
-                ],
-                "",
-            ),
-            Self::Ended {
-                thread: id,
-                status,
-                reason,
-                last,
-                counted,
-                was_archived,
-            } => {
-                let attributes = [
-                    ("id", id.into()),
-                    ("status", status.into()),
-                    ("reason", reason.into()),
-                ];
-                // A thread that ends with its reason and nothing else has said that once.
-                let said = if last == reason { "" } else { last };
-                let draft = tell(&attributes, said)
-                    .payload("from", id)
-                    .tagged([format!("from:{id}")]);
-                let draft = draft.payload_some("content", (!last.is_empty()).then_some(last));
-                let draft = counted.add_to(draft, what, &attributes[..2]);
-                draft.payload_some("archived", was_archived.then_some(true))
-            }
-            Self::Stuck {
-                thread: id,
-                reason,
-                counted,
-            } => {
-                let attributes = [("id", id.into()), ("reason", reason.into())];
-                let draft = tell(&attributes, "")
-                    .payload("from", id)
-                    .tagged([format!("from:{id}")]);
-                counted.add_to(draft, what, &attributes[..1])
-            }
-            Self::Archived { thread: id } | Self::Resumed { thread: id } => {
-                tell(&[("id", id.into())], "")
-            }
-            Self::Cleared { kept } => tell(&[("kept_messages", kept.into())], ""),
-            Self::TimerSet { timer, due, note } => {
-                tell(&[("id", timer.into()), ("due", due.into())], note)
-            }
-            Self::Timer { timer, due, note } => {
-                tell(&[("id", timer.into()), ("due", due.into())], note).payload("timer", timer)
-            }
-            Self::PlanComplete { condition } => tell(&[("condition", condition.into())], ""),
-            Self::WatchRaised {
-                watch,
-                kind,
-                seq,
-                note,
-            } => tell(
-                &[
-                    ("id", watch.into()),
-                    ("kind", kind.into()),
-                    ("seq", seq.into()),
-                ],
-                note,
-            ),
-            Self::WatchSet {
-                watch,
-                kind,
-                from,
-                note,
-            } => tell(
-                &[
-                    ("id", watch.into()),
-                    ("kind", kind.into()),
-                    ("from", from.into()),
-                ],
-                note,
-            ),
-            Self::WatchClosed { watch, was_raised } => {
-                tell(&[("id", watch.into()), ("raised", was_raised.into())], "")
-            }
-            Self::Gathered {
-                gathering,
-                report,
-                lines,
-                results,
-            } => {
-                let mut attributes = vec![("id", gathering.into())];
-                attributes.extend(REPORT.into_iter().zip(report.into_iter().cloned()));
-                tell(&attributes, lines).payload("results", results.clone())
-            }
-            Self::Error {
-                given,
-                code,
-                message,
-            } => tell(
-                &[
-                    ("unknown_id", given.into()),
-                    ("code", code.into()),
-                    ("message", message.into()),
-                ],
-                "",
-            ),
-        }
-    }
-}
-
-impl Counted {
-    fn add_to(self, draft: Draft, what: Feedback, attributes: &[(&str, Value)]) -> Draft {
-        let draft = match self.is_brief {
-            true => draft.payload(
-                "text",
-                Element {
-                    name: what.as_str(),
-                    attributes,
-                    text: "",
-                }
-                .to_string(),
-            ),
-            false => draft,
-        };
-        draft.payload_some(
-            "gather",
-            self.part
-                .map(|part| serde_json::to_value(part).unwrap_or_default()),
-        )
+        let Head { tags, text, .. } = self.news.head("");
+        let tags = std::iter::once(tag::THREAD.to_owned()).chain(tags);
+        let tags = tags
+            .chain(self.is_silent.then(|| tag::PART.to_owned()))
+            .chain(self.ends_any_wait.then(|| tag::OVERRULES.to_owned()));
+        let draft = Draft::empty(thread, Source::System, Modality::Text, tags.collect());
+        self.news
+            .write(draft.payload("text", text))
+            .payload_some("turn", self.turn)
+            .payload_some("call_id", self.call_id)
+            .payload_some("root", self.root)
     }
 }
 
 impl<'a> Family<'a> for Message<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::Message)
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::Heard
-    }
-
-    fn wakes(&self) -> bool {
-        true
-    }
-
-    fn role(&self) -> Role {
-        Role::Decision
-    }
-
-    fn changes_thread(&self) -> bool {
-        false
-    }
-
     fn by(&self) -> Option<&'a str> {
         Some(self.from)
     }
@@ -487,27 +393,16 @@ impl<'a> Family<'a> for Message<'a> {
     }
 }
 
+impl Declared for Told<'_> {
+    fn plain(&self) -> Plain {
+        let wakes = !self.is_silent && (self.ends_any_wait || self.news.is_waking());
+        Plain::new(self.news.kind(), Visibility::Heard, Role::Decision)
+            .waking(wakes)
+            .changing_thread(true)
+    }
+}
+
 impl<'a> Family<'a> for Told<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::Told(self.news.what()))
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::Heard
-    }
-
-    fn wakes(&self) -> bool {
-        !self.is_silent && (self.ends_any_wait || self.news.is_waking())
-    }
-
-    fn role(&self) -> Role {
-        Role::Decision
-    }
-
-    fn changes_thread(&self) -> bool {
-        true
-    }
-
     fn ends_any_wait(&self) -> bool {
         self.ends_any_wait
     }
@@ -687,24 +582,14 @@ impl Draft {
     /// The same, whose text leaves what the thread came to for later: it is told with what the others did.
     #[must_use]
     pub fn brief(self) -> Self {
-        let Some(told) = Told::decode(Raw::from(&self)) else {
-            return self;
-        };
-        let what = told.news.what();
-        let attributes: Vec<(&str, Value)> = match told.news {
-            News::Ended { thread, status, .. } => {
-                vec![("id", thread.into()), ("status", status.into())]
+        let text = Told::decode(Raw::from(&self)).and_then(|mut told| match &mut told.news {
+            News::Ended { counted, .. } | News::Stuck { counted, .. } => {
+                counted.is_brief = true;
+                Some(told.news.ending())
             }
-            News::Stuck { thread, .. } => vec![("id", thread.into())],
-            _ => return self,
-        };
-        let text = Element {
-            name: what.as_str(),
-            attributes: &attributes,
-            text: "",
-        }
-        .to_string();
-        self.payload("text", text)
+            _ => None,
+        });
+        self.payload_some("text", text)
     }
 
     /// The same, waking nobody.
@@ -733,7 +618,7 @@ pub(super) fn examples(thread: &ThreadId, name: &Name, child: &ThreadId) -> Vec<
         last: "It costs 12.",
     };
     let part = GatherPart::of("g7-c7.0.0".into(), 1, true, "It costs 12.");
-    let (one, none) = (Value::from(1), Value::Null);
+    let (one, zero) = (Value::from(1), Value::from(0));
     let results = json!([{ "index": 0, "ok": true, "text": "It costs 12." }]);
     let due_text = due.to_string();
     let told = |news, call_id| {
@@ -789,7 +674,10 @@ pub(super) fn examples(thread: &ThreadId, name: &Name, child: &ThreadId) -> Vec<
         }),
         of_core(News::Gathered {
             gathering: "g7-c7.0.0",
-            report: [&one, &one, &Value::from(0), &none],
+            total: Some(&one),
+            successful: Some(&one),
+            missing: Some(&zero),
+            failed_step: None,
             lines: "0: It costs 12.",
             results: &results,
         }),

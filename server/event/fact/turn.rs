@@ -1,28 +1,31 @@
 //! The facts that frame a turn: its beginning, its end, and a request to cancel it.
 
-use serde::Deserialize as _;
 use serde_json::{Value, json};
+use thinkd_facts::Fact;
 
-use super::Kind;
-use super::family::{Family, Role};
-use crate::event::draft::{Draft, tags};
-use crate::event::envelope::{Modality, Source, TurnOutcome, Visibility, tag};
+use super::family::Family;
+use crate::event::draft::Draft;
+use crate::event::envelope::TurnOutcome;
 use crate::event::mood::Mood;
 use crate::event::process::Waiting;
-use crate::event::raw::Raw;
-use crate::event::spec::{ROOT, Spec, TEXT, TURN};
 use crate::words::id::{Name, Seq, ThreadId};
 
-/// A turn begins.
-#[derive(Debug, Clone, PartialEq)]
+/// A turn begins: the thread thinks about its batch.
+#[derive(Debug, Clone, PartialEq, Default, Fact)]
+#[fact(name = "turn-started", tags("turn", "started", "turn:<number>" = turn),
+       visibility = State, role = Turn, changes_thread = true, label = "turn",
+       text = format!("turn {turn} started"))]
 pub struct Started<'a> {
-    /// Its number.
+    /// The turn.
     pub turn: u64,
-    /// The seqs of all that woke the thread and waited, in order.
+    /// The seqs of all that woke the thread and waited.
+    #[fact(or_default)]
     pub batch: Vec<Seq>,
     /// The submodules it listens to.
+    #[fact(or_default)]
     pub submodules: Vec<&'a str>,
-    /// In sub-steps: the state of the step, with nothing decided.
+    /// In sub-steps: the state of the step.
+    #[fact(kind = "object")]
     pub step: Option<&'a Value>,
     /// The timer of the wait that it ends.
     pub waited: Option<&'a str>,
@@ -32,263 +35,50 @@ pub struct Started<'a> {
     pub deadline_ms: Option<u64>,
 }
 
-/// A turn ends.
-#[derive(Debug, Clone, PartialEq)]
+/// A turn ends. Everything up to `handled` that woke the thread has had its turn.
+#[derive(Debug, Clone, PartialEq, Fact)]
+#[fact(name = "turn-ended", tags("turn", "ended", "turn:<number>" = turn), plain,
+       visibility = State, role = Turn, changes_thread = true, label = "turn",
+       text = format!("turn {turn} ended: {}", word(*outcome)))]
 pub struct Ended {
-    /// Its number.
+    /// The turn.
     pub turn: u64,
-    /// How; none: with a word that this build does not know.
+    /// How.
+    ///
+    /// None: with a word that this build does not know.
+    #[fact(kind = "\"done\" | \"cancelled\" | \"interrupted\" | \"failed\"", required,
+           read = raw.text("outcome").and_then(TurnOutcome::parse), write = Some(word(outcome)))]
     pub outcome: Option<TurnOutcome>,
     /// Where the thread's mailbox now begins.
+    #[fact(or_null, kind = "number")]
     pub handled: Option<Seq>,
-    /// For whom the thread waits from now on.
+    /// For whom the thread waits: from, name, outside, until, reason.
+    #[fact(json)]
     pub wait: Option<Waiting>,
-    /// What of the log whoever ended it had seen.
+    /// The log's end as the thread knew it.
     pub seen: Option<Seq>,
-    /// The mood in which it leaves the thread; none: as it was.
+    /// The thread's mood from now on, in thousandths: sum; walk and facts, of which it is made; seen, the points by then.
+    #[fact(json)]
     pub mood: Option<Mood>,
 }
 
 /// Somebody wants a turn to end that another server runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Fact)]
+#[fact(name = "turn-cancel", tags("cancel", "turn:<number>" = turn), plain,
+       source = User, visibility = State, role = Turn, label = "state",
+       text = format!("turn {turn} is to be cancelled"))]
 pub struct Cancel {
-    /// Its number.
+    /// The turn.
     pub turn: u64,
 }
 
-pub(super) const STARTED: Spec = Spec {
-    name: "turn-started",
-    about: "A turn begins: the thread thinks about its batch.",
-    tags: &["turn", "started", "turn:<number>"],
-    members: &[
-        TEXT,
-        TURN,
-        (
-            "batch",
-            "number[]",
-            "the seqs of all that woke the thread and waited",
-        ),
-        ("submodules", "string[]", "the submodules it listens to"),
-        ("step?", "object", "in sub-steps: the state of the step"),
-        ("waited?", "string", "the timer of the wait that it ends"),
-        ROOT,
-        (
-            "deadline_ms?",
-            "number",
-            "how many milliseconds the decision waits for the submodules",
-        ),
-    ],
-    open: false,
-};
-
-pub(super) const ENDED: Spec = Spec {
-    name: "turn-ended",
-    about: "A turn ends. Everything up to `handled` that woke the thread has had its turn.",
-    tags: &["turn", "ended", "turn:<number>"],
-    members: &[
-        TEXT,
-        TURN,
-        (
-            "outcome",
-            "\"done\" | \"cancelled\" | \"interrupted\" | \"failed\"",
-            "how",
-        ),
-        ("handled", "number", "where the thread's mailbox now begins"),
-        (
-            "wait?",
-            "object",
-            "for whom the thread waits: from, name, outside, until, reason",
-        ),
-        ("seen?", "number", "the log's end as the thread knew it"),
-        (
-            "mood?",
-            "object",
-            "the thread's mood from now on, in thousandths: sum; walk and facts, of which it is made; seen, the points by then",
-        ),
-    ],
-    open: false,
-};
-
-pub(super) const CANCEL: Spec = Spec {
-    name: "turn-cancel",
-    about: "Somebody wants a turn to end that another server runs.",
-    tags: &["cancel", "turn:<number>"],
-    members: &[TEXT, TURN],
-    open: false,
-};
-
-impl<'a> Started<'a> {
-    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        Some(Self {
-            turn: raw.turn()?,
-            batch: raw.list("batch").filter_map(Value::as_i64).collect(),
-            submodules: raw.list("submodules").filter_map(Value::as_str).collect(),
-            step: raw.get("step"),
-            waited: raw.text("waited"),
-            root: raw.seq("root"),
-            deadline_ms: raw.get("deadline_ms").and_then(Value::as_u64),
-        })
-    }
-
-    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self {
-            turn,
-            batch,
-            submodules,
-            step,
-            waited,
-            root,
-            deadline_ms,
-        } = self;
-        let text = format!("turn {turn} started");
-        let payload =
-            json!({ "text": text, "turn": turn, "batch": batch, "submodules": submodules });
-        let tags = tags([tag::TURN, tag::STARTED, &format!("turn:{turn}")]);
-        let draft = Draft::new(thread, Source::Internal, Modality::State, tags, payload);
-        let draft = draft
-            .payload_some("step", step.cloned())
-            .payload_some("waited", waited)
-            .payload_some("root", root);
-        draft.payload_some("deadline_ms", deadline_ms)
-    }
-}
-
-impl Ended {
-    pub(super) fn decode(raw: Raw<'_>) -> Option<Self> {
-        Some(Self {
-            turn: raw.turn()?,
-            outcome: raw.text("outcome").and_then(TurnOutcome::parse),
-            handled: raw.seq("handled"),
-            wait: raw
-                .get("wait")
-                .and_then(|wait| Waiting::deserialize(wait).ok()),
-            seen: raw.seq("seen"),
-            mood: raw
-                .get("mood")
-                .and_then(|mood| Mood::deserialize(mood).ok()),
-        })
-    }
-
-    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self {
-            turn,
-            outcome,
-            handled,
-            wait,
-            seen,
-            mood,
-        } = self;
-        let outcome = outcome.map_or("unknown", TurnOutcome::as_str);
-        let text = format!("turn {turn} ended: {outcome}");
-        let payload = json!({ "text": text, "turn": turn, "outcome": outcome, "handled": handled });
-        let tags = tags([tag::TURN, tag::ENDED, &format!("turn:{turn}")]);
-        let draft = Draft::new(thread, Source::Internal, Modality::State, tags, payload);
-        let wait = wait.map(|wait| serde_json::to_value(wait).unwrap_or_default());
-        let mood = mood.map(|mood| serde_json::to_value(mood).unwrap_or_default());
-        draft
-            .payload_some("wait", wait)
-            .payload_some("seen", seen)
-            .payload_some("mood", mood)
-    }
-}
-
-impl Cancel {
-    pub(super) fn decode(raw: Raw<'_>) -> Option<Self> {
-        Some(Self { turn: raw.turn()? })
-    }
-
-    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self { turn } = self;
-        let payload = json!({ "text": format!("turn {turn} is to be cancelled"), "turn": turn });
-        Draft::new(
-            thread,
-            Source::User,
-            Modality::State,
-            tags([tag::CANCEL, &format!("turn:{turn}")]),
-            payload,
-        )
-    }
+fn word(outcome: Option<TurnOutcome>) -> &'static str {
+    outcome.map_or("unknown", TurnOutcome::as_str)
 }
 
 impl<'a> Family<'a> for Started<'a> {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::TurnStarted)
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::State
-    }
-
-    fn wakes(&self) -> bool {
-        false
-    }
-
-    fn role(&self) -> Role {
-        Role::Turn
-    }
-
-    fn changes_thread(&self) -> bool {
-        true
-    }
-
     fn has_root(&self) -> bool {
         true
-    }
-
-    fn label(&self) -> Option<String> {
-        Some("turn".to_owned())
-    }
-}
-
-impl<'a> Family<'a> for Ended {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::TurnEnded)
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::State
-    }
-
-    fn wakes(&self) -> bool {
-        false
-    }
-
-    fn role(&self) -> Role {
-        Role::Turn
-    }
-
-    fn changes_thread(&self) -> bool {
-        true
-    }
-
-    fn label(&self) -> Option<String> {
-        Some("turn".to_owned())
-    }
-}
-
-impl<'a> Family<'a> for Cancel {
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::TurnCancel)
-    }
-
-    fn visibility(&self) -> Visibility {
-        Visibility::State
-    }
-
-    fn wakes(&self) -> bool {
-        false
-    }
-
-    fn role(&self) -> Role {
-        Role::Turn
-    }
-
-    fn changes_thread(&self) -> bool {
-        false
-    }
-
-    fn label(&self) -> Option<String> {
-        Some("state".to_owned())
     }
 }
 
@@ -297,15 +87,11 @@ impl Draft {
     /// `voices` are the submodules it listens to.
     pub fn turn_started(thread: &ThreadId, turn: u64, batch: &[Seq], submodules: &[Name]) -> Self {
         let submodules = submodules.iter().map(Name::as_str).collect();
-        let (batch, deadline_ms) = (batch.to_vec(), None);
         Started {
             turn,
-            batch,
+            batch: batch.to_vec(),
             submodules,
-            step: None,
-            waited: None,
-            root: None,
-            deadline_ms,
+            ..Started::default()
         }
         .encode(thread)
     }

@@ -1,38 +1,34 @@
 //! The answers of a fact that this build does not know, because a newer build wrote it: what its tags and payload say.
 
-use super::Kind;
-use super::family::{Byline, Family, Piece, Role};
+use super::family::{Byline, Declared, Family, Piece, Plain, Role};
 use super::input::byline;
-use crate::event::draft::InputKind;
-use crate::event::envelope::{Source, Visibility, tag, visibility, wakes};
+use crate::event::draft::{Draft, InputKind};
+use crate::event::envelope::{Source, tag, visibility, wakes};
 use crate::event::raw::Raw;
 use crate::words::id::ThreadId;
 
-impl<'a> Family<'a> for Raw<'a> {
-    fn kind(&self) -> Option<Kind> {
-        None
+impl Raw<'_> {
+    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
+        let (tags, payload) = (self.tags.to_vec(), self.payload.clone());
+        Draft::new(thread, self.source, self.modality, tags, payload.into())
     }
+}
 
-    fn visibility(&self) -> Visibility {
-        visibility(self.modality, self.tags)
-    }
-
-    fn wakes(&self) -> bool {
-        wakes(self.modality, self.tags)
-    }
-
-    fn role(&self) -> Role {
-        if self.submodule().is_some() {
-            Role::Aside
-        } else {
-            Role::Decision
+impl Declared for Raw<'_> {
+    fn plain(&self) -> Plain {
+        let role = match self.submodule() {
+            Some(_) => Role::Aside,
+            None => Role::Decision,
+        };
+        Plain {
+            kind: None,
+            wakes: wakes(self.modality, self.tags),
+            ..Plain::new("", visibility(self.modality, self.tags), role)
         }
     }
+}
 
-    fn changes_thread(&self) -> bool {
-        false
-    }
-
+impl<'a> Family<'a> for Raw<'a> {
     // Shown as far as its envelope says who it is from.
     fn byline(&self, raw: Raw<'a>) -> Byline<'a> {
         match self.source {

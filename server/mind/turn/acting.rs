@@ -14,9 +14,9 @@ use super::stop::Why;
 use super::{Next, Pending};
 use crate::event::draft::Draft;
 use crate::event::envelope::TurnOutcome;
+use crate::event::fact::Fact;
 use crate::event::fact::calls::FROM_TEXT;
 use crate::event::fact::set::{Change, Set};
-use crate::event::fact::{Fact, Kind};
 use crate::event::intent::Intent;
 use crate::log::error::StoreError;
 use crate::log::hint::DeltaOutcome;
@@ -364,7 +364,7 @@ impl Driver {
         let stored = row.map_or(0, |row| u64::from(row.self_messages));
         let ahead = drafts
             .iter()
-            .filter(|draft| draft.fact().kind() == Some(Kind::Thought))
+            .filter(|draft| draft.fact().is_thought())
             .count() as u64;
         let limit = self.mind.budget.self_messages;
         let text = format!(

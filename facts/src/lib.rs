@@ -1,0 +1,36 @@
+//! The derive macro of facts. A struct, or a variant of an enum, is the one declaration of a kind of fact: its doc comments become
+//! the texts of the catalogue, its fields the members of the payload, and its attribute names its tags and its plain answers.
+//! `server/event/spec.rs` has what the generated code stands on; each attribute is explained in `settings.rs`.
+
+mod expand;
+mod settings;
+
+use proc_macro::TokenStream;
+use syn::{Data, DeriveInput, Error, Result, parse_macro_input};
+
+/// Writes `specs`, `decode`, `encode` and the plain answers of a fact.
+#[proc_macro_derive(Fact, attributes(fact))]
+pub fn fact(item: TokenStream) -> TokenStream {
+    let item = parse_macro_input!(item as DeriveInput);
+    let code = expand(&item).unwrap_or_else(Error::into_compile_error);
+    code.into()
+}
+
+/// Writes the trait `Flat` of a struct whose fields are members of a payload, among others.
+#[proc_macro_derive(Members, attributes(fact))]
+pub fn members(item: TokenStream) -> TokenStream {
+    let item = parse_macro_input!(item as DeriveInput);
+    let code = match &item.data {
+        Data::Struct(data) => expand::members(&item, data),
+        _ => Err(Error::new_spanned(&item, "only a struct has members")),
+    };
+    code.unwrap_or_else(Error::into_compile_error).into()
+}
+
+fn expand(item: &DeriveInput) -> Result<proc_macro2::TokenStream> {
+    match &item.data {
+        Data::Struct(data) => expand::of_struct(item, data),
+        Data::Enum(data) => expand::of_enum(item, data),
+        Data::Union(_) => Err(Error::new_spanned(item, "a union is no fact")),
+    }
+}
