@@ -161,6 +161,37 @@ on_both!(
     }
 );
 
+// What is in the log and not in its index is found once the disk has room again, and so is what comes later.
+on_both!(
+    d4_57_queries_by_tag_miss_nothing_after_a_full_disk,
+    |medium| {
+        if !can_fail(&medium) {
+            return;
+        }
+        let stub = Stub::start().await;
+        let app = Setup::new(medium, &stub).start().await;
+        for text in ["one", "two", "three"] {
+            app.tell(text).await;
+        }
+        fail(&app).await;
+        for _ in 0..4 {
+            let status = app.get("/events?tags=input").await.status;
+            assert!(status == 200 || status == 503, "{status}");
+        }
+        app.post("/threads/main/messages", json!({ "text": "not now" }))
+            .await
+            .expect_problem(503, "unavailable");
+        mend(&app).await;
+        until_ready(&app, 200).await;
+        for inputs in 3..6 {
+            let found = app.get("/events?tags=input&limit=100").await.expect(200);
+            let found = found["items"].as_array().unwrap().len();
+            assert_eq!(found, inputs, "inputs by tag");
+            app.tell("and on").await;
+        }
+    }
+);
+
 // A reader who waits over HTTP is told that the input is stored, not that it failed.
 on_both!(
     d4_57_who_waits_for_an_answer_keeps_the_ack_when_the_store_fails,

@@ -221,19 +221,34 @@ impl IndexFile {
         Ok((Self { connection, broken }, epoch))
     }
 
+    /// Adds what there is room for, in one transaction. Not one of sqlx's: these count their depth, and
+    /// lose count where SQLite ends a transaction itself, as it does on a full disk.
     async fn transaction(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
-        let mut all = self.connection.begin().await?;
+        self.run("begin").await?;
+        let added = self.add_all(spaces).await;
+        if added.is_err() {
+            // It fails where SQLite has ended the transaction: then nothing is left to undo.
+            let _ = self.run("rollback").await;
+        }
+        added
+    }
+
+    async fn add_all(&mut self, spaces: &[Space]) -> Result<Vec<Added>, StoreError> {
         let (mut left, mut added) = (Left::new(), Vec::new());
         for space in spaces {
             if left.is_nothing() {
                 break;
             }
-            added.push(add(&mut all, space, &mut left).await?);
+            added.push(add(&mut self.connection, space, &mut left).await?);
         }
-        all.commit()
-            .await
-            .inspect_err(|error| self.broken.note(error))?;
+        let committed = self.run("commit").await;
+        committed.inspect_err(|error| self.broken.note(error))?;
         Ok(added)
+    }
+
+    async fn run(&mut self, text: &'static str) -> Result<(), sqlx::Error> {
+        let run = sqlx::raw_sql(text).execute(&mut self.connection);
+        run.await.map(drop)
     }
 }
 
