@@ -74,6 +74,8 @@ pub enum Condition {
         /// The event.
         changed: Seq,
     },
+    /// No statement of the space says this, save those that have ended.
+    FirstSaying(String),
     /// No statement changed behind this event and is held that is derived from others, or that is about these.
     NoneHeldSince {
         /// The event.
@@ -225,6 +227,7 @@ impl fmt::Display for Condition {
             Self::StatementAt { id, .. } => {
                 write!(f, "something has become of the statement {id} meanwhile")
             }
+            Self::FirstSaying(_) => f.write_str("somebody has claimed the same meanwhile"),
             Self::FrameworkAt { id, .. } => {
                 write!(f, "something has been said of the framework {id} meanwhile")
             }

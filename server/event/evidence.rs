@@ -175,15 +175,6 @@ pub fn speaks_of(quote: &str, texts: &[&str], triple: Option<&Triple>) -> bool {
         .any(|word| quoted.iter().any(|it| is_one_word(word, it)))
 }
 
-/// Returns true if a text has each telling word of a statement, in some form, those of a name aside.
-pub fn says_all(text: &str, statement: &str, name: &str) -> bool {
-    let [text, statement, name] = [text, statement, name].map(|it| words(&folded(it)));
-    let mut telling = statement
-        .iter()
-        .filter(|word| is_telling(word) && !name.contains(word));
-    telling.all(|word| text.iter().any(|it| is_one_word(word, it)))
-}
-
 /// Returns true for a word that is not short.
 fn is_telling(word: &str) -> bool {
     word.chars().count() >= WORD_MIN || word.chars().any(|c| !c.is_ascii_alphabetic())

@@ -11,6 +11,12 @@ pub const NAMELESS: &str = "the user";
 /// The beginnings of a statement about that person.
 const NAMELESS_SUBJECTS: [&str; 2] = [NAMELESS, "user"];
 
+/// Words by which a name goes on: "Ann de Boer", "Bob the builder".
+const PARTICLES: [&str; 24] = [
+    "af", "al", "av", "bin", "da", "de", "del", "della", "den", "der", "di", "dos", "du", "el",
+    "ibn", "la", "le", "of", "ten", "ter", "the", "van", "von", "zu",
+];
+
 impl Claimant {
     /// Returns the person as a mark names them.
     pub fn shown(&self) -> &str {
@@ -50,7 +56,10 @@ fn begins_with(text: &str, name: &str) -> bool {
         return false;
     };
     let (head, name) = (folded(&head.join(" ")), folded(name));
-    let goes_on = |next: &&str| next.starts_with(char::is_uppercase);
+    let goes_on = |next: &&str| {
+        next.starts_with(|c: char| c.is_uppercase() || c.is_ascii_punctuation())
+            || PARTICLES.contains(next)
+    };
     match (head.strip_prefix(&name), rest.first()) {
         (Some(""), Some(next)) => !goes_on(next),
         (Some("'s" | "’s" | "'" | "’"), Some(_)) => true,
@@ -151,6 +160,10 @@ mod tests {
             "Claras Schwester lebt in Bergen.",
             "Clara Meyer is a thief.",
             "Clara-Marie is ill.",
+            "Clara de Boer is a thief.",
+            "Clara (Lee) is a thief.",
+            "Clara \"Red\" Lee is a thief.",
+            "Clara the baker is rich.",
             "The wifi password is under the clock.",
             "The user is allergic to peanuts.",
             "I am allergic to peanuts.",

@@ -1,5 +1,7 @@
 //! A person's word: the people that have one, and the events of a claim that rests on it. The rule is in `event/word.rs`.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -15,6 +17,8 @@ use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::projections::statements::StatementRow;
 use crate::log::query::{Query, Show};
+use crate::recall::background::{Common, Fit};
+use crate::recall::forms::forms;
 use crate::words::id::{Space, ThreadId};
 use crate::words::time::Timestamp;
 
@@ -22,6 +26,61 @@ use crate::words::time::Timestamp;
 const SPOKEN: u32 = 500;
 /// Statements of the same text that are looked at.
 const SAME: u32 = 64;
+
+/// The least share of a word in its language that tells nothing by itself, such as "is" and "has".
+const USUAL: f32 = 5e-4;
+/// Letters by which persons of a verb differ, and the least that stays of a word without them.
+const ENDINGS: [char; 8] = ['a', 'e', 'i', 'o', 'u', 's', 'n', 't'];
+const STEM_MIN: usize = 3;
+/// Words that deny, of the languages that are spoken most.
+const DENIALS: [&str; 42] = [
+    "cannot",
+    "geen",
+    "jamais",
+    "jamás",
+    "kein",
+    "keine",
+    "keinem",
+    "keinen",
+    "keiner",
+    "keines",
+    "mai",
+    "na",
+    "ne",
+    "neither",
+    "never",
+    "nem",
+    "nenhum",
+    "nessun",
+    "nessuna",
+    "nessuno",
+    "nicht",
+    "nie",
+    "niemals",
+    "niet",
+    "ningún",
+    "ninguna",
+    "no",
+    "non",
+    "nooit",
+    "nor",
+    "not",
+    "nothing",
+    "nunca",
+    "não",
+    "ohne",
+    "pas",
+    "sans",
+    "sem",
+    "senza",
+    "sin",
+    "without",
+    "не",
+    "нет",
+    "никогда",
+];
+/// The same of languages without spaces.
+const UNSPACED_DENIALS: [&str; 8] = ["不", "没", "沒", "ない", "ません", "なかった", "無い", "未"];
 
 /// A claim that is held on a person's word.
 pub struct Held {
@@ -75,6 +134,7 @@ pub async fn held(
     let judged = word::judged(Status::Surviving, mark, Valid::default());
     let Some(same) = same else {
         let [claimed, _] = Draft::claimed(thread, id, claim.clone());
+        let claimed = claimed.only_if(Condition::FirstSaying(claim.text.clone()));
         let id = id.to_string();
         let held = Draft::statement(thread, &id, News::Judged(judged));
         let drafts = vec![claimed, held];
@@ -130,6 +190,38 @@ pub async fn replaced(
     Ok(Ok(ended.only_if(stands(&row))))
 }
 
+/// Returns true if a message says all of a statement about the person `name`: each word of it that tells something, in some form,
+/// those of the name aside. "I like tea" says "Clara likes tea." and not "Clara likes gin." nor "Clara does not like tea."
+pub fn says_all(message: &str, statement: &str, name: &str) -> bool {
+    let [said, told, named] = [message, statement, name].map(forms);
+    let mut fit = Fit::default();
+    said.iter().for_each(|it| fit.add(Common::of(it), 1));
+    let language = fit.language(&Fit::default(), 0);
+    let said: BTreeSet<&str> = said.iter().map(|it| stem(it)).collect();
+    let is_said = |it: &String| {
+        named.contains(it) || Common::of(it).share(language) >= USUAL || said.contains(stem(it))
+    };
+    denies(message) == denies(statement) && told.iter().all(is_said)
+}
+
+/// Returns the form of a word without the endings by which persons of a verb differ: `viv` of "vivo" and "vive".
+fn stem(form: &str) -> &str {
+    let mut stem = form;
+    while stem.chars().nth(STEM_MIN).is_some() && stem.ends_with(ENDINGS) {
+        let last = stem.chars().next_back().map_or(0, char::len_utf8);
+        stem = &stem[..stem.len() - last];
+    }
+    stem
+}
+
+/// Returns true if a text denies something.
+fn denies(text: &str) -> bool {
+    let text = folded(text).replace('’', "'");
+    let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    words.any(|word| word.ends_with("n't") || DENIALS.contains(&word))
+        || UNSPACED_DENIALS.iter().any(|it| text.contains(it))
+}
+
 /// Returns true if two texts are one statement.
 pub fn is_same(one: &str, other: &str) -> bool {
     folded(one) == folded(other)
@@ -154,5 +246,53 @@ fn stands(row: &StatementRow) -> Condition {
     Condition::StatementAt {
         id: row.id.clone(),
         changed: row.changed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_says_what_it_says_in_the_third_person() {
+        for (message, statement) in [
+            ("I like tea", "Clara likes tea."),
+            ("I'm allergic to peanuts!", "Clara is allergic to peanuts."),
+            ("Clara does not own a boat.",),
+            ("I don't smoke", "Clara does not smoke."),
+            ("I use Emacs", "Clara uses Emacs."),
+            ("I have a son", "Clara has a son."),
+            ("Ich arbeite in Bonn.", "Clara arbeitet in Bonn."),
+            ("Vivo en Oslo", "Clara vive en Oslo."),
+            ("我对花生过敏", "Clara对花生过敏"),
+        ] {
+            assert!(
+                says_all(message, statement, "clara"),
+                "{message}: {statement}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_message_does_not_say_what_only_looks_like_it() {
+        for (message, statement) in [
+            ("I work as a prosecutor", "Clara works as a prostitute."),
+            ("I was at a convention", "Clara was convicted."),
+            ("I like tea", "Clara likes gin, is a spy and has HIV."),
+            ("I am deaf", "Clara is dead."),
+            ("I don't smoke", "Clara smokes."),
+            (
+                "I am no longer allergic to milk",
+                "Clara is allergic to milk.",
+            ),
+            ("I smoke", "Clara does not smoke."),
+            ("Ich rauche nicht", "Clara raucht."),
+            ("我不抽烟", "Clara抽烟"),
+        ] {
+            assert!(
+                !says_all(message, statement, "clara"),
+                "{message}: {statement}"
+            );
+        }
     }
 }

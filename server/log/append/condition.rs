@@ -78,6 +78,7 @@ impl Asked {
                     to_come.entry((space, mission)).or_default().insert(*task);
                 }
                 Condition::StatementAt { id, .. } => asked.rows.push(statements::of_id(space, id)),
+                Condition::FirstSaying(text) => asked.rows.push(statements::saying_so(space, text)),
                 Condition::FrameworkAt { id, .. } => asked.rows.push(frameworks::of_id(space, id)),
                 Condition::FewerFrameworks(_) => {
                     with_frameworks.insert(space);
@@ -214,6 +215,7 @@ impl Before {
                 updated,
             } => tasks::is_at(seen, space, mission, *task, *updated),
             Condition::StatementAt { id, changed } => statements::is_at(seen, space, id, *changed),
+            Condition::FirstSaying(text) => statements::is_first(seen, space, text),
             Condition::FrameworkAt { id, changed } => frameworks::is_at(seen, space, id, *changed),
             Condition::FewerFrameworks(most) => frameworks::has_room(seen, space, *most),
             Condition::FewerWaiting(most) => statements::has_room(seen, space, *most),

@@ -308,6 +308,25 @@ pub(in crate::log) fn is_at(seen: Seen<'_>, space: &Space, id: &str, changed: Se
     row.is_some_and(|row| *row.cell("changed") == Cell::from(changed))
 }
 
+/// What an append has to read to know whether a statement says this already.
+pub(in crate::log) fn saying_so(space: &Space, text: &str) -> Select {
+    let columns = &["space", "id", "folded", "status", "changed"];
+    Select::of(&TABLE, space)
+        .equal("folded", saying(text))
+        .distinct(columns)
+}
+
+/// Returns true if no statement of a space says this, save those that have ended.
+pub(in crate::log) fn is_first(seen: Seen<'_>, space: &Space, text: &str) -> bool {
+    let folded = Cell::from(saying(text));
+    let says_so = |row: &std::borrow::Cow<'_, Row>| {
+        row.has("folded")
+            && *row.cell("folded") == folded
+            && *row.cell("status") != Cell::from(Status::Ended.as_str())
+    };
+    !seen.rows(&TABLE, space).any(|row| says_so(&row))
+}
+
 /// What an append has to read to know whether so many statements are to be tried.
 pub(in crate::log) fn waiting(space: &Space, most: u32) -> Select {
     let columns = &["space", "id", "due", "status", "changed"];

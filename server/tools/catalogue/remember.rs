@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::event::condition::{Condition, Room};
 use crate::event::draft::Draft;
 use crate::event::envelope::{Event, tag};
-use crate::event::evidence::{says_all, speaks_of, strings};
+use crate::event::evidence::{speaks_of, strings};
 use crate::event::fact::statement::Trials;
 use crate::event::statement::{
     Claim, Claimant, PREMISES_MAX, SENTENCE_MAX, STATEMENT_MAX, Source, Status, spaced,
@@ -92,7 +92,7 @@ impl Remember {
         let speaker = speaker.and_then(person);
         let is_word = |event: &&&Event| {
             let by = person(event).filter(|by| Some(by) == speaker.as_ref());
-            by.is_some_and(|by| says_all(event.text(), statement, by.shown()))
+            by.is_some_and(|by| word::says_all(event.text(), statement, by.shown()))
         };
         let said = found.iter().find(is_word);
         let first = || found.iter().find_map(|event| person(event));
