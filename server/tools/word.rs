@@ -44,8 +44,6 @@ const DENIALS: [&str; 42] = [
     "keinen",
     "keiner",
     "keines",
-    "mai",
-    "na",
     "ne",
     "neither",
     "never",
