@@ -13,7 +13,7 @@ use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
 
 /// A thread's row: what the log's events with its id add up to.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ThreadRow {
     /// Its id.
     pub thread: ThreadId,
@@ -52,19 +52,9 @@ impl ThreadRow {
         Self {
             thread: thread.clone(),
             settings: Value::Object(Map::new()),
-            status: Status::Idle,
-            head: 0,
-            woken: 0,
-            handled: 0,
-            turn: 0,
-            visible: 0,
-            heard: 0,
-            self_messages: 0,
-            model_calls: 0,
-            tokens: 0,
-            state: ThreadState::default(),
             created: ts,
             updated: ts,
+            ..Self::default()
         }
     }
 
