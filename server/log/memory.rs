@@ -381,7 +381,7 @@ impl BlobStore for Memory {
 impl Upkeep for Memory {
     async fn rebuild(&self, check: bool) -> Result<Rebuilt, StoreError> {
         let mut stored = self.stored()?;
-        let (tables, mut log) = (stored.derived(None), stored.derived(Some(self.project)));
+        let (tables, mut log) = (stored.tables(), stored.derived(self.project));
         log.rows.keep(&tables.rows);
         if !check {
             stored.threads = log.rows.threads.clone();
