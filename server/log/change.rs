@@ -60,18 +60,33 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// Each of the three with its other.
-    #[must_use]
-    pub fn with(self, other: Self, and: impl Fn(u64, u64) -> u64) -> Self {
-        let Self {
+    /// A model call that used so many tokens.
+    pub const fn call(tokens: u64) -> Self {
+        let (calls, threads) = (1, 0);
+        Self {
             calls,
             tokens,
             threads,
-        } = other;
+        }
+    }
+
+    /// So many threads.
+    pub const fn threads(threads: u64) -> Self {
+        let (calls, tokens) = (0, 0);
         Self {
-            calls: and(self.calls, calls),
-            tokens: and(self.tokens, tokens),
-            threads: and(self.threads, threads),
+            calls,
+            tokens,
+            threads,
+        }
+    }
+
+    /// Each of the three with its other.
+    #[must_use]
+    pub fn with(self, other: Self, and: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            calls: and(self.calls, other.calls),
+            tokens: and(self.tokens, other.tokens),
+            threads: and(self.threads, other.threads),
         }
     }
 }

@@ -386,28 +386,26 @@ impl Follower {
 
     /// The next hint; lost ones are skipped. Cancel safe.
     pub async fn hint(&mut self) -> Hinted {
-        loop {
-            match self.hints.recv().await {
-                Ok(hint) => return hint,
-                Err(broadcast::error::RecvError::Lagged(_)) => {}
-                // The sender stays as long as its followers.
-                Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
-            }
-        }
+        heard(&mut self.hints).await
     }
 
     /// Waits for a commit (`None`) or a hint, whichever comes first. Cancel safe.
     pub async fn next(&mut self) -> Option<Hinted> {
         let Self { head, hints, .. } = self;
-        loop {
-            tokio::select! {
-                _ = head.changed() => return None,
-                hint = hints.recv() => match hint {
-                    Ok(hint) => return Some(hint),
-                    Err(broadcast::error::RecvError::Lagged(_)) => {}
-                    Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
-                },
-            }
+        tokio::select! {
+            _ = head.changed() => None,
+            hint = heard(hints) => Some(hint),
+        }
+    }
+}
+
+async fn heard(hints: &mut broadcast::Receiver<Hinted>) -> Hinted {
+    loop {
+        match hints.recv().await {
+            Ok(hint) => return hint,
+            Err(broadcast::error::RecvError::Lagged(_)) => {}
+            // The sender stays as long as its followers.
+            Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
         }
     }
 }

@@ -96,55 +96,52 @@ pub(super) async fn read_batch(
 /// A way to the index: for the writer, who says what there is to add, and for those who wait for it.
 #[derive(Clone)]
 pub(super) struct Index {
-    state: Arc<Mutex<State>>,
+    shared: Arc<Shared>,
     /// Wakes the task; gone with it.
     work: mpsc::Sender<()>,
-    /// Told after every transaction.
-    progress: Arc<Notify>,
-    unserved: Arc<Unserved>,
     soon: i64,
     most: i64,
+}
+
+/// What the task shares with those who ask.
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// Told after every transaction.
+    progress: Notify,
+    unserved: Unserved,
 }
 
 impl Index {
     /// Starts the task over a database.
     pub fn start<B: Indexing>(backend: B, supervisor: &Supervisor) -> Self {
         let (work, wakes) = mpsc::channel(1);
-        let index = Self {
-            state: Arc::default(),
-            work,
-            progress: Arc::default(),
-            unserved: Arc::default(),
-            soon: B::SOON,
-            most: B::MOST,
-        };
-        let (state, progress, unserved) = (
-            index.state.clone(),
-            index.progress.clone(),
-            index.unserved.clone(),
-        );
+        let shared = Arc::<Shared>::default();
         let task = Task {
             backend,
-            state,
+            shared: shared.clone(),
             wakes,
-            progress,
-            unserved,
             asked: false,
             more: false,
             last: None,
         };
         tokio::spawn(supervisor.watch("the index", task.run()));
-        index
+        Self {
+            shared,
+            work,
+            soon: B::SOON,
+            most: B::MOST,
+        }
     }
 
     /// Spaces that cannot be served as they should be: kept here, for every store has one of these.
     pub fn unserved(&self) -> &Unserved {
-        &self.unserved
+        &self.shared.unserved
     }
 
     /// This server appended these to the log of a space: the first and the last.
     pub fn grew(&self, space: &Space, first: Seq, last: Seq) {
-        let mut state = self.state.lock();
+        let mut state = self.shared.state.lock();
         let (slept, before) = (state.behind.is_empty(), state.without);
         state.know(
             space,
@@ -162,7 +159,7 @@ impl Index {
 
     /// Whether a space may grow: not too many of its events are without, or nobody adds them.
     pub fn has_room(&self, space: &Space) -> bool {
-        let state = self.state.lock();
+        let state = self.shared.state.lock();
         state.closed
             || state
                 .behind
@@ -172,14 +169,14 @@ impl Index {
 
     /// The next transaction's end, or that of the index.
     pub fn progress(&self) -> Notified<'_> {
-        self.progress.notified()
+        self.shared.progress.notified()
     }
 
     /// Returns when the index has all events of a space that are stored now: its gap says how many.
     pub async fn reach(&self, space: &Space, gap: Gap) -> Result<(), StoreError> {
         let (answer, answered) = oneshot::channel();
         {
-            let mut state = self.state.lock();
+            let mut state = self.shared.state.lock();
             if state.closed {
                 return Err(StoreError::closed());
             }
@@ -199,8 +196,8 @@ impl Index {
 
     /// Returns when the connection is closed. What is not in the index then is added after the next start.
     pub async fn close(&self) {
-        self.state.lock().closed = true;
-        self.progress.notify_waiters();
+        self.shared.state.lock().closed = true;
+        self.shared.progress.notify_waiters();
         self.wake();
         self.work.closed().await;
     }
@@ -213,10 +210,8 @@ impl Index {
 
 struct Task<B> {
     backend: B,
-    state: Arc<Mutex<State>>,
+    shared: Arc<Shared>,
     wakes: mpsc::Receiver<()>,
-    progress: Arc<Notify>,
-    unserved: Arc<Unserved>,
     /// The last transaction was for those who wait.
     asked: bool,
     /// The last transaction left some.
@@ -229,7 +224,7 @@ impl<B: Indexing> Task<B> {
     async fn run(mut self) {
         match self.backend.behind().await {
             Ok(spaces) => {
-                let mut state = self.state.lock();
+                let mut state = self.shared.state.lock();
                 spaces
                     .iter()
                     .for_each(|(space, gap)| state.know(space, *gap, true));
@@ -242,9 +237,9 @@ impl<B: Indexing> Task<B> {
             self.add(&spaces).await;
         }
         self.backend.close().await;
-        let mut state = self.state.lock();
+        let mut state = self.shared.state.lock();
         state.closed = true;
-        self.progress.notify_waiters();
+        self.shared.progress.notify_waiters();
         for waiter in state.all_waiting() {
             // Whoever waited may be gone.
             let _ = waiter.answer.send(Err(StoreError::closed()));
@@ -255,7 +250,7 @@ impl<B: Indexing> Task<B> {
     async fn next(&mut self) -> Option<Vec<Space>> {
         loop {
             let (behind, grown) = {
-                let mut state = self.state.lock();
+                let mut state = self.shared.state.lock();
                 if state.closed {
                     return None;
                 }
@@ -280,8 +275,8 @@ impl<B: Indexing> Task<B> {
             }
             match timeout(QUIET, self.wakes.recv()).await {
                 Ok(woken) => woken?,
-                Err(_) if self.state.lock().grown == grown => {
-                    self.state.lock().begin(&behind);
+                Err(_) if self.shared.state.lock().grown == grown => {
+                    self.shared.state.lock().begin(&behind);
                     return Some(behind);
                 }
                 Err(_) => {}
@@ -304,7 +299,7 @@ impl<B: Indexing> Task<B> {
     }
 
     fn added(&mut self, spaces: &[Space], result: Result<Vec<Added>, StoreError>) {
-        let mut state = self.state.lock();
+        let mut state = self.shared.state.lock();
         if !self.asked {
             let turns = result.as_ref().map_or(spaces.len(), Vec::len);
             self.last = spaces[..turns].last().cloned().or(self.last.take());
@@ -313,7 +308,7 @@ impl<B: Indexing> Task<B> {
             Ok(added) => {
                 self.more = added.len() < spaces.len() || added.iter().any(|added| added.more);
                 for (space, added) in spaces.iter().zip(added) {
-                    self.unserved.note(space, Work::Index, &Ok(()));
+                    self.shared.unserved.note(space, Work::Index, &Ok(()));
                     state.added(space, added);
                     for waiter in state.served(space, added) {
                         // Whoever waited may be gone.
@@ -324,7 +319,8 @@ impl<B: Indexing> Task<B> {
             Err(error) => {
                 self.more = false;
                 for space in spaces {
-                    self.unserved
+                    self.shared
+                        .unserved
                         .note(space, Work::Index, &Err::<(), _>(error.clone()));
                     if state.failed(space) {
                         let space = space.as_str();
@@ -337,7 +333,7 @@ impl<B: Indexing> Task<B> {
             }
         }
         drop(state);
-        self.progress.notify_waiters();
+        self.shared.progress.notify_waiters();
     }
 }
 

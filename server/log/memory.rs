@@ -381,7 +381,7 @@ impl BlobStore for Memory {
 impl Upkeep for Memory {
     async fn rebuild(&self, check: bool) -> Result<Rebuilt, StoreError> {
         let mut stored = self.stored()?;
-        let (tables, mut log) = (stored.derived(None), stored.derived(Some(self.project)));
+        let (tables, mut log) = (stored.tables(), stored.derived(self.project));
         log.rows.keep(&tables.rows);
         if !check {
             stored.threads = log.rows.threads.clone();
@@ -398,18 +398,9 @@ impl Upkeep for Memory {
     }
 
     async fn check(&self, _: Duration) -> Result<Checked, StoreError> {
-        let events = self
-            .stored()?
-            .logs
-            .values()
-            .map(|log| log.len() as u64)
-            .sum();
-        Ok(Checked {
-            at: crate::words::time::now(),
-            pages: 0,
-            events,
-            faults: Vec::new(),
-        })
+        let stored = self.stored()?;
+        let events = stored.logs.values().map(|log| log.len() as u64).sum();
+        Ok(Checked::sound(0, events))
     }
 
     fn unserved(&self) -> &Unserved {

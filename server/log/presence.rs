@@ -114,21 +114,16 @@ impl Here {
 
     /// As it is now.
     pub fn server(&self) -> Server {
-        let Presence {
-            doing,
-            threads,
-            leases,
-            ..
-        } = self.says();
+        let said = self.says();
         Server {
             id: self.id.clone(),
             name: self.name.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             since: self.since,
             seen: time::now(),
-            state: doing.as_str().to_owned(),
-            threads,
-            leases,
+            state: said.doing.as_str().to_owned(),
+            threads: said.threads,
+            leases: said.leases,
             is_this: true,
         }
     }

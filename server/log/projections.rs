@@ -86,7 +86,7 @@ impl Change {
     }
 }
 
-/// The key and the change of a fact that sets something.
+/// Returns the key and the change of a fact that sets something.
 fn set_of<'f, 'e>(fact: &'f Fact<'e>) -> Option<(&'e str, &'f set::Change<'e>)> {
     match fact {
         Fact::Set(set) => Some((set.key, &set.change)),
@@ -94,22 +94,22 @@ fn set_of<'f, 'e>(fact: &'f Fact<'e>) -> Option<(&'e str, &'f set::Change<'e>)> 
     }
 }
 
-/// What a file here makes of a row.
+/// A reader of rows.
 type Read<T> = fn(&Row) -> Result<T, StoreError>;
 
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
-    /// All rows that are asked for; one that cannot be read is an error.
+    /// Returns all rows; one that cannot be read is an error.
     async fn read<T>(&self, select: Select, read: Read<T>) -> Result<Vec<T>, StoreError> {
         self.select(select).await?.iter().map(read).collect()
     }
 
-    /// The first of them.
+    /// Returns the first row.
     async fn read_first<T>(&self, select: Select, read: Read<T>) -> Result<Option<T>, StoreError> {
         self.select(select).await?.first().map(read).transpose()
     }
 
-    /// Those of them that can be read.
+    /// Returns the rows that can be read.
     async fn read_some<T>(&self, select: Select, read: Read<T>) -> Result<Vec<T>, StoreError> {
         Ok(readable(self.select(select).await?.iter().map(read)))
     }

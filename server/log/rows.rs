@@ -29,11 +29,7 @@ pub struct Rows {
 /// In the place of a root: no event has these seqs. What a space has used and how many threads have begun in it; how many have ended.
 pub(super) const SPACE: Seq = 0;
 pub(super) const ENDED: Seq = -1;
-const ONE: Spent = Spent {
-    calls: 0,
-    tokens: 0,
-    threads: 1,
-};
+const ONE: Spent = Spent::threads(1);
 
 impl Rows {
     /// The rows after one more event.

@@ -71,16 +71,14 @@ enum Found {
 fn found(path: &Path) -> io::Result<Found> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
+    let cut = |whole| Found::Cut { length, whole };
     let mut head = Vec::new();
     (&mut file).take(HEAD as u64).read_to_end(&mut head)?;
     if head.len() < HEAD {
         // Anything else that is so short is refused as what it is.
         let is_begun = SQLITE.starts_with(&head) || head.starts_with(SQLITE);
         return Ok(if is_begun {
-            Found::Cut {
-                length,
-                whole: HEAD as u64,
-            }
+            cut(HEAD as u64)
         } else {
             Found::Unsealed
         });
@@ -111,16 +109,10 @@ fn found(path: &Path) -> io::Result<Found> {
                 Found::Changed
             }
         }
-        (true, false) if length < pages + SEAL => Found::Cut {
-            length,
-            whole: pages + SEAL,
-        },
+        (true, false) if length < pages + SEAL => cut(pages + SEAL),
         (true, false) => Found::Changed,
         // A database in use (its journal is WAL, 2) may be shorter than it says; it is refused as what it is.
-        (false, false) if head[..16] == *SQLITE && head[18] == 1 && length < pages => Found::Cut {
-            length,
-            whole: pages,
-        },
+        (false, false) if head[..16] == *SQLITE && head[18] == 1 && length < pages => cut(pages),
         (false, false) => Found::Unsealed,
     })
 }

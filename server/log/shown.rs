@@ -48,28 +48,17 @@ pub(super) fn shown(event: Event) -> Result<Arc<Shown>, StoreError> {
 }
 
 pub(super) fn shown_with(event: Event, payload: &RawValue) -> Result<Arc<Shown>, StoreError> {
-    let Event {
-        event_id,
-        ts,
-        source,
-        modality,
-        payload: _,
-        meta,
-        thread,
-        seq,
-    } = &event;
-    let (event_id, ts, source, modality, seq) = (*event_id, *ts, *source, *modality, *seq);
-    let json = json(&Parts {
-        event_id,
-        ts,
-        source,
-        modality,
+    let parts = Parts {
+        event_id: event.event_id,
+        ts: event.ts,
+        source: event.source,
+        modality: event.modality,
         payload,
-        meta,
-        thread,
-        seq,
-    })?
-    .into_boxed_str();
+        meta: &event.meta,
+        thread: &event.thread,
+        seq: event.seq,
+    };
+    let json = json(&parts)?.into_boxed_str();
     Ok(Arc::new(Shown { event, json }))
 }
 

@@ -20,7 +20,7 @@ use super::feed::Feed;
 use super::fence::{Fence, Leased};
 use super::head::Position;
 use super::index::Index;
-use super::kernel::{BlobStore, Upkeep};
+use super::kernel::{BlobStore, ProjectionRows as _, Upkeep};
 use super::leases::Leases;
 use super::options::Options;
 use super::presence::Here;
@@ -286,13 +286,7 @@ impl Sqlite {
             Ok(known) => return Ok(known),
             Err(changes) => changes,
         };
-        let select = Select::all(table, space);
-        let query = sqlx::query_with(
-            sqlx::AssertSqlSafe(select.sql()),
-            bound(select.arguments())?,
-        );
-        let rows = sql::read!(self, Some(space), query, fetch_all)?;
-        let rows = read_rows(&rows, &select.columns())?.into();
+        let rows: Arc<[Row]> = self.select(Select::all(table, space)).await?.into();
         self.cache.keep_rows(table, space, changes, &rows);
         Ok(rows)
     }
@@ -348,6 +342,7 @@ impl Upkeep for Sqlite {
     }
 
     async fn close(&self) {
+        // Whoever may write is last: SQLite then leaves all of the log in the one file.
         self.tasks.lock().abort_all();
         self.readers.close().await;
         self.vectors.close().await;

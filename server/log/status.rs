@@ -3,9 +3,10 @@
 use std::fmt;
 
 /// What a thread is doing, as its row says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Status {
     /// Nothing to do.
+    #[default]
     Idle,
     /// A turn runs or is about to.
     Thinking,

@@ -131,17 +131,8 @@ impl Table {
             .chain(self.key)
             .collect();
         let (changed, key) = columns.split_at(columns.len() - self.key.len());
-        let list = |columns: &[&Column], from: usize, between: &str| {
-            let is = columns
-                .iter()
-                .zip(from..)
-                .map(|(column, at)| format!("{} = ${at}", column.name));
-            is.collect::<Vec<_>>().join(between)
-        };
-        let (set, is) = (
-            list(changed, 1, ", "),
-            list(key, changed.len() + 1, " and "),
-        );
+        let set = assigned(changed.iter().copied(), 1, ", ");
+        let is = assigned(key.iter().copied(), changed.len() + 1, " and ");
         let cells = columns
             .iter()
             .map(|column| row.cell(column.name).clone())
@@ -194,17 +185,16 @@ impl Table {
 
     /// Removes a row: the arguments are its key.
     pub(super) fn remove_text(&self) -> String {
-        let is = self
-            .key
-            .iter()
-            .zip(1..)
-            .map(|(column, at)| format!("{} = ${at}", column.name));
-        format!(
-            "delete from {} where {}",
-            self.name,
-            is.collect::<Vec<_>>().join(" and ")
-        )
+        let is = assigned(self.key.iter(), 1, " and ");
+        format!("delete from {} where {is}", self.name)
     }
+}
+
+/// Returns `space = $1, name = $2`: columns and their arguments.
+fn assigned<'a>(columns: impl Iterator<Item = &'a Column>, from: usize, between: &str) -> String {
+    let each = columns.zip(from..);
+    let each = each.map(|(column, at)| format!("{} = ${at}", column.name));
+    Vec::from_iter(each).join(between)
 }
 
 impl PartialEq for Table {

@@ -13,7 +13,7 @@ use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
 
 /// A thread's row: what the log's events with its id add up to.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ThreadRow {
     /// Its id.
     pub thread: ThreadId,
@@ -52,19 +52,9 @@ impl ThreadRow {
         Self {
             thread: thread.clone(),
             settings: Value::Object(Map::new()),
-            status: Status::Idle,
-            head: 0,
-            woken: 0,
-            handled: 0,
-            turn: 0,
-            visible: 0,
-            heard: 0,
-            self_messages: 0,
-            model_calls: 0,
-            tokens: 0,
-            state: ThreadState::default(),
             created: ts,
             updated: ts,
+            ..Self::default()
         }
     }
 
@@ -79,7 +69,8 @@ impl ThreadRow {
         self.woken = change.woken.unwrap_or(self.woken);
         self.handled = change.handled.unwrap_or(self.handled);
         self.turn = change.turn.unwrap_or(self.turn);
-        self.stand(&change, seq, ts);
+        let new = std::mem::take(&mut change.state);
+        self.stand(&change, new, (seq, ts));
         self.visible += change.visible;
         self.heard += change.heard;
         if change.from_outside || change.from_others {
@@ -164,7 +155,12 @@ impl ThreadRow {
     }
 
     /// Takes over a change, after all counters but `visible` and `heard`.
-    fn stand(&mut self, change: &ThreadChange, seq: Seq, ts: Timestamp) {
+    fn stand(
+        &mut self,
+        change: &ThreadChange,
+        new: ThreadStateChange,
+        (seq, ts): (Seq, Timestamp),
+    ) {
         let state = &mut self.state;
         let ThreadStateChange {
             waking,
@@ -194,13 +190,13 @@ impl ThreadRow {
             summary,
             mood,
             points,
-        } = &change.state;
+        } = new;
         state.root = root.or(state.root);
         if change.from_outside {
             state.sends = 0;
         }
         state.sends += sends;
-        state.subthreads = state.subthreads.saturating_add_signed(*subthreads);
+        state.subthreads = state.subthreads.saturating_add_signed(subthreads);
         // The end of a thread is not the end of its turn.
         if change
             .status
@@ -210,50 +206,44 @@ impl ThreadRow {
         }
         if let Some(last) = begins {
             state.waiting = None;
-            state.taken = *last;
+            state.taken = last;
             state.failed = None;
         }
-        state.failed = failed.clone().or(state.failed.take());
-        if let Some(reason) = reason {
-            state.reason = Some(reason.clone());
-        }
+        state.failed = failed.or(state.failed.take());
+        state.reason = reason.or(state.reason.take());
         state.tasks = tasks.or(state.tasks);
         if let Some(plan) = plan {
-            state.plan = Some(plan.clone()).filter(|plan| !plan.is_null());
+            state.plan = Some(plan).filter(|plan| !plan.is_null());
         }
         if let Some(keep) = keep {
             let (visible, heard) = (
-                self.visible.saturating_sub(*keep),
-                self.heard.saturating_sub(*keep),
+                self.visible.saturating_sub(keep),
+                self.heard.saturating_sub(keep),
             );
             state.cleared = Some(Cleared { visible, heard });
             summary::clear(&mut state.summaries, visible);
         }
         if let Some(made) = summary {
-            summary::take(
-                &mut state.summaries,
-                made,
-                state.cleared.unwrap_or_default().visible,
-            );
+            let cleared = state.cleared.unwrap_or_default().visible;
+            summary::take(&mut state.summaries, &made, cleared);
         }
         if let Some(correction) = correction {
             correction.take_into(&mut state.corrections);
         }
         state.told = told.or(state.told);
         state.mood = mood.or(state.mood);
-        state.points = state.points.saturating_add(*points);
-        let opened = open.iter().flatten();
-        opened.for_each(|name| {
-            if !state.open.contains(name) {
-                state.open.push(name.clone())
+        state.points = state.points.saturating_add(points);
+        for name in open.into_iter().flatten() {
+            if !state.open.contains(&name) {
+                state.open.push(name);
             }
-        });
-        if let Some((id, is_open)) = question {
-            state.questions.retain(|it| it != id);
-            state.questions.extend(is_open.then(|| id.clone()));
         }
-        set(&mut state.watches, watch.as_ref());
-        set(&mut state.gathers, gather.as_ref());
+        if let Some((id, is_open)) = question {
+            state.questions.retain(|it| *it != id);
+            state.questions.extend(is_open.then_some(id));
+        }
+        set(&mut state.watches, watch);
+        set(&mut state.gathers, gather);
         if change.status.is_some_and(Status::is_final) {
             state.watches.clear();
             state.gathers.clear();
@@ -270,32 +260,30 @@ impl ThreadRow {
                 ends_any_wait: true,
             })
         } else {
-            waking.clone()
+            waking
         };
         if let Some(back) = withdrawn {
             state.withdrawn.push((back.from, back.input));
-            state.unshown.take_back(*back);
+            state.unshown.take_back(back);
             // They are made anew, without it.
             let begins = |held: &Held| held.covers.to >= back.from;
             let kept = state.summaries.iter().position(begins);
             state.summaries.truncate(kept.unwrap_or(usize::MAX));
         }
         if let Some(left_out) = left_out {
-            state.unshown.leave_out(left_out);
+            state.unshown.leave_out(&left_out);
         }
         state.withdrawn.retain(|(_, input)| *input > self.handled);
         state.archived = archived.unwrap_or(state.archived);
         state.paused = paused.unwrap_or(state.paused);
         if let Some(sign) = work {
-            state.worked.get_or_insert_default().take(*sign, ts);
+            state.worked.get_or_insert_default().take(sign, ts);
         }
-        if let Some(adopted) = adopted {
-            state.adopted = Some(adopted.clone());
-        }
+        state.adopted = adopted.or(state.adopted.take());
         if let Some(waits) = waits
             && !self.status.is_final()
         {
-            state.waiting = Some(waits.waiting.clone());
+            state.waiting = Some(waits.waiting);
             // What came meanwhile may be what it waits for: then it is looked at first, and not by this row.
             self.status = if self.woken <= waits.seen {
                 Status::Waiting
@@ -316,10 +304,10 @@ impl ThreadRow {
     }
 }
 
-fn set<T: Clone>(members: &mut BTreeMap<String, T>, change: Option<&Member<T>>) {
+fn set<T>(members: &mut BTreeMap<String, T>, change: Option<Member<T>>) {
     match change {
-        Some((id, Some(value))) => drop(members.insert(id.clone(), value.clone())),
-        Some((id, None)) => drop(members.remove(id)),
+        Some((id, Some(value))) => drop(members.insert(id, value)),
+        Some((id, None)) => drop(members.remove(&id)),
         None => {}
     }
 }

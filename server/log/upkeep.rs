@@ -1,7 +1,7 @@
 //! What whoever runs the server is told of what is stored: changes that cannot be read, what a rebuild and a check showed.
 
 use crate::words::id::{Seq, Space, ThreadId};
-use crate::words::time::Timestamp;
+use crate::words::time::{Timestamp, now};
 
 /// A change in the log that this build cannot read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,4 +40,16 @@ pub struct Checked {
     pub events: u64,
     /// What cannot be read, or is not as it was written, with the page where that is known; empty: all is well.
     pub faults: Vec<String>,
+}
+
+impl Checked {
+    /// Nothing is damaged, as far as was read.
+    pub(super) fn sound(pages: u64, events: u64) -> Self {
+        Self {
+            at: now(),
+            pages,
+            events,
+            faults: Vec::new(),
+        }
+    }
 }

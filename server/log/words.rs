@@ -25,13 +25,8 @@ pub fn tokens(text: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     for piece in pieces(head(&folded)) {
         match piece {
-            Piece::Word(word) => {
-                words.insert(cut(word));
-            }
+            Piece::Whole(word) => drop(words.insert(cut(word))),
             Piece::Run(run) => words.extend(pairs(run).chain(singles(run))),
-            Piece::Picture(picture) => {
-                words.insert(picture.to_owned());
-            }
         }
     }
     words
@@ -43,10 +38,9 @@ pub fn asked(query: &str) -> Vec<String> {
     let mut words = Vec::new();
     for piece in pieces(&folded) {
         match piece {
-            Piece::Word(word) => words.push(cut(word)),
+            Piece::Whole(word) => words.push(cut(word)),
             Piece::Run(run) if run.chars().nth(1).is_none() => words.push(run.to_owned()),
             Piece::Run(run) => words.extend(pairs(run)),
-            Piece::Picture(picture) => words.push(picture.to_owned()),
         }
     }
     let mut seen = BTreeSet::new();
@@ -60,8 +54,8 @@ pub fn asked(query: &str) -> Vec<String> {
 pub fn sequence(text: &str) -> Vec<String> {
     let folded = fold(text);
     let words = pieces(head(&folded)).map(|piece| match piece {
-        Piece::Word(word) => cut(word),
-        Piece::Run(whole) | Piece::Picture(whole) => whole.to_owned(),
+        Piece::Whole(word) => cut(word),
+        Piece::Run(run) => run.to_owned(),
     });
     words.collect()
 }
@@ -72,9 +66,8 @@ pub fn atoms(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     for piece in pieces(head(&folded)) {
         match piece {
-            Piece::Word(word) => words.push(cut(word)),
+            Piece::Whole(word) => words.push(cut(word)),
             Piece::Run(run) => words.extend(singles(run)),
-            Piece::Picture(picture) => words.push(picture.to_owned()),
         }
     }
     words
@@ -88,12 +81,10 @@ pub fn matches(query: &str, text: &str) -> bool {
 }
 
 enum Piece<'a> {
-    /// Letters, digits and marks between anything else.
-    Word(&'a str),
+    /// Letters, digits and marks between anything else; or one picture.
+    Whole(&'a str),
     /// Characters of a script without spaces.
     Run(&'a str),
-    /// One picture.
-    Picture(&'a str),
 }
 
 #[derive(PartialEq, Clone, Copy)]
@@ -167,8 +158,7 @@ fn pieces(folded: &str) -> impl Iterator<Item = Piece<'_>> {
         rest = after;
         Some(match kind {
             Class::Run => Piece::Run(piece),
-            Class::Picture => Piece::Picture(piece),
-            _ => Piece::Word(piece),
+            _ => Piece::Whole(piece),
         })
     })
 }

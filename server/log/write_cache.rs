@@ -101,12 +101,8 @@ impl WriteCache {
     pub fn met(&self, heads: &BTreeMap<Space, Position>) {
         let mut cache = self.0.lock();
         for (space, position) in heads {
-            let alone = cache
-                .heads
-                .get(space)
-                .is_some_and(|head| head.position == *position);
             match cache.heads.get_mut(space) {
-                Some(head) if alone => head.alone = true,
+                Some(head) if head.position == *position => head.alone = true,
                 _ => cache.begin_age(space, *position),
             }
         }

@@ -153,12 +153,8 @@ fn call(record: &Record<'_>, thread: &mut ThreadChange) {
         return;
     }
     (thread.model_calls, thread.tokens) = (1, record.tokens());
-    let spent = Spent {
-        calls: 1,
-        tokens: record.tokens(),
-        threads: 0,
-    };
-    thread.spent = Some(([record.root(), record.cause()], spent));
+    let roots = [record.root(), record.cause()];
+    thread.spent = Some((roots, Spent::call(record.tokens())));
 }
 
 /// What the core told the thread.
@@ -198,11 +194,7 @@ fn hear(told: &Told<'_>, own: &ThreadId, thread: &mut ThreadChange) {
 
 /// One more thread, of those that go back to an event.
 fn one_thread(root: Option<Seq>) -> Option<([Option<Seq>; 2], Spent)> {
-    let spent = Spent {
-        threads: 1,
-        ..Spent::default()
-    };
-    root.map(|root| ([Some(root), None], spent))
+    root.map(|root| ([Some(root), None], Spent::threads(1)))
 }
 
 /// A run is a thread with one turn. It has no mailbox: its beginning wakes it, its end is the thread's.

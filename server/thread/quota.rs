@@ -92,16 +92,8 @@ impl Sums {
 
 const CALLS: fn(&Spent) -> u64 = |spent| spent.calls;
 const TOKENS: fn(&Spent) -> u64 = |spent| spent.tokens;
-const CALL: Spent = Spent {
-    calls: 1,
-    tokens: 0,
-    threads: 0,
-};
-const THREAD: Spent = Spent {
-    calls: 0,
-    tokens: 0,
-    threads: 1,
-};
+const CALL: Spent = Spent::call(0);
+const THREAD: Spent = Spent::threads(1);
 
 fn limits([calls, tokens]: [Option<u64>; 2], keys: [&'static str; 2]) -> [Limit; 2] {
     [
@@ -284,12 +276,9 @@ impl Purse {
 
     /// Subthreads that were not made after all.
     pub fn give_back_threads(&self, threads: u64) {
-        self.of_root().into_iter().for_each(|account| {
-            account.sums.lock().give_back(Spent {
-                threads,
-                ..Spent::default()
-            })
-        });
+        if let Some(account) = self.of_root() {
+            account.sums.lock().give_back(Spent::threads(threads));
+        }
     }
 
     /// Something was stored: where it concerns another thread, that one may draw on the same root from now on, anywhere.

@@ -12,7 +12,7 @@ use time::{Duration, OffsetDateTime, UtcOffset};
 pub const SKEW: i64 = 5_000_000;
 
 /// A timestamp in microseconds since 1970-01-01T00:00:00Z.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(i64);
 
 impl Timestamp {

@@ -108,41 +108,27 @@ impl Asked {
                 | Condition::FewerSubthreads(_) => {}
             }
         }
-        let due = due
-            .into_iter()
-            .map(|(space, due)| timers::due_until(space, due));
-        // The names first: what is read of the same rows behind them is more.
-        let named = with_schedules.into_iter().map(schedules::names);
-        let schedules_due = schedules_due
-            .into_iter()
-            .map(|(space, due)| schedules::due_until(space, due));
-        let schedules = schedules
-            .into_iter()
-            .map(|(space, name)| schedules::named(space, name));
-        let submodules = with_submodules.into_iter().map(submodules::all);
-        let to_come = to_come
-            .into_iter()
-            .map(|((space, mission), ids)| tasks::of_ids(space, mission, &ids));
-        asked.rows.extend(to_come);
-        asked.rows.extend(
-            due.chain(named)
-                .chain(schedules_due)
-                .chain(schedules)
-                .chain(submodules),
-        );
-        asked
-            .rows
-            .extend(with_settings.into_iter().map(settings::all));
-        asked
-            .rows
-            .extend(with_frameworks.into_iter().map(frameworks::ids));
-        // First, as the names are.
-        asked.rows.splice(
-            0..0,
-            waiting
-                .into_iter()
-                .map(|(space, most)| statements::waiting(space, most)),
-        );
+        // The fewest columns first: what is read of the same rows behind them is more.
+        let waiting = waiting.into_iter();
+        let waiting = waiting.map(|(space, most)| statements::waiting(space, most));
+        asked.rows.splice(0..0, waiting);
+        let rows = &mut asked.rows;
+        for ((space, mission), ids) in to_come {
+            rows.push(tasks::of_ids(space, mission, &ids));
+        }
+        for (space, due) in due {
+            rows.push(timers::due_until(space, due));
+        }
+        rows.extend(with_schedules.into_iter().map(schedules::names));
+        for (space, due) in schedules_due {
+            rows.push(schedules::due_until(space, due));
+        }
+        for (space, name) in schedules {
+            rows.push(schedules::named(space, name));
+        }
+        rows.extend(with_submodules.into_iter().map(submodules::all));
+        rows.extend(with_settings.into_iter().map(settings::all));
+        rows.extend(with_frameworks.into_iter().map(frameworks::ids));
         asked
     }
 

@@ -56,14 +56,11 @@ impl Queue {
     pub async fn put(&self, item: Item) -> bool {
         let place = self.places.take(&item.space).await;
         self.change(|state| {
-            if let Some(queue) = state.spaces.get_mut(&item.space) {
-                queue.push_back((item, place));
-            } else {
+            let queue = state.spaces.entry(item.space.clone()).or_default();
+            if queue.is_empty() {
                 state.round.push_back(item.space.clone());
-                state
-                    .spaces
-                    .insert(item.space.clone(), VecDeque::from([(item, place)]));
             }
+            queue.push_back((item, place));
         })
     }
 

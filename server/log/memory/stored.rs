@@ -129,33 +129,35 @@ impl Stored {
         }
     }
 
-    /// What the rows are, or, made of the log alone, should be.
-    pub fn derived(&self, of_log: Option<Project>) -> Derived {
+    /// What the rows are.
+    pub fn tables(&self) -> Derived {
+        let mail = self.logs.values().flatten();
+        let mail = mail.filter(|shown| shown.event.wakes());
+        let heads = self.logs.keys();
+        let single = self.rows.iter();
+        Derived {
+            heads: heads
+                .filter_map(|space| Some((space.clone(), self.head(space)?)))
+                .collect(),
+            rows: Rows {
+                threads: self.threads.clone(),
+                single: single
+                    .map(|(key, row)| (key.clone(), Some(row.clone())))
+                    .collect(),
+                roots: self.roots.clone(),
+                unreadable: Vec::new(),
+            },
+            mail: mail.count() as i64,
+            ..Derived::default()
+        }
+    }
+
+    /// What the rows should be, made of the log alone.
+    pub fn derived(&self, project: Project) -> Derived {
         let mut derived = Derived::default();
         for (space, log) in &self.logs {
-            for Shown { event, .. } in log.iter().map(AsRef::as_ref) {
-                match of_log {
-                    Some(project) => derived.take(space, event, project),
-                    None => {
-                        derived.mail += i64::from(event.wakes());
-                        derived.heads.insert(space.clone(), Position::of(event));
-                    }
-                }
-            }
-        }
-        if of_log.is_none() {
-            let single = self
-                .rows
-                .iter()
-                .map(|(key, row)| (key.clone(), Some(row.clone())))
-                .collect();
-            let (threads, roots) = (self.threads.clone(), self.roots.clone());
-            derived.rows = Rows {
-                threads,
-                single,
-                roots,
-                unreadable: Vec::new(),
-            };
+            log.iter()
+                .for_each(|shown| derived.take(space, &shown.event, project));
         }
         derived
     }

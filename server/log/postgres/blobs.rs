@@ -87,20 +87,11 @@ pub(in crate::log) async fn read_blob(
 ) -> Result<Option<(Space, String, Blob)>, StoreError> {
     let text = "select space, sha256, mime, bytes from blobs where (space, sha256) > ($1, $2) \
          order by space, sha256 limit 1";
-    let row: Result<Option<Row>, _> = sqlx::query_as(text)
-        .bind(&after.0)
-        .bind(&after.1)
-        .fetch_optional(connection)
-        .await;
-    let Some((space, sha256, mime, bytes)) = row? else {
+    let query = sqlx::query_as(text).bind(&after.0).bind(&after.1);
+    let row: Option<Row> = query.fetch_optional(connection).await?;
+    let Some((space, sha256, mime, bytes)) = row else {
         return Ok(None);
     };
-    Ok(Some((
-        sql::space(space)?,
-        sha256,
-        Blob {
-            mime,
-            bytes: bytes.into(),
-        },
-    )))
+    let bytes = bytes.into();
+    Ok(Some((sql::space(space)?, sha256, Blob { mime, bytes })))
 }

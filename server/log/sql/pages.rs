@@ -14,32 +14,15 @@ macro_rules! pages {
                 crate::log::terms::postings(query).into_iter().enumerate()
             {
                 page.push(if number == 0 { "" } else { " union " });
-                if MERGES_POSTINGS {
-                    posting(&mut page, space, query, term, level as i16);
-                } else {
-                    page.push("select seq from (");
-                    posting(&mut page, space, query, term, level as i16);
-                    page.push(" order by m.seq")
-                        .push(order)
-                        .push(" limit ")
-                        .push_bind(limit)
-                        .push(") r")
-                        .push(number);
-                }
+                part(&mut page, (query, "m.seq"), &format!("r{number}"), |page| {
+                    posting(page, space, query, term, level as i16);
+                });
             }
             if !crate::log::terms::needs_index(query) {
                 page.push(" union ");
-                if MERGES_POSTINGS {
-                    end_of_log(&mut page, space, query);
-                } else {
-                    page.push("select seq from (");
-                    end_of_log(&mut page, space, query);
-                    page.push(" order by e.seq")
-                        .push(order)
-                        .push(" limit ")
-                        .push_bind(limit)
-                        .push(") r");
-                }
+                part(&mut page, (query, "e.seq"), "r", |page| {
+                    end_of_log(page, space, query)
+                });
             }
             page.push(" order by 1")
                 .push(order)
@@ -49,6 +32,24 @@ macro_rules! pages {
             by_key(&mut page, space);
             page.push(" order by m.seq").push(order);
             page
+        }
+
+        /// A part of a union, which is bounded by itself where the database does not merge parts by their order.
+        fn part(
+            page: &mut Page,
+            (query, by): (&Query, &str),
+            name: &str,
+            fill: impl FnOnce(&mut Page),
+        ) {
+            if MERGES_POSTINGS {
+                return fill(page);
+            }
+            page.push("select seq from (");
+            fill(page);
+            page.push(" order by ").push(by).push(sql::order(query));
+            page.push(" limit ")
+                .push_bind(i64::from(query.limit.max(1)));
+            page.push(") ").push(name);
         }
 
         /// The seqs of one posting that are asked for.

@@ -1,4 +1,4 @@
-//! What stands in the columns of the kernel's tables, in their order, whichever database they are written to.
+//! The values of the kernel's tables, column by column, the same for both databases.
 
 use sqlx::encode::Encode;
 use sqlx::error::BoxDynError;

@@ -183,12 +183,7 @@ impl Sqlite {
     /// Looks at all that is stored, step by step.
     pub(super) async fn check_all(&self, pause: Duration) -> Result<Checked, StoreError> {
         let pages = self.number("pragma source.page_count").await?;
-        let mut checked = Checked {
-            at: crate::words::time::now(),
-            pages,
-            events: 0,
-            faults: Vec::new(),
-        };
+        let mut checked = Checked::sound(pages, 0);
         for table in self
             .column("select name from source.sqlite_schema where type = 'table' and rootpage > 0")
             .await?

@@ -102,17 +102,11 @@ impl Readers {
         };
         let opened = timeout(ACQUIRE, connection).await.map_err(late)??;
         let most = u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX);
-        let until = if space.is_some() {
-            now().saturating_add(most)
-        } else {
-            u64::MAX
+        let (until, limit) = match space {
+            Some(_) => (now().saturating_add(most), self.limit.saturating_add(GRACE)),
+            None => (u64::MAX, Duration::MAX),
         };
         opened.until.store(until, Ordering::Relaxed);
-        let limit = if space.is_some() {
-            self.limit.saturating_add(GRACE)
-        } else {
-            Duration::MAX
-        };
         Ok(Reader {
             opened,
             limit,

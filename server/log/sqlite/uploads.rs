@@ -294,10 +294,8 @@ async fn forget(connection: &mut SqliteConnection, id: Uuid) -> Result<(), sqlx:
 
 /// Removes what a former life of this store did not finish.
 pub(super) async fn clear(connection: &mut SqliteConnection) -> Result<(), StoreError> {
-    let ids: Result<Vec<Uuid>, _> = query_scalar("select upload from uploads")
-        .fetch_all(&mut *connection)
-        .await;
-    for id in ids? {
+    let ids = query_scalar("select upload from uploads");
+    for id in ids.fetch_all(&mut *connection).await? {
         forget(connection, id).await?;
     }
     Ok(())
@@ -311,8 +309,8 @@ pub(super) async fn whole(
 ) -> Result<Vec<u8>, StoreError> {
     let Some(id) = upload else { return Ok(bytes) };
     let text = "select bytes from blob_parts where upload = $1 order by number";
-    let parts: Result<Vec<Vec<u8>>, _> = query_scalar(text).bind(id).fetch_all(connection).await;
-    Ok(parts?.concat())
+    let parts: Vec<Vec<u8>> = query_scalar(text).bind(id).fetch_all(connection).await?;
+    Ok(parts.concat())
 }
 
 /// A blob's type, the bytes in its row, and the name of its parts.

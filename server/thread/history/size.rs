@@ -43,7 +43,7 @@ pub fn begin(sizes: &[usize], position: u64, block: u64, bytes: usize, kept: usi
 }
 
 /// How many of these sizes, from the last backwards, take at most `most` together.
-fn newest(sizes: impl DoubleEndedIterator<Item = usize>, most: usize) -> usize {
+pub(super) fn newest(sizes: impl DoubleEndedIterator<Item = usize>, most: usize) -> usize {
     let mut sum = 0;
     let fits = sizes.rev().take_while(|size| {
         sum += size;

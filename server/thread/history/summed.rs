@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::size::newest;
 use super::writing::write_indented;
 use super::{Block, Entry, Omitted, joined};
 use crate::event::envelope::Event;
@@ -138,12 +139,7 @@ impl Summary {
 
 /// The newest of these summaries that take at most `bytes`: they go without a gap up to the last one.
 pub fn fitting(summaries: Vec<Arc<Summary>>, bytes: usize) -> Vec<Arc<Summary>> {
-    let mut sum = 0;
-    let fits = summaries.iter().rev().take_while(|summary| {
-        sum += summary.written();
-        sum <= bytes
-    });
-    let fits = fits.count();
+    let fits = newest(summaries.iter().map(|it| it.written()), bytes);
     summaries[summaries.len() - fits..].to_vec()
 }
 
