@@ -283,6 +283,22 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// Returns a reading of a prediction that says nothing yet. `choice`: why this instrument.
+    pub const fn begun(prediction: usize, instrument: Instrument, choice: String) -> Self {
+        Self {
+            prediction,
+            instrument,
+            choice,
+            answer: Answer::None,
+            note: String::new(),
+            quote: None,
+            source: None,
+            later: None,
+            until: None,
+            broke: false,
+        }
+    }
+
     /// Whether people were asked, and nobody said anything: it says nothing of the prediction, and something else is read.
     pub fn is_unanswered(&self) -> bool {
         self.instrument == Instrument::User && self.answer == Answer::None && self.quote.is_none()
@@ -318,31 +334,26 @@ impl OfTrial {
     /// What a person's words, or their silence, are to the trial. `question`: the one that they were asked.
     pub fn reading(&self, question: &str, by: Option<&str>, said: Result<&str, &str>) -> Reading {
         let who = by.unwrap_or("somebody");
-        let (answer, note) = match said.map(|text| (text, chosen_by_people(text))) {
-            Ok((_, Some((Answer::None, why)))) => {
-                (Answer::None, format!("{who} does not know: {why}"))
+        let (answer, later, note) = match said.map(chosen_by_people) {
+            Ok(Some((Answer::None, why))) => {
+                (Answer::None, None, format!("{who} does not know: {why}"))
             }
-            Ok((_, Some((answer, why)))) => {
-                (answer, format!("{who} says {}: {why}", answer.as_str()))
+            Ok(Some((answer, why))) => {
+                let later = Later::said(why).filter(|_| answer == Answer::No);
+                let note = format!("{who} says {}: {why}", answer.as_str());
+                (answer, later, note)
             }
-            Ok((_, None)) => (Answer::None, format!("{who} says neither yes nor no")),
-            Err(why) => (Answer::None, why.to_owned()),
+            Ok(None) => (Answer::None, None, format!("{who} says neither yes nor no")),
+            Err(why) => (Answer::None, None, why.to_owned()),
         };
-        let later = said
-            .ok()
-            .and_then(chosen_by_people)
-            .filter(|(answer, _)| *answer == Answer::No);
+        let choice = "a person was asked".into();
         Reading {
-            prediction: self.prediction,
-            instrument: Instrument::User,
-            choice: "a person was asked".into(),
             answer,
             note: cut(note.trim_end().trim_end_matches(':'), SENTENCE_MAX),
             quote: said.ok().map(|text| cut(text, SENTENCE_MAX)),
             source: Some(question.to_owned()),
-            later: later.and_then(|(_, why)| Later::said(why)),
-            until: None,
-            broke: false,
+            later,
+            ..Reading::begun(self.prediction, Instrument::User, choice)
         }
     }
 }
@@ -369,12 +380,8 @@ impl Later {
                 "it" | "it's" | "is" | "has" | "been" | ""
             )
         };
-        let object = named
-            .iter()
-            .skip_while(is_filler)
-            .copied()
-            .collect::<Vec<_>>()
-            .join(" ");
+        let named: Vec<&str> = named.iter().skip_while(is_filler).copied().collect();
+        let object = named.join(" ");
         let object = cut(object.trim_end_matches([',', ';', ':', '.', '!']), NAME_MAX);
         (!object.is_empty()).then_some(Self {
             object,
@@ -447,6 +454,27 @@ pub struct Judged {
 }
 
 impl Judged {
+    /// Returns the word on a statement that no instrument carries.
+    pub const fn of(outcome: Outcome, reason: String, valid: Valid) -> Self {
+        Self {
+            outcome,
+            reason,
+            valid,
+            carried: Vec::new(),
+            survived: 0,
+            tries: 0,
+            breaks: 0,
+            reopened: 0,
+            due: None,
+            others: Vec::new(),
+            by: None,
+            tried: false,
+            available: Vec::new(),
+            testable: None,
+            retest: 0,
+        }
+    }
+
     /// Whether an experiment carried it, and not reflection alone.
     pub fn is_tested(&self) -> bool {
         self.carried.iter().any(|it| it.is_experiment())
@@ -456,12 +484,9 @@ impl Judged {
 /// A name or a statement as it is compared: folded, one space between words, no full stop at the end.
 pub fn folded(text: &str) -> String {
     let folded: String = text.nfkc().default_case_fold().nfkc().collect();
-    let words: Vec<&str> = folded.split_whitespace().collect();
-    words
-        .join(" ")
-        .trim_end_matches(['.', '!', '。'])
-        .trim_end()
-        .to_owned()
+    let bare = spaced(&folded);
+    let bare = bare.trim_end_matches(['.', '!', '。']);
+    bare.trim_end().to_owned()
 }
 
 /// A date as models write it: a year, a month, a day, or a moment.

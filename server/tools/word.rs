@@ -3,11 +3,10 @@
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::envelope::{Event, Source as From, tag};
 use crate::event::statement::{
-    Claim, Claimant, Judged, SOURCES_MAX, Source, Status, Valid, folded,
+    Claim, Claimant, Judged, Outcome, SOURCES_MAX, Source, Status, Valid, folded,
 };
 use crate::event::trial::News;
 use crate::event::word;
@@ -75,8 +74,8 @@ pub async fn held(
     let same = store.statements_saying(space, &claim.text, SAME).await?;
     // The same words about another time are another statement.
     let same = same.into_iter().find(|row| row.status != Status::Ended);
-    let judged = word::judged(
-        Status::Surviving,
+    let judged = Judged::of(
+        Outcome::Is(Status::Surviving),
         word::mark(Status::Surviving, by),
         Valid::default(),
     );
@@ -99,7 +98,7 @@ pub async fn held(
     });
     let mut drafts: Vec<Draft> = sourced.into_iter().chain(word).collect();
     if let Some(first) = drafts.first_mut() {
-        first.conditions.push(stands(&same));
+        first.conditions.push(same.stands());
     }
     let id = same.id;
     Ok(Some(Held { id, drafts }))
@@ -136,9 +135,8 @@ pub async fn replaced(
         ..row.valid
     };
     let reason = format!("{} says since: {}", by.shown(), with.text);
-    let judged = word::judged(Status::Ended, reason, valid);
-    let ended = Draft::statement(&row.thread, &row.id, News::Judged(judged));
-    Ok(Ok(ended.only_if(stands(&row))))
+    let judged = Judged::of(Outcome::Is(Status::Ended), reason, valid);
+    Ok(Ok(row.becomes(judged)))
 }
 
 /// Returns true if two texts are one statement.
@@ -159,11 +157,4 @@ fn sourced(row: &StatementRow, source: &Source) -> Option<Draft> {
     let all = [source].into_iter().chain(others).take(SOURCES_MAX);
     let all: Vec<Source> = all.cloned().collect();
     (all != row.sources).then(|| Draft::statement_sourced(&row.thread, &row.id, all))
-}
-
-fn stands(row: &StatementRow) -> Condition {
-    Condition::StatementAt {
-        id: row.id.clone(),
-        changed: row.changed,
-    }
 }

@@ -11,26 +11,15 @@ impl Trial {
     /// What the trial came to, as an event says it.
     pub fn judged(&self, found: &Found, rules: &Rules, now: Timestamp) -> Judged {
         let before = self.judged.as_ref();
+        let derived = self.derived.as_ref();
         let base = Judged {
-            outcome: Outcome::Is(self.status()),
-            reason: String::new(),
-            valid: self.valid(),
-            carried: Vec::new(),
             survived: before.map_or(0, |judged| judged.survived),
-            tries: 0,
-            breaks: 0,
             reopened: before.map_or(0, |judged| judged.reopened),
-            due: None,
-            others: Vec::new(),
-            by: None,
             // What is held and nothing could read was not tested.
             tried: !self.status().is_held() || !self.readings.is_empty(),
             available: self.had(rules),
-            testable: self
-                .derived
-                .as_ref()
-                .map(|derived| testable(&derived.predictions)),
-            retest: 0,
+            testable: derived.map(|derived| testable(&derived.predictions)),
+            ..Judged::of(Outcome::Is(self.status()), String::new(), self.valid())
         };
         let is = |status| Outcome::Is(status);
         match found {
