@@ -54,6 +54,9 @@ impl Status {
         Self::Retracted,
     ];
 
+    /// Those that are held.
+    pub const HELD: [Self; 2] = [Self::Surviving, Self::Contested];
+
     /// The word in the log and in the store.
     pub const fn as_str(self) -> &'static str {
         match self {

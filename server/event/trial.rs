@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use super::method::{chosen, ends};
 use super::statement::{
-    Answer, Claim, Derived, Instrument, Judged, Later, Outcome, Prediction, Reading, Status, Valid,
+    Answer, Claim, Derived, Instrument, Judged, Later, Outcome, Prediction, Reading, Status,
+    Triple, Valid,
 };
 use crate::words::time::Timestamp;
 
@@ -188,14 +189,16 @@ impl Trial {
         }
     }
 
+    /// Returns the statement as an edge of a graph, if it is one.
+    pub fn triple(&self) -> Option<&Triple> {
+        self.derived.as_ref()?.triple.as_ref()
+    }
+
     /// When it is said to hold.
     pub fn valid(&self) -> Valid {
-        let derived = || self.derived.as_ref().map(|derived| derived.valid);
-        self.judged
-            .as_ref()
-            .map(|judged| judged.valid)
-            .or_else(derived)
-            .unwrap_or_default()
+        let derived = self.derived.as_ref().map(|derived| derived.valid);
+        let judged = self.judged.as_ref().map(|judged| judged.valid);
+        judged.or(derived).unwrap_or_default()
     }
 
     /// The instruments that carried it so far.
@@ -380,20 +383,12 @@ impl Trial {
 
     /// No's refute a statement, unless one of them says that another value has come since: it knows more than those that say nothing of it.
     fn refuted(&self, prediction: usize) -> Found {
-        let triple = self
-            .derived
-            .as_ref()
-            .and_then(|derived| derived.triple.as_ref());
         let later = |it: &Reading| {
-            it.later
-                .clone()
-                .filter(|later| ends(triple, self.valid(), later, it.quote.as_deref()))
+            let (later, quote) = (it.later.clone()?, it.quote.as_deref());
+            ends(self.triple(), self.valid(), &later, quote).then_some(later)
         };
-        match self
-            .said(prediction)
-            .filter(|it| it.answer == Answer::No)
-            .find_map(later)
-        {
+        let mut no = self.said(prediction).filter(|it| it.answer == Answer::No);
+        match no.find_map(later) {
             Some(later) => Found::Ended(prediction, later),
             None => Found::Falsified(prediction),
         }

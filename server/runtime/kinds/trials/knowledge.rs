@@ -3,13 +3,12 @@
 
 use serde_json::json;
 
-use super::asking::Said;
-use super::bench::{Bench, OnTrial};
-use super::said::{Claimed, Silent, no_answer};
+use super::bench::Bench;
+use super::on_trial::OnTrial;
+use super::said::{Claimed, Silent};
 use crate::event::evidence::{is_own_source, is_quote, rests_on};
-use crate::event::statement::{Instrument, Prediction, Reading};
+use crate::event::statement::{Prediction, Reading};
 use crate::log::error::StoreError;
-use crate::log::query::{Query, Show};
 use crate::mind::turn_writer::Lost;
 use crate::tools::knowledge::{Options, Passage, Search, of_tool};
 use crate::tools::tool::{CallSite, SoFar};
@@ -56,60 +55,49 @@ impl Bench<'_> {
         &self,
         on: &mut OnTrial,
         of: &Prediction,
-        (prediction, choice): (usize, String),
-    ) -> Result<Reading, Lost> {
+        begun: Reading,
+    ) -> Result<Result<Reading, Silent>, Lost> {
         let words = of.search.as_deref().unwrap_or(&of.text);
-        let nothing =
-            |choice, silent: &Silent| no_answer(prediction, Instrument::Knowledge, choice, silent);
-        let passages = match self.search(on, words, prediction).await? {
-            Err(silent) => return Ok(nothing(choice, &silent)),
+        let passages = match self.search(on, words, begun.prediction).await? {
+            Err(silent) => return Ok(Err(silent)),
             Ok(none) if none.is_empty() => {
-                return Ok(nothing(
-                    choice,
-                    &Silent::says("the knowledge base found nothing"),
-                ));
+                return Ok(Err(Silent::says("the knowledge base found nothing")));
             }
             Ok(passages) => passages,
         };
+        let found = passages.len();
+        let passages = self.of_others(on, passages).await?;
+        if passages.is_empty() {
+            let why = format!(
+                "the knowledge base found only what the claim itself rests on ({found} passages)"
+            );
+            return Ok(Err(Silent::says(why)));
+        }
+        let said = self.asker.weigh(on, &of.text, &passages).await?;
+        let claimed = Claimed {
+            texts: &[&on.row.text, &of.text],
+            triple: on.trial.triple(),
+        };
+        Ok(said.and_then(|weigh| weigh.reading(&passages, &claimed, begun)))
+    }
+
+    /// Returns the passages that a claim does not rest on itself.
+    async fn of_others(
+        &self,
+        on: &OnTrial,
+        mut passages: Vec<Passage>,
+    ) -> Result<Vec<Passage>, StoreError> {
         let said = self.said(on).await?;
         let said: Vec<&str> = said.iter().map(String::as_str).collect();
         let sources = on.row.sources.iter();
         let quotes = sources.filter_map(|source| source.quote.as_deref());
         let named: Vec<&str> = quotes.clone().chain([on.row.text.as_str()]).collect();
-        let is_own = |it: &Passage| {
-            is_own_source(&it.url, &it.text, &said)
-                || is_own_source(&it.url, "", &named)
-                || quotes.clone().any(|quote| is_quote(&it.text, quote))
-        };
-        let (found, mut passages) = (passages.len(), passages);
-        passages.retain(|it| !is_own(it));
-        if passages.is_empty() {
-            let why = format!(
-                "the knowledge base found only what the claim itself rests on ({found} passages)"
-            );
-            return Ok(nothing(choice, &Silent::says(why)));
-        }
-        let Said { record, said } = self
-            .asker
-            .weigh(&on.case(), &of.text, &passages, time::now())
-            .await?;
-        let reading = match said {
-            Ok(weigh) => {
-                let triple = on
-                    .trial
-                    .derived
-                    .as_ref()
-                    .and_then(|derived| derived.triple.as_ref());
-                let claimed = Claimed {
-                    texts: &[&on.row.text, &of.text],
-                    triple,
-                };
-                weigh.reading(&passages, &claimed, prediction, choice)
-            }
-            Err(silent) => nothing(choice, &silent),
-        };
-        on.records.push(record);
-        Ok(reading)
+        passages.retain(|it| {
+            !is_own_source(&it.url, &it.text, &said)
+                && !is_own_source(&it.url, "", &named)
+                && !quotes.clone().any(|quote| is_quote(&it.text, quote))
+        });
+        Ok(passages)
     }
 
     /// The words that a claim rests on: of the events that it comes from.
@@ -117,17 +105,8 @@ impl Bench<'_> {
         let mut said = Vec::new();
         for source in &on.row.sources {
             for seq in &source.seqs {
-                let (after, before) = (Some(seq - 1), Some(seq + 1));
-                let query = Query {
-                    after,
-                    before,
-                    show: Show::All,
-                    limit: 1,
-                    ..Query::default()
-                };
-                let events = self.trials.store.events(&self.fence.space, &query).await?;
-                let quote = source.quote.as_deref();
-                said.extend(events.iter().flat_map(|event| rests_on(event, quote)));
+                let (event, quote) = (self.journal.at(*seq).await?, source.quote.as_deref());
+                said.extend(event.iter().flat_map(|event| rests_on(event, quote)));
             }
         }
         Ok(said)
@@ -145,9 +124,9 @@ impl Bench<'_> {
             Base::Tool { name, argument } => (name, argument),
         };
         // Where it is configured which tools minds have, trials have this one all the same.
-        let shelf = &self.trials.mind.tools.step;
-        shelf.prepare(&self.fence.space).await?;
-        let toolbox = shelf.now(&self.fence.space);
+        let (shelf, space) = (&self.trials.ground.mind.tools.step, self.journal.space);
+        shelf.prepare(space).await?;
+        let toolbox = shelf.now(space);
         let Some(tool) = toolbox.get(name) else {
             return Ok(Err(Silent::broke(format!("there is no tool {name} now"))));
         };
@@ -157,7 +136,7 @@ impl Bench<'_> {
             ))));
         }
         let site = CallSite {
-            space: self.fence.space.clone(),
+            space: space.clone(),
             thread: self.asker.place.thread.clone(),
             turn: 0,
             by: Who::Trial,
@@ -169,14 +148,9 @@ impl Bench<'_> {
             },
             grant: None,
         };
-        Ok(
-            match tool.call(json!({ argument.as_str(): words }), &site).await {
-                Err(failure) => Err(Silent::broke(failure.text)),
-                Ok(output) => match (output.failure, output.value) {
-                    (Some(failure), _) => Err(Silent::broke(failure.text)),
-                    (None, value) => Ok(of_tool(name, value.unwrap_or_default())),
-                },
-            },
-        )
+        let called = tool.call(json!({ argument.as_str(): words }), &site).await;
+        let value = called.and_then(|output| output.failure.map_or(Ok(output.value), Err));
+        let passages = value.map(|value| of_tool(name, value.unwrap_or_default()));
+        Ok(passages.map_err(|failure| Silent::broke(failure.text)))
     }
 }

@@ -1,11 +1,14 @@
 //! An operator withdraws a statement, without a trial.
 
-use super::{TRIES, Trials, contesting, settling, word};
+use super::entities::contest_anew;
+use super::journal::{under, word};
+use super::merging::with_merges;
+use super::settling::{consequences, parts};
+use super::{TRIES, Trials};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::fact::statement::Trials as Said;
 use crate::event::statement::{Judged, Outcome, Status};
-use crate::log::error::StoreError;
 use crate::log::projections::statements::StatementRow;
 use crate::runtime::refused::Refused;
 use crate::words::id::Space;
@@ -21,52 +24,42 @@ impl Trials {
         by: &str,
     ) -> Result<StatementRow, Refused> {
         let unknown = || {
-            Refused::NotFound(format!(
-                "statement {:?}",
-                id.chars().take(60).collect::<String>()
-            ))
+            let id: String = id.chars().take(60).collect();
+            Refused::NotFound(format!("statement {id:?}"))
         };
+        let (journal, store) = (self.journal(space), &self.ground.store);
         let mut overtaken = 0;
         while overtaken < TRIES {
-            let seq = self.store.head(space).await?.seq;
-            let row = self.store.statement(space, id).await?.ok_or_else(unknown)?;
+            let seq = store.head(space).await?.seq;
+            let row = journal.statement(id).await?.ok_or_else(unknown)?;
             if row.status == Status::Retracted {
-                return Err(Refused::Settled(format!(
-                    "the statement {id} is retracted already"
-                )));
+                let why = format!("the statement {id} is retracted already");
+                return Err(Refused::Settled(why));
             }
-            let judged = word(&row, Outcome::Is(Status::Retracted), reason.clone());
             let judged = Judged {
                 by: Some(by.to_owned()),
-                ..judged
+                ..word(&row, Outcome::Is(Status::Retracted), reason.clone())
             };
-            let mut parts =
-                settling::parts(settling::consequences(&*self.store, space, &row, &judged).await?);
+            let mut parts = parts(consequences(journal, &row, &judged).await?);
             let is_last = parts.len() == 1;
-            let (mut part, forms) = self.with_merges(space, parts.swap_remove(0)).await?;
-            let names = self.store.names(space, None).await?;
-            let quiet = Condition::NoneHeldSince {
-                seq,
-                about: contesting::about(&names, &row),
-            };
-            part.first_mut()
-                .into_iter()
-                .for_each(|draft| draft.conditions.push(quiet.clone()));
+            let part = parts.swap_remove(0);
+            let (mut part, forms) = with_merges(journal, self.memory(), part).await?;
+            let names = store.names(space, None).await?;
+            let triple = row.triple.as_ref();
+            let about = triple.map(|it| (names.forms(&it.subject), it.relation.clone()));
+            under(&mut part, [Condition::NoneHeldSince { seq, about }]);
             // Threads are to be told of it.
             part.push(Draft::trials(Said::Due));
-            match self.append(space, part).await {
-                Err(StoreError::Unmet(_)) => overtaken += 1,
-                Err(error) => return Err(error.into()),
-                Ok(()) => {
-                    self.contest_anew(space, &forms).await?;
-                    if is_last {
-                        return self.store.statement(space, id).await?.ok_or_else(unknown);
-                    }
-                }
+            if !journal.is_appended(part).await? {
+                overtaken += 1;
+                continue;
+            }
+            contest_anew(journal, &forms).await?;
+            if is_last {
+                return journal.statement(id).await?.ok_or_else(unknown);
             }
         }
-        Err(Refused::Unprocessable(format!(
-            "the statement {id} changes all the time: try again"
-        )))
+        let why = format!("the statement {id} changes all the time: try again");
+        Err(Refused::Unprocessable(why))
     }
 }

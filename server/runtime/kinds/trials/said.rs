@@ -85,14 +85,10 @@ enum Weighed {
 }
 
 fn triple([subject, relation, object]: [Option<String>; 3], single: bool) -> Option<Triple> {
-    let name = |name: Option<String>| {
-        name.map(|name| cut(&name, NAME_MAX))
-            .filter(|name| !name.is_empty())
-    };
     Some(Triple {
-        subject: name(subject)?,
-        relation: name(relation)?,
-        object: name(object)?,
+        subject: some(subject, NAME_MAX)?,
+        relation: some(relation, NAME_MAX)?,
+        object: some(object, NAME_MAX)?,
         single,
     })
 }
@@ -100,6 +96,13 @@ fn triple([subject, relation, object]: [Option<String>; 3], single: bool) -> Opt
 fn some(text: Option<String>, most: usize) -> Option<String> {
     text.map(|text| cut(&text, most))
         .filter(|text| !text.is_empty())
+}
+
+/// Returns the later value that a model names beside a no.
+fn later(answer: Answer, object: Option<String>, from: Option<&str>) -> Option<Later> {
+    let object = some(object, NAME_MAX).filter(|_| answer == Answer::No)?;
+    let from = from.and_then(date);
+    Some(Later { object, from })
 }
 
 /// What a derivation is about, before it is compared with what is held.
@@ -129,30 +132,25 @@ impl Derive {
         let triple_of = triple([self.subject, self.relation, self.object], single);
         let prediction = |it: Predicted| {
             let triple = triple([it.subject, it.relation, it.object], single);
+            let is_code =
+                |code: &String| code.chars().count() <= CODE_MAX && !code.trim().is_empty();
             let prediction = Prediction {
                 text: cut(&it.text, SENTENCE_MAX),
                 fails_if: cut(&it.fails_if, SENTENCE_MAX),
                 search: some(it.search, SENTENCE_MAX),
                 // Code that is cut is other code.
-                code: it
-                    .code
-                    .filter(|code| code.chars().count() <= CODE_MAX && !code.trim().is_empty()),
+                code: it.code.filter(is_code),
                 question: some(it.question, SENTENCE_MAX),
                 instrument: Instrument::Reflection,
                 reason: String::new(),
             };
             (prediction, triple)
         };
-        let predictions = self
-            .predictions
-            .into_iter()
-            .take(LOOKED_AT)
-            .map(prediction)
-            .collect();
+        let predictions = self.predictions.into_iter().take(LOOKED_AT);
         Ok(Draftlike {
             triple: triple_of,
             valid,
-            predictions,
+            predictions: predictions.map(prediction).collect(),
         })
     }
 }
@@ -160,13 +158,10 @@ impl Derive {
 impl Draftlike {
     /// The time that predictions are about: that of the claim; of one without any, from now on.
     pub fn time(&self, now: Timestamp) -> Valid {
-        if self.valid == Valid::default() {
-            Valid {
-                from: Some(now),
-                to: None,
-            }
-        } else {
-            self.valid
+        let is_untimed = self.valid == Valid::default();
+        Valid {
+            from: self.valid.from.or(is_untimed.then_some(now)),
+            to: self.valid.to,
         }
     }
 
@@ -182,12 +177,9 @@ impl Draftlike {
         let own = self.triple.clone();
         let is_own = |it: &Triple| own.as_ref().is_some_and(|own| method::is_same(own, it));
         let time = self.time(now);
-        let predictions = self
-            .predictions
-            .into_iter()
-            .map(|(it, triple)| (it, triple.filter(|triple| !is_own(triple))));
-        let (mut predictions, rejected) =
-            method::usable(statement, predictions.collect(), time, known);
+        let others = |(it, triple): (_, Option<Triple>)| (it, triple.filter(|it| !is_own(it)));
+        let predictions = self.predictions.into_iter().map(others).collect();
+        let (mut predictions, rejected) = method::usable(statement, predictions, time, known);
         for prediction in &mut predictions {
             (prediction.instrument, prediction.reason) =
                 method::chosen(prediction, &rules.available, &[], 0);
@@ -203,27 +195,20 @@ impl Draftlike {
 
 impl Reflect {
     /// As a reading.
-    pub fn reading(self, prediction: usize, choice: String) -> Reading {
+    pub fn reading(self, begun: Reading) -> Reading {
         let answer = match self.answer {
             Reflected::Refuted => Answer::No,
             Reflected::Holds => Answer::Yes,
             Reflected::Unknown => Answer::None,
         };
         let note = cut(&self.reason, SENTENCE_MAX);
-        let later = some(self.later_object, NAME_MAX).filter(|_| answer == Answer::No);
-        let from = self.later_from.as_deref().and_then(date);
         Reading {
-            prediction,
-            instrument: Instrument::Reflection,
-            choice,
             answer,
             // A counterexample is its own source.
             quote: (answer == Answer::No).then(|| note.clone()),
             note,
-            source: None,
-            later: later.map(|object| Later { object, from }),
-            until: None,
-            broke: false,
+            later: later(answer, self.later_object, self.later_from.as_deref()),
+            ..begun
         }
     }
 }
@@ -234,58 +219,38 @@ impl Weigh {
         self,
         passages: &[Passage],
         claimed: &Claimed<'_>,
-        prediction: usize,
-        choice: String,
-    ) -> Reading {
-        let none = |choice, why: &str| {
-            no_answer(
-                prediction,
-                Instrument::Knowledge,
-                choice,
-                &Silent::says(why),
-            )
-        };
+        begun: Reading,
+    ) -> Result<Reading, Silent> {
         let answer = match self.answer {
             Weighed::Supports => Answer::Yes,
             Weighed::Refutes => Answer::No,
-            Weighed::Silent => return none(choice, &self.reason),
+            Weighed::Silent => return Err(Silent::says(self.reason)),
         };
         let quote = spaced(&self.quote.unwrap_or_default());
         if quote.is_empty() {
-            return none(
-                choice,
-                "what the model says of the passages rests on no words of them",
-            );
+            let why = "what the model says of the passages rests on no words of them";
+            return Err(Silent::says(why));
         }
         let Some(from) = passages.iter().find(|it| spaced(&it.text).contains(&quote)) else {
-            let why =
-                format!("the words that the model quotes do not stand in any passage: {quote}");
-            return none(choice, &why);
+            let why = "the words that the model quotes do not stand in any passage";
+            return Err(Silent::says(format!("{why}: {quote}")));
         };
         if !evidence::speaks_of(&quote, claimed.texts, claimed.triple) {
-            return none(
-                choice,
-                &format!("the words that the model quotes name nothing of the claim: {quote}"),
-            );
+            let why = "the words that the model quotes name nothing of the claim";
+            return Err(Silent::says(format!("{why}: {quote}")));
         }
-        let source = if from.url.is_empty() {
-            &from.title
-        } else {
-            &from.url
+        let source = match from.url.as_str() {
+            "" => &from.title,
+            url => url,
         };
-        let later = some(self.later_object, NAME_MAX).filter(|_| answer == Answer::No);
-        let since = self.later_from.as_deref().and_then(date);
-        Reading {
+        Ok(Reading {
             answer,
             note: cut(&self.reason, SENTENCE_MAX),
             quote: Some(cut(&quote, SENTENCE_MAX)),
-            source: Some(source.clone()),
-            later: later.map(|object| Later {
-                object,
-                from: since,
-            }),
-            ..none(choice, "")
-        }
+            source: Some(source.to_owned()),
+            later: later(answer, self.later_object, self.later_from.as_deref()),
+            ..begun
+        })
     }
 }
 
@@ -322,23 +287,11 @@ impl Silent {
     }
 }
 
-/// A reading that came to nothing: what breaks is no answer.
-pub(super) fn no_answer(
-    prediction: usize,
-    instrument: Instrument,
-    choice: String,
-    silent: &Silent,
-) -> Reading {
-    Reading {
-        prediction,
-        instrument,
-        choice,
-        answer: Answer::None,
+/// Returns what was read, or the reading that came to nothing: what breaks is no answer.
+pub(super) fn answered(read: Result<Reading, Silent>, begun: Reading) -> Reading {
+    read.unwrap_or_else(|silent| Reading {
         note: cut(&silent.why, SENTENCE_MAX),
-        quote: None,
-        source: None,
-        later: None,
-        until: None,
         broke: silent.broke,
-    }
+        ..begun
+    })
 }
