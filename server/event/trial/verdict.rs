@@ -11,6 +11,7 @@ impl Trial {
     /// What the trial came to, as an event says it.
     pub fn judged(&self, found: &Found, rules: &Rules, now: Timestamp) -> Judged {
         let before = self.judged.as_ref();
+        let (tries, breaks) = before.map_or((0, 0), |judged| (judged.tries, judged.breaks));
         let derived = self.derived.as_ref();
         let base = Judged {
             survived: before.map_or(0, |judged| judged.survived),
@@ -21,11 +22,10 @@ impl Trial {
             testable: derived.map(|derived| testable(&derived.predictions)),
             ..Judged::of(Outcome::Is(self.status()), String::new(), self.valid())
         };
-        let is = |status| Outcome::Is(status);
         match found {
             Found::Survives => self.survived(base, rules),
             Found::Falsified(at) => Judged {
-                outcome: is(Status::Falsified),
+                outcome: Outcome::Is(Status::Falsified),
                 reason: self.because(*at, None),
                 ..base
             },
@@ -42,30 +42,27 @@ impl Trial {
                     later.object
                 );
                 Judged {
-                    outcome: is(Status::Ended),
+                    outcome: Outcome::Is(Status::Ended),
                     reason,
                     valid,
                     ..base
                 }
             }
             Found::Undecided => {
-                let tries = before.map_or(0, |judged| judged.tries) + 1;
-                let due =
-                    (tries < rules.tries && !self.is_retest).then(|| now.after(rules.pause(tries)));
-                self.left_open(Judged { tries, due, ..base })
+                let tries = tries + 1;
+                let pause = (tries < rules.tries).then(|| rules.pause(tries));
+                self.left_open(Judged { tries, ..base }, pause, now)
             }
             Found::Broken => {
-                let (tries, breaks) = before.map_or((0, 0), |judged| (judged.tries, judged.breaks));
-                let pause = rules
-                    .pause(breaks + 1)
-                    .min(rules.retry_micros.max(BROKEN_MAX));
-                let due = (!self.is_retest).then(|| now.after(pause));
-                self.left_open(Judged {
+                let breaks = breaks + 1;
+                let most = rules.retry_micros.max(BROKEN_MAX);
+                let pause = Some(rules.pause(breaks).min(most));
+                let base = Judged {
                     tries,
-                    breaks: breaks + 1,
-                    due,
+                    breaks,
                     ..base
-                })
+                };
+                self.left_open(base, pause, now)
             }
         }
     }
@@ -86,11 +83,13 @@ impl Trial {
             .collect()
     }
 
-    /// A trial without an outcome leaves a statement what it was.
-    fn left_open(&self, base: Judged) -> Judged {
+    /// A trial without an outcome leaves a statement what it was. `pause`: how long until the next one.
+    fn left_open(&self, base: Judged, pause: Option<i64>, now: Timestamp) -> Judged {
+        let pause = pause.filter(|_| !self.is_retest);
         Judged {
             reason: self.undecided(),
             carried: self.carried().to_vec(),
+            due: pause.map(|pause| now.after(pause)),
             ..base
         }
     }

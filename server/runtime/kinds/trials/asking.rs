@@ -5,9 +5,13 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::on_trial::OnTrial;
+use super::journal::Journal;
 use super::said::{Derive, Reflect, Silent, Weigh};
+use crate::event::draft::Draft;
 use crate::event::statement::Valid;
+use crate::event::trial::Trial;
+use crate::log::error::StoreError;
+use crate::log::projections::statements::StatementRow;
 use crate::log::thread_row::ThreadRow;
 use crate::mind::call::{Ended, ModelClient, PromptView, TurnPlace, Until};
 use crate::mind::turn::stop::Stop;
@@ -15,9 +19,32 @@ use crate::mind::turn_writer::Lost;
 use crate::model::prompt::Template;
 use crate::model::provider::Tier;
 use crate::runtime::kinds::typed_question::{TypedQuestion, typed_answer};
+use crate::thread::quota::Purse;
 use crate::tools::knowledge::Passage;
 use crate::words::failure::Who;
 use crate::words::time;
+
+/// A statement on trial, with what was asked about it and is not stored yet.
+pub(super) struct OnTrial {
+    pub row: StatementRow,
+    pub trial: Trial,
+    /// Records of calls that were made for it and are not stored yet: the next thing that is said of it takes them along.
+    pub records: Vec<Draft>,
+    /// The calls for it draw on this.
+    pub purse: Purse,
+}
+
+impl OnTrial {
+    /// Returns a statement of which nothing is asked yet, and for which nobody pays.
+    pub async fn of(journal: Journal<'_>, row: StatementRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            trial: journal.folded(&row.id).await?,
+            row,
+            records: Vec::new(),
+            purse: Purse::default(),
+        })
+    }
+}
 
 /// Asks models in the name of the trials of a space.
 pub(super) struct Asker<'a> {

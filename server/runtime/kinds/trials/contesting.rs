@@ -16,25 +16,19 @@ use crate::words::id::Seq;
 /// Why what survived is contested.
 const ANOTHER: &str = "one that contradicts it has survived, too";
 
-/// An edge, when it is said to hold, and which names are one.
-#[derive(Clone, Copy)]
-pub(super) struct Edge<'a> {
-    pub names: &'a Names,
-    pub triple: &'a Triple,
-    pub valid: Valid,
-}
+/// Which names are one, an edge, and when it is said to hold.
+type Edge<'a> = (&'a Names, &'a Triple, Valid);
 
 /// Returns the statements of a status that contradict an edge, in the order of their claims; no more than are enough.
 pub(super) async fn contradicting(
     journal: Journal<'_>,
-    edge: Edge<'_>,
+    (names, triple, valid): Edge<'_>,
     status: Status,
     enough: usize,
 ) -> Result<Vec<StatementRow>, StoreError> {
-    let own = Value::of(edge.triple, edge.valid);
-    let is_against =
-        |row: &StatementRow| value(row).is_some_and(|it| it.contradicts(&own, edge.names));
-    let asked = about(edge.names, edge.triple, status);
+    let own = Value::of(triple, valid);
+    let is_against = |row: &StatementRow| value(row).is_some_and(|it| it.contradicts(&own, names));
+    let asked = about(names, triple, status);
     let mut found = journal.found(asked, enough, is_against).await?;
     found.sort_by_key(|row| row.number);
     found.truncate(enough);
@@ -70,11 +64,7 @@ pub(super) async fn contest(
     (triple, valid): (&Triple, Valid),
 ) -> Result<(Status, Follow), StoreError> {
     let (names, seq) = journal.store.names_now(journal.space).await?;
-    let edge = Edge {
-        names: &names,
-        triple,
-        valid,
-    };
+    let edge = (&names, triple, valid);
     let mut conditions = vec![Condition::NoneMergedSince(seq)];
     let is_other = |row: &&StatementRow| row.id != id;
     let against = contradicting(journal, edge, Status::Surviving, usize::MAX).await?;

@@ -127,21 +127,23 @@ pub(super) fn has_room(
     before: &[MergeRow],
     more: &[String],
 ) -> Result<(), Refused> {
-    let limit = limits.merges;
-    if before.len() >= limit as usize {
-        return Err(Refused::TooMany {
-            what: "merges of names that stand in a space (memory.merges)",
-            limit,
-        });
+    let names = with(before, more).forms(&more[0]).len();
+    let merges = "merges of names that stand in a space (memory.merges)";
+    let counts = [
+        (before.len() + 1, limits.merges, merges),
+        (
+            names,
+            limits.entity_names,
+            "names of one entity (memory.entity_names)",
+        ),
+    ];
+    match counts
+        .into_iter()
+        .find(|(count, limit, _)| *count > *limit as usize)
+    {
+        Some((_, limit, what)) => Err(Refused::TooMany { what, limit }),
+        None => Ok(()),
     }
-    let limit = limits.entity_names;
-    if with(before, more).forms(&more[0]).len() > limit as usize {
-        return Err(Refused::TooMany {
-            what: "names of one entity (memory.entity_names)",
-            limit,
-        });
-    }
-    Ok(())
 }
 
 /// Writes down what contradicts what by the names as they are now, until that is so: statements were judged meanwhile by the names of before.

@@ -3,8 +3,8 @@
 
 use serde_json::json;
 
+use super::asking::OnTrial;
 use super::bench::Bench;
-use super::on_trial::OnTrial;
 use super::said::{Claimed, Silent};
 use crate::event::evidence::{is_own_source, is_quote, rests_on};
 use crate::event::statement::{Prediction, Reading};

@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use super::asking::quoted;
+use super::asking::{OnTrial, quoted};
 use super::bench::Bench;
 use super::journal::Journal;
-use super::on_trial::OnTrial;
 use crate::event::condition::RequestState;
 use crate::event::fact::Fact;
 use crate::event::fact::question::Question;

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::asking::OnTrial;
 use super::bench::Bench;
 use super::journal::{Journal, again, is_overtaken};
-use super::on_trial::OnTrial;
 use super::people::{room_for_questions, somebody_may_answer};
 use super::telling::{has_fallen, named_lately};
 use super::{REACH, Trials};
@@ -93,15 +93,13 @@ impl Trials {
         let next = last.map(|row| row.number);
         for row in rows {
             let number = row.number;
-            let Some(judged) = row
-                .judged
-                .clone()
-                .filter(|it| self.may_be_renewed(&row, it))
-            else {
+            let waits = |it: &&Judged| {
+                waits_for_an_instrument(row.status, it, row.due, self.memory().reopenings)
+            };
+            let Some(judged) = row.judged.as_ref().filter(waits) else {
                 continue;
             };
-            let Some(instrument) = newly_testable(journal, &row, &judged, &there.with).await?
-            else {
+            let Some(instrument) = newly_testable(journal, &row, judged, &there.with).await? else {
                 continue;
             };
             room -= usize::from(instrument == Instrument::User);
@@ -111,10 +109,6 @@ impl Trials {
             }
         }
         Ok((found, next))
-    }
-
-    fn may_be_renewed(&self, row: &StatementRow, judged: &Judged) -> bool {
-        waits_for_an_instrument(row.status, judged, row.due, self.memory().reopenings)
     }
 
     /// Whether there is an instrument now that was not there when a statement was tried last.

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Trials;
+use super::asking::OnTrial;
 use super::bench::Bench;
 use super::journal::{Journal, again, verdict};
-use super::on_trial::OnTrial;
 use super::renewing::testable_of;
 use crate::event::envelope::Event;
 use crate::event::fact::statement::RETEST;
@@ -36,7 +36,6 @@ const PAUSE: i64 = 600_000_000;
 /// A statement to be tested again, and why.
 struct Ripe {
     row: StatementRow,
-    judged: Judged,
     instrument: Instrument,
     recalled: u32,
 }
@@ -139,16 +138,15 @@ impl Look<'_> {
     }
 
     async fn retestable(&self, row: StatementRow) -> Result<Option<Ripe>, StoreError> {
-        let judged = row.judged.clone();
+        let judged = row.judged.as_ref();
         let Some(judged) = judged.filter(|_| is_at_rest(row.status, row.due)) else {
             return Ok(None);
         };
-        let can = testable_of(self.journal, &row, &judged).await?;
+        let can = testable_of(self.journal, &row, judged).await?;
         let recalled = self.uses.of(&row.id);
-        let another = by_another(&judged, &can, &self.there);
+        let another = by_another(judged, &can, &self.there);
         Ok(another.map(|instrument| Ripe {
             row,
-            judged,
             instrument,
             recalled,
         }))
@@ -200,9 +198,8 @@ impl Bench<'_> {
         let (mut begun, mut is_dear) = (0, false);
         for ripe in found.ripe {
             let judged = ripe.word();
-            let is_tested = ripe.judged.is_tested();
             let on = OnTrial::of(journal, ripe.row).await?;
-            let calls = self.calls(&on, is_tested);
+            let calls = self.calls(&on);
             if calls > left {
                 is_dear = true;
                 continue;
@@ -229,10 +226,11 @@ impl Bench<'_> {
         Ok(begun > 0)
     }
 
-    /// Most calls that testing a statement again takes. `is_tested`: an experiment has carried it.
-    fn calls(&self, on: &OnTrial, is_tested: bool) -> u64 {
+    /// Most calls that testing a statement again takes. An experiment's verdict so far is one reading of three.
+    fn calls(&self, on: &OnTrial) -> u64 {
         let derived = on.trial.derived.as_ref();
         let predictions = derived.map_or(PREDICTIONS_MAX, |derived| derived.predictions.len());
+        let is_tested = on.row.judged.as_ref().is_some_and(Judged::is_tested);
         let readings = match self.trials.memory().two_of_three {
             false => 1,
             true => 3 - u64::from(is_tested),

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
+use super::asking::OnTrial;
 use super::bench::Bench;
 use super::code;
-use super::contesting::{Edge, contradicting};
+use super::contesting::contradicting;
 use super::journal::{is_overtaken, word};
-use super::on_trial::OnTrial;
-use super::said::{Draftlike, Silent, answered};
+use super::said::{Draftlike, answered};
 use crate::event::entity::Names;
 use crate::event::statement::{Derived, Instrument, Judged, Reading, Status, Triple, Valid};
 use crate::event::trial::{Found, News, Rules, Step};
@@ -53,7 +53,7 @@ impl Bench<'_> {
             let step = on.trial.next(&rules, now);
             if asks_a_model(&step) {
                 if let Some(spent) = on.purse.spent() {
-                    return self.leave(on, spent.text, &rules).await;
+                    return self.end(on, &Found::Undecided, spent.text, &rules).await;
                 }
                 // What is left is due, and goes on when there are calls again.
                 if !self.trials.allowance.take(self.journal.space, now) {
@@ -94,9 +94,17 @@ impl Bench<'_> {
         let said = self.asker.derive(on).await?;
         let _settling = self.settling.lock().await;
         let done = match said {
-            Err(silent) => self.give_up(on, &silent, rules).await,
+            // Another time, perhaps.
+            Err(silent) => {
+                let found = match silent.broke {
+                    true => Found::Broken,
+                    false => Found::Undecided,
+                };
+                let why = format!("nothing was derived from it: {}", silent.why);
+                self.end(on, &found, why, rules).await
+            }
             Ok(derive) => match derive.read() {
-                Err(why) if is_held => self.leave(on, why, rules).await,
+                Err(why) if is_held => self.end(on, &Found::Undecided, why, rules).await,
                 Err(why) => self.refuse(on, why).await,
                 Ok(draftlike) => return self.take(on, draftlike, rules).await,
             },
@@ -118,7 +126,7 @@ impl Bench<'_> {
             let why = untestable(&derived);
             // What a person has said is kept though nothing can test it.
             let done = match on.row.word() {
-                Some(_) => self.leave(on, why, rules).await,
+                Some(_) => self.end(on, &Found::Undecided, why, rules).await,
                 None => self.refuse(on, why).await,
             };
             return done.map(|()| false);
@@ -133,20 +141,6 @@ impl Bench<'_> {
     }
 
     /// Its trial comes to nothing: it stays as untested as it is.
-    async fn leave(&self, on: &mut OnTrial, why: String, rules: &Rules) -> Result<(), Lost> {
-        self.end(on, &Found::Undecided, why, rules).await
-    }
-
-    /// No prediction could be derived: another time, perhaps.
-    async fn give_up(&self, on: &mut OnTrial, silent: &Silent, rules: &Rules) -> Result<(), Lost> {
-        let found = match silent.broke {
-            true => Found::Broken,
-            false => Found::Undecided,
-        };
-        let why = format!("nothing was derived from it: {}", silent.why);
-        self.end(on, &found, why, rules).await
-    }
-
     async fn end(
         &self,
         on: &mut OnTrial,
@@ -196,14 +190,12 @@ impl Bench<'_> {
             .iter()
             .filter_map(|(_, triple)| triple.clone());
         for triple in triples {
-            let edge = Edge {
-                names: &Names::default(),
-                triple: &Triple {
-                    single: false,
-                    ..triple
-                },
-                valid: of.time(now),
+            let predicted = Triple {
+                single: false,
+                ..triple
             };
+            let (names, valid) = (Names::default(), of.time(now));
+            let edge = (&names, &predicted, valid);
             for status in Status::HELD {
                 let rows = contradicting(self.journal, edge, status, 1).await?;
                 // A word is no ground to refuse a prediction.
