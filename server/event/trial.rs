@@ -78,15 +78,8 @@ pub enum News {
 pub enum Step {
     /// Derive what follows from the claim.
     Derive,
-    /// Read an instrument.
-    Read {
-        /// For this prediction.
-        prediction: usize,
-        /// This one.
-        instrument: Instrument,
-        /// Why.
-        choice: String,
-    },
+    /// Read an instrument: this reading begins.
+    Read(Reading),
     /// Nothing before somebody answers, or this time has come.
     Wait(Timestamp),
     /// A person did not answer in time.
@@ -302,11 +295,7 @@ impl Trial {
                         None => {}
                     }
                     if let Some((instrument, choice)) = self.choice((at, prediction), rules) {
-                        return Step::Read {
-                            prediction: at,
-                            instrument,
-                            choice,
-                        };
+                        return Step::Read(Reading::begun(at, instrument, choice));
                     }
                     is_open |= !self.stands(at);
                 }

@@ -15,7 +15,6 @@ use crate::event::statement::{Claim, Instrument, Status};
 use crate::event::trial::Rules;
 use crate::log::error::StoreError;
 use crate::log::thread_row::ThreadRow;
-use crate::mind::call::TurnPlace;
 use crate::mind::turn_writer::TurnWriter;
 use crate::runtime::ground::Ground;
 use crate::runtime::memory;
@@ -26,7 +25,6 @@ use crate::tools::word::{Held, held};
 use crate::words::id::{self, Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
 use allowance::Allowance;
-use asking::Asker;
 use bench::Bench;
 use journal::{Journal, under};
 use knowledge::Base;
@@ -218,24 +216,12 @@ impl Trials {
             row, fence, stop, ..
         } = leased;
         let space = fence.space.clone();
-        let ground = &self.ground;
-        let purse = ground.quotas.open(&space, &row.thread, None, false);
         let bench = Bench {
             trials: self,
             journal: self.journal(&space),
-            asker: Asker {
-                client: &ground.mind.client,
-                place: TurnPlace {
-                    space: space.clone(),
-                    thread: row.thread.clone(),
-                    turn: 0,
-                    purse,
-                },
-                row,
-                stop: &stop,
-                answer_ms: self.memory().answer_ms,
-            },
-            writer: TurnWriter::new(ground.store.clone(), fence, None),
+            row,
+            stop: &stop,
+            writer: TurnWriter::new(self.ground.store.clone(), fence, None),
             settling: AsyncMutex::new(()),
             asking: AsyncMutex::new(()),
         };

@@ -5,58 +5,19 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::journal::Journal;
+use super::bench::{Bench, OnTrial};
 use super::said::{Derive, Reflect, Silent, Weigh};
-use crate::event::draft::Draft;
 use crate::event::statement::Valid;
-use crate::event::trial::Trial;
-use crate::log::error::StoreError;
-use crate::log::projections::statements::StatementRow;
-use crate::log::thread_row::ThreadRow;
-use crate::mind::call::{Ended, ModelClient, PromptView, TurnPlace, Until};
-use crate::mind::turn::stop::Stop;
+use crate::mind::call::{Ended, PromptView, TurnPlace, Until};
 use crate::mind::turn_writer::Lost;
 use crate::model::prompt::Template;
 use crate::model::provider::Tier;
 use crate::runtime::kinds::typed_question::{TypedQuestion, typed_answer};
-use crate::thread::quota::Purse;
 use crate::tools::knowledge::Passage;
 use crate::words::failure::Who;
 use crate::words::time;
 
-/// A statement on trial, with what was asked about it and is not stored yet.
-pub(super) struct OnTrial {
-    pub row: StatementRow,
-    pub trial: Trial,
-    /// Records of calls that were made for it and are not stored yet: the next thing that is said of it takes them along.
-    pub records: Vec<Draft>,
-    /// The calls for it draw on this.
-    pub purse: Purse,
-}
-
-impl OnTrial {
-    /// Returns a statement of which nothing is asked yet, and for which nobody pays.
-    pub async fn of(journal: Journal<'_>, row: StatementRow) -> Result<Self, StoreError> {
-        Ok(Self {
-            trial: journal.folded(&row.id).await?,
-            row,
-            records: Vec::new(),
-            purse: Purse::default(),
-        })
-    }
-}
-
-/// Asks models in the name of the trials of a space.
-pub(super) struct Asker<'a> {
-    pub client: &'a ModelClient,
-    pub place: TurnPlace,
-    /// The row of the thread of the trials.
-    pub row: ThreadRow,
-    pub stop: &'a Stop,
-    pub answer_ms: u64,
-}
-
-impl Asker<'_> {
+impl Bench<'_> {
     /// Asks a model about a statement by one call of a tool of this name. `more`: values of the prompt beside the statement. The
     /// record of the call waits with the statement.
     async fn ask<T: DeserializeOwned + JsonSchema>(
@@ -79,15 +40,17 @@ impl Asker<'_> {
             ("statement".to_owned(), quoted(&on.row.text)),
         ];
         question.values.extend(more);
-        let client = self.client;
+        let client = &self.trials.ground.mind.client;
         let place = TurnPlace {
+            space: self.journal.space.clone(),
+            thread: self.row.thread.clone(),
+            turn: 0,
             purse: on.purse.clone(),
-            ..self.place.clone()
         };
         let ready = client
             .prepare(&place, &PromptView::of_nothing(self.row.clone()), &question)
             .await?;
-        let until = Until::ms(self.answer_ms);
+        let until = Until::ms(self.trials.memory().answer_ms);
         let ended = client.ask(&ready, until, self.stop.token(), |_| {}).await;
         let record = ready.record(&place, &ended, json!({ "statement": on.row.id }));
         let record = record.rooted(on.purse.root());
@@ -101,32 +64,32 @@ impl Asker<'_> {
     }
 
     /// Asks what follows from a claim.
-    pub async fn derive(&self, on: &mut OnTrial) -> Result<Result<Derive, Silent>, Lost> {
-        let prompts = self.client.prompts();
+    pub async fn ask_derivation(&self, on: &mut OnTrial) -> Result<Result<Derive, Silent>, Lost> {
+        let prompts = self.trials.ground.mind.client.prompts();
         let prompt = (&prompts.trial_derive, &prompts.trial_claim);
         self.ask(on, "derive", prompt, Vec::new()).await
     }
 
     /// Asks for a counterexample.
-    pub async fn reflect(
+    pub async fn ask_counterexample(
         &self,
         on: &mut OnTrial,
         prediction: &str,
     ) -> Result<Result<Reflect, Silent>, Lost> {
-        let prompts = self.client.prompts();
+        let prompts = self.trials.ground.mind.client.prompts();
         let prompt = (&prompts.trial_reflect, &prompts.trial_prediction);
         let values = predicted(on, prediction);
         self.ask(on, "reflect", prompt, values.into()).await
     }
 
     /// Asks what passages say of a prediction.
-    pub async fn weigh(
+    pub async fn ask_weight(
         &self,
         on: &mut OnTrial,
         prediction: &str,
         passages: &[Passage],
     ) -> Result<Result<Weigh, Silent>, Lost> {
-        let prompts = self.client.prompts();
+        let prompts = self.trials.ground.mind.client.prompts();
         let prompt = (&prompts.trial_weigh, &prompts.trial_passages);
         let passages = ("passages".to_owned(), json!(passages).to_string());
         let values = predicted(on, prediction).into_iter().chain([passages]);

@@ -5,19 +5,21 @@ use std::collections::HashMap;
 
 use tokio::sync::Mutex;
 
-use super::asking::{Asker, OnTrial};
 use super::journal::{Journal, is_overtaken};
 use super::{REACH, TRIES, Trials, allowance};
 use crate::event::draft::Draft;
 use crate::event::fact::set::{Change, Timer};
 use crate::event::fact::statement::Trials as Said;
 use crate::event::statement::Instrument;
-use crate::event::trial::{News, Rules};
+use crate::event::trial::{News, Rules, Trial};
 use crate::log::error::StoreError;
 use crate::log::projections::statements::StatementRow;
 use crate::log::status::Status;
+use crate::log::thread_row::ThreadRow;
+use crate::mind::turn::stop::Stop;
 use crate::mind::turn_writer::{Lost, TurnWriter};
 use crate::tasks::under_way::UnderWay;
+use crate::thread::quota::Purse;
 use crate::words::id::Seq;
 use crate::words::time;
 
@@ -31,11 +33,35 @@ pub(super) struct Bench<'a> {
     pub trials: &'a Trials,
     pub journal: Journal<'a>,
     pub writer: TurnWriter,
-    pub asker: Asker<'a>,
+    /// The row of the thread of the trials.
+    pub row: ThreadRow,
+    pub stop: &'a Stop,
     /// Held while something is settled: what contradicts what must not change meanwhile.
     pub settling: Mutex<()>,
     /// Held while people are asked something: no more questions are open than may be.
     pub asking: Mutex<()>,
+}
+
+/// A statement on trial, with what was asked about it and is not stored yet.
+pub(super) struct OnTrial {
+    pub row: StatementRow,
+    pub trial: Trial,
+    /// Records of calls that were made for it and are not stored yet: the next thing that is said of it takes them along.
+    pub records: Vec<Draft>,
+    /// The calls for it draw on this.
+    pub purse: Purse,
+}
+
+impl OnTrial {
+    /// Returns a statement of which nothing is asked yet, and for which nobody pays.
+    pub async fn of(journal: Journal<'_>, row: StatementRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            trial: journal.folded(&row.id).await?,
+            row,
+            records: Vec::new(),
+            purse: Purse::default(),
+        })
+    }
 }
 
 /// What was read before something is begun.
@@ -50,7 +76,7 @@ struct Seen {
 impl Bench<'_> {
     /// Tries all that is due. Returns the status of the thread of the trials, whose lease is given back.
     pub async fn try_all(&self) -> Result<Status, Lost> {
-        let (Journal { store, space, .. }, row) = (self.journal, &self.asker.row);
+        let (Journal { store, space, .. }, row) = (self.journal, &self.row);
         let named = row.state.told.unwrap_or(row.handled);
         let mut told = named;
         let mut follower = store.feed().follow(space, Some(&row.thread));
@@ -83,7 +109,7 @@ impl Bench<'_> {
             tokio::select! {
                 biased;
                 // The lease is left as it is.
-                _ = self.asker.stop.stopped() => return Err(Lost::Stale),
+                _ = self.stop.stopped() => return Err(Lost::Stale),
                 ended = under_way.next() => {
                     if let Some((id, ended)) = ended {
                         busy.retain(|it| *it != id);
@@ -105,7 +131,7 @@ impl Bench<'_> {
     async fn look(&self, told: Seq, most: usize) -> Result<Seen, Lost> {
         let Journal { store, space, .. } = self.journal;
         // Read before the rows: what is claimed behind it wakes the thread again.
-        let thread = store.thread(space, &self.asker.row.thread).await?;
+        let thread = store.thread(space, &self.row.thread).await?;
         let limit = u32::try_from(most).unwrap_or(u32::MAX).min(REACH);
         Ok(Seen {
             woken: thread.map_or(0, |row| row.woken),
@@ -136,7 +162,7 @@ impl Bench<'_> {
                 note: "statements are to be tried again".to_owned(),
                 set: Some(now),
             };
-            Draft::set(&self.asker.row.thread, RETRY, Change::Timer(Some(timer)))
+            Draft::set(&self.row.thread, RETRY, Change::Timer(Some(timer)))
         });
         let spent = match free {
             Some(until) if !allowance::is_said(self.journal, now).await? => {

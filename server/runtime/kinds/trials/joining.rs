@@ -1,8 +1,7 @@
 //! Claims that say what is said already: their sources become those of the statement that says it, what is derived from them is derived from that one,
 //! and what was given up may be tried again.
 
-use super::asking::OnTrial;
-use super::bench::Bench;
+use super::bench::{Bench, OnTrial};
 use super::entities::contest_anew;
 use super::ground::{gone, ground, grounded, naming, only_said, standing_on};
 use super::journal::{Journal, again, is_overtaken, under, word};

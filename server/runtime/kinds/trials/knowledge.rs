@@ -3,8 +3,7 @@
 
 use serde_json::json;
 
-use super::asking::OnTrial;
-use super::bench::Bench;
+use super::bench::{Bench, OnTrial};
 use super::said::{Claimed, Silent};
 use crate::event::evidence::{is_own_source, is_quote, rests_on};
 use crate::event::statement::{Prediction, Reading};
@@ -73,7 +72,7 @@ impl Bench<'_> {
             );
             return Ok(Err(Silent::says(why)));
         }
-        let said = self.asker.weigh(on, &of.text, &passages).await?;
+        let said = self.ask_weight(on, &of.text, &passages).await?;
         let claimed = Claimed {
             texts: &[&on.row.text, &of.text],
             triple: on.trial.triple(),
@@ -137,7 +136,7 @@ impl Bench<'_> {
         }
         let site = CallSite {
             space: space.clone(),
-            thread: self.asker.place.thread.clone(),
+            thread: self.row.thread.clone(),
             turn: 0,
             by: Who::Trial,
             call_id: format!("{}.{prediction}", on.row.id),

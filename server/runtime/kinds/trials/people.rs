@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use super::asking::{OnTrial, quoted};
-use super::bench::Bench;
+use super::asking::quoted;
+use super::bench::{Bench, OnTrial};
 use super::journal::Journal;
 use crate::event::condition::RequestState;
 use crate::event::fact::Fact;

@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::asking::OnTrial;
-use super::bench::Bench;
+use super::bench::{Bench, OnTrial};
 use super::journal::{Journal, again, is_overtaken};
 use super::people::{room_for_questions, somebody_may_answer};
 use super::telling::{has_fallen, named_lately};

@@ -7,8 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Trials;
-use super::asking::OnTrial;
-use super::bench::Bench;
+use super::bench::{Bench, OnTrial};
 use super::journal::{Journal, again, verdict};
 use super::renewing::testable_of;
 use crate::event::envelope::Event;

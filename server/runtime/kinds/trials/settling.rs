@@ -1,8 +1,7 @@
 //! What follows for others from what a trial came to: what contradicts each other is contested (`trials/contesting.rs`), what was derived from what is
 //! withdrawn has lost its ground (`trials/ground.rs`). What an operator withdraws is settled without a trial.
 
-use super::asking::OnTrial;
-use super::bench::Bench;
+use super::bench::{Bench, OnTrial};
 use super::contesting::{contest, contradicting, uncontested};
 use super::entities::contest_anew;
 use super::ground::{gone, ground, standing_on};

@@ -3,8 +3,7 @@
 
 use std::time::Duration;
 
-use super::asking::OnTrial;
-use super::bench::Bench;
+use super::bench::{Bench, OnTrial};
 use super::code;
 use super::contesting::contradicting;
 use super::journal::{is_overtaken, word};
@@ -27,7 +26,7 @@ impl Bench<'_> {
         // That of the event from outside which its claim goes back to. The server pays for retests.
         let claim = on.trial.claim.as_ref().filter(|_| !on.trial.is_retest);
         let root = claim.and_then(|claim| claim.root);
-        let (space, thread) = (self.journal.space, &self.asker.place.thread);
+        let (space, thread) = (self.journal.space, &self.row.thread);
         on.purse = self.trials.ground.quotas.open(space, thread, root, false);
         on.purse.read().await?;
         match self.try_on(&mut on).await {
@@ -66,14 +65,7 @@ impl Bench<'_> {
                         return Ok(());
                     }
                 }
-                Step::Read {
-                    prediction,
-                    instrument,
-                    choice,
-                } => {
-                    self.read(on, Reading::begun(prediction, instrument, choice))
-                        .await?
-                }
+                Step::Read(begun) => self.read(on, begun).await?,
                 Step::Expired { prediction } => self.expire(on, prediction).await?,
                 Step::Wait(_) => return Ok(()),
                 Step::Judge(found) => return self.judge(on, &found, &rules).await,
@@ -91,7 +83,7 @@ impl Bench<'_> {
         if !is_held && self.join_same_text(on).await? {
             return Ok(false);
         }
-        let said = self.asker.derive(on).await?;
+        let said = self.ask_derivation(on).await?;
         let _settling = self.settling.lock().await;
         let done = match said {
             // Another time, perhaps.
@@ -164,13 +156,13 @@ impl Bench<'_> {
             (Instrument::User, _) => return self.ask_people(on, &of, begun).await,
             (Instrument::Knowledge, _) => self.look_up(on, &of, begun.clone()).await?,
             (Instrument::Code, Some(code)) => {
-                let limit = Duration::from_millis(self.asker.answer_ms);
+                let limit = Duration::from_millis(self.trials.memory().answer_ms);
                 let runner = &self.trials.ground.code;
                 let ran = code::run(runner, self.journal.space, code, limit).await;
                 ran.map(|ran| code::reading(ran, begun.clone()))
             }
             _ => {
-                let said = self.asker.reflect(on, &of.text).await?;
+                let said = self.ask_counterexample(on, &of.text).await?;
                 said.map(|reflect| reflect.reading(begun.clone()))
             }
         };
@@ -215,15 +207,17 @@ fn untestable(derived: &Derived) -> String {
 }
 
 /// Returns true if a step of a trial asks a model.
-const fn asks_a_model(step: &Step) -> bool {
-    let is_asked = matches!(
-        step,
-        Step::Read {
-            instrument: Instrument::Knowledge | Instrument::Reflection,
-            ..
+fn asks_a_model(step: &Step) -> bool {
+    match step {
+        Step::Derive => true,
+        Step::Read(it) => {
+            matches!(
+                it.instrument,
+                Instrument::Knowledge | Instrument::Reflection
+            )
         }
-    );
-    is_asked || matches!(step, Step::Derive)
+        _ => false,
+    }
 }
 
 /// Whether nobody tries a statement: it was withdrawn, it has ended, or it has lost its ground and nobody has claimed it again.
