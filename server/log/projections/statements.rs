@@ -166,13 +166,6 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
                 ("thread", (&event.thread).into()),
                 ("claim", claim.text.clone().into()),
                 ("folded", saying(&claim.text).into()),
-                ("subject", "".into()),
-                ("relation", "".into()),
-                ("object", "".into()),
-                ("triple", "".into()),
-                ("single", Cell::Null),
-                ("valid_from", Cell::Null),
-                ("valid_to", Cell::Null),
                 ("status", Status::Proposed.as_str().into()),
                 ("judged", "".into()),
                 ("due", event.ts.into()),
@@ -181,29 +174,18 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
                 ("claimed", event.ts.into()),
             ];
             cells.extend(ground(&claim.premises, event.seq));
+            cells.extend(edge(None).into_iter().chain(times(Valid::default())));
             Change::Put(row(cells))
         }
         News::Derived(derived) => {
-            let triple = derived.triple.as_ref();
-            let of = |key: fn(&Triple) -> String| Cell::from(triple.map(key).unwrap_or_default());
-            let mut cells: Cells = vec![
-                ("subject", of(|it| key(&normal(&it.subject)))),
-                ("relation", of(|it| key(&folded(&it.relation)))),
-                ("object", of(|it| key(&normal(&it.object)))),
-                ("triple", of(|it| json(it).unwrap_or_default())),
-                ("single", triple.map(|it| i64::from(it.single)).into()),
-            ];
-            cells.extend(times(derived.valid));
-            Change::Alter(row(cells))
+            let edge = edge(derived.triple.as_ref()).into_iter();
+            Change::Alter(row(edge.chain(times(derived.valid)).collect()))
         }
         // Until somebody has answered there is nothing to do, and then at once.
         News::Read(reading) => {
             let answered = (reading.instrument == Instrument::User).then_some(event.ts);
-            let due = reading.until.or(answered);
-            Change::Alter(row(due
-                .map(|due| ("due", due.into()))
-                .into_iter()
-                .collect()))
+            let due = reading.until.or(answered).into_iter();
+            Change::Alter(row(due.map(|due| ("due", due.into())).collect()))
         }
         News::Judged(judged) => match judged.outcome {
             Outcome::Refused | Outcome::Joined => Change::Remove(row(Vec::new())),
@@ -223,6 +205,18 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
 
 fn list<T: serde::Serialize>(of: &[T]) -> Cell {
     json(&of).unwrap_or_default().into()
+}
+
+/// A statement as an edge of a graph; empty: it is none.
+fn edge(triple: Option<&Triple>) -> [(&'static str, Cell); 5] {
+    let of = |key: fn(&Triple) -> String| Cell::from(triple.map(key).unwrap_or_default());
+    [
+        ("subject", of(|it| key(&normal(&it.subject)))),
+        ("relation", of(|it| key(&folded(&it.relation)))),
+        ("object", of(|it| key(&normal(&it.object)))),
+        ("triple", of(|it| json(it).unwrap_or_default())),
+        ("single", triple.map(|it| i64::from(it.single)).into()),
+    ]
 }
 
 /// What a statement is derived from, and by which event; null: from nothing.
