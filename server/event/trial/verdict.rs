@@ -69,18 +69,11 @@ impl Trial {
 
     /// The instruments beside reflection that there were: those that were read may be busy by now.
     fn had(&self, rules: &Rules) -> Vec<Instrument> {
-        let read = self.readings.iter().map(|it| it.instrument);
-        let unknowing = (!self.unknown.is_empty()).then_some(Instrument::User);
-        let had: BTreeSet<Instrument> = rules
-            .available
-            .iter()
-            .copied()
-            .chain(read)
-            .chain(unknowing)
-            .collect();
-        had.into_iter()
-            .filter(|it| *it != Instrument::Reflection)
-            .collect()
+        let mut had = rules.available.clone();
+        had.extend(self.readings.iter().map(|it| it.instrument));
+        had.extend((!self.unknown.is_empty()).then_some(Instrument::User));
+        had.remove(&Instrument::Reflection);
+        had.into_iter().collect()
     }
 
     /// A trial without an outcome leaves a statement what it was. `pause`: how long until the next one.
@@ -95,21 +88,14 @@ impl Trial {
     }
 
     fn survived(&self, base: Judged, rules: &Rules) -> Judged {
-        let count = self
-            .derived
-            .as_ref()
-            .map_or(0, |derived| derived.predictions.len());
+        let derived = self.derived.as_ref();
+        let count = derived.map_or(0, |derived| derived.predictions.len());
         let standing = (0..count).filter(|at| self.stands(*at)).count();
         let said = (0..count).flat_map(|at| self.said(at));
-        let yes = said
-            .filter(|it| it.answer == Answer::Yes)
-            .map(|it| it.instrument);
-        let before = self.carried().iter().copied().filter(|_| standing > 0);
-        let carried: Vec<Instrument> = yes
-            .chain(before)
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .collect();
+        let yes = said.filter(|it| it.answer == Answer::Yes);
+        let mut carried: BTreeSet<Instrument> = yes.map(|it| it.instrument).collect();
+        carried.extend(self.carried().iter().filter(|_| standing > 0));
+        let carried: Vec<Instrument> = carried.into_iter().collect();
         if rules.require_experiment && carried == [Instrument::Reflection] {
             let reason = "it survived on reflection alone, and an experiment is required".into();
             let outcome = match self.status() {
@@ -139,22 +125,17 @@ impl Trial {
     }
 
     fn because(&self, prediction: usize, later: Option<&Later>) -> String {
-        let text = self
-            .derived
-            .as_ref()
-            .and_then(|derived| derived.predictions.get(prediction));
-        let text = text.map(|it| it.text.as_str()).unwrap_or_default();
+        let derived = self.derived.as_ref();
+        let of = derived.and_then(|derived| derived.predictions.get(prediction));
+        let text = of.map_or("", |of| of.text.as_str());
         let is_it = |it: &&Reading| {
             it.answer == Answer::No && (later.is_none() || it.later.as_ref() == later)
         };
         let reading = self.said(prediction).filter(is_it).last();
-        let (by, note) = reading.map_or(("nobody", ""), |it| {
-            (it.instrument.as_str(), it.note.as_str())
-        });
-        format!(
-            "prediction {}, \"{text}\", was refuted by {by}: {note}",
-            prediction + 1
-        )
+        let by = reading.map_or("nobody", |it| it.instrument.as_str());
+        let note = reading.map_or("", |it| it.note.as_str());
+        let number = prediction + 1;
+        format!("prediction {number}, \"{text}\", was refuted by {by}: {note}")
     }
 
     fn undecided(&self) -> String {
@@ -163,11 +144,10 @@ impl Trial {
             .rev()
             .find(|it| matches!(it.answer, Answer::None | Answer::No));
         match reading {
-            Some(it) => format!(
-                "prediction {} has no answer: {}",
-                it.prediction + 1,
-                it.note
-            ),
+            Some(it) => {
+                let (number, note) = (it.prediction + 1, &it.note);
+                format!("prediction {number} has no answer: {note}")
+            }
             None if self.status() == Status::Falsified => {
                 "nothing is there now that can test it again".into()
             }
