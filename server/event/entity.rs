@@ -2,6 +2,7 @@
 //! statement that survived and says nothing else. How alike two names look decides nothing. Pure.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
@@ -154,14 +155,10 @@ pub fn identity<'a>(triple: &'a Triple, judged: &Judged) -> Option<[&'a str; 2]>
     (says_so && stands && normal(names[0]) != normal(names[1])).then_some(names)
 }
 
-/// Which names are one: what they are resolved by. Without any merge a name is one with its other spellings (`normal`) alone.
+/// Which names are one: from the normal form of a merged name to those of all names of its entity, by the first of which that is
+/// called. Without any merge a name is one with its other spellings (`normal`) alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Names {
-    /// From the normal form of a name to that of its entity.
-    of: HashMap<String, String>,
-    /// From the normal form of an entity's first name to those of all its names.
-    all: HashMap<String, Vec<String>>,
-}
+pub struct Names(HashMap<String, Arc<[String]>>);
 
 impl Names {
     /// Those of the merges that stand, the oldest first. Whatever the order in which they were made and unmade, these alone decide.
@@ -190,17 +187,12 @@ impl Names {
                 }
             }
         }
-        let all: HashMap<String, Vec<String>> = entities
-            .into_iter()
-            .filter_map(|forms| Some((forms.first()?.clone(), forms)))
-            .collect();
-        let of = all
-            .iter()
-            .flat_map(|(first, forms)| forms.iter().map(move |form| (form.clone(), first.clone())));
-        Self {
-            of: of.collect(),
-            all,
+        let mut of = HashMap::new();
+        for forms in entities.into_iter().filter(|forms| !forms.is_empty()) {
+            let forms: Arc<[String]> = forms.into();
+            of.extend(forms.iter().map(|form| (form.clone(), forms.clone())));
         }
+        Self(of)
     }
 
     /// The normal form by which the entity of a name is called.
@@ -210,7 +202,7 @@ impl Names {
 
     /// The same, by the normal form of one of its names.
     pub fn entity<'a>(&'a self, form: &'a str) -> &'a str {
-        self.of.get(form).map_or(form, String::as_str)
+        self.0.get(form).map_or(form, |forms| forms[0].as_str())
     }
 
     /// Whether two names are one.
@@ -233,24 +225,22 @@ impl Names {
 
     /// The same, by the normal form of one of its names.
     pub fn forms_of(&self, form: &str) -> BTreeSet<String> {
-        let all = self.of.get(form).and_then(|first| self.all.get(first));
-        all.map_or_else(
-            || [form.to_owned()].into(),
-            |forms| forms.iter().cloned().collect(),
-        )
+        match self.0.get(form) {
+            Some(forms) => forms.iter().cloned().collect(),
+            None => [form.to_owned()].into(),
+        }
     }
 
     /// Every merged name's normal form, and that of its entity.
     pub fn all(&self) -> BTreeMap<&str, &str> {
-        self.of
-            .iter()
-            .map(|(form, entity)| (form.as_str(), entity.as_str()))
+        let all = self.0.iter();
+        all.map(|(form, forms)| (form.as_str(), forms[0].as_str()))
             .collect()
     }
 
     /// The normal forms that mean something else by other names than by these.
     pub fn changed(&self, other: &Self) -> Vec<String> {
-        let forms: BTreeSet<&String> = self.of.keys().chain(other.of.keys()).collect();
+        let forms: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
         forms
             .into_iter()
             .filter(|form| self.entity(form) != other.entity(form))
@@ -260,9 +250,8 @@ impl Names {
 
     /// Memory that it takes, roughly.
     pub fn bytes(&self) -> usize {
-        self.of
-            .iter()
-            .map(|(form, entity)| 2 * form.len() + entity.len() + 128)
-            .sum()
+        let of_one =
+            |(form, forms): (&String, &Arc<[String]>)| 2 * form.len() + forms[0].len() + 128;
+        self.0.iter().map(of_one).sum()
     }
 }

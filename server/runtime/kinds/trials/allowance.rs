@@ -4,9 +4,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::journal::Journal;
+use super::journal::{Journal, Stored};
 use crate::event::envelope::{Event, tag};
-use crate::log::error::StoreError;
 use crate::log::query::{Query, Show};
 use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
@@ -63,7 +62,7 @@ impl Allowance {
     }
 
     /// Counts what the log has of a space. To be called when its lease was taken: other servers may have had it.
-    pub async fn count(&self, journal: Journal<'_>) -> Result<(), StoreError> {
+    pub async fn count(&self, journal: Journal<'_>) -> Stored<()> {
         let space = journal.space;
         let counted = self.lock().get(space).cloned().unwrap_or_default();
         let most = usize::try_from(self.most).unwrap_or(usize::MAX);
@@ -126,7 +125,7 @@ impl Allowance {
 }
 
 /// Whether it was said in the last hour that the calls of a space are used up.
-pub(super) async fn is_said(journal: Journal<'_>, now: Timestamp) -> Result<bool, StoreError> {
+pub(super) async fn is_said(journal: Journal<'_>, now: Timestamp) -> Stored<bool> {
     let query = Query {
         thread: Some(ThreadId::of_trials()),
         tags: vec!["spent".into()],

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::bench::{Bench, OnTrial};
-use super::said::{Derive, Reflect, Silent, Weigh};
+use super::said::{Derive, Reflect, Said, Silent, Weigh};
 use crate::event::statement::Valid;
 use crate::mind::call::{Ended, PromptView, TurnPlace, Until};
 use crate::mind::turn_writer::Lost;
@@ -26,7 +26,7 @@ impl Bench<'_> {
         purpose: &'static str,
         prompt: (&Template, &Template),
         more: Vec<(String, String)>,
-    ) -> Result<Result<T, Silent>, Lost> {
+    ) -> Said<T> {
         let typed = TypedQuestion {
             who: Who::Trial,
             purpose,
@@ -64,21 +64,17 @@ impl Bench<'_> {
     }
 
     /// Asks what follows from a claim.
-    pub async fn ask_derivation(&self, on: &mut OnTrial) -> Result<Result<Derive, Silent>, Lost> {
+    pub async fn ask_derivation(&self, on: &mut OnTrial) -> Said<Derive> {
         let prompts = self.trials.ground.mind.client.prompts();
         let prompt = (&prompts.trial_derive, &prompts.trial_claim);
         self.ask(on, "derive", prompt, Vec::new()).await
     }
 
     /// Asks for a counterexample.
-    pub async fn ask_counterexample(
-        &self,
-        on: &mut OnTrial,
-        prediction: &str,
-    ) -> Result<Result<Reflect, Silent>, Lost> {
+    pub async fn ask_counterexample(&self, on: &mut OnTrial, of: &str) -> Said<Reflect> {
         let prompts = self.trials.ground.mind.client.prompts();
         let prompt = (&prompts.trial_reflect, &prompts.trial_prediction);
-        let values = predicted(on, prediction);
+        let values = predicted(on, of);
         self.ask(on, "reflect", prompt, values.into()).await
     }
 
@@ -86,21 +82,21 @@ impl Bench<'_> {
     pub async fn ask_weight(
         &self,
         on: &mut OnTrial,
-        prediction: &str,
+        of: &str,
         passages: &[Passage],
-    ) -> Result<Result<Weigh, Silent>, Lost> {
+    ) -> Said<Weigh> {
         let prompts = self.trials.ground.mind.client.prompts();
         let prompt = (&prompts.trial_weigh, &prompts.trial_passages);
         let passages = ("passages".to_owned(), json!(passages).to_string());
-        let values = predicted(on, prediction).into_iter().chain([passages]);
+        let values = predicted(on, of).into_iter().chain([passages]);
         self.ask(on, "weigh", prompt, values.collect()).await
     }
 }
 
 /// Returns what a prompt says of a prediction.
-fn predicted(on: &OnTrial, prediction: &str) -> [(String, String); 2] {
+fn predicted(on: &OnTrial, of: &str) -> [(String, String); 2] {
     [
-        ("prediction".to_owned(), quoted(prediction)),
+        ("prediction".to_owned(), quoted(of)),
         ("time".to_owned(), said_time(on.trial.valid())),
     ]
 }

@@ -5,14 +5,13 @@ use std::collections::HashMap;
 
 use tokio::sync::Mutex;
 
-use super::journal::{Journal, is_overtaken};
+use super::journal::{Journal, Stored, is_overtaken};
 use super::{REACH, TRIES, Trials, allowance};
 use crate::event::draft::Draft;
 use crate::event::fact::set::{Change, Timer};
 use crate::event::fact::statement::Trials as Said;
 use crate::event::statement::Instrument;
 use crate::event::trial::{News, Rules, Trial};
-use crate::log::error::StoreError;
 use crate::log::projections::statements::StatementRow;
 use crate::log::status::Status;
 use crate::log::thread_row::ThreadRow;
@@ -54,7 +53,7 @@ pub(super) struct OnTrial {
 
 impl OnTrial {
     /// Returns a statement of which nothing is asked yet, and for which nobody pays.
-    pub async fn of(journal: Journal<'_>, row: StatementRow) -> Result<Self, StoreError> {
+    pub async fn of(journal: Journal<'_>, row: StatementRow) -> Stored<Self> {
         Ok(Self {
             trial: journal.folded(&row.id).await?,
             row,
@@ -141,7 +140,7 @@ impl Bench<'_> {
     }
 
     /// What is said when nothing is due: up to where all is done, and when something is due again.
-    async fn rest(&self, woken: Seq, told: Seq) -> Result<Vec<Draft>, StoreError> {
+    async fn rest(&self, woken: Seq, told: Seq) -> Stored<Vec<Draft>> {
         let (Journal { store, space, .. }, now) = (self.journal, time::now());
         let soon = now.after(self.trials.rules().retry_micros.max(1_000_000));
         let free = self.trials.allowance.free_at(space, now);
@@ -179,7 +178,7 @@ impl Bench<'_> {
     }
 
     /// The rules, with the instruments that there are for this statement.
-    pub async fn rules(&self, on: &OnTrial) -> Result<Rules, StoreError> {
+    pub async fn rules(&self, on: &OnTrial) -> Stored<Rules> {
         let mut rules = self.trials.rules();
         // People are not asked of the server's own accord.
         if !on.trial.is_retest && self.has_people_for(&on.row).await? {
@@ -221,7 +220,7 @@ impl Bench<'_> {
     }
 
     /// Looks at a statement anew. Whether it is there, and nothing has become of its trial.
-    pub async fn is_as_before(&self, on: &mut OnTrial) -> Result<bool, StoreError> {
+    pub async fn is_as_before(&self, on: &mut OnTrial) -> Stored<bool> {
         // The row before the fold: what is said between the two is in the way again.
         let Some(row) = self.journal.statement(&on.row.id).await? else {
             return Ok(false);

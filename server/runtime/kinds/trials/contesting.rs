@@ -3,13 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::journal::{Follow, Journal, verdict, word};
+use super::journal::{Follow, Journal, Stored, verdict, word};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::entity::Names;
 use crate::event::method::Value;
 use crate::event::statement::{Outcome, Status, Triple, Valid, folded};
-use crate::log::error::StoreError;
 use crate::log::projections::statements::{Asked, StatementRow};
 use crate::words::id::Seq;
 
@@ -25,7 +24,7 @@ pub(super) async fn contradicting(
     (names, triple, valid): Edge<'_>,
     status: Status,
     enough: usize,
-) -> Result<Vec<StatementRow>, StoreError> {
+) -> Stored<Vec<StatementRow>> {
     let own = Value::of(triple, valid);
     let is_against = |row: &StatementRow| value(row).is_some_and(|it| it.contradicts(&own, names));
     let asked = about(names, triple, status);
@@ -62,7 +61,7 @@ pub(super) async fn contest(
     journal: Journal<'_>,
     id: &str,
     (triple, valid): (&Triple, Valid),
-) -> Result<(Status, Follow), StoreError> {
+) -> Stored<(Status, Follow)> {
     let (names, seq) = journal.store.names_now(journal.space).await?;
     let edge = (&names, triple, valid);
     let mut conditions = vec![Condition::NoneMergedSince(seq)];
@@ -86,10 +85,7 @@ pub(super) async fn contest(
 }
 
 /// Returns what becomes of others when these are not held any more: what nothing contradicts but them, is contested no longer.
-pub(super) async fn uncontested(
-    journal: Journal<'_>,
-    leaving: &[&StatementRow],
-) -> Result<Follow, StoreError> {
+pub(super) async fn uncontested(journal: Journal<'_>, leaving: &[&StatementRow]) -> Stored<Follow> {
     let (names, seq) = journal.store.names_now(journal.space).await?;
     let gone: BTreeSet<&str> = leaving.iter().map(|row| row.id.as_str()).collect();
     let mut free: BTreeMap<String, Draft> = BTreeMap::new();
@@ -132,7 +128,7 @@ pub(super) async fn anew(
     journal: Journal<'_>,
     names: &Names,
     forms: &BTreeSet<String>,
-) -> Result<Vec<Draft>, StoreError> {
+) -> Stored<Vec<Draft>> {
     let mut known: HashMap<(String, String), Vec<(Seq, Value)>> = HashMap::new();
     let mut drafts = Vec::new();
     for row in held_with(journal, forms).await?.values() {
@@ -162,7 +158,7 @@ pub(super) async fn anew(
 async fn held_with(
     journal: Journal<'_>,
     forms: &BTreeSet<String>,
-) -> Result<BTreeMap<Seq, StatementRow>, StoreError> {
+) -> Stored<BTreeMap<Seq, StatementRow>> {
     let asked = |form: &String, status| {
         let status = Some(status);
         let subject = Asked {
@@ -188,7 +184,7 @@ async fn held_with(
 }
 
 /// Returns the reason of the last verdict on a statement: the one that it had before another one contested it.
-async fn reason_before(journal: Journal<'_>, row: &StatementRow) -> Result<String, StoreError> {
+async fn reason_before(journal: Journal<'_>, row: &StatementRow) -> Stored<String> {
     let story = journal.story(&row.id).await?;
     let mut verdicts = story.iter().rev().filter_map(verdict);
     let tried = verdicts.find(|(_, judged)| judged.tried);
@@ -204,7 +200,7 @@ async fn held_about(
     journal: Journal<'_>,
     names: &Names,
     triple: &Triple,
-) -> Result<Vec<(Seq, Value)>, StoreError> {
+) -> Stored<Vec<(Seq, Value)>> {
     let triple = of_one(triple);
     let asked = Status::HELD.map(|status| about(names, &triple, status));
     let mut rows = journal.found(asked.concat(), usize::MAX, |_| true).await?;

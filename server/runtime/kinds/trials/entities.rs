@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::contesting::anew;
-use super::journal::{APPEND_MAX, Journal, under};
+use super::journal::{APPEND_MAX, Journal, Stored, under};
 use super::{TRIES, Trials};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
@@ -147,7 +147,7 @@ pub(super) fn has_room(
 }
 
 /// Writes down what contradicts what by the names as they are now, until that is so: statements were judged meanwhile by the names of before.
-pub(super) async fn contest_anew(journal: Journal<'_>, about: &Forms) -> Result<(), StoreError> {
+pub(super) async fn contest_anew(journal: Journal<'_>, about: &Forms) -> Stored<()> {
     if about.is_empty() {
         return Ok(());
     }
@@ -169,7 +169,7 @@ pub(super) async fn contest_anew(journal: Journal<'_>, about: &Forms) -> Result<
 /// The merges that stand, and an event behind which that was looked up.
 pub(super) async fn merges_now(
     Journal { store, space, .. }: Journal<'_>,
-) -> Result<(Vec<MergeRow>, Seq), StoreError> {
+) -> Stored<(Vec<MergeRow>, Seq)> {
     let seq = store.head(space).await?.seq;
     Ok((store.merges(space).await?, seq))
 }
@@ -179,7 +179,7 @@ pub(super) async fn merges_now(
 pub(super) async fn one_append(
     journal: Journal<'_>,
     mut follow: Vec<Draft>,
-) -> Result<Option<Vec<Draft>>, StoreError> {
+) -> Stored<Option<Vec<Draft>>> {
     let rest = follow.split_off(follow.len().min(APPEND_MAX));
     for part in rest.chunks(APPEND_MAX) {
         if !journal.is_appended(part.to_vec()).await? {

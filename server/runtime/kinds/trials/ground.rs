@@ -4,11 +4,10 @@
 use std::collections::HashSet;
 
 use super::TRIES;
-use super::journal::{Follow, Journal};
+use super::journal::{Follow, Journal, Stored};
 use crate::event::draft::Draft;
 use crate::event::method;
 use crate::event::statement::{Claimant, Outcome};
-use crate::log::error::StoreError;
 use crate::log::projections::statements::StatementRow;
 
 /// Most statements that are looked at for the ground of one; what stands on more is not held.
@@ -19,7 +18,7 @@ const GROUND_MAX: usize = 1000;
 type Ground = Result<Follow, String>;
 
 /// Looks at the ground of a statement. What is held itself stands on its own: nobody looks below it.
-pub(super) async fn ground(journal: Journal<'_>, of: &StatementRow) -> Result<Ground, StoreError> {
+pub(super) async fn ground(journal: Journal<'_>, of: &StatementRow) -> Stored<Ground> {
     let mut ground = Follow::default();
     let (mut seen, mut next) = (HashSet::from([of.id.clone()]), vec![of.clone()]);
     while let Some(row) = next.pop() {
@@ -76,7 +75,7 @@ pub(super) fn only_said(row: &StatementRow) -> String {
 }
 
 /// The statement of this id, or the one that it is part of; none: there is no such statement.
-async fn taken_up(journal: Journal<'_>, id: &str) -> Result<Option<StatementRow>, StoreError> {
+async fn taken_up(journal: Journal<'_>, id: &str) -> Stored<Option<StatementRow>> {
     let mut id = id.to_owned();
     for _ in 0..TRIES {
         if let Some(row) = journal.statement(&id).await? {
@@ -93,10 +92,7 @@ async fn taken_up(journal: Journal<'_>, id: &str) -> Result<Option<StatementRow>
 }
 
 /// What is held and stands on a statement, at any depth: what stands on one of these comes before it.
-pub(super) async fn standing_on(
-    journal: Journal<'_>,
-    id: &str,
-) -> Result<Vec<StatementRow>, StoreError> {
+pub(super) async fn standing_on(journal: Journal<'_>, id: &str) -> Stored<Vec<StatementRow>> {
     let links = journal.store.derivations(journal.space).await?;
     let mut rows = journal.statements(method::shaken(id, &links)).await?;
     rows.retain(|row| row.status.is_held());
@@ -104,10 +100,7 @@ pub(super) async fn standing_on(
 }
 
 /// What names a statement as one that it is derived from.
-pub(super) async fn naming(
-    journal: Journal<'_>,
-    id: &str,
-) -> Result<Vec<StatementRow>, StoreError> {
+pub(super) async fn naming(journal: Journal<'_>, id: &str) -> Stored<Vec<StatementRow>> {
     let mut links = journal.store.derivations(journal.space).await?;
     links.retain(|link| link.premises.iter().any(|it| it == id));
     let ids = links.into_iter().map(|link| link.id);

@@ -4,7 +4,7 @@
 use super::bench::{Bench, OnTrial};
 use super::entities::contest_anew;
 use super::ground::{gone, ground, grounded, naming, only_said, standing_on};
-use super::journal::{Journal, again, is_overtaken, under, word};
+use super::journal::{Journal, Stored, again, is_overtaken, under, word};
 use super::merging::with_merges;
 use super::settling::fallen;
 use super::{REACH, TRIES};
@@ -13,7 +13,6 @@ use crate::event::entity::normal;
 use crate::event::method;
 use crate::event::statement::{Judged, Outcome, SOURCES_MAX, Source, Status, Triple, Valid};
 use crate::event::trial::News;
-use crate::log::error::StoreError;
 use crate::log::projections::statements::{Asked, StatementRow};
 use crate::mind::turn_writer::Lost;
 
@@ -37,7 +36,7 @@ impl Bench<'_> {
         row: &StatementRow,
         triple: &Triple,
         valid: Valid,
-    ) -> Result<Option<StatementRow>, StoreError> {
+    ) -> Stored<Option<StatementRow>> {
         let asked = Asked {
             subject: Some(normal(&triple.subject)),
             relation: Some(triple.relation.clone()),
@@ -89,11 +88,7 @@ impl Bench<'_> {
 
     /// A statement that is not tried any more is tried again because somebody claims it again; one that has lost its ground only on ground that
     /// stands: its own again, or that of who claims it now.
-    async fn reopened(
-        &self,
-        claim: &StatementRow,
-        same: &StatementRow,
-    ) -> Result<Vec<Draft>, StoreError> {
+    async fn reopened(&self, claim: &StatementRow, same: &StatementRow) -> Stored<Vec<Draft>> {
         let journal = self.journal;
         let may_be_tried =
             !same.status.is_held() && !matches!(same.status, Status::Ended | Status::Retracted);
@@ -153,7 +148,7 @@ async fn carried_over(
     journal: Journal<'_>,
     claim: &str,
     same: &StatementRow,
-) -> Result<Vec<Draft>, StoreError> {
+) -> Stored<Vec<Draft>> {
     let mut drafts = Vec::new();
     for row in naming(journal, claim).await? {
         let mut premises: Vec<String> = Vec::new();

@@ -19,6 +19,9 @@ use crate::runtime::ground::Waker;
 use crate::words::id::{Seq, Space};
 use crate::words::time;
 
+/// What is read of the log, or written to it.
+pub(super) type Stored<T> = Result<T, StoreError>;
+
 /// Events, or statements, that are read at a time.
 pub(super) const PAGE: u32 = 500;
 /// Most events of one append, unless those about one statement are more.
@@ -41,7 +44,7 @@ pub(super) struct Follow {
 
 impl Journal<'_> {
     /// Returns a statement.
-    pub async fn statement(&self, id: &str) -> Result<Option<StatementRow>, StoreError> {
+    pub async fn statement(&self, id: &str) -> Stored<Option<StatementRow>> {
         self.store.statement(self.space, id).await
     }
 
@@ -49,7 +52,7 @@ impl Journal<'_> {
     pub async fn statements(
         &self,
         ids: impl IntoIterator<Item = String>,
-    ) -> Result<Vec<StatementRow>, StoreError> {
+    ) -> Stored<Vec<StatementRow>> {
         let mut rows = Vec::new();
         for id in ids {
             rows.extend(self.statement(&id).await?);
@@ -64,7 +67,7 @@ impl Journal<'_> {
         asked: Vec<Asked>,
         enough: usize,
         is_wanted: impl Fn(&StatementRow) -> bool,
-    ) -> Result<Vec<StatementRow>, StoreError> {
+    ) -> Stored<Vec<StatementRow>> {
         let mut found = Vec::new();
         for mut asked in asked {
             asked.limit = PAGE;
@@ -82,11 +85,7 @@ impl Journal<'_> {
     }
 
     /// Has `take` look at the events of a query, a page after the other, until it returns false.
-    pub async fn each(
-        &self,
-        mut query: Query,
-        mut take: impl FnMut(Event) -> bool,
-    ) -> Result<(), StoreError> {
+    pub async fn each(&self, mut query: Query, mut take: impl FnMut(Event) -> bool) -> Stored<()> {
         if query.limit == 0 {
             query.limit = PAGE;
         }
@@ -105,7 +104,7 @@ impl Journal<'_> {
     }
 
     /// Returns the event at a position.
-    pub async fn at(&self, seq: Seq) -> Result<Option<Event>, StoreError> {
+    pub async fn at(&self, seq: Seq) -> Stored<Option<Event>> {
         let query = Query {
             after: Some(seq - 1),
             before: Some(seq + 1),
@@ -117,7 +116,7 @@ impl Journal<'_> {
     }
 
     /// Returns all events of a statement, the oldest first: its claim, its derivation, its readings and its verdicts.
-    pub async fn story(&self, id: &str) -> Result<Vec<Event>, StoreError> {
+    pub async fn story(&self, id: &str) -> Stored<Vec<Event>> {
         let query = Query {
             tags: vec![format!("{}:{id}", statement::TAG)],
             order: Order::Ascending,
@@ -133,7 +132,7 @@ impl Journal<'_> {
     }
 
     /// Returns what the log has of a statement.
-    pub async fn folded(&self, id: &str) -> Result<Trial, StoreError> {
+    pub async fn folded(&self, id: &str) -> Stored<Trial> {
         let mut trial = Trial::default();
         for event in self.story(id).await? {
             match event.fact() {
@@ -150,7 +149,7 @@ impl Journal<'_> {
     }
 
     /// Appends under no lease.
-    pub async fn append(&self, drafts: Vec<Draft>) -> Result<(), StoreError> {
+    pub async fn append(&self, drafts: Vec<Draft>) -> Stored<()> {
         if let Appended::Stored(placed) =
             self.store.append(Append::free(self.space, drafts)).await?
         {
@@ -162,7 +161,7 @@ impl Journal<'_> {
     }
 
     /// Appends. Returns false if something became of a statement, or of names, meanwhile.
-    pub async fn is_appended(&self, drafts: Vec<Draft>) -> Result<bool, StoreError> {
+    pub async fn is_appended(&self, drafts: Vec<Draft>) -> Stored<bool> {
         match self.append(drafts).await {
             Ok(()) => Ok(true),
             Err(StoreError::Unmet(_)) => Ok(false),
@@ -171,7 +170,7 @@ impl Journal<'_> {
     }
 
     /// Wakes the trials of the space.
-    pub async fn wake(&self) -> Result<(), StoreError> {
+    pub async fn wake(&self) -> Stored<()> {
         self.append(vec![Draft::trials(statement::Trials::Due)])
             .await
     }

@@ -4,11 +4,10 @@
 use serde_json::json;
 
 use super::bench::{Bench, OnTrial};
-use super::said::{Claimed, Silent};
+use super::journal::Stored;
+use super::said::{Claimed, Said, Silent};
 use crate::event::evidence::{is_own_source, is_quote, rests_on};
 use crate::event::statement::{Prediction, Reading};
-use crate::log::error::StoreError;
-use crate::mind::turn_writer::Lost;
 use crate::tools::knowledge::{Options, Passage, Search, of_tool};
 use crate::tools::tool::{CallSite, SoFar};
 use crate::words::failure::Who;
@@ -55,7 +54,7 @@ impl Bench<'_> {
         on: &mut OnTrial,
         of: &Prediction,
         begun: Reading,
-    ) -> Result<Result<Reading, Silent>, Lost> {
+    ) -> Said<Reading> {
         let words = of.search.as_deref().unwrap_or(&of.text);
         let passages = match self.search(on, words, begun.prediction).await? {
             Err(silent) => return Ok(Err(silent)),
@@ -81,11 +80,7 @@ impl Bench<'_> {
     }
 
     /// Returns the passages that a claim does not rest on itself.
-    async fn of_others(
-        &self,
-        on: &OnTrial,
-        mut passages: Vec<Passage>,
-    ) -> Result<Vec<Passage>, StoreError> {
+    async fn of_others(&self, on: &OnTrial, mut passages: Vec<Passage>) -> Stored<Vec<Passage>> {
         let said = self.said(on).await?;
         let said: Vec<&str> = said.iter().map(String::as_str).collect();
         let sources = on.row.sources.iter();
@@ -100,7 +95,7 @@ impl Bench<'_> {
     }
 
     /// The words that a claim rests on: of the events that it comes from.
-    async fn said(&self, on: &OnTrial) -> Result<Vec<String>, StoreError> {
+    async fn said(&self, on: &OnTrial) -> Stored<Vec<String>> {
         let mut said = Vec::new();
         for source in &on.row.sources {
             for seq in &source.seqs {
@@ -111,12 +106,7 @@ impl Bench<'_> {
         Ok(said)
     }
 
-    async fn search(
-        &self,
-        on: &OnTrial,
-        words: &str,
-        prediction: usize,
-    ) -> Result<Result<Vec<Passage>, Silent>, Lost> {
+    async fn search(&self, on: &OnTrial, words: &str, prediction: usize) -> Said<Vec<Passage>> {
         let (name, argument) = match &self.trials.knowledge {
             Base::None => return Ok(Err(Silent::says("no knowledge base is configured"))),
             Base::Address(search) => return Ok(search.ask(words).await.map_err(Silent::broke)),

@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 
 use super::contesting::anew;
 use super::entities::{Forms, around, has_room, merges_now, one_append};
-use super::journal::{APPEND_MAX, Journal, under, verdict};
+use super::journal::{APPEND_MAX, Journal, Stored, under, verdict};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
 use crate::event::entity::{Merge, Unmerge, identity, normal};
 use crate::event::statement::{Judged, Outcome, Status};
 use crate::event::trial::News;
-use crate::log::error::StoreError;
 use crate::log::projections::merges::{MergeRow, names};
 use crate::runtime::memory;
 use crate::words::id;
@@ -23,7 +22,7 @@ pub(super) async fn with_merges(
     journal: Journal<'_>,
     limits: &memory::Options,
     mut drafts: Vec<Draft>,
-) -> Result<(Vec<Draft>, Forms), StoreError> {
+) -> Stored<(Vec<Draft>, Forms)> {
     if drafts.iter().all(|draft| judged_in(draft).is_none()) {
         return Ok((drafts, Forms::new()));
     }
@@ -84,7 +83,7 @@ async fn said_to_be_one(
     journal: Journal<'_>,
     statement: &str,
     judged: &Judged,
-) -> Result<Option<Merge>, StoreError> {
+) -> Stored<Option<Merge>> {
     if judged.outcome != Outcome::Is(Status::Surviving) {
         return Ok(None);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::asking::quoted;
 use super::bench::{Bench, OnTrial};
-use super::journal::Journal;
+use super::journal::{Journal, Stored};
 use crate::event::condition::RequestState;
 use crate::event::fact::Fact;
 use crate::event::fact::question::Question;
@@ -13,7 +13,6 @@ use crate::event::method::may_answer;
 use crate::event::request::{Parked, Settled};
 use crate::event::statement::{Answer, CHOICES, Claimant, OfTrial, Prediction, Reading};
 use crate::event::trial::News;
-use crate::log::error::StoreError;
 use crate::log::projections::statements::StatementRow;
 use crate::mind::turn_writer::Lost;
 use crate::tools::approval::after;
@@ -27,10 +26,7 @@ const LOOKED_AT: u32 = 500;
 const ANYBODY: &str = "\u{0}";
 
 /// Returns how many questions more people may be asked now, of `most`; none while they are away.
-pub(super) async fn room_for_questions(
-    journal: Journal<'_>,
-    most: u32,
-) -> Result<usize, StoreError> {
+pub(super) async fn room_for_questions(journal: Journal<'_>, most: u32) -> Stored<usize> {
     let (store, space) = (journal.store, journal.space);
     if most == 0 || store.is_user_away(space).await? {
         return Ok(0);
@@ -51,7 +47,7 @@ pub(super) fn somebody_may_answer(row: &StatementRow) -> bool {
 
 impl Bench<'_> {
     /// Whether there are people who may test a statement: who are there, did not claim it, and have not too much to answer already.
-    pub async fn has_people_for(&self, row: &StatementRow) -> Result<bool, StoreError> {
+    pub async fn has_people_for(&self, row: &StatementRow) -> Stored<bool> {
         let most = self.trials.memory().questions;
         Ok(somebody_may_answer(row) && room_for_questions(self.journal, most).await? > 0)
     }

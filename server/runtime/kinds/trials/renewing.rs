@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::bench::{Bench, OnTrial};
-use super::journal::{Journal, again, is_overtaken};
+use super::journal::{Journal, Stored, again, is_overtaken};
 use super::people::{room_for_questions, somebody_may_answer};
 use super::telling::{has_fallen, named_lately};
 use super::{REACH, Trials};
@@ -47,7 +47,7 @@ impl Trials {
     }
 
     /// Whether an instrument can test something that was not there when it was tried.
-    async fn has_something_to_renew(&self, journal: Journal<'_>) -> Result<bool, StoreError> {
+    async fn has_something_to_renew(&self, journal: Journal<'_>) -> Stored<bool> {
         let there = self.instruments_now(journal).await?;
         let mut next = Some(0);
         while let Some(after) = next {
@@ -61,7 +61,7 @@ impl Trials {
     }
 
     /// The instruments that there are now, for some statements at least.
-    async fn instruments_now(&self, journal: Journal<'_>) -> Result<There, StoreError> {
+    async fn instruments_now(&self, journal: Journal<'_>) -> Stored<There> {
         let mut with = self.instruments();
         with.remove(&Instrument::Reflection);
         let room = room_for_questions(journal, self.memory().questions).await?;
@@ -77,7 +77,7 @@ impl Trials {
         there: &There,
         after: Seq,
         most: usize,
-    ) -> Result<(Vec<(StatementRow, Instrument)>, Option<Seq>), StoreError> {
+    ) -> Stored<(Vec<(StatementRow, Instrument)>, Option<Seq>)> {
         let (mut found, mut room) = (Vec::new(), there.room);
         if there.with.is_empty() {
             return Ok((found, None));
@@ -115,7 +115,7 @@ impl Trials {
         &self,
         journal: Journal<'_>,
         row: &StatementRow,
-    ) -> Result<bool, StoreError> {
+    ) -> Stored<bool> {
         let Some(judged) = &row.judged else {
             return Ok(false);
         };
@@ -126,7 +126,7 @@ impl Trials {
 }
 
 /// Whether something that had fallen was named since threads were told last: nobody may have lived to say so.
-async fn has_something_to_tell(journal: Journal<'_>) -> Result<bool, StoreError> {
+async fn has_something_to_tell(journal: Journal<'_>) -> Stored<bool> {
     let thread = ThreadId::of_trials();
     let Some(row) = journal.store.thread(journal.space, &thread).await? else {
         return Ok(false);
@@ -142,7 +142,7 @@ async fn newly_testable(
     row: &StatementRow,
     judged: &Judged,
     with: &BTreeSet<Instrument>,
-) -> Result<Option<Instrument>, StoreError> {
+) -> Stored<Option<Instrument>> {
     let mut with = with.clone();
     with.retain(|it| !judged.available.contains(it));
     if !somebody_may_answer(row) {
@@ -160,7 +160,7 @@ pub(super) async fn testable_of(
     journal: Journal<'_>,
     row: &StatementRow,
     judged: &Judged,
-) -> Result<Vec<Instrument>, StoreError> {
+) -> Stored<Vec<Instrument>> {
     if let Some(testable) = &judged.testable {
         return Ok(testable.clone());
     }

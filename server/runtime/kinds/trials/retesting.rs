@@ -8,13 +8,12 @@ use std::sync::Arc;
 
 use super::Trials;
 use super::bench::{Bench, OnTrial};
-use super::journal::{Journal, again, verdict};
+use super::journal::{Journal, Stored, again, verdict};
 use super::renewing::testable_of;
 use crate::event::envelope::Event;
 use crate::event::fact::statement::RETEST;
 use crate::event::retest::{by_another, is_at_rest, urgency};
 use crate::event::statement::{Instrument, Judged, PREDICTIONS_MAX, Status};
-use crate::log::error::StoreError;
 use crate::log::projections::statements::StatementRow;
 use crate::log::query::{Query, Show};
 use crate::mind::turn_writer::Lost;
@@ -57,10 +56,7 @@ struct Look<'a> {
 
 impl Trials {
     /// Whether there is, or will be, something to test again.
-    pub(super) async fn has_something_to_retest(
-        &self,
-        journal: Journal<'_>,
-    ) -> Result<bool, StoreError> {
+    pub(super) async fn has_something_to_retest(&self, journal: Journal<'_>) -> Stored<bool> {
         if self.memory().retest_calls_per_day == 0 {
             return Ok(false);
         }
@@ -69,7 +65,7 @@ impl Trials {
     }
 
     /// What is ripe for another test.
-    async fn ripe(&self, journal: Journal<'_>, now: Timestamp) -> Result<Found, StoreError> {
+    async fn ripe(&self, journal: Journal<'_>, now: Timestamp) -> Stored<Found> {
         let after = i64::try_from(self.memory().retest_after_ms).unwrap_or(i64::MAX);
         let interval = after.saturating_mul(1000);
         let look = Look {
@@ -106,7 +102,7 @@ impl Trials {
 
 impl Look<'_> {
     /// Adds those of a status that were not tested for longest; `next` is when the first one was tested that is too young.
-    async fn add_oldest(&self, status: Status, found: &mut Found) -> Result<(), StoreError> {
+    async fn add_oldest(&self, status: Status, found: &mut Found) -> Stored<()> {
         let Journal { store, space, .. } = self.journal;
         let (most, mut last) = (found.ripe.len() + RIPE_MAX, (Timestamp::from_micros(0), 0));
         loop {
@@ -136,7 +132,7 @@ impl Look<'_> {
         }
     }
 
-    async fn retestable(&self, row: StatementRow) -> Result<Option<Ripe>, StoreError> {
+    async fn retestable(&self, row: StatementRow) -> Stored<Option<Ripe>> {
         let judged = row.judged.as_ref();
         let Some(judged) = judged.filter(|_| is_at_rest(row.status, row.due)) else {
             return Ok(None);
@@ -157,7 +153,7 @@ async fn budget(
     journal: Journal<'_>,
     most: u64,
     now: Timestamp,
-) -> Result<(u64, Option<Timestamp>), StoreError> {
+) -> Stored<(u64, Option<Timestamp>)> {
     let query = Query {
         tags: vec![RETEST.into()],
         since: Some(Timestamp::from_micros(now.micros().saturating_sub(DAY))),

@@ -10,6 +10,7 @@ use crate::event::statement::{
     cut, date, spaced,
 };
 use crate::event::{evidence, method, trial};
+use crate::mind::turn_writer::Lost;
 use crate::tools::knowledge::Passage;
 use crate::words::time::Timestamp;
 
@@ -260,6 +261,9 @@ pub(super) struct Claimed<'a> {
     pub texts: &'a [&'a str],
     pub triple: Option<&'a Triple>,
 }
+
+/// What was asked comes to, or why there is no answer.
+pub(super) type Said<T> = Result<Result<T, Silent>, Lost>;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use super::bench::{Bench, OnTrial};
 use super::contesting::{contest, contradicting, uncontested};
 use super::entities::contest_anew;
 use super::ground::{gone, ground, standing_on};
-use super::journal::{APPEND_MAX, Journal, again, is_overtaken, under, word};
+use super::journal::{APPEND_MAX, Journal, Stored, again, is_overtaken, under, word};
 use super::merging::with_merges;
 use super::{REACH, TRIES, Trials};
 use crate::event::condition::{Condition, RequestState};
@@ -15,7 +15,6 @@ use crate::event::method;
 use crate::event::request::{Parked, Settled};
 use crate::event::statement::{Judged, Outcome, Status, Valid};
 use crate::event::trial::{Found, Rules};
-use crate::log::error::StoreError;
 use crate::log::projections::statements::StatementRow;
 use crate::mind::turn_writer::Lost;
 use crate::runtime::refused::Refused;
@@ -167,7 +166,7 @@ pub(super) async fn consequences(
     journal: Journal<'_>,
     row: &StatementRow,
     judged: &Judged,
-) -> Result<Vec<Vec<Draft>>, StoreError> {
+) -> Stored<Vec<Vec<Draft>>> {
     let is_now =
         |status: fn(Status) -> bool| matches!(judged.outcome, Outcome::Is(it) if status(it));
     let (mut lost, mut own) = (Vec::new(), Vec::new());
@@ -192,7 +191,7 @@ pub(super) async fn fallen(
     why: &str,
     lost: &[StatementRow],
     with: Option<&StatementRow>,
-) -> Result<(Vec<Vec<Draft>>, Vec<Condition>), StoreError> {
+) -> Stored<(Vec<Vec<Draft>>, Vec<Condition>)> {
     let leaving: Vec<&StatementRow> = lost.iter().chain(with).collect();
     if leaving.is_empty() {
         return Ok((Vec::new(), Vec::new()));
@@ -223,7 +222,7 @@ fn groundless(judged: Judged, reason: String) -> Judged {
 }
 
 /// The questions of trials that are open.
-async fn questions(journal: Journal<'_>) -> Result<Vec<(ThreadId, Parked)>, StoreError> {
+async fn questions(journal: Journal<'_>) -> Stored<Vec<(ThreadId, Parked)>> {
     let open = journal
         .store
         .requests(journal.space, RequestState::Question, 0, QUESTIONS)

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Trials;
 use super::bench::Bench;
-use super::journal::{APPEND_MAX, Journal, PAGE};
+use super::journal::{APPEND_MAX, Journal, PAGE, Stored};
 use crate::event::correction::{Correction, EVENTS_MAX, TEXT_MAX};
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
@@ -16,7 +16,6 @@ use crate::event::fact::Fact;
 use crate::event::fact::recalled;
 use crate::event::fact::statement::{Said, StatementFact};
 use crate::event::statement::{Status, cut};
-use crate::log::error::StoreError;
 use crate::log::projections::statements::StatementRow;
 use crate::log::query::{Order, Query, Show};
 use crate::mind::turn_writer::Lost;
@@ -167,7 +166,7 @@ async fn corrections(
     id: &str,
     past: &[Status],
     (status, since): (Status, Seq),
-) -> Result<Vec<Draft>, StoreError> {
+) -> Stored<Vec<Draft>> {
     let last = past.last().copied().unwrap_or(Status::Proposed);
     let fell = status.has_fallen() && !last.has_fallen();
     let had_fallen = past.iter().any(|it| it.has_fallen());
@@ -189,11 +188,7 @@ async fn corrections(
 }
 
 /// What is to be told of a statement that the event at `named` named: that it had fallen by then, in the threads that were not told of it.
-async fn late_corrections(
-    journal: Journal<'_>,
-    id: &str,
-    named: Seq,
-) -> Result<Vec<Draft>, StoreError> {
+async fn late_corrections(journal: Journal<'_>, id: &str, named: Seq) -> Stored<Vec<Draft>> {
     let row = journal.statement(id).await?;
     let Some(row) = row.filter(|row| row.status.has_fallen()) else {
         return Ok(Vec::new());
@@ -227,7 +222,7 @@ async fn told_to_all(
     row: &StatementRow,
     turned: &Correction,
     told: impl Fn(&ThreadId, &[Correction], Correction) -> Option<Draft>,
-) -> Result<(Vec<Draft>, bool), StoreError> {
+) -> Stored<(Vec<Draft>, bool)> {
     let concerned = concerned(journal, row).await?;
     let mut drafts = Vec::new();
     for thread in &concerned.threads {
@@ -244,7 +239,7 @@ async fn told_to_all(
 }
 
 /// Those whose id the log does not have: a crash cut off what was to be told behind them.
-async fn not_stored(journal: Journal<'_>, drafts: Vec<Draft>) -> Result<Vec<Draft>, StoreError> {
+async fn not_stored(journal: Journal<'_>, drafts: Vec<Draft>) -> Stored<Vec<Draft>> {
     let mut left = Vec::new();
     for draft in drafts {
         let is_stored = match draft.event_id {
@@ -257,7 +252,7 @@ async fn not_stored(journal: Journal<'_>, drafts: Vec<Draft>) -> Result<Vec<Draf
 }
 
 /// Where a statement came from, and what returned it.
-async fn concerned(journal: Journal<'_>, row: &StatementRow) -> Result<Concerned, StoreError> {
+async fn concerned(journal: Journal<'_>, row: &StatementRow) -> Stored<Concerned> {
     let mut concerned = Concerned::default();
     let seqs = row.sources.iter().flat_map(|source| &source.seqs);
     for seq in seqs.copied().collect::<BTreeSet<Seq>>() {
@@ -286,7 +281,7 @@ async fn concerned(journal: Journal<'_>, row: &StatementRow) -> Result<Concerned
 pub(super) async fn named_lately(
     journal: Journal<'_>,
     (after, upto): (Seq, Seq),
-) -> Result<BTreeMap<String, Seq>, StoreError> {
+) -> Stored<BTreeMap<String, Seq>> {
     let query = Query {
         tags: vec!["tool:recall".into(), recalled::TAG.into(), "sourced".into()],
         after: Some(after),
@@ -315,7 +310,7 @@ pub(super) async fn named_lately(
 pub(super) async fn has_fallen(
     journal: Journal<'_>,
     ids: impl IntoIterator<Item = String>,
-) -> Result<bool, StoreError> {
+) -> Stored<bool> {
     for id in ids {
         let row = journal.statement(&id).await?;
         if row.is_some_and(|row| row.status.has_fallen()) {

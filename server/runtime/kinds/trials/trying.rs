@@ -6,12 +6,11 @@ use std::time::Duration;
 use super::bench::{Bench, OnTrial};
 use super::code;
 use super::contesting::contradicting;
-use super::journal::{is_overtaken, word};
+use super::journal::{Stored, is_overtaken, word};
 use super::said::{Draftlike, answered};
 use crate::event::entity::Names;
 use crate::event::statement::{Derived, Instrument, Judged, Reading, Status, Triple, Valid};
 use crate::event::trial::{Found, News, Rules, Step};
-use crate::log::error::StoreError;
 use crate::log::projections::statements::StatementRow;
 use crate::mind::turn_writer::Lost;
 use crate::words::time::{self, Timestamp};
@@ -171,11 +170,7 @@ impl Bench<'_> {
     }
 
     /// What is held and contradicts predictions, by the names that they are said with.
-    async fn known(
-        &self,
-        of: &Draftlike,
-        now: Timestamp,
-    ) -> Result<Vec<(Triple, Valid)>, StoreError> {
+    async fn known(&self, of: &Draftlike, now: Timestamp) -> Stored<Vec<(Triple, Valid)>> {
         let mut known = Vec::new();
         let triples = of
             .predictions
