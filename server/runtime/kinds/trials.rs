@@ -1,6 +1,6 @@
 //! Trials as a kind of work: what is claimed becomes a statement of the world model only if it survives one. The trials of a space are done under
 //! one lease, that of a thread of their own, beside all conversations; what they leave in the log belongs to the thread that claimed. How one
-//! statement is tried is in `trials/bench.rs`.
+//! statement is tried is in `trials/trying.rs`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
