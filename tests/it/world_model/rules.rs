@@ -116,11 +116,11 @@ fn run(
     let mut read = Vec::new();
     loop {
         match trial.next(rules, at(0)) {
-            Step::Read {
+            Step::Read(Reading {
                 prediction,
                 instrument,
                 ..
-            } => {
+            }) => {
                 let answer = answers.next().unwrap();
                 read.push((prediction, answer));
                 trial.apply(News::Read(reading(prediction, instrument, answer)));
