@@ -123,7 +123,7 @@ fn without_article(text: &str) -> &str {
     if is_common { rest } else { text }
 }
 
-/// Whether a text is a name, and no description or pronoun: at least half of its words begin with no small letter, or have a digit or a capital within.
+/// Returns true if a text is a name, and no description or pronoun: at least half of its words begin with no small letter, or have a digit or a capital within.
 pub fn is_name(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     let is_proper = |word: &&&str| {
@@ -139,7 +139,7 @@ pub fn is_name(text: &str) -> bool {
         && !PRONOUNS.contains(&folded(text).as_str())
 }
 
-/// Whether a relation says of two names that they are one; a name has as many of these as there are other names.
+/// Returns true if a relation says of two names that they are one; a name has as many of these as there are other names.
 pub fn is_identity(relation: &str) -> bool {
     IDENTITY.contains(&folded(relation).as_str())
 }
@@ -155,7 +155,7 @@ pub fn identity<'a>(triple: &'a Triple, judged: &Judged) -> Option<[&'a str; 2]>
     (says_so && stands && normal(names[0]) != normal(names[1])).then_some(names)
 }
 
-/// Which names are one: from the normal form of a merged name to those of all names of its entity, by the first of which that is
+/// Names that are one: from the normal form of a merged name to those of all names of its entity, by the first of which that is
 /// called. Without any merge a name is one with its other spellings (`normal`) alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names(HashMap<String, Arc<[String]>>);
@@ -205,7 +205,7 @@ impl Names {
         self.0.get(form).map_or(form, |forms| forms[0].as_str())
     }
 
-    /// Whether two names are one.
+    /// Returns true if two names are one.
     pub fn is_one(&self, one: &str, other: &str) -> bool {
         self.resolve(one) == self.resolve(other)
     }

@@ -56,7 +56,7 @@ impl Status {
         Self::Retracted,
     ];
 
-    /// Those that are held.
+    /// Statuses of a statement that is held.
     pub const HELD: [Self; 2] = [Self::Surviving, Self::Contested];
 
     /// The word in the log and in the store.
@@ -77,12 +77,12 @@ impl Status {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
-    /// Whether it is held to be so: only such statements are knowledge.
+    /// Returns true if it is held to be so: only such statements are knowledge.
     pub const fn is_held(self) -> bool {
         matches!(self, Self::Surviving | Self::Contested)
     }
 
-    /// Whether it was held and is withdrawn, so that what was derived from it has lost its ground.
+    /// Returns true if it was held and is withdrawn, so that what was derived from it has lost its ground.
     pub const fn is_withdrawn(self) -> bool {
         matches!(self, Self::Falsified | Self::Retracted | Self::Untested)
     }
@@ -152,12 +152,12 @@ pub struct Valid {
 }
 
 impl Valid {
-    /// Whether it holds at a time.
+    /// Returns true if it holds at a time.
     pub fn is_at(&self, at: Timestamp) -> bool {
         self.from.is_none_or(|from| from <= at) && self.to.is_none_or(|to| at < to)
     }
 
-    /// Whether both hold at some time.
+    /// Returns true if both hold at some time.
     pub fn overlaps(&self, other: &Self) -> bool {
         let begins_before = |one: &Self, other: &Self| match (one.from, other.to) {
             (Some(from), Some(to)) => from < to,
@@ -304,12 +304,12 @@ impl Reading {
         }
     }
 
-    /// Whether people were asked, and nobody said anything: it says nothing of the prediction, and something else is read.
+    /// Returns true if people were asked, and nobody said anything: it says nothing of the prediction, and something else is read.
     pub fn is_unanswered(&self) -> bool {
         self.instrument == Instrument::User && self.answer == Answer::None && self.quote.is_none()
     }
 
-    /// Whether somebody was asked and said that they do not know.
+    /// Returns true if somebody was asked and said that they do not know.
     pub fn is_unknown_to_people(&self) -> bool {
         self.instrument == Instrument::User && self.answer == Answer::None && self.quote.is_some()
     }
@@ -418,7 +418,7 @@ impl Judged {
         }
     }
 
-    /// Whether an experiment carried it, and not reflection alone.
+    /// Returns true if an experiment carried it, and not reflection alone.
     pub fn is_tested(&self) -> bool {
         self.carried.iter().any(|it| it.is_experiment())
     }

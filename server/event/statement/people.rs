@@ -4,10 +4,10 @@ use super::{
     Answer, Instrument, Later, NAME_MAX, OfTrial, Reading, SENTENCE_MAX, cut, date, folded,
 };
 
-/// What people may answer to a trial.
+/// Answers of people to a trial.
 pub const CHOICES: [&str; 3] = ["yes", "no", "I do not know"];
 
-/// What somebody says to a trial: one of the choices, and behind a colon or on another line why. None: it is none of them.
+/// Returns somebody's answer to a trial: one of the choices, and behind a colon or on another line why. None: it is none of them.
 pub fn chosen_by_people(text: &str) -> Option<(Answer, &str)> {
     let text = text.trim();
     let (choice, why) = text.split_once([':', '\n']).unwrap_or((text, ""));
@@ -16,7 +16,7 @@ pub fn chosen_by_people(text: &str) -> Option<(Answer, &str)> {
 }
 
 impl OfTrial {
-    /// What a person's words, or their silence, are to the trial. `question`: the one that they were asked.
+    /// Returns a person's words, or their silence, as a reading. `question`: the one that they were asked.
     pub fn reading(&self, question: &str, by: Option<&str>, said: Result<&str, &str>) -> Reading {
         let who = by.unwrap_or("somebody");
         let (answer, later, note) = match said.map(chosen_by_people) {

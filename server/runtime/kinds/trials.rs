@@ -1,5 +1,6 @@
-//! Trials as a kind of work: what is claimed becomes a statement of the world model only if it survives one. The trials of a space are done under
-//! one lease, that of a thread of their own, beside all conversations; what they leave in the log belongs to the thread that claimed. How one
+//! Trials as a kind of work: what is claimed becomes a statement of the world model only if it
+//! survives one. The trials of a space are done under one lease, that of a thread of their own,
+//! beside all conversations; what they leave in the log belongs to the thread that claimed. How one
 //! statement is tried is in `trials/trying.rs`.
 
 use std::collections::{BTreeSet, HashMap};
@@ -62,10 +63,11 @@ pub struct Trials {
     kept: Mutex<HashMap<Space, Kept>>,
 }
 
-/// What this server remembers of a space beside its log.
+/// Memory of a space beside its log.
 #[derive(Default)]
 struct Kept {
-    /// With these instruments it was looked through for what they can test, up to there; none: to its end.
+    /// With these instruments it was looked through for what they can test, up to there; none: to
+    /// its end.
     looked: (BTreeSet<Instrument>, Option<Seq>),
     /// Nobody looks for what is to be tested again before this time.
     not_before: Option<Timestamp>,
@@ -130,8 +132,8 @@ impl Trials {
         of(all.entry(space.clone()).or_default())
     }
 
-    /// Somebody claims something in a thread. Returns the statement's id and its status after the commit, before any trial: a
-    /// person's word about themselves is held.
+    /// Somebody claims something in a thread. Returns the statement's id and its status after the
+    /// commit, before any trial: a person's word about themselves is held.
     pub async fn claim(
         &self,
         space: &Space,
@@ -165,7 +167,8 @@ impl Trials {
         }
     }
 
-    /// Holds a person's word about themselves, and returns its id; none: it is claimed like anything else.
+    /// Holds a person's word about themselves, and returns its id; none: it is claimed like
+    /// anything else.
     async fn hold(
         &self,
         space: &Space,
@@ -210,7 +213,8 @@ impl Trials {
         }
     }
 
-    /// Tries what is due until nothing is, then rests until something is claimed, answered or due again.
+    /// Tries what is due until nothing is, then rests until something is claimed, answered or due
+    /// again.
     async fn try_all(&self, leased: Leased) -> Result<Looked, StoreError> {
         let Leased {
             row, fence, stop, ..

@@ -1,5 +1,6 @@
-//! The allowance of trials: how many calls to models those of a space may make in an hour, so that claims do not use up what conversations need. It is
-//! counted by the records in the log; what this server has asked since is counted with them.
+//! The allowance of trials: how many calls to models those of a space may make in an hour, so that
+//! claims do not use up what conversations need. It is counted by the records in the log; what this
+//! server has asked since is counted with them.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -35,7 +36,8 @@ struct Counted {
 }
 
 impl Counted {
-    /// Forgets what is older than an hour. What a clock says that was ahead was made now, at the latest.
+    /// Forgets what is older than an hour. What a clock says that was ahead was made now, at the
+    /// latest.
     fn age(&mut self, now: Timestamp) {
         let old = now.micros().saturating_sub(HOUR);
         for all in [&mut self.logged, &mut self.own] {
@@ -61,7 +63,8 @@ impl Allowance {
         }
     }
 
-    /// Counts what the log has of a space. To be called when its lease was taken: other servers may have had it.
+    /// Counts what the log has of a space. To be called when its lease was taken: other servers may
+    /// have had it.
     pub async fn count(&self, journal: Journal<'_>) -> Stored<()> {
         let space = journal.space;
         let counted = self.lock().get(space).cloned().unwrap_or_default();
@@ -105,7 +108,7 @@ impl Allowance {
         is_free
     }
 
-    /// When there is one again; none: there is one.
+    /// Returns the time at which there is one again; none: there is one.
     pub fn free_at(&self, space: &Space, now: Timestamp) -> Option<Timestamp> {
         let mut spaces = self.lock();
         let counted = spaces.entry(space.clone()).or_default();
@@ -124,7 +127,7 @@ impl Allowance {
     }
 }
 
-/// Whether it was said in the last hour that the calls of a space are used up.
+/// Returns true if it was said in the last hour that the calls of a space are used up.
 pub(super) async fn is_said(journal: Journal<'_>, now: Timestamp) -> Stored<bool> {
     let query = Query {
         thread: Some(ThreadId::of_trials()),

@@ -1,5 +1,6 @@
-//! What a trial asks models: what follows from a claim, and whether there is a counterexample. Every call leaves its record in the thread of the
-//! trials; what a model says is data until the rules have looked at it.
+//! What a trial asks models: what follows from a claim, and whether there is a counterexample.
+//! Every call leaves its record in the thread of the trials; what a model says is data until the
+//! rules have looked at it.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -18,8 +19,8 @@ use crate::words::failure::Who;
 use crate::words::time;
 
 impl Bench<'_> {
-    /// Asks a model about a statement by one call of a tool of this name. `more`: values of the prompt beside the statement. The
-    /// record of the call waits with the statement.
+    /// Asks a model about a statement by one call of a tool of this name. `more`: values of the
+    /// prompt beside the statement. The record of the call waits with the statement.
     async fn ask<T: DeserializeOwned + JsonSchema>(
         &self,
         on: &mut OnTrial,
@@ -106,7 +107,7 @@ pub(super) fn quoted(text: &str) -> String {
     json!(text).to_string()
 }
 
-/// When something is said to hold, in words.
+/// Returns the time for which a statement is said to hold, in words.
 fn said_time(valid: Valid) -> String {
     match (valid.from, valid.to) {
         (None, None) => "now; no time is given".into(),

@@ -1,5 +1,6 @@
-//! The bench of the trials of a space: all that is due is tried, some statements at a time, until nothing is. Then what is held is
-//! looked through, threads are told, and the trials rest. What is said of a statement is written under the lease of the trials.
+//! The bench of the trials of a space: all that is due is tried, some statements at a time, until
+//! nothing is. Then what is held is looked through, threads are told, and the trials rest. What is
+//! said of a statement is written under the lease of the trials.
 
 use std::collections::HashMap;
 
@@ -45,7 +46,8 @@ pub(super) struct Bench<'a> {
 pub(super) struct OnTrial {
     pub row: StatementRow,
     pub trial: Trial,
-    /// Records of calls that were made for it and are not stored yet: the next thing that is said of it takes them along.
+    /// Records of calls that were made for it and are not stored yet: the next thing that is said
+    /// of it takes them along.
     pub records: Vec<Draft>,
     /// The calls for it draw on this.
     pub purse: Purse,
@@ -63,7 +65,7 @@ impl OnTrial {
     }
 }
 
-/// What was read before something is begun.
+/// A look at the log before something is begun.
 struct Seen {
     /// Up to where the thread of the trials was woken.
     woken: Seq,
@@ -73,7 +75,8 @@ struct Seen {
 }
 
 impl Bench<'_> {
-    /// Tries all that is due. Returns the status of the thread of the trials, whose lease is given back.
+    /// Tries all that is due. Returns the status of the thread of the trials, whose lease is given
+    /// back.
     pub async fn try_all(&self) -> Result<Status, Lost> {
         let (Journal { store, space, .. }, row) = (self.journal, &self.row);
         let named = row.state.told.unwrap_or(row.handled);
@@ -120,7 +123,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Whether calls to models are left.
+    /// Returns true if calls to models are left.
     fn is_free(&self) -> bool {
         let (allowance, now) = (&self.trials.allowance, time::now());
         allowance.free_at(self.journal.space, now).is_none()
@@ -139,7 +142,7 @@ impl Bench<'_> {
         })
     }
 
-    /// What is said when nothing is due: up to where all is done, and when something is due again.
+    /// Returns the events of a rest: up to where all is done, and when something is due again.
     async fn rest(&self, woken: Seq, told: Seq) -> Stored<Vec<Draft>> {
         let (Journal { store, space, .. }, now) = (self.journal, time::now());
         let soon = now.after(self.trials.rules().retry_micros.max(1_000_000));
@@ -187,8 +190,9 @@ impl Bench<'_> {
         Ok(rules)
     }
 
-    /// Appends something about a statement with the records of the calls for it, and takes it into its fold. What changed a statement meanwhile and
-    /// leaves its trial as it was, as another source does, is in nobody's way.
+    /// Appends something about a statement with the records of the calls for it, and takes it into
+    /// its fold. What changed a statement meanwhile and leaves its trial as it was, as another
+    /// source does, is in nobody's way.
     pub async fn say(&self, on: &mut OnTrial, before: Vec<Draft>, news: News) -> Result<(), Lost> {
         for _ in 1..TRIES {
             match self.say_once(on, before.clone(), news.clone()).await {

@@ -1,5 +1,6 @@
-//! The instrument *code*: what the code of a prediction comes to says whether it is so. It runs where the code of the tool `run_code` does, and no
-//! model is asked. Which predictions have code is in `trials/said.rs`.
+//! The instrument *code*: what the code of a prediction comes to says whether it is so. It runs
+//! where the code of the tool `run_code` does, and no model is asked. Which predictions have code
+//! is in `trials/said.rs`.
 
 use std::time::Duration;
 
@@ -12,10 +13,11 @@ use crate::event::statement::{Answer, Later, Reading, SENTENCE_MAX, cut};
 use crate::tools::code::runner::Runner;
 use crate::words::id::Space;
 
-/// What its readings name as their source.
+/// Source of its readings.
 const OUTPUT: &str = "the output of code";
 
-/// Runs the code of a prediction, and returns what it comes to. `limit` is about the wait for a worker, too.
+/// Runs the code of a prediction, and returns what it comes to. `limit` is about the wait for a
+/// worker, too.
 pub(super) async fn run(
     runner: &Runner,
     space: &Space,
@@ -52,7 +54,8 @@ pub(super) fn reading((is_so, printed): (bool, String), begun: Reading) -> Readi
     }
 }
 
-/// Whether it is so, and what was printed. What is neither true nor false says nothing, however it looks.
+/// Returns the value, and the printed text. What is neither true nor false says nothing, however it
+/// looks.
 fn said(Ran { outcome, printed }: Ran) -> Result<(bool, String), Silent> {
     match outcome {
         Ok(Value::Bool(is_so)) => Ok((is_so, cut(&printed, SENTENCE_MAX))),

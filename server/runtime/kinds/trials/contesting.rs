@@ -1,5 +1,7 @@
-//! What contradicts each other, by structure alone: the same subject, by any of its names, and relation, another object, at the same time, where one of the
-//! two says that there is one object at a time. A word is written only where a status changes; what contradicts a statement is looked up when it is shown.
+//! What contradicts each other, by structure alone: the same subject, by any of its names, and
+//! relation, another object, at the same time, where one of the two says that there is one object
+//! at a time. A word is written only where a status changes; what contradicts a statement is looked
+//! up when it is shown.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,13 +14,14 @@ use crate::event::statement::{Outcome, Status, Triple, Valid, folded};
 use crate::log::projections::statements::{Asked, StatementRow};
 use crate::words::id::Seq;
 
-/// Why what survived is contested.
+/// Reason of a contested statement.
 const ANOTHER: &str = "one that contradicts it has survived, too";
 
-/// Which names are one, an edge, and when it is said to hold.
+/// Names that are one, an edge, and the time for which it is said to hold.
 type Edge<'a> = (&'a Names, &'a Triple, Valid);
 
-/// Returns the statements of a status that contradict an edge, in the order of their claims; no more than are enough.
+/// Returns the statements of a status that contradict an edge, in the order of their claims; no
+/// more than are enough.
 pub(super) async fn contradicting(
     journal: Journal<'_>,
     (names, triple, valid): Edge<'_>,
@@ -84,7 +87,8 @@ pub(super) async fn contest(
     Ok((status, Follow { drafts, conditions }))
 }
 
-/// Returns what becomes of others when these are not held any more: what nothing contradicts but them, is contested no longer.
+/// Returns what becomes of others when these are not held any more: what nothing contradicts but
+/// them, is contested no longer.
 pub(super) async fn uncontested(journal: Journal<'_>, leaving: &[&StatementRow]) -> Stored<Follow> {
     let (names, seq) = journal.store.names_now(journal.space).await?;
     let gone: BTreeSet<&str> = leaving.iter().map(|row| row.id.as_str()).collect();
@@ -122,8 +126,8 @@ pub(super) async fn uncontested(journal: Journal<'_>, leaving: &[&StatementRow])
     })
 }
 
-/// Returns what is to be written so that of what is held with some names as its subject or object exactly that is contested which
-/// contradicts something by `names`.
+/// Returns what is to be written so that of what is held with some names as its subject or object
+/// exactly that is contested which contradicts something by `names`.
 pub(super) async fn anew(
     journal: Journal<'_>,
     names: &Names,
@@ -154,7 +158,8 @@ pub(super) async fn anew(
     Ok(drafts)
 }
 
-/// Returns what is held with one of these names as its subject or object, in the order of the claims.
+/// Returns what is held with one of these names as its subject or object, in the order of the
+/// claims.
 async fn held_with(
     journal: Journal<'_>,
     forms: &BTreeSet<String>,
@@ -183,7 +188,8 @@ async fn held_with(
     Ok(held.into_iter().map(|row| (row.number, row)).collect())
 }
 
-/// Returns the reason of the last verdict on a statement: the one that it had before another one contested it.
+/// Returns the reason of the last verdict on a statement: the one that it had before another one
+/// contested it.
 async fn reason_before(journal: Journal<'_>, row: &StatementRow) -> Stored<String> {
     let story = journal.story(&row.id).await?;
     let mut verdicts = story.iter().rev().filter_map(verdict);
@@ -194,8 +200,8 @@ async fn reason_before(journal: Journal<'_>, row: &StatementRow) -> Stored<Strin
     ))
 }
 
-/// Returns what is held about the subject and the relation of a triple, those first that say that there is one object at a time:
-/// most is contradicted by one of these.
+/// Returns what is held about the subject and the relation of a triple, those first that say that
+/// there is one object at a time: most is contradicted by one of these.
 async fn held_about(
     journal: Journal<'_>,
     names: &Names,
@@ -205,7 +211,8 @@ async fn held_about(
     let asked = Status::HELD.map(|status| about(names, &triple, status));
     let mut rows = journal.found(asked.concat(), usize::MAX, |_| true).await?;
     let is_single = |row: &StatementRow| row.triple.as_ref().is_some_and(|it| it.single);
-    // Two that may have many objects do not contradict each other: where all may, there is nothing to compare.
+    // Two that may have many objects do not contradict each other: where all may, there is nothing
+    // to compare.
     if !rows.iter().any(is_single) {
         return Ok(Vec::new());
     }

@@ -1,6 +1,8 @@
-//! Merging and un-merging names: by an operator, and by what a statement says while it survives. What follows from it for what is held: two statements that
-//! contradict each other by the names that are one now are contested, and those that do not any more are not. Nothing else is written to a statement.
-//! Whoever decides by names which are one stores that under the condition that they still are; whoever changes them looks once more afterwards.
+//! Merging and un-merging names: by an operator, and by what a statement says while it survives.
+//! What follows from it for what is held: two statements that contradict each other by the names
+//! that are one now are contested, and those that do not any more are not. Nothing else is written
+//! to a statement. Whoever decides by names which are one stores that under the condition that they
+//! still are; whoever changes them looks once more afterwards.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -52,7 +54,8 @@ impl Trials {
         Err(overtaken())
     }
 
-    /// An operator says that a name is one with no other any more. Returns the merges that do not stand any more for it.
+    /// An operator says that a name is one with no other any more. Returns the merges that do not
+    /// stand any more for it.
     pub async fn unmerge(
         &self,
         space: &Space,
@@ -73,7 +76,8 @@ impl Trials {
             let all = kept.iter().map(|row| &row.merge).chain(&rest);
             let after = Names::of(all.map(|merge| merge.names.as_slice()));
             let forms = around(&Forms::from([form.to_owned()]), &[&names(&before)]);
-            // First what follows: of what is cut off between the merges are left, by which the rest is found again.
+            // First what follows: of what is cut off between the merges are left, by which the rest
+            // is found again.
             let follow = anew(journal, &after, &forms).await?;
             let Some(mut drafts) = one_append(journal, follow).await? else {
                 continue;
@@ -99,8 +103,10 @@ impl Trials {
         Err(overtaken())
     }
 
-    /// Looks through all spaces once, after a start: what follows from a merge for many statements may have been cut off, and what was judged by the names of
-    /// before while one was undone is not looked at again by whoever died behind it. Of those that were undone the last are looked at.
+    /// Looks through all spaces once, after a start: what follows from a merge for many statements
+    /// may have been cut off, and what was judged by the names of before while one was undone is
+    /// not looked at again by whoever died behind it. Of those that were undone the last are looked
+    /// at.
     pub async fn contest_by_all_merges(self: Arc<Self>) {
         let store = &self.ground.store;
         let looked = async {
@@ -146,7 +152,8 @@ pub(super) fn has_room(
     }
 }
 
-/// Writes down what contradicts what by the names as they are now, until that is so: statements were judged meanwhile by the names of before.
+/// Writes down what contradicts what by the names as they are now, until that is so: statements
+/// were judged meanwhile by the names of before.
 pub(super) async fn contest_anew(journal: Journal<'_>, about: &Forms) -> Stored<()> {
     if about.is_empty() {
         return Ok(());
@@ -174,8 +181,9 @@ pub(super) async fn merges_now(
     Ok((store.merges(space).await?, seq))
 }
 
-/// Writes what follows from an undoing, but for what the append that undoes has room for: of what is cut off between the merges are left, by which the
-/// rest is found again. None: something became of a statement meanwhile.
+/// Writes what follows from an undoing, but for what the append that undoes has room for: of what
+/// is cut off between the merges are left, by which the rest is found again. None: something became
+/// of a statement meanwhile.
 pub(super) async fn one_append(
     journal: Journal<'_>,
     mut follow: Vec<Draft>,
@@ -200,7 +208,8 @@ fn forms_of(merge: &Merge) -> Forms {
     merge.names.iter().map(|name| normal(name)).collect()
 }
 
-/// What is left of merges without a name, where it says that names are one, and nothing that is kept says it.
+/// Returns the rest of merges without a name, if it says that names are one, and no merge that is
+/// kept says so.
 fn left(undone: &[MergeRow], kept: &[MergeRow], form: &str, by: &str) -> Vec<Merge> {
     let said = kept.iter().filter(|row| row.merge.statement.is_none());
     let mut said: BTreeSet<Forms> = said.map(|row| forms_of(&row.merge)).collect();

@@ -1,5 +1,7 @@
-//! What a statement stands on: nothing is held while something that it is derived from is withdrawn, at any depth. Whoever holds something looks at
-//! its ground and stores under the condition that this is as it was looked at; whoever withdraws something takes what stands on it along.
+//! What a statement stands on: nothing is held while something that it is derived from is
+//! withdrawn, at any depth. Whoever holds something looks at its ground and stores under the
+//! condition that this is as it was looked at; whoever withdraws something takes what stands on it
+//! along.
 
 use std::collections::HashSet;
 
@@ -13,11 +15,12 @@ use crate::log::projections::statements::StatementRow;
 /// Most statements that are looked at for the ground of one; what stands on more is not held.
 const GROUND_MAX: usize = 1000;
 
-/// What a statement is held under, and what is put right where somebody named one that is part of another by now; or why it is
-/// no ground.
+/// What a statement is held under, and what is put right where somebody named one that is part of
+/// another by now; or why it is no ground.
 type Ground = Result<Follow, String>;
 
-/// Looks at the ground of a statement. What is held itself stands on its own: nobody looks below it.
+/// Looks at the ground of a statement. What is held itself stands on its own: nobody looks below
+/// it.
 pub(super) async fn ground(journal: Journal<'_>, of: &StatementRow) -> Stored<Ground> {
     let mut ground = Follow::default();
     let (mut seen, mut next) = (HashSet::from([of.id.clone()]), vec![of.clone()]);
@@ -60,12 +63,12 @@ pub(super) fn grounded(row: &StatementRow, premises: Vec<String>) -> Draft {
     Draft::statement_grounded(&row.thread, &row.id, premises).only_if(row.stands())
 }
 
-/// That a statement is no ground any more.
+/// Returns the reason that a statement is no ground any more.
 pub(super) fn gone(id: &str) -> String {
     format!("it was derived from what is not held any more: {id}")
 }
 
-/// That a statement is no ground, because a person's word alone holds it.
+/// Returns the reason that a statement is no ground, because a person's word alone holds it.
 pub(super) fn only_said(row: &StatementRow) -> String {
     let by = row.word().map_or("somebody", Claimant::shown);
     format!(
@@ -91,7 +94,8 @@ async fn taken_up(journal: Journal<'_>, id: &str) -> Stored<Option<StatementRow>
     Ok(None)
 }
 
-/// What is held and stands on a statement, at any depth: what stands on one of these comes before it.
+/// Returns the held statements that stand on one, at any depth: what stands on one of these comes
+/// before it.
 pub(super) async fn standing_on(journal: Journal<'_>, id: &str) -> Stored<Vec<StatementRow>> {
     let links = journal.store.derivations(journal.space).await?;
     let mut rows = journal.statements(method::shaken(id, &links)).await?;
@@ -99,7 +103,7 @@ pub(super) async fn standing_on(journal: Journal<'_>, id: &str) -> Stored<Vec<St
     Ok(rows)
 }
 
-/// What names a statement as one that it is derived from.
+/// Returns the statements that name one as their ground.
 pub(super) async fn naming(journal: Journal<'_>, id: &str) -> Stored<Vec<StatementRow>> {
     let mut links = journal.store.derivations(journal.space).await?;
     links.retain(|link| link.premises.iter().any(|it| it == id));

@@ -1,5 +1,5 @@
-//! Claims that say what is said already: their sources become those of the statement that says it, what is derived from them is derived from that one,
-//! and what was given up may be tried again.
+//! Claims that say what is said already: their sources become those of the statement that says it,
+//! what is derived from them is derived from that one, and what was given up may be tried again.
 
 use super::bench::{Bench, OnTrial};
 use super::entities::contest_anew;
@@ -22,7 +22,8 @@ impl Bench<'_> {
         let _settling = self.settling.lock().await;
         let Journal { store, space, .. } = self.journal;
         let same = store.statements_saying(space, &on.row.text, REACH).await?;
-        // The same words about another time are another statement: it is derived from them when they hold.
+        // The same words about another time are another statement: it is derived from them when
+        // they hold.
         let mut same = same.into_iter();
         match same.find(|row| row.number < on.row.number && row.status != Status::Ended) {
             Some(same) => self.join(on, same).await.map(|()| true),
@@ -52,7 +53,8 @@ impl Bench<'_> {
         }))
     }
 
-    /// The sources of a claim become those of the statement that says the same; where that was given up, or has lost its ground, it is tried again.
+    /// The sources of a claim become those of the statement that says the same; where that was
+    /// given up, or has lost its ground, it is tried again.
     pub async fn join(&self, on: &mut OnTrial, mut same: StatementRow) -> Result<(), Lost> {
         for _ in 1..TRIES {
             match self.join_once(on, &same).await {
@@ -86,8 +88,9 @@ impl Bench<'_> {
         Ok(contest_anew(journal, &forms).await?)
     }
 
-    /// A statement that is not tried any more is tried again because somebody claims it again; one that has lost its ground only on ground that
-    /// stands: its own again, or that of who claims it now.
+    /// A statement that is not tried any more is tried again because somebody claims it again; one
+    /// that has lost its ground only on ground that stands: its own again, or that of who claims it
+    /// now.
     async fn reopened(&self, claim: &StatementRow, same: &StatementRow) -> Stored<Vec<Draft>> {
         let journal = self.journal;
         let may_be_tried =
@@ -129,7 +132,8 @@ impl Bench<'_> {
     }
 }
 
-/// Returns the word that the sources of a claim are those of the statement that says the same, if there are more.
+/// Returns the word that the sources of a claim are those of the statement that says the same, if
+/// there are more.
 fn sourced(claim: &StatementRow, same: &StatementRow) -> Option<Draft> {
     let more = claim.sources.iter().filter(|it| !same.sources.contains(it));
     let room = SOURCES_MAX.saturating_sub(same.sources.len());
@@ -143,7 +147,8 @@ fn sourced(claim: &StatementRow, same: &StatementRow) -> Option<Draft> {
     is_more.then(|| Draft::statement_sourced(&same.thread, &same.id, sources))
 }
 
-/// What was derived from a claim is derived from the statement that it is part of now; where that does not stand, neither does this.
+/// Returns the words by which derivations from a claim rest on the statement that it is part of
+/// now. Where that does not stand, neither do they.
 async fn carried_over(
     journal: Journal<'_>,
     claim: &str,
@@ -180,13 +185,13 @@ async fn carried_over(
     Ok(drafts)
 }
 
-/// Whether somebody claims a statement who has not claimed it before.
+/// Returns true if somebody claims a statement who has not claimed it before.
 fn is_of_others(claim: &StatementRow, same: &StatementRow) -> bool {
     let is_new = |it: &Source| same.sources.iter().all(|known| known.by != it.by);
     claim.sources.iter().any(is_new)
 }
 
-/// Whether a source has words that none of the known ones has.
+/// Returns true if a source has words that none of the known ones has.
 fn brings_something(known: &[Source], source: &Source) -> bool {
     source.quote.is_some() && known.iter().all(|it| it.quote != source.quote)
 }

@@ -1,4 +1,5 @@
-//! The log of one space as its trials read and write it, and the words on statements that need no trial.
+//! The log of one space as its trials read and write it, and the words on statements that need no
+//! trial.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::runtime::ground::Waker;
 use crate::words::id::{Seq, Space};
 use crate::words::time;
 
-/// What is read of the log, or written to it.
+/// The result of reading the log, or of writing to it.
 pub(super) type Stored<T> = Result<T, StoreError>;
 
 /// Events, or statements, that are read at a time.
@@ -35,7 +36,7 @@ pub(super) struct Journal<'a> {
     pub waker: &'a Waker,
 }
 
-/// What is to be written of others, and what that and the word on the statement itself are stored under.
+/// Words on others, and the conditions of these and of the word on the statement itself.
 #[derive(Debug, Default)]
 pub(super) struct Follow {
     pub drafts: Vec<Draft>,
@@ -60,8 +61,8 @@ impl Journal<'_> {
         Ok(rows)
     }
 
-    /// Returns the statements that are asked for, one way of asking after the other, and wanted: all of the pages with the first
-    /// `enough`.
+    /// Returns the statements that are asked for, one way of asking after the other, and wanted:
+    /// all of the pages with the first `enough`.
     pub async fn found(
         &self,
         asked: Vec<Asked>,
@@ -115,7 +116,8 @@ impl Journal<'_> {
         Ok(self.store.events(self.space, &query).await?.pop())
     }
 
-    /// Returns all events of a statement, the oldest first: its claim, its derivation, its readings and its verdicts.
+    /// Returns all events of a statement, the oldest first: its claim, its derivation, its readings
+    /// and its verdicts.
     pub async fn story(&self, id: &str) -> Stored<Vec<Event>> {
         let query = Query {
             tags: vec![format!("{}:{id}", statement::TAG)],

@@ -1,5 +1,6 @@
-//! The instrument *knowledge*: what a search finds is shown to a model, which says whether it speaks for a prediction or against it. What it says
-//! counts only with words that stand in what was found (`trials/said.rs` `Weigh`).
+//! The instrument *knowledge*: what a search finds is shown to a model, which says whether it
+//! speaks for a prediction or against it. What it says counts only with words that stand in what
+//! was found (`trials/said.rs` `Weigh`).
 
 use serde_json::json;
 
@@ -41,7 +42,7 @@ impl Base {
         }
     }
 
-    /// Whether there is one.
+    /// Returns true if there is one.
     pub fn is_there(&self) -> bool {
         !matches!(self, Self::None)
     }

@@ -1,5 +1,5 @@
-//! Merges that statements make: a statement that says of two names that they are one merges them while it survives, whatever part of the
-//! method judges it.
+//! Merges that statements make: a statement that says of two names that they are one merges them
+//! while it survives, whatever part of the method judges it.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,10 @@ use crate::runtime::memory;
 use crate::words::id;
 use crate::words::time::Timestamp;
 
-/// What an append says of statements, and before that the merges that it makes or undoes: a statement that says of two names that they are one merges
-/// them while it survives. And the names that these are about: what contradicts what by them is to be looked at again afterwards (`contest_anew`).
+/// Returns the words of an append on statements, behind the merges that it makes or undoes: a
+/// statement that says of two names that they are one merges them while it survives. And the names
+/// that these are about: what contradicts what by them is to be looked at again afterwards
+/// (`contest_anew`).
 pub(super) async fn with_merges(
     journal: Journal<'_>,
     limits: &memory::Options,
@@ -78,7 +80,7 @@ pub(super) async fn with_merges(
     Ok((all.collect(), forms))
 }
 
-/// What a statement merges, as it is judged: nothing if an operator has undone that.
+/// Returns the merge of a statement as it is judged; none if an operator has undone it.
 async fn said_to_be_one(
     journal: Journal<'_>,
     statement: &str,
@@ -130,7 +132,7 @@ const fn not_stored(merge: Merge) -> MergeRow {
     }
 }
 
-/// Which statement a draft judges, and how.
+/// Returns the statement that a draft judges, and the verdict.
 fn judged_in(draft: &Draft) -> Option<(String, Judged)> {
     let is_word = draft.tags.get(1).is_some_and(|tag| tag == "judged");
     is_word.then(|| verdict(&draft.preview())).flatten()

@@ -1,5 +1,6 @@
-//! The instrument *user*: a question to people, which waits in the queue of all questions (`runtime/requests.rs`). Its answer is the reading, and
-//! stands behind it in one append; nothing here waits for it.
+//! The instrument *user*: a question to people, which waits in the queue of all questions
+//! (`runtime/requests.rs`). Its answer is the reading, and stands behind it in one append; nothing
+//! here waits for it.
 
 use std::time::Duration;
 
@@ -40,20 +41,22 @@ pub(super) async fn room_for_questions(journal: Journal<'_>, most: u32) -> Store
     Ok((most as usize).saturating_sub(of_trials) * usize::from(is_all))
 }
 
-/// Whether there can be people who did not claim a statement.
+/// Returns true if there can be people who did not claim a statement.
 pub(super) fn somebody_may_answer(row: &StatementRow) -> bool {
     let claimants: Vec<Claimant> = row.sources.iter().map(|source| source.by.clone()).collect();
     may_answer(&claimants, Some(ANYBODY))
 }
 
 impl Bench<'_> {
-    /// Whether there are people who may test a statement: who are there, did not claim it, and have not too much to answer already.
+    /// Returns true if there are people who may test a statement: who are there, did not claim it,
+    /// and have not too much to answer already.
     pub async fn has_people_for(&self, row: &StatementRow) -> Stored<bool> {
         let most = self.trials.memory().questions;
         Ok(somebody_may_answer(row) && room_for_questions(self.journal, most).await? > 0)
     }
 
-    /// Asks people, and waits for nobody: question and reading are one append, so that a crash asks once.
+    /// Asks people, and waits for nobody: question and reading are one append, so that a crash asks
+    /// once.
     pub async fn ask_people(
         &self,
         on: &mut OnTrial,
@@ -94,7 +97,8 @@ impl Bench<'_> {
             ..begun
         };
         self.say(on, vec![draft], News::Read(reading)).await?;
-        // Who looks for what is due, and for people who went meanwhile, is told as of any other question.
+        // Who looks for what is due, and for people who went meanwhile, is told as of any other
+        // question.
         let Journal {
             store,
             space,
@@ -133,7 +137,8 @@ impl Bench<'_> {
     }
 }
 
-/// What people are asked: the question, and the claim that it tests, as one JSON string: nothing in it can pass for the question.
+/// Returns the text for people: the question, and the claim that it tests, as one JSON string:
+/// nothing in it can pass for the question.
 fn asked_of_people(of: &Prediction, claim: &str) -> String {
     let question = of.question.as_deref().unwrap_or(&of.text);
     format!("{question}\n\nIt tests this claim: {}", quoted(claim))

@@ -1,5 +1,6 @@
-//! What nothing but reflection could test is tried again once another instrument is there: a few statements at a time, each once for every new
-//! instrument. The rule is in `event/method.rs`; here is who looks, after a start and whenever the trials of a space have nothing else to do.
+//! What nothing but reflection could test is tried again once another instrument is there: a few
+//! statements at a time, each once for every new instrument. The rule is in `event/method.rs`; here
+//! is who looks, after a start and whenever the trials of a space have nothing else to do.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ struct There {
 }
 
 impl Trials {
-    /// Looks through all spaces once, after a start: whoever had no instrument then may have one now. Wakes the trials where there is something.
+    /// Looks through all spaces once, after a start: whoever had no instrument then may have one
+    /// now. Wakes the trials where there is something.
     pub async fn look_for_new_instruments(self: Arc<Self>) {
         let looked = async {
             for space in self.ground.store.spaces_with_statements().await? {
@@ -46,7 +48,7 @@ impl Trials {
         }
     }
 
-    /// Whether an instrument can test something that was not there when it was tried.
+    /// Returns true if an instrument can test something that was not there when it was tried.
     async fn has_something_to_renew(&self, journal: Journal<'_>) -> Stored<bool> {
         let there = self.instruments_now(journal).await?;
         let mut next = Some(0);
@@ -69,8 +71,9 @@ impl Trials {
         Ok(There { with, room })
     }
 
-    /// Statements behind a position that an instrument can test which was not there when they were tried, at most so many, and no more for people
-    /// than they have room for; and where to look on. Of many statements a part is looked at: what is due meanwhile does not wait.
+    /// Statements behind a position that an instrument can test which was not there when they were
+    /// tried, at most so many, and no more for people than they have room for; and where to look
+    /// on. Of many statements a part is looked at: what is due meanwhile does not wait.
     async fn renewable(
         &self,
         journal: Journal<'_>,
@@ -110,7 +113,8 @@ impl Trials {
         Ok((found, next))
     }
 
-    /// Whether there is an instrument now that was not there when a statement was tried last.
+    /// Returns true if there is an instrument now that was not there when a statement was tried
+    /// last.
     pub(super) async fn has_new_instrument(
         &self,
         journal: Journal<'_>,
@@ -125,7 +129,8 @@ impl Trials {
     }
 }
 
-/// Whether something that had fallen was named since threads were told last: nobody may have lived to say so.
+/// Returns true if something that had fallen was named since threads were told last: nobody may
+/// have lived to say so.
 async fn has_something_to_tell(journal: Journal<'_>) -> Stored<bool> {
     let thread = ThreadId::of_trials();
     let Some(row) = journal.store.thread(journal.space, &thread).await? else {
@@ -136,7 +141,8 @@ async fn has_something_to_tell(journal: Journal<'_>) -> Stored<bool> {
     has_fallen(journal, named.into_keys()).await
 }
 
-/// The first of some instruments that was not there when a statement was tried last, and that can say something of it.
+/// The first of some instruments that was not there when a statement was tried last, and that can
+/// say something of it.
 async fn newly_testable(
     journal: Journal<'_>,
     row: &StatementRow,
@@ -176,7 +182,8 @@ pub(super) async fn testable_of(
 }
 
 impl Bench<'_> {
-    /// Has a few statements tried again that an instrument can test which was not there before. False: there are no more to look at.
+    /// Has a few statements tried again that an instrument can test which was not there before.
+    /// False: there are no more to look at.
     pub async fn renew(&self) -> Result<bool, Lost> {
         let (trials, journal) = (self.trials, self.journal);
         let there = trials.instruments_now(journal).await?;

@@ -1,6 +1,8 @@
-//! What is held is tested again while the trials of a space have nothing else to do, where `memory.retest_calls_per_day` allows it: what was recalled
-//! most and not tested for longest first, by an instrument that has not carried it. The rule is in `event/retest.rs`. The word that a statement is
-//! tested again says how many calls that takes at most, and is counted by the log before any of them is made: no crash and no other server makes more.
+//! What is held is tested again while the trials of a space have nothing else to do, where
+//! `memory.retest_calls_per_day` allows it: what was recalled most and not tested for longest
+//! first, by an instrument that has not carried it. The rule is in `event/retest.rs`. The word that
+//! a statement is tested again says how many calls that takes at most, and is counted by the log
+//! before any of them is made: no crash and no other server makes more.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -24,7 +26,8 @@ use crate::words::time::{self, Timestamp};
 const DAY: i64 = 86_400_000_000;
 /// Most statements that become due in one go.
 const AT_ONCE: usize = 4;
-/// Statements that are held beside each other: the longest untested, and those that were recalled most.
+/// Statements that are held beside each other: the longest untested, and those that were recalled
+/// most.
 const RIPE_MAX: usize = 200;
 /// Rows that are read at once.
 const PAGE: u32 = 1000;
@@ -38,15 +41,15 @@ struct Ripe {
     recalled: u32,
 }
 
-/// What there is to test again now, the most urgent first, or when there will be something.
+/// Statements to test again now, the most urgent first, and the time of the next one.
 #[derive(Default)]
 struct Found {
     ripe: Vec<Ripe>,
     next: Option<Timestamp>,
 }
 
-/// A look for what is ripe: the instruments that there are, how often statements were recalled, and what was tested before the time
-/// that is old.
+/// A look for what is ripe: the instruments that there are, how often statements were recalled, and
+/// what was tested before the time that is old.
 struct Look<'a> {
     journal: Journal<'a>,
     there: BTreeSet<Instrument>,
@@ -55,7 +58,7 @@ struct Look<'a> {
 }
 
 impl Trials {
-    /// Whether there is, or will be, something to test again.
+    /// Returns true if there is, or will be, something to test again.
     pub(super) async fn has_something_to_retest(&self, journal: Journal<'_>) -> Stored<bool> {
         if self.memory().retest_calls_per_day == 0 {
             return Ok(false);
@@ -64,7 +67,7 @@ impl Trials {
         Ok(!found.ripe.is_empty() || found.next.is_some())
     }
 
-    /// What is ripe for another test.
+    /// Returns the statements that are ripe for another test.
     async fn ripe(&self, journal: Journal<'_>, now: Timestamp) -> Stored<Found> {
         let after = i64::try_from(self.memory().retest_after_ms).unwrap_or(i64::MAX);
         let interval = after.saturating_mul(1000);
@@ -101,7 +104,8 @@ impl Trials {
 }
 
 impl Look<'_> {
-    /// Adds those of a status that were not tested for longest; `next` is when the first one was tested that is too young.
+    /// Adds those of a status that were not tested for longest; `next` is when the first one was
+    /// tested that is too young.
     async fn add_oldest(&self, status: Status, found: &mut Found) -> Stored<()> {
         let Journal { store, space, .. } = self.journal;
         let (most, mut last) = (found.ripe.len() + RIPE_MAX, (Timestamp::from_micros(0), 0));
@@ -148,7 +152,8 @@ impl Look<'_> {
     }
 }
 
-/// What is left of a day's calls, by what the log says that each re-test may take, and when there are more.
+/// Returns the rest of a day's calls, by what the log says that each re-test may take, and when
+/// there are more.
 async fn budget(
     journal: Journal<'_>,
     most: u64,
@@ -174,7 +179,8 @@ async fn budget(
 }
 
 impl Bench<'_> {
-    /// Has a few statements tested again that are the most urgent, as far as the calls of a day go. False: there is nothing now.
+    /// Has a few statements tested again that are the most urgent, as far as the calls of a day go.
+    /// False: there is nothing now.
     pub async fn retest(&self) -> Result<bool, Lost> {
         let (trials, journal, now) = (self.trials, self.journal, time::now());
         let most = trials.memory().retest_calls_per_day;
@@ -221,7 +227,8 @@ impl Bench<'_> {
         Ok(begun > 0)
     }
 
-    /// Most calls that testing a statement again takes. An experiment's verdict so far is one reading of three.
+    /// Most calls that testing a statement again takes. An experiment's verdict so far is one
+    /// reading of three.
     fn calls(&self, on: &OnTrial) -> u64 {
         let derived = on.trial.derived.as_ref();
         let predictions = derived.map_or(PREDICTIONS_MAX, |derived| derived.predictions.len());
@@ -235,7 +242,7 @@ impl Bench<'_> {
 }
 
 impl Ripe {
-    /// What the log is told.
+    /// Returns the word for the log.
     fn word(&self) -> Judged {
         let tested = self.row.tested.map(|tested| tested.to_string());
         let reason = format!(

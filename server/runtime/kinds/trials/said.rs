@@ -1,5 +1,6 @@
-//! What models say in a trial, as they may say it, and what of that is believed: predictions that could be tested, readings whose quotes stand where
-//! they should. Who asks them is `trials/asking.rs`.
+//! What models say in a trial, as they may say it, and what of that is believed: predictions that
+//! could be tested, readings whose quotes stand where they should. Who asks them is
+//! `trials/asking.rs`.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,7 +20,7 @@ const LOOKED_AT: usize = 12;
 /// Longest code of a prediction, in characters.
 const CODE_MAX: usize = 8000;
 
-/// What a model says follows from a claim.
+/// A model's derivation from a claim.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Derive {
@@ -48,7 +49,7 @@ pub(super) struct Predicted {
     object: Option<String>,
 }
 
-/// What a model says of a prediction.
+/// A model's word on a prediction.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Reflect {
@@ -66,7 +67,7 @@ enum Reflected {
     Unknown,
 }
 
-/// What a model says of passages.
+/// A model's word on passages.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Weigh {
@@ -106,7 +107,7 @@ fn later(answer: Answer, object: Option<String>, from: Option<&str>) -> Option<L
     Some(Later { object, from })
 }
 
-/// What a derivation is about, before it is compared with what is held.
+/// A derivation before it is compared with what is held.
 pub(super) struct Draftlike {
     pub triple: Option<Triple>,
     pub valid: Valid,
@@ -114,7 +115,7 @@ pub(super) struct Draftlike {
 }
 
 impl Derive {
-    /// What was derived; or why it is no claim.
+    /// Returns the derivation; or the reason that it is no claim.
     pub fn read(self) -> Result<Draftlike, String> {
         if !self.is_claim {
             let why = some(self.why, SENTENCE_MAX)
@@ -166,7 +167,7 @@ impl Draftlike {
         }
     }
 
-    /// What can be used of it, with an instrument for each prediction.
+    /// Returns the usable part of it, with an instrument for each prediction.
     pub fn derived(
         self,
         statement: &str,
@@ -174,7 +175,8 @@ impl Draftlike {
         rules: &trial::Rules,
         now: Timestamp,
     ) -> Derived {
-        // What repeats the claim's own edge says nothing about what is known: a change has to be able to come in.
+        // What repeats the claim's own edge says nothing about what is known: a change has to be
+        // able to come in.
         let own = self.triple.clone();
         let is_own = |it: &Triple| own.as_ref().is_some_and(|own| method::is_same(own, it));
         let time = self.time(now);
@@ -215,7 +217,8 @@ impl Reflect {
 }
 
 impl Weigh {
-    /// As a reading of these passages: what decides has to stand in one of them, and to speak of what is claimed.
+    /// As a reading of these passages: what decides has to stand in one of them, and to speak of
+    /// what is claimed.
     pub fn reading(
         self,
         passages: &[Passage],
@@ -255,17 +258,17 @@ impl Weigh {
     }
 }
 
-/// What a passage has to speak of.
+/// The claim that a passage has to speak of.
 pub(super) struct Claimed<'a> {
     /// The statement, and what follows from it.
     pub texts: &'a [&'a str],
     pub triple: Option<&'a Triple>,
 }
 
-/// What was asked comes to, or why there is no answer.
+/// The answer of a model, or the reason why there is none.
 pub(super) type Said<T> = Result<Result<T, Silent>, Lost>;
 
-/// Why there is no answer.
+/// The reason for no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Silent {
     pub why: String,
@@ -274,7 +277,7 @@ pub(super) struct Silent {
 }
 
 impl Silent {
-    /// What was asked says nothing of it.
+    /// An answer that says nothing of it.
     pub fn says(why: impl Into<String>) -> Self {
         Self {
             why: why.into(),
@@ -282,7 +285,7 @@ impl Silent {
         }
     }
 
-    /// What was to be asked could not be.
+    /// A question that could not be asked.
     pub fn broke(why: impl Into<String>) -> Self {
         Self {
             why: why.into(),

@@ -1,5 +1,6 @@
-//! What follows for others from what a trial came to: what contradicts each other is contested (`trials/contesting.rs`), what was derived from what is
-//! withdrawn has lost its ground (`trials/ground.rs`). What an operator withdraws is settled without a trial.
+//! What follows for others from what a trial came to: what contradicts each other is contested
+//! (`trials/contesting.rs`), what was derived from what is withdrawn has lost its ground
+//! (`trials/ground.rs`). What an operator withdraws is settled without a trial.
 
 use super::bench::{Bench, OnTrial};
 use super::contesting::{contest, contradicting, uncontested};
@@ -56,7 +57,8 @@ impl Bench<'_> {
         self.settle(on, parts(all.collect())).await
     }
 
-    /// A new value was refused: the one that is held is tested once by another instrument, if there is one, as the world may have moved on all the same.
+    /// A new value was refused: the one that is held is tested once by another instrument, if there
+    /// is one, as the world may have moved on all the same.
     async fn doubted(&self, on: &OnTrial, valid: Valid) -> Result<Option<Draft>, Lost> {
         let (journal, now) = (self.journal, time::now());
         let Some(triple) = on.trial.triple() else {
@@ -83,8 +85,9 @@ impl Bench<'_> {
         Ok(has_another.then(|| of.row.becomes(again(&of.row, reason))))
     }
 
-    /// Writes what becomes of a statement, and of others by it, behind the records of the calls for it. What others lose comes first, so that what
-    /// was cut off between is done again: the word on the statement itself is the last.
+    /// Writes what becomes of a statement, and of others by it, behind the records of the calls for
+    /// it. What others lose comes first, so that what was cut off between is done again: the word
+    /// on the statement itself is the last.
     pub async fn settle(&self, on: &mut OnTrial, parts: Vec<Vec<Draft>>) -> Result<(), Lost> {
         for part in parts {
             let (part, forms) = with_merges(self.journal, self.trials.memory(), part).await?;
@@ -96,7 +99,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// A claim comes to nothing: there is no such statement. To be called while nothing else is settled.
+    /// A claim comes to nothing: there is no such statement. To be called while nothing else is
+    /// settled.
     pub async fn refuse(&self, on: &mut OnTrial, why: String) -> Result<(), Lost> {
         let judged = word(&on.row, Outcome::Refused, why);
         for _ in 0..TRIES {
@@ -111,8 +115,9 @@ impl Bench<'_> {
 }
 
 impl Trials {
-    /// An operator withdraws a statement, without a trial, and all that stands on it: in as many appends as that takes, the word on the statement in the
-    /// last. Trials go on meanwhile: what they come to hold, is looked at, too.
+    /// An operator withdraws a statement, without a trial, and all that stands on it: in as many
+    /// appends as that takes, the word on the statement in the last. Trials go on meanwhile: what
+    /// they come to hold, is looked at, too.
     pub async fn retract(
         &self,
         space: &Space,
@@ -161,7 +166,8 @@ impl Trials {
     }
 }
 
-/// The word on a statement, behind what others lose or gain by it: what is said of one statement is together.
+/// The word on a statement, behind what others lose or gain by it: what is said of one statement is
+/// together.
 pub(super) async fn consequences(
     journal: Journal<'_>,
     row: &StatementRow,
@@ -184,8 +190,8 @@ pub(super) async fn consequences(
     Ok(all)
 }
 
-/// The words on those that stood on a statement and have lost their ground, and on what they, and it, contradicted; and what these are stored under.
-/// `why`: the ground is lost.
+/// The words on those that stood on a statement and have lost their ground, and on what they, and
+/// it, contradicted; and what these are stored under. `why`: the ground is lost.
 pub(super) async fn fallen(
     journal: Journal<'_>,
     why: &str,

@@ -1,6 +1,7 @@
-//! Tells threads when a statement falls that came from their events, or that these returned: once for each fall and thread, and once more
-//! when the statement is held again. Events that name a statement after its fall are answered once as well. The position in the log that
-//! it goes by is stored when the trials rest, so that a crash loses and repeats nothing.
+//! Tells threads when a statement falls that came from their events, or that these returned: once
+//! for each fall and thread, and once more when the statement is held again. Events that name a
+//! statement after its fall are answered once as well. The position in the log that it goes by is
+//! stored when the trials rest, so that a crash loses and repeats nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -25,8 +26,8 @@ use crate::words::id::{self, Seq, Space, ThreadId};
 /// Most events that returned a statement that are looked at, the newest.
 const RECALLS_MAX: usize = 2000;
 
-/// The events of threads that a statement came from, or that returned it; the threads in the order in which they are told: those of its sources first,
-/// then those that recalled it last.
+/// The events of threads that a statement came from, or that returned it; the threads in the order
+/// in which they are told: those of its sources first, then those that recalled it last.
 #[derive(Default)]
 struct Concerned {
     threads: Vec<ThreadId>,
@@ -52,7 +53,7 @@ impl Concerned {
     }
 }
 
-/// What a statement is since an event, to be told in the threads that it concerns.
+/// Returns the status of a statement since an event, to be told in the threads that it concerns.
 fn turned(row: &StatementRow, status: Status, since: Seq, was_held: bool) -> Correction {
     Correction {
         statement: row.id.clone(),
@@ -64,7 +65,7 @@ fn turned(row: &StatementRow, status: Status, since: Seq, was_held: bool) -> Cor
     }
 }
 
-/// That not all threads are told, in the thread of the trials.
+/// Returns the failure that not all threads are told, in the thread of the trials.
 fn not_all(turned: &Correction) -> Draft {
     let Correction {
         statement,
@@ -84,8 +85,8 @@ fn not_all(turned: &Correction) -> Draft {
 }
 
 impl Trials {
-    /// A recall that was under way while a statement fell is stored behind the fall, and the trials may have told of that by then. After a crash a start
-    /// finds it (`renewing.rs`).
+    /// A recall that was under way while a statement fell is stored behind the fall, and the trials
+    /// may have told of that by then. After a crash a start finds it (`renewing.rs`).
     pub(super) fn look_for_late(&self, space: &Space, event: &Event) {
         let fact = event.fact();
         let ids = recalled::returned(&fact).into_iter().map(str::to_owned);
@@ -112,7 +113,8 @@ impl Trials {
 }
 
 impl Bench<'_> {
-    /// Tells of all that fell, or is held again, behind a position. Returns up to where all is told.
+    /// Tells of all that fell, or is held again, behind a position. Returns up to where all is
+    /// told.
     pub async fn tell(&self, mut after: Seq) -> Result<Seq, Lost> {
         let Journal { store, space, .. } = self.journal;
         // Of a statement with many words those before are read once.
@@ -139,8 +141,8 @@ impl Bench<'_> {
         }
     }
 
-    /// The same, and of what had fallen already when somebody claimed it, or when a recall that was under way returned it, behind `named`. Returns up
-    /// to where both are told.
+    /// The same, and of what had fallen already when somebody claimed it, or when a recall that was
+    /// under way returned it, behind `named`. Returns up to where both are told.
     pub async fn tell_late(&self, after: Seq, named: Seq) -> Result<Seq, Lost> {
         let Journal { store, space, .. } = self.journal;
         let upto = store.head(space).await?.seq;
@@ -160,7 +162,7 @@ impl Bench<'_> {
     }
 }
 
-/// What is to be told of a word on a statement: that it fell by it, or is held again.
+/// Returns the corrections that follow from a word on a statement: it fell by it, or is held again.
 async fn corrections(
     journal: Journal<'_>,
     id: &str,
@@ -187,7 +189,8 @@ async fn corrections(
     not_stored(journal, drafts).await
 }
 
-/// What is to be told of a statement that the event at `named` named: that it had fallen by then, in the threads that were not told of it.
+/// Returns the further corrections of a statement that the event at `named` named: it had fallen by
+/// then. They go to the threads that were not told of it.
 async fn late_corrections(journal: Journal<'_>, id: &str, named: Seq) -> Stored<Vec<Draft>> {
     let row = journal.statement(id).await?;
     let Some(row) = row.filter(|row| row.status.has_fallen()) else {
@@ -215,8 +218,9 @@ async fn late_corrections(journal: Journal<'_>, id: &str, named: Seq) -> Stored<
     not_stored(journal, drafts).await
 }
 
-/// Returns what is told of a statement in the threads that it concerns and that have not ended; and whether more events returned it
-/// than were looked at. `told`: the word in a thread that knows of some corrections, if there is one.
+/// Returns what is told of a statement in the threads that it concerns and that have not ended; and
+/// whether more events returned it than were looked at. `told`: the word in a thread that knows of
+/// some corrections, if there is one.
 async fn told_to_all(
     journal: Journal<'_>,
     row: &StatementRow,
@@ -238,7 +242,8 @@ async fn told_to_all(
     Ok((drafts, concerned.is_cut))
 }
 
-/// Those whose id the log does not have: a crash cut off what was to be told behind them.
+/// Returns the drafts whose id the log does not have: a crash cut off what was to be told behind
+/// them.
 async fn not_stored(journal: Journal<'_>, drafts: Vec<Draft>) -> Stored<Vec<Draft>> {
     let mut left = Vec::new();
     for draft in drafts {
@@ -251,7 +256,7 @@ async fn not_stored(journal: Journal<'_>, drafts: Vec<Draft>) -> Stored<Vec<Draf
     Ok(left)
 }
 
-/// Where a statement came from, and what returned it.
+/// Returns the threads that a statement came from, or that recalled it.
 async fn concerned(journal: Journal<'_>, row: &StatementRow) -> Stored<Concerned> {
     let mut concerned = Concerned::default();
     let seqs = row.sources.iter().flat_map(|source| &source.seqs);
@@ -277,7 +282,8 @@ async fn concerned(journal: Journal<'_>, row: &StatementRow) -> Stored<Concerned
     Ok(concerned)
 }
 
-/// The statements that recalls returned, or that got another source, behind a position and up to another, each with the last event that did it.
+/// The statements that recalls returned, or that got another source, behind a position and up to
+/// another, each with the last event that did it.
 pub(super) async fn named_lately(
     journal: Journal<'_>,
     (after, upto): (Seq, Seq),
@@ -306,7 +312,7 @@ pub(super) async fn named_lately(
     Ok(named)
 }
 
-/// Whether one of these statements has fallen.
+/// Returns true if one of these statements has fallen.
 pub(super) async fn has_fallen(
     journal: Journal<'_>,
     ids: impl IntoIterator<Item = String>,

@@ -1,5 +1,6 @@
-//! One statement is tried after the other: the log's events of it are folded, what the fold says is done, and what came of it is appended.
-//! Several statements are tried at a time; what one comes to is settled by one at a time.
+//! One statement is tried after the other: the log's events of it are folded, what the fold says is
+//! done, and what came of it is appended. Several statements are tried at a time; what one comes to
+//! is settled by one at a time.
 
 use std::time::Duration;
 
@@ -19,7 +20,8 @@ use crate::words::time::{self, Timestamp};
 const STEPS_MAX: usize = 64;
 
 impl Bench<'_> {
-    /// Tries a statement to an outcome, or until it waits. What was overtaken is left as it is: it is looked at again.
+    /// Tries a statement to an outcome, or until it waits. What was overtaken is left as it is: it
+    /// is looked at again.
     pub async fn try_one(&self, row: StatementRow) -> Result<(), Lost> {
         let mut on = OnTrial::of(self.journal, row).await?;
         // That of the event from outside which its claim goes back to. The server pays for retests.
@@ -77,7 +79,8 @@ impl Bench<'_> {
 
     /// Derives what follows from a claim. False: there is nothing more to do.
     async fn derive(&self, on: &mut OnTrial, rules: &Rules) -> Result<bool, Lost> {
-        // A word that is held stays what it is, whatever a model makes of it: only a reading refutes it.
+        // A word that is held stays what it is, whatever a model makes of it: only a reading
+        // refutes it.
         let is_held = on.row.status.is_held();
         if !is_held && self.join_same_text(on).await? {
             return Ok(false);
@@ -169,7 +172,8 @@ impl Bench<'_> {
             .await
     }
 
-    /// What is held and contradicts predictions, by the names that they are said with.
+    /// Returns statements that are held and contradict predictions, by the names that they are said
+    /// with.
     async fn known(&self, of: &Draftlike, now: Timestamp) -> Stored<Vec<(Triple, Valid)>> {
         let mut known = Vec::new();
         let triples = of
@@ -194,7 +198,7 @@ impl Bench<'_> {
     }
 }
 
-/// Why there is nothing to test of what was derived.
+/// Returns the reason that nothing derived can be tested.
 fn untestable(derived: &Derived) -> String {
     let rejected = derived.rejected.join("; ");
     let why = format!("no prediction that could be tested follows from it. {rejected}");
@@ -215,7 +219,8 @@ fn asks_a_model(step: &Step) -> bool {
     }
 }
 
-/// Whether nobody tries a statement: it was withdrawn, it has ended, or it has lost its ground and nobody has claimed it again.
+/// Returns true if nobody tries a statement: it was withdrawn, it has ended, or it has lost its
+/// ground and nobody has claimed it again.
 fn is_left(status: Status, judged: &Judged) -> bool {
     match status {
         Status::Retracted | Status::Ended => true,
