@@ -57,7 +57,7 @@ const TRIES: usize = 16;
 /// See the module.
 pub struct Trials {
     ground: Ground,
-    knowledge: Base,
+    knowledge: Option<Base>,
     allowance: Allowance,
     // A plain mutex: held for a look, never across an await.
     kept: Mutex<HashMap<Space, Kept>>,
@@ -195,7 +195,7 @@ impl Trials {
 
     /// The instruments that this server has for any statement.
     fn instruments(&self) -> BTreeSet<Instrument> {
-        let knowledge = self.knowledge.is_there().then_some(Instrument::Knowledge);
+        let knowledge = self.knowledge.as_ref().map(|_| Instrument::Knowledge);
         let code = self.ground.code.is_enabled().then_some(Instrument::Code);
         let all = [knowledge, code, Some(Instrument::Reflection)];
         all.into_iter().flatten().collect()

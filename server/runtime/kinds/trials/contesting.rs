@@ -47,11 +47,8 @@ fn about(names: &Names, triple: &Triple, status: Status) -> Vec<Asked> {
         single: (!triple.single).then_some(true),
         ..Asked::default()
     };
-    names
-        .forms(&triple.subject)
-        .into_iter()
-        .map(asked)
-        .collect()
+    let forms = names.forms(&triple.subject);
+    forms.into_iter().map(asked).collect()
 }
 
 fn value(row: &StatementRow) -> Option<Value> {
@@ -164,26 +161,20 @@ async fn held_with(
     journal: Journal<'_>,
     forms: &BTreeSet<String>,
 ) -> Stored<BTreeMap<Seq, StatementRow>> {
-    let asked = |form: &String, status| {
-        let status = Some(status);
-        let subject = Asked {
-            status,
-            subject: Some(form.clone()),
+    let mut asked = Vec::new();
+    for (form, status) in forms
+        .iter()
+        .flat_map(|it| Status::HELD.map(|status| (it, status)))
+    {
+        let mut subject = Asked {
+            status: Some(status),
             ..Asked::default()
         };
-        let object = Asked {
-            status,
-            object: Some(form.clone()),
-            ..Asked::default()
-        };
-        [subject, object]
-    };
-    let of_form = |form| {
-        Status::HELD
-            .into_iter()
-            .flat_map(move |status| asked(form, status))
-    };
-    let asked = forms.iter().flat_map(of_form).collect();
+        let mut object = subject.clone();
+        subject.subject = Some(form.clone());
+        object.object = Some(form.clone());
+        asked.extend([subject, object]);
+    }
     let held = journal.found(asked, usize::MAX, |_| true).await?;
     Ok(held.into_iter().map(|row| (row.number, row)).collect())
 }
@@ -194,10 +185,8 @@ async fn reason_before(journal: Journal<'_>, row: &StatementRow) -> Stored<Strin
     let story = journal.story(&row.id).await?;
     let mut verdicts = story.iter().rev().filter_map(verdict);
     let tried = verdicts.find(|(_, judged)| judged.tried);
-    Ok(tried.map_or_else(
-        || "what contradicted it is about something else".to_owned(),
-        |(_, judged)| judged.reason,
-    ))
+    let elsewhere = "what contradicted it is about something else";
+    Ok(tried.map_or_else(|| elsewhere.to_owned(), |(_, judged)| judged.reason))
 }
 
 /// Returns what is held about the subject and the relation of a triple, those first that say that

@@ -16,8 +16,6 @@ use crate::words::time;
 
 /// The knowledge base that is configured.
 pub(super) enum Base {
-    /// There is none.
-    None,
     /// An address.
     Address(Search),
     /// A tool of a server of tools.
@@ -30,21 +28,16 @@ pub(super) enum Base {
 }
 
 impl Base {
-    /// The one that is configured.
-    pub fn of(options: &Options) -> Self {
-        match options.tool_name() {
-            Some(name) => Self::Tool {
-                name,
-                argument: options.argument.clone(),
-            },
-            None if options.url.is_some() => Self::Address(Search::new(options)),
-            None => Self::None,
-        }
-    }
-
-    /// Returns true if there is one.
-    pub fn is_there(&self) -> bool {
-        !matches!(self, Self::None)
+    /// Returns the one that is configured, if there is one.
+    pub fn of(options: &Options) -> Option<Self> {
+        let Some(name) = options.tool_name() else {
+            let is_address = options.url.is_some();
+            return is_address.then(|| Self::Address(Search::new(options)));
+        };
+        Some(Self::Tool {
+            name,
+            argument: options.argument.clone(),
+        })
     }
 }
 
@@ -109,9 +102,11 @@ impl Bench<'_> {
 
     async fn search(&self, on: &OnTrial, words: &str, prediction: usize) -> Said<Vec<Passage>> {
         let (name, argument) = match &self.trials.knowledge {
-            Base::None => return Ok(Err(Silent::says("no knowledge base is configured"))),
-            Base::Address(search) => return Ok(search.ask(words).await.map_err(Silent::broke)),
-            Base::Tool { name, argument } => (name, argument),
+            None => return Ok(Err(Silent::says("no knowledge base is configured"))),
+            Some(Base::Address(search)) => {
+                return Ok(search.ask(words).await.map_err(Silent::broke));
+            }
+            Some(Base::Tool { name, argument }) => (name, argument),
         };
         // Where it is configured which tools minds have, trials have this one all the same.
         let (shelf, space) = (&self.trials.ground.mind.tools.step, self.journal.space);

@@ -42,11 +42,7 @@ struct Ripe {
 }
 
 /// Statements to test again now, the most urgent first, and the time of the next one.
-#[derive(Default)]
-struct Found {
-    ripe: Vec<Ripe>,
-    next: Option<Timestamp>,
-}
+type Found = (Vec<Ripe>, Option<Timestamp>);
 
 /// A look for what is ripe: the instruments that there are, how often statements were recalled, and
 /// what was tested before the time that is old.
@@ -63,8 +59,8 @@ impl Trials {
         if self.memory().retest_calls_per_day == 0 {
             return Ok(false);
         }
-        let found = self.ripe(journal, time::now()).await?;
-        Ok(!found.ripe.is_empty() || found.next.is_some())
+        let (ripe, next) = self.ripe(journal, time::now()).await?;
+        Ok(!ripe.is_empty() || next.is_some())
     }
 
     /// Returns the statements that are ripe for another test.
@@ -77,13 +73,16 @@ impl Trials {
             uses: self.ground.recall.uses(journal.space).await?,
             old: Timestamp::from_micros(now.micros().saturating_sub(interval)),
         };
-        let mut found = Found::default();
+        let (mut ripe, mut next) = Found::default();
         for status in Status::HELD {
-            look.add_oldest(status, &mut found).await?;
+            next = next
+                .into_iter()
+                .chain(look.oldest(status, &mut ripe).await?)
+                .min();
         }
-        found.next = found.next.map(|tested| tested.after(interval));
+        next = next.map(|tested| tested.after(interval));
         for id in look.uses.most(RIPE_MAX) {
-            if found.ripe.iter().any(|it| it.row.id == id) {
+            if ripe.iter().any(|it| it.row.id == id) {
                 continue;
             }
             let Some(row) = journal.statement(id).await? else {
@@ -92,23 +91,23 @@ impl Trials {
             // A word was never tested.
             let said = row.is_held_on_word().then_some(row.claimed);
             if row.tested.or(said).is_some_and(|tested| tested <= look.old) {
-                found.ripe.extend(look.retestable(row).await?);
+                ripe.extend(look.retestable(row).await?);
             }
         }
-        found.ripe.sort_by_key(|it| {
+        ripe.sort_by_key(|it| {
             let tested = it.row.tested.unwrap_or(it.row.claimed);
             (Reverse(urgency(it.recalled, tested, now)), it.row.number)
         });
-        Ok(found)
+        Ok((ripe, next))
     }
 }
 
 impl Look<'_> {
-    /// Adds those of a status that were not tested for longest; `next` is when the first one was
-    /// tested that is too young.
-    async fn add_oldest(&self, status: Status, found: &mut Found) -> Stored<()> {
+    /// Adds the statements of a status that were not tested for longest. Returns the time of the
+    /// first test that is too young.
+    async fn oldest(&self, status: Status, ripe: &mut Vec<Ripe>) -> Stored<Option<Timestamp>> {
         let Journal { store, space, .. } = self.journal;
-        let (most, mut last) = (found.ripe.len() + RIPE_MAX, (Timestamp::from_micros(0), 0));
+        let (most, mut last) = (ripe.len() + RIPE_MAX, (Timestamp::from_micros(0), 0));
         loop {
             let rows = store.statements_by_age(space, status, last.0, PAGE).await?;
             let is_last = rows.len() < PAGE as usize;
@@ -118,20 +117,19 @@ impl Look<'_> {
                     continue;
                 };
                 (last, is_news) = ((tested, row.number), true);
-                let Some(ripe) = self.retestable(row).await? else {
+                let Some(found) = self.retestable(row).await? else {
                     continue;
                 };
                 if tested > self.old {
-                    found.next = Some(found.next.map_or(tested, |next| next.min(tested)));
-                    return Ok(());
+                    return Ok(Some(tested));
                 }
-                found.ripe.push(ripe);
-                if found.ripe.len() >= most {
-                    return Ok(());
+                ripe.push(found);
+                if ripe.len() >= most {
+                    return Ok(None);
                 }
             }
             if is_last || !is_news {
-                return Ok(());
+                return Ok(None);
             }
         }
     }
@@ -189,15 +187,12 @@ impl Bench<'_> {
             return Ok(false);
         }
         let (mut left, more) = budget(journal, most, now).await?;
-        let mut found = Found {
-            next: more,
-            ..Found::default()
+        let (ripe, next) = match left {
+            0 => (Vec::new(), more),
+            _ => trials.ripe(journal, now).await?,
         };
-        if left > 0 {
-            found = trials.ripe(journal, now).await?;
-        }
         let (mut begun, mut is_dear) = (0, false);
-        for ripe in found.ripe {
+        for ripe in ripe {
             let judged = ripe.word();
             let on = OnTrial::of(journal, ripe.row).await?;
             let calls = self.calls(&on);
@@ -216,7 +211,7 @@ impl Bench<'_> {
         if begun == 0 {
             let next = match is_dear {
                 true => Some(more.unwrap_or_else(|| now.after(DAY))),
-                false => found.next,
+                false => next,
             };
             let pause = now.after(PAUSE);
             trials.kept(journal.space, |kept| {
