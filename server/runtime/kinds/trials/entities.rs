@@ -39,8 +39,9 @@ impl Trials {
                 let why = format!("these names are merged already, since event {}", row.seq);
                 return Err(Refused::Settled(why));
             }
-            has_room(limits, &before, &merge.names)?;
-            let after = with(&before, &merge.names);
+            let merges: Vec<Merge> = before.into_iter().map(|row| row.merge).collect();
+            has_room(limits, &merges, &merge.names)?;
+            let after = with(&merges, &merge.names);
             let first = Draft::merged(&ThreadId::default(), id::fresh(), merge.clone());
             let mut drafts = vec![first.only_if(Condition::NoneMergedSince(seq))];
             drafts.extend(anew(journal, &after, &around(&forms, &[&after])).await?);
@@ -130,7 +131,7 @@ impl Trials {
 /// Refuses what goes beyond the limits.
 pub(super) fn has_room(
     limits: &memory::Options,
-    before: &[MergeRow],
+    before: &[Merge],
     more: &[String],
 ) -> Result<(), Refused> {
     let names = with(before, more).forms(&more[0]).len();
@@ -229,7 +230,7 @@ fn overtaken() -> Refused {
     Refused::Unprocessable("statements about these names change all the time: try again".into())
 }
 
-fn with(before: &[MergeRow], more: &[String]) -> Names {
-    let names = before.iter().map(|row| row.merge.names.as_slice());
+fn with(before: &[Merge], more: &[String]) -> Names {
+    let names = before.iter().map(|merge| merge.names.as_slice());
     Names::of(names.chain([more]))
 }

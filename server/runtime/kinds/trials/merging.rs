@@ -8,13 +8,12 @@ use super::entities::{Forms, around, has_room, merges_now, one_append};
 use super::journal::{APPEND_MAX, Journal, Stored, under, verdict};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
-use crate::event::entity::{Merge, Unmerge, identity, normal};
+use crate::event::entity::{Merge, Names, Unmerge, identity, normal};
 use crate::event::statement::{Judged, Outcome, Status};
 use crate::event::trial::News;
-use crate::log::projections::merges::{MergeRow, names};
+use crate::log::projections::merges::names;
 use crate::runtime::memory;
 use crate::words::id;
-use crate::words::time::Timestamp;
 
 /// Returns the words of an append on statements, behind the merges that it makes or undoes: a
 /// statement that says of two names that they are one merges them while it survives. And the names
@@ -29,26 +28,29 @@ pub(super) async fn with_merges(
         return Ok((drafts, Forms::new()));
     }
     let (before, seq) = merges_now(journal).await?;
-    let (mut after, mut told) = (before.clone(), BTreeSet::new());
+    let mut after: Vec<Merge> = before.iter().map(|row| row.merge.clone()).collect();
+    let mut told = BTreeSet::new();
     let (mut made, mut undone, mut forms) = (Vec::new(), Vec::new(), Forms::new());
     for draft in &mut drafts {
         let Some((statement, judged)) = judged_in(draft) else {
             continue;
         };
         told.insert(statement.clone());
-        let is_of_it = |row: &MergeRow| row.merge.statement.as_ref() == Some(&statement);
+        let is_of_it = |merge: &Merge| merge.statement.as_ref() == Some(&statement);
         let stands = after.iter().position(is_of_it);
         match (stands, said_to_be_one(journal, &statement, &judged).await?) {
             (Some(at), None) => {
-                let row = after.remove(at);
-                forms.extend(row.merge.names.iter().map(|name| normal(name)));
-                undone.push(Draft::unmerged(&draft.thread, unmerge(row, &judged)));
+                let merge = after.remove(at);
+                forms.extend(merge.names.iter().map(|name| normal(name)));
+                let row = before.iter().find(|row| is_of_it(&row.merge));
+                let id = row.map(|row| row.id.clone()).unwrap_or_default();
+                undone.push(Draft::unmerged(&draft.thread, unmerge(id, merge, &judged)));
             }
             (None, Some(merge)) => match has_room(limits, &after, &merge.names) {
                 Ok(()) => {
                     forms.extend(merge.names.iter().map(|name| normal(name)));
                     made.push(Draft::merged(&draft.thread, id::fresh(), merge.clone()));
-                    after.push(not_stored(merge));
+                    after.push(merge);
                 }
                 Err(full) => {
                     let reason = format!("{}; its names are not merged: {full}", judged.reason);
@@ -66,7 +68,7 @@ pub(super) async fn with_merges(
         return Ok((drafts, forms));
     }
     under(&mut drafts, [Condition::NoneMergedSince(seq)]);
-    let is = names(&after);
+    let is = Names::of(after.iter().map(|merge| merge.names.as_slice()));
     let forms = around(&forms, &[&names(&before), &is]);
     let mut follow = anew(journal, &is, &forms).await?;
     // What this append says of a statement itself is the last word.
@@ -108,27 +110,14 @@ async fn said_to_be_one(
 }
 
 /// The undoing of a merge whose statement does not survive.
-fn unmerge(row: MergeRow, judged: &Judged) -> Unmerge {
-    let statement = row.merge.statement.unwrap_or_default();
+fn unmerge(id: String, merge: Merge, judged: &Judged) -> Unmerge {
+    let statement = merge.statement.unwrap_or_default();
     let status = judged.outcome.as_str();
     Unmerge {
-        merge: row.id,
-        names: row.merge.names,
+        merge: id,
+        names: merge.names,
         reason: format!("the statement that says so is {status} now: {statement}"),
         by: None,
-    }
-}
-
-/// A row of a merge that is not stored yet.
-const fn not_stored(merge: Merge) -> MergeRow {
-    MergeRow {
-        id: String::new(),
-        seq: 0,
-        merge,
-        made: Timestamp::from_micros(0),
-        ended: 0,
-        cut: false,
-        changed: 0,
     }
 }
 
