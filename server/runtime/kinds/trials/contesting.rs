@@ -67,8 +67,8 @@ pub(super) async fn contest(
     let mut conditions = vec![Condition::NoneMergedSince(seq)];
     let is_other = |row: &&StatementRow| row.id != id;
     let against = contradicting(journal, edge, Status::Surviving, usize::MAX).await?;
-    let contested = |row| changed(row, Status::Contested, ANOTHER);
-    let drafts: Vec<Draft> = against.iter().filter(is_other).map(contested).collect();
+    let contested = |row| vec![changed(row, Status::Contested, ANOTHER)];
+    let drafts: Vec<_> = against.iter().filter(is_other).map(contested).collect();
     let mut is_contested = !drafts.is_empty();
     if !is_contested {
         // Of those that are contested already one is enough, and has to be there still.
@@ -89,7 +89,7 @@ pub(super) async fn contest(
 pub(super) async fn uncontested(journal: Journal<'_>, leaving: &[&StatementRow]) -> Stored<Follow> {
     let (names, seq) = journal.store.names_now(journal.space).await?;
     let gone: BTreeSet<&str> = leaving.iter().map(|row| row.id.as_str()).collect();
-    let mut free: BTreeMap<String, Draft> = BTreeMap::new();
+    let mut free: BTreeMap<String, Vec<Draft>> = BTreeMap::new();
     let mut witnesses: BTreeMap<String, Condition> = BTreeMap::new();
     let contested = leaving.iter().filter(|row| row.status == Status::Contested);
     for row in contested {
@@ -110,7 +110,7 @@ pub(super) async fn uncontested(journal: Journal<'_>, leaving: &[&StatementRow])
             } else {
                 let reason = "what contradicted it is not held any more";
                 let draft = changed(rival, Status::Surviving, reason);
-                free.insert(rival.id.clone(), draft);
+                free.insert(rival.id.clone(), vec![draft]);
             }
         }
     }

@@ -52,7 +52,7 @@ pub(super) async fn ground(journal: Journal<'_>, of: &StatementRow) -> Stored<Gr
             }
         }
         if premises != row.premises {
-            ground.drafts.push(grounded(&row, premises));
+            ground.drafts.push(vec![grounded(&row, premises)]);
         }
     }
     Ok(Ok(ground))

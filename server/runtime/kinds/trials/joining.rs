@@ -177,9 +177,9 @@ async fn carried_over(
         _ => {
             let lost = standing_on(journal, claim).await?;
             let why = said.unwrap_or_else(|| gone(&same.id));
-            let (all, conditions) = fallen(journal, &why, &lost, None).await?;
-            drafts.extend(all.into_iter().flatten());
-            under(&mut drafts, conditions);
+            let follow = fallen(journal, &why, &lost, None).await?;
+            drafts.extend(follow.drafts.into_iter().flatten());
+            under(&mut drafts, follow.conditions);
         }
     }
     Ok(drafts)

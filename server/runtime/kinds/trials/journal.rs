@@ -39,7 +39,8 @@ pub(super) struct Journal<'a> {
 /// Words on others, and the conditions of these and of the word on the statement itself.
 #[derive(Debug, Default)]
 pub(super) struct Follow {
-    pub drafts: Vec<Draft>,
+    /// What is said of one statement is together.
+    pub drafts: Vec<Vec<Draft>>,
     pub conditions: Vec<Condition>,
 }
 

@@ -6,7 +6,7 @@ use super::bench::{Bench, OnTrial};
 use super::contesting::{contest, contradicting, uncontested};
 use super::entities::contest_anew;
 use super::ground::{gone, ground, standing_on};
-use super::journal::{APPEND_MAX, Journal, Stored, again, is_overtaken, under, word};
+use super::journal::{APPEND_MAX, Follow, Journal, Stored, again, is_overtaken, under, word};
 use super::merging::with_merges;
 use super::{REACH, TRIES, Trials};
 use crate::event::condition::{Condition, RequestState};
@@ -53,13 +53,13 @@ impl Bench<'_> {
         if let Some(word) = all.last_mut().and_then(|of| of.last_mut()) {
             word.conditions.extend(conditions);
         }
-        let all = first.into_iter().map(|draft| vec![draft]).chain(all);
-        self.settle(on, parts(all.collect())).await
+        first.extend(all);
+        self.settle(on, parts(first)).await
     }
 
     /// A new value was refused: the one that is held is tested once by another instrument, if there
     /// is one, as the world may have moved on all the same.
-    async fn doubted(&self, on: &OnTrial, valid: Valid) -> Result<Option<Draft>, Lost> {
+    async fn doubted(&self, on: &OnTrial, valid: Valid) -> Result<Option<Vec<Draft>>, Lost> {
         let (journal, now) = (self.journal, time::now());
         let Some(triple) = on.trial.triple() else {
             return Ok(None);
@@ -82,7 +82,7 @@ impl Bench<'_> {
             "another value of it was refused ({}): another instrument tests it once",
             triple.object
         );
-        Ok(has_another.then(|| of.row.becomes(again(&of.row, reason))))
+        Ok(has_another.then(|| vec![of.row.becomes(again(&of.row, reason))]))
     }
 
     /// Writes what becomes of a statement, and of others by it, behind the records of the calls for
@@ -181,13 +181,11 @@ pub(super) async fn consequences(
         own.extend(withdrawn(&questions(journal).await?, &row.id));
     }
     let leaving = Some(row).filter(|row| row.status.is_held() && !is_now(Status::is_held));
-    let (mut all, conditions) = fallen(journal, &gone(&row.id), &lost, leaving).await?;
+    let mut follow = fallen(journal, &gone(&row.id), &lost, leaving).await?;
     own.push(row.becomes(judged.clone()));
-    all.push(own);
-    if let Some(first) = all.first_mut() {
-        under(first, conditions);
-    }
-    Ok(all)
+    follow.drafts.push(own);
+    under(&mut follow.drafts[0], follow.conditions);
+    Ok(follow.drafts)
 }
 
 /// The words on those that stood on a statement and have lost their ground, and on what they, and
@@ -197,24 +195,23 @@ pub(super) async fn fallen(
     why: &str,
     lost: &[StatementRow],
     with: Option<&StatementRow>,
-) -> Stored<(Vec<Vec<Draft>>, Vec<Condition>)> {
+) -> Stored<Follow> {
     let leaving: Vec<&StatementRow> = lost.iter().chain(with).collect();
     if leaving.is_empty() {
-        return Ok((Vec::new(), Vec::new()));
+        return Ok(Follow::default());
     }
-    let free = uncontested(journal, &leaving).await?;
+    let mut follow = uncontested(journal, &leaving).await?;
     let open = match lost {
         [] => Vec::new(),
         _ => questions(journal).await?,
     };
-    let mut all: Vec<Vec<Draft>> = free.drafts.into_iter().map(|draft| vec![draft]).collect();
-    all.extend(lost.iter().map(|row| {
+    follow.drafts.extend(lost.iter().map(|row| {
         let judged = word(row, Outcome::Is(Status::Untested), String::new());
         let draft = row.becomes(groundless(judged, why.to_owned()));
         let withdrawn = withdrawn(&open, &row.id).into_iter();
         withdrawn.chain([draft]).collect()
     }));
-    Ok((all, free.conditions))
+    Ok(follow)
 }
 
 fn groundless(judged: Judged, reason: String) -> Judged {
