@@ -113,14 +113,14 @@ fn without_quotes(text: &str) -> &str {
 }
 
 fn without_article(text: &str) -> &str {
-    let Some((article, rest)) = text
-        .split_once(' ')
-        .filter(|(article, _)| article.eq_ignore_ascii_case("the"))
-    else {
-        return text;
+    let is_common = |article: &str, rest: &str| {
+        article == "the"
+            || article.eq_ignore_ascii_case("the") && rest.starts_with(char::is_lowercase)
     };
-    let is_common = article == "the" || rest.starts_with(char::is_lowercase);
-    if is_common { rest } else { text }
+    match text.split_once(' ') {
+        Some((article, rest)) if is_common(article, rest) => rest,
+        _ => text,
+    }
 }
 
 /// Returns true if a text is a name, and no description or pronoun: at least half of its words begin with no small letter, or have a digit or a capital within.
@@ -167,20 +167,17 @@ impl Names {
         let mut at: HashMap<String, usize> = HashMap::new();
         for merge in merges {
             let forms: Vec<String> = merge.iter().map(|name| normal(name)).collect();
-            let found: BTreeSet<usize> = forms
-                .iter()
-                .filter_map(|form| at.get(form).copied())
-                .collect();
+            let found: BTreeSet<usize> =
+                forms.iter().filter_map(|it| at.get(it).copied()).collect();
             // The oldest takes the others in.
             let into = found.first().copied().unwrap_or(entities.len());
             if into == entities.len() {
                 entities.push(Vec::new());
             }
-            let others = found
-                .into_iter()
-                .skip(1)
-                .flat_map(|it| std::mem::take(&mut entities[it]))
-                .collect::<Vec<_>>();
+            let mut others = Vec::new();
+            for other in found.into_iter().skip(1) {
+                others.append(&mut entities[other]);
+            }
             for form in others.into_iter().chain(forms) {
                 if at.insert(form.clone(), into) != Some(into) {
                     entities[into].push(form);
@@ -240,12 +237,9 @@ impl Names {
 
     /// The normal forms that mean something else by other names than by these.
     pub fn changed(&self, other: &Self) -> Vec<String> {
-        let forms: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
-        forms
-            .into_iter()
-            .filter(|form| self.entity(form) != other.entity(form))
-            .cloned()
-            .collect()
+        let mut forms: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
+        forms.retain(|form| self.entity(form) != other.entity(form));
+        forms.into_iter().cloned().collect()
     }
 
     /// Memory that it takes, roughly.
