@@ -13,6 +13,7 @@ use crate::event::statement::{Judged, Outcome, Status};
 use crate::event::trial::News;
 use crate::log::projections::merges::names;
 use crate::runtime::memory;
+use crate::runtime::refused::Refused;
 use crate::words::id;
 
 /// Returns the words of an append on statements, behind the merges that it makes or undoes: a
@@ -52,14 +53,7 @@ pub(super) async fn with_merges(
                     made.push(Draft::merged(&draft.thread, id::fresh(), merge.clone()));
                     after.push(merge);
                 }
-                Err(full) => {
-                    let reason = format!("{}; its names are not merged: {full}", judged.reason);
-                    let news = News::Judged(Judged { reason, ..judged });
-                    *draft = Draft {
-                        conditions: std::mem::take(&mut draft.conditions),
-                        ..Draft::statement(&draft.thread, &statement, news)
-                    };
-                }
+                Err(full) => *draft = not_merged(draft, &statement, judged, &full),
             },
             _ => {}
         }
@@ -118,6 +112,16 @@ fn unmerge(id: String, merge: Merge, judged: &Judged) -> Unmerge {
         names: merge.names,
         reason: format!("the statement that says so is {status} now: {statement}"),
         by: None,
+    }
+}
+
+/// Returns the verdict on a statement whose names are not merged, with the reason.
+fn not_merged(draft: &mut Draft, statement: &str, judged: Judged, full: &Refused) -> Draft {
+    let reason = format!("{}; its names are not merged: {full}", judged.reason);
+    let news = News::Judged(Judged { reason, ..judged });
+    Draft {
+        conditions: std::mem::take(&mut draft.conditions),
+        ..Draft::statement(&draft.thread, statement, news)
     }
 }
 
