@@ -2,6 +2,7 @@
 //! statement that survived and says nothing else. How alike two names look decides nothing. Pure.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use thinkd_facts::Members;
@@ -116,17 +117,17 @@ fn without_quotes(text: &str) -> &str {
 }
 
 fn without_article(text: &str) -> &str {
-    let Some((article, rest)) = text
-        .split_once(' ')
-        .filter(|(article, _)| article.eq_ignore_ascii_case("the"))
-    else {
-        return text;
+    let is_common = |article: &str, rest: &str| {
+        article == "the"
+            || article.eq_ignore_ascii_case("the") && rest.starts_with(char::is_lowercase)
     };
-    let is_common = article == "the" || rest.starts_with(char::is_lowercase);
-    if is_common { rest } else { text }
+    match text.split_once(' ') {
+        Some((article, rest)) if is_common(article, rest) => rest,
+        _ => text,
+    }
 }
 
-/// Whether a text is a name, and no description or pronoun: at least half of its words begin with no small letter, or have a digit or a capital within.
+/// Returns true if a text is a name, and no description or pronoun: at least half of its words begin with no small letter, or have a digit or a capital within.
 pub fn is_name(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     let is_proper = |word: &&&str| {
@@ -142,7 +143,7 @@ pub fn is_name(text: &str) -> bool {
         && !PRONOUNS.contains(&folded(text).as_str())
 }
 
-/// Whether a relation says of two names that they are one; a name has as many of these as there are other names.
+/// Returns true if a relation says of two names that they are one; a name has as many of these as there are other names.
 pub fn is_identity(relation: &str) -> bool {
     IDENTITY.contains(&folded(relation).as_str())
 }
@@ -158,14 +159,10 @@ pub fn identity<'a>(triple: &'a Triple, judged: &Judged) -> Option<[&'a str; 2]>
     (says_so && stands && normal(names[0]) != normal(names[1])).then_some(names)
 }
 
-/// Which names are one: what they are resolved by. Without any merge a name is one with its other spellings (`normal`) alone.
+/// Names that are one: from the normal form of a merged name to those of all names of its entity, by the first of which that is
+/// called. Without any merge a name is one with its other spellings (`normal`) alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Names {
-    /// From the normal form of a name to that of its entity.
-    of: HashMap<String, String>,
-    /// From the normal form of an entity's first name to those of all its names.
-    all: HashMap<String, Vec<String>>,
-}
+pub struct Names(HashMap<String, Arc<[String]>>);
 
 impl Names {
     /// Those of the merges that stand, the oldest first. Whatever the order in which they were made and unmade, these alone decide.
@@ -174,37 +171,29 @@ impl Names {
         let mut at: HashMap<String, usize> = HashMap::new();
         for merge in merges {
             let forms: Vec<String> = merge.iter().map(|name| normal(name)).collect();
-            let found: BTreeSet<usize> = forms
-                .iter()
-                .filter_map(|form| at.get(form).copied())
-                .collect();
+            let found: BTreeSet<usize> =
+                forms.iter().filter_map(|it| at.get(it).copied()).collect();
             // The oldest takes the others in.
             let into = found.first().copied().unwrap_or(entities.len());
             if into == entities.len() {
                 entities.push(Vec::new());
             }
-            let others = found
-                .into_iter()
-                .skip(1)
-                .flat_map(|it| std::mem::take(&mut entities[it]))
-                .collect::<Vec<_>>();
+            let mut others = Vec::new();
+            for other in found.into_iter().skip(1) {
+                others.append(&mut entities[other]);
+            }
             for form in others.into_iter().chain(forms) {
                 if at.insert(form.clone(), into) != Some(into) {
                     entities[into].push(form);
                 }
             }
         }
-        let all: HashMap<String, Vec<String>> = entities
-            .into_iter()
-            .filter_map(|forms| Some((forms.first()?.clone(), forms)))
-            .collect();
-        let of = all
-            .iter()
-            .flat_map(|(first, forms)| forms.iter().map(move |form| (form.clone(), first.clone())));
-        Self {
-            of: of.collect(),
-            all,
+        let mut of = HashMap::new();
+        for forms in entities.into_iter().filter(|forms| !forms.is_empty()) {
+            let forms: Arc<[String]> = forms.into();
+            of.extend(forms.iter().map(|form| (form.clone(), forms.clone())));
         }
+        Self(of)
     }
 
     /// The normal form by which the entity of a name is called.
@@ -214,10 +203,10 @@ impl Names {
 
     /// The same, by the normal form of one of its names.
     pub fn entity<'a>(&'a self, form: &'a str) -> &'a str {
-        self.of.get(form).map_or(form, String::as_str)
+        self.0.get(form).map_or(form, |forms| forms[0].as_str())
     }
 
-    /// Whether two names are one.
+    /// Returns true if two names are one.
     pub fn is_one(&self, one: &str, other: &str) -> bool {
         self.resolve(one) == self.resolve(other)
     }
@@ -237,36 +226,30 @@ impl Names {
 
     /// The same, by the normal form of one of its names.
     pub fn forms_of(&self, form: &str) -> BTreeSet<String> {
-        let all = self.of.get(form).and_then(|first| self.all.get(first));
-        all.map_or_else(
-            || [form.to_owned()].into(),
-            |forms| forms.iter().cloned().collect(),
-        )
+        match self.0.get(form) {
+            Some(forms) => forms.iter().cloned().collect(),
+            None => [form.to_owned()].into(),
+        }
     }
 
     /// Every merged name's normal form, and that of its entity.
     pub fn all(&self) -> BTreeMap<&str, &str> {
-        self.of
-            .iter()
-            .map(|(form, entity)| (form.as_str(), entity.as_str()))
+        let all = self.0.iter();
+        all.map(|(form, forms)| (form.as_str(), forms[0].as_str()))
             .collect()
     }
 
     /// The normal forms that mean something else by other names than by these.
     pub fn changed(&self, other: &Self) -> Vec<String> {
-        let forms: BTreeSet<&String> = self.of.keys().chain(other.of.keys()).collect();
-        forms
-            .into_iter()
-            .filter(|form| self.entity(form) != other.entity(form))
-            .cloned()
-            .collect()
+        let mut forms: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
+        forms.retain(|form| self.entity(form) != other.entity(form));
+        forms.into_iter().cloned().collect()
     }
 
     /// Memory that it takes, roughly.
     pub fn bytes(&self) -> usize {
-        self.of
-            .iter()
-            .map(|(form, entity)| 2 * form.len() + entity.len() + 128)
-            .sum()
+        let of_one =
+            |(form, forms): (&String, &Arc<[String]>)| 2 * form.len() + forms[0].len() + 128;
+        self.0.iter().map(of_one).sum()
     }
 }

@@ -100,24 +100,17 @@ fn bare_address(word: &str) -> Option<String> {
 /// Whether code can come to one value or the other: it calls or compares something, and does not end with a value that stands there.
 pub fn computes(code: &str) -> bool {
     let bare = without_words(code);
-    let last = bare
-        .trim_end_matches([';', ' ', '\n', '\r', '\t'])
-        .rsplit([';', '\n'])
-        .next()
-        .unwrap_or_default();
-    let value = last
-        .trim()
-        .trim_start_matches(['(', '!', ' '])
-        .trim_end_matches([')', ' ']);
+    let ended = bare.trim_end_matches([';', ' ', '\n', '\r', '\t']);
+    let last = ended.rsplit([';', '\n']).next().unwrap_or_default();
+    let open = last.trim().trim_start_matches(['(', '!', ' ']);
+    let value = open.trim_end_matches([')', ' ']);
     let is_constant =
         matches!(value, "true" | "false" | "null" | "undefined") || value.parse::<f64>().is_ok();
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | ')' | ']');
-    let calls = bare
-        .match_indices('(')
-        .any(|(at, _)| bare[..at].trim_end().ends_with(is_name));
-    let compares = ["==", "!=", "<", ">", " in ", " instanceof "]
-        .iter()
-        .any(|sign| bare.contains(sign));
+    let mut opened = bare.match_indices('(');
+    let calls = opened.any(|(at, _)| bare[..at].trim_end().ends_with(is_name));
+    let mut signs = ["==", "!=", "<", ">", " in ", " instanceof "].iter();
+    let compares = signs.any(|sign| bare.contains(sign));
     !is_constant && (calls || compares)
 }
 
@@ -149,11 +142,8 @@ pub fn speaks_of(quote: &str, texts: &[&str], triple: Option<&Triple>) -> bool {
     let quote = folded(quote);
     let written = quote.chars().filter(|c| c.is_alphanumeric());
     // Of what is written without spaces one letter is a syllable, or a word.
-    if written
-        .map(|c| if c.is_ascii() { 1 } else { 2 })
-        .sum::<usize>()
-        < QUOTE_MIN
-    {
+    let length: usize = written.map(|c| if c.is_ascii() { 1 } else { 2 }).sum();
+    if length < QUOTE_MIN {
         return false;
     }
     let quoted = words(&quote);

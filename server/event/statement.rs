@@ -8,6 +8,8 @@ use super::envelope::words;
 use crate::words::id::Seq;
 use crate::words::time::Timestamp;
 
+pub mod people;
+
 /// Most characters of a statement.
 pub const STATEMENT_MAX: usize = 2000;
 /// Most characters of a name: a subject, a relation, an object.
@@ -54,12 +56,15 @@ words!(Status {
 });
 
 impl Status {
-    /// Whether it is held to be so: only such statements are knowledge.
+    /// Statuses of a statement that is held.
+    pub const HELD: [Self; 2] = [Self::Surviving, Self::Contested];
+
+    /// Returns true if it is held to be so: only such statements are knowledge.
     pub const fn is_held(self) -> bool {
         matches!(self, Self::Surviving | Self::Contested)
     }
 
-    /// Whether it was held and is withdrawn, so that what was derived from it has lost its ground.
+    /// Returns true if it was held and is withdrawn, so that what was derived from it has lost its ground.
     pub const fn is_withdrawn(self) -> bool {
         matches!(self, Self::Falsified | Self::Retracted | Self::Untested)
     }
@@ -129,12 +134,12 @@ pub struct Valid {
 }
 
 impl Valid {
-    /// Whether it holds at a time.
+    /// Returns true if it holds at a time.
     pub fn is_at(&self, at: Timestamp) -> bool {
         self.from.is_none_or(|from| from <= at) && self.to.is_none_or(|to| at < to)
     }
 
-    /// Whether both hold at some time.
+    /// Returns true if both hold at some time.
     pub fn overlaps(&self, other: &Self) -> bool {
         let begins_before = |one: &Self, other: &Self| match (one.from, other.to) {
             (Some(from), Some(to)) => from < to,
@@ -273,15 +278,29 @@ impl Reading {
         let (prediction, by) = (self.prediction + 1, self.instrument.as_str());
         format!("prediction {prediction}: {by} says {said}: {}", self.note)
     }
-}
 
-impl Reading {
-    /// Whether people were asked, and nobody said anything: it says nothing of the prediction, and something else is read.
+    /// Returns a reading of a prediction that says nothing yet. `choice`: why this instrument.
+    pub const fn begun(prediction: usize, instrument: Instrument, choice: String) -> Self {
+        Self {
+            prediction,
+            instrument,
+            choice,
+            answer: Answer::None,
+            note: String::new(),
+            quote: None,
+            source: None,
+            later: None,
+            until: None,
+            broke: false,
+        }
+    }
+
+    /// Returns true if people were asked, and nobody said anything: it says nothing of the prediction, and something else is read.
     pub fn is_unanswered(&self) -> bool {
         self.instrument == Instrument::User && self.answer == Answer::None && self.quote.is_none()
     }
 
-    /// Whether somebody was asked and said that they do not know.
+    /// Returns true if somebody was asked and said that they do not know.
     pub fn is_unknown_to_people(&self) -> bool {
         self.instrument == Instrument::User && self.answer == Answer::None && self.quote.is_some()
     }
@@ -296,50 +315,6 @@ pub struct OfTrial {
     pub prediction: usize,
 }
 
-/// What people may answer to a trial.
-pub const CHOICES: [&str; 3] = ["yes", "no", "I do not know"];
-
-/// What somebody says to a trial: one of the choices, and behind a colon or on another line why. None: it is none of them.
-pub fn chosen_by_people(text: &str) -> Option<(Answer, &str)> {
-    let text = text.trim();
-    let (choice, why) = text.split_once([':', '\n']).unwrap_or((text, ""));
-    let at = CHOICES.iter().position(|it| folded(it) == folded(choice))?;
-    Some(([Answer::Yes, Answer::No, Answer::None][at], why.trim()))
-}
-
-impl OfTrial {
-    /// What a person's words, or their silence, are to the trial. `question`: the one that they were asked.
-    pub fn reading(&self, question: &str, by: Option<&str>, said: Result<&str, &str>) -> Reading {
-        let who = by.unwrap_or("somebody");
-        let (answer, note) = match said.map(|text| (text, chosen_by_people(text))) {
-            Ok((_, Some((Answer::None, why)))) => {
-                (Answer::None, format!("{who} does not know: {why}"))
-            }
-            Ok((_, Some((answer, why)))) => {
-                (answer, format!("{who} says {}: {why}", answer.as_str()))
-            }
-            Ok((_, None)) => (Answer::None, format!("{who} says neither yes nor no")),
-            Err(why) => (Answer::None, why.to_owned()),
-        };
-        let later = said
-            .ok()
-            .and_then(chosen_by_people)
-            .filter(|(answer, _)| *answer == Answer::No);
-        Reading {
-            prediction: self.prediction,
-            instrument: Instrument::User,
-            choice: "a person was asked".into(),
-            answer,
-            note: cut(note.trim_end().trim_end_matches(':'), SENTENCE_MAX),
-            quote: said.ok().map(|text| cut(text, SENTENCE_MAX)),
-            source: Some(question.to_owned()),
-            later: later.and_then(|(_, why)| Later::said(why)),
-            until: None,
-            broke: false,
-        }
-    }
-}
-
 /// A later value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Later {
@@ -347,33 +322,6 @@ pub struct Later {
     pub object: String,
     /// Since when, where the source says it.
     pub from: Option<Timestamp>,
-}
-
-impl Later {
-    /// The one that words say: "since 2024 it is X", "it is X since 2024-03". What says no date says none.
-    pub fn said(words: &str) -> Option<Self> {
-        let all: Vec<&str> = words.split_whitespace().collect();
-        let at = all.iter().position(|word| folded(word) == "since")?;
-        let from = date(all.get(at + 1)?.trim_end_matches([',', ';', ':', '.']))?;
-        let named = if at == 0 { &all[2..] } else { &all[..at] };
-        let is_filler = |word: &&&str| {
-            matches!(
-                folded(word).trim_matches([',', ':']),
-                "it" | "it's" | "is" | "has" | "been" | ""
-            )
-        };
-        let object = named
-            .iter()
-            .skip_while(is_filler)
-            .copied()
-            .collect::<Vec<_>>()
-            .join(" ");
-        let object = cut(object.trim_end_matches([',', ';', ':', '.', '!']), NAME_MAX);
-        (!object.is_empty()).then_some(Self {
-            object,
-            from: Some(from),
-        })
-    }
 }
 
 /// What became of a statement.
@@ -440,7 +388,28 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Whether an experiment carried it, and not reflection alone.
+    /// Returns the word on a statement that no instrument carries.
+    pub const fn of(outcome: Outcome, reason: String, valid: Valid) -> Self {
+        Self {
+            outcome,
+            reason,
+            valid,
+            carried: Vec::new(),
+            survived: 0,
+            tries: 0,
+            breaks: 0,
+            reopened: 0,
+            due: None,
+            others: Vec::new(),
+            by: None,
+            tried: false,
+            available: Vec::new(),
+            testable: None,
+            retest: 0,
+        }
+    }
+
+    /// Returns true if an experiment carried it, and not reflection alone.
     pub fn is_tested(&self) -> bool {
         self.carried.iter().any(|it| it.is_experiment())
     }
@@ -449,12 +418,9 @@ impl Judged {
 /// A name or a statement as it is compared: folded, one space between words, no full stop at the end.
 pub fn folded(text: &str) -> String {
     let folded: String = text.nfkc().default_case_fold().nfkc().collect();
-    let words: Vec<&str> = folded.split_whitespace().collect();
-    words
-        .join(" ")
-        .trim_end_matches(['.', '!', '。'])
-        .trim_end()
-        .to_owned()
+    let bare = spaced(&folded);
+    let bare = bare.trim_end_matches(['.', '!', '。']);
+    bare.trim_end().to_owned()
 }
 
 /// A date as models write it: a year, a month, a day, or a moment.

@@ -8,7 +8,8 @@ use thinkd_facts::Fact;
 use super::envelope::Source;
 use super::method::{chosen, ends};
 use super::statement::{
-    Answer, Claim, Derived, Instrument, Judged, Later, Outcome, Prediction, Reading, Status, Valid,
+    Answer, Claim, Derived, Instrument, Judged, Later, Outcome, Prediction, Reading, Status,
+    Triple, Valid,
 };
 use crate::words::time::Timestamp;
 
@@ -108,15 +109,8 @@ pub enum News {
 pub enum Step {
     /// Derive what follows from the claim.
     Derive,
-    /// Read an instrument.
-    Read {
-        /// For this prediction.
-        prediction: usize,
-        /// This one.
-        instrument: Instrument,
-        /// Why.
-        choice: String,
-    },
+    /// Read an instrument: this reading begins.
+    Read(Reading),
     /// Nothing before somebody answers, or this time has come.
     Wait(Timestamp),
     /// A person did not answer in time.
@@ -173,8 +167,8 @@ impl Trial {
                 self.readings.push(reading);
             }
             News::Judged(judged) => {
-                let goes_on = judged.tries + judged.breaks > 0 && judged.tried;
-                let goes_on = goes_on && judged.outcome == Outcome::Is(self.status());
+                let is_same = judged.outcome == Outcome::Is(self.status());
+                let goes_on = judged.tries + judged.breaks > 0 && judged.tried && is_same;
                 let is_held = |outcome| matches!(outcome, Outcome::Is(status) if status.is_held());
                 // A word from elsewhere on what is held, as that another one contradicts it, ends no trial of it.
                 let is_aside = !judged.tried && self.status().is_held() && is_held(judged.outcome);
@@ -190,8 +184,7 @@ impl Trial {
                 // Whatever is claimed again meets the no's of its earlier trials.
                 let is_refuted = judged.outcome == Outcome::Is(Status::Falsified);
                 let is_open = matches!(self.status(), Status::Proposed | Status::Falsified);
-                let is_word =
-                    is_open && !judged.tried && judged.outcome == Outcome::Is(self.status());
+                let is_word = is_open && !judged.tried && is_same;
                 let goes_on_with = goes_on || is_word || is_refuted;
                 let kept =
                     |it: &Reading| judged.retest == 0 && (is_aside || goes_on_with && says(it));
@@ -219,22 +212,24 @@ impl Trial {
         }
     }
 
+    /// Returns the statement as an edge of a graph, if it is one.
+    pub fn triple(&self) -> Option<&Triple> {
+        self.derived.as_ref()?.triple.as_ref()
+    }
+
     /// When it is said to hold.
     pub fn valid(&self) -> Valid {
-        let derived = || self.derived.as_ref().map(|derived| derived.valid);
-        self.judged
-            .as_ref()
-            .map(|judged| judged.valid)
-            .or_else(derived)
-            .unwrap_or_default()
+        let derived = self.derived.as_ref().map(|derived| derived.valid);
+        let judged = self.judged.as_ref().map(|judged| judged.valid);
+        judged.or(derived).unwrap_or_default()
     }
 
     /// The instruments that carried it so far.
     fn carried(&self) -> &[Instrument] {
-        self.judged
-            .as_ref()
-            .filter(|_| self.status().is_held())
-            .map_or(&[], |judged| &judged.carried)
+        match &self.judged {
+            Some(judged) if self.status().is_held() => &judged.carried,
+            _ => &[],
+        }
     }
 
     /// The instruments that had their say: what carried it, and of what was refuted those that there were.
@@ -247,13 +242,12 @@ impl Trial {
 
     /// The readings of a prediction that count. What one instrument has carried another one has to test: the same one may only have erred this time.
     fn said(&self, prediction: usize) -> impl Iterator<Item = &Reading> {
-        let is_said = |it: &&Reading| it.answer != Answer::Asked && !it.is_unanswered();
         let of = self
             .readings
             .iter()
-            .filter(move |it| it.prediction == prediction)
-            .filter(is_said);
-        of.filter(|it| !self.carried().contains(&it.instrument))
+            .filter(move |it| it.prediction == prediction);
+        let said = of.filter(|it| it.answer != Answer::Asked && !it.is_unanswered());
+        said.filter(|it| !self.carried().contains(&it.instrument))
     }
 
     /// The instrument of the yes with which lists begin: the one that carried the statement until its last verdict, or still does.
@@ -276,9 +270,8 @@ impl Trial {
     fn answer(&self, (at, prediction): (usize, &Prediction), rules: &Rules) -> Option<Answer> {
         let answers = self.answers(at);
         let said = self.said(at).count();
-        let of_earlier = |it: &&Reading| it.prediction == at;
         let earlier = self.readings.iter().take(self.earlier);
-        let earlier = earlier.filter(of_earlier).count();
+        let earlier = earlier.filter(|it| it.prediction == at).count();
         let own = said - earlier;
         let told = answers.len() - usize::from(self.before().is_some()) - earlier;
         // An experiment's verdict so far is one of the three.
@@ -320,21 +313,16 @@ impl Trial {
                 Some(Answer::No) => return Step::Judge(self.refuted(at)),
                 Some(Answer::None | Answer::Asked) => is_open = true,
                 None => {
-                    let asked = self
-                        .readings
-                        .iter()
-                        .find(|it| it.prediction == at && it.answer == Answer::Asked);
+                    let is_asked =
+                        |it: &&Reading| it.prediction == at && it.answer == Answer::Asked;
+                    let asked = self.readings.iter().find(is_asked);
                     match asked.and_then(|it| it.until) {
                         Some(until) if until <= now => return Step::Expired { prediction: at },
                         Some(until) => return Step::Wait(until),
                         None => {}
                     }
                     if let Some((instrument, choice)) = self.choice((at, prediction), rules) {
-                        return Step::Read {
-                            prediction: at,
-                            instrument,
-                            choice,
-                        };
+                        return Step::Read(Reading::begun(at, instrument, choice));
                     }
                     is_open |= !self.stands(at);
                 }
@@ -355,10 +343,8 @@ impl Trial {
         (at, prediction): (usize, &Prediction),
         rules: &Rules,
     ) -> Option<(Instrument, String)> {
-        let vain = self
-            .judged
-            .as_ref()
-            .map_or(0, |judged| judged.tries + judged.breaks);
+        let judged = self.judged.as_ref();
+        let vain = judged.map_or(0, |judged| judged.tries + judged.breaks);
         let chosen = chosen(prediction, &self.available(at, rules), self.spoken(), vain);
         let is_reflection = chosen.0 == Instrument::Reflection;
         let is_barred = match self.status().is_held() {
@@ -371,19 +357,17 @@ impl Trial {
     }
 
     fn is_answered_by_experiment(&self, prediction: usize) -> bool {
-        let is_answer = |it: &Reading| {
-            it.instrument != Instrument::Reflection && matches!(it.answer, Answer::Yes | Answer::No)
-        };
-        self.said(prediction).any(is_answer)
+        let mut said = self
+            .said(prediction)
+            .filter(|it| it.instrument.is_experiment());
+        said.any(|it| matches!(it.answer, Answer::Yes | Answer::No))
     }
 
     /// Whether something can test what is held now that has not carried it.
     pub fn has_another(&self, rules: &Rules) -> bool {
-        let mut predictions = self
-            .derived
-            .iter()
-            .flat_map(|derived| derived.predictions.iter().enumerate());
-        predictions.any(|of| self.choice(of, rules).is_some())
+        let predictions = self.derived.iter().flat_map(|it| &it.predictions);
+        let mut all = predictions.enumerate();
+        all.any(|of| self.choice(of, rules).is_some())
     }
 
     /// Whether what carried a prediction before is all that there is to say of it: nothing else has read it.
@@ -394,37 +378,22 @@ impl Trial {
 
     /// The instruments for a prediction: whom nobody answered, is not asked again in the same trial, and who do not know not before they may have learned.
     fn available(&self, prediction: usize, rules: &Rules) -> BTreeSet<Instrument> {
-        let is_silent = |it: &Instrument| {
-            let is_of = |of: &Reading| {
-                (of.prediction, of.instrument) == (prediction, *it) && of.is_unanswered()
-            };
-            self.readings.iter().any(is_of)
-                || *it == Instrument::User && self.unknown.contains(&prediction)
-        };
-        rules
-            .available
-            .iter()
-            .copied()
-            .filter(|it| !is_silent(it))
-            .collect()
+        let is_unanswered = |it: &Reading| it.prediction == prediction && it.is_unanswered();
+        let mut available = rules.available.clone();
+        if self.unknown.contains(&prediction) || self.readings.iter().any(is_unanswered) {
+            available.remove(&Instrument::User);
+        }
+        available
     }
 
     /// No's refute a statement, unless one of them says that another value has come since: it knows more than those that say nothing of it.
     fn refuted(&self, prediction: usize) -> Found {
-        let triple = self
-            .derived
-            .as_ref()
-            .and_then(|derived| derived.triple.as_ref());
         let later = |it: &Reading| {
-            it.later
-                .clone()
-                .filter(|later| ends(triple, self.valid(), later, it.quote.as_deref()))
+            let (later, quote) = (it.later.clone()?, it.quote.as_deref());
+            ends(self.triple(), self.valid(), &later, quote).then_some(later)
         };
-        match self
-            .said(prediction)
-            .filter(|it| it.answer == Answer::No)
-            .find_map(later)
-        {
+        let mut no = self.said(prediction).filter(|it| it.answer == Answer::No);
+        match no.find_map(later) {
             Some(later) => Found::Ended(prediction, later),
             None => Found::Falsified(prediction),
         }

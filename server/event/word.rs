@@ -1,9 +1,7 @@
 //! A person's word. A statement of a person about themselves is held on it, without a trial; another one that a mind is told to
 //! keep is recalled with it, and not held. Pure; `tools/word.rs` tells a word that counts.
 
-use super::statement::{
-    Claimant, Instrument, Judged, Outcome, Source, Status, Valid, folded, spaced,
-};
+use super::statement::{Claimant, Instrument, Source, Status, folded, spaced};
 
 /// The person of a space in which nobody has a name.
 pub const NAMELESS: &str = "the user";
@@ -83,27 +81,6 @@ pub fn word_of<'a>(
     let source =
         of(|it| it.word).or_else(|| of(|it| it.by.is_person()).filter(|_| status.is_held()));
     source.map(|it| &it.by)
-}
-
-/// Returns the word on a statement that no instrument carries.
-pub fn judged(status: Status, reason: String, valid: Valid) -> Judged {
-    Judged {
-        outcome: Outcome::Is(status),
-        reason,
-        valid,
-        carried: Vec::new(),
-        survived: 0,
-        tries: 0,
-        breaks: 0,
-        reopened: 0,
-        due: None,
-        others: Vec::new(),
-        by: None,
-        tried: false,
-        available: Vec::new(),
-        testable: None,
-        retest: 0,
-    }
 }
 
 /// Returns the mark of a statement that is recalled on a person's word.

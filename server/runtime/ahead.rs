@@ -10,7 +10,6 @@ use crate::event::process::{WAIT, Waiting};
 use crate::event::rest::ENDING;
 use crate::event::schedule::Schedule;
 use crate::event::statement::Judged;
-use crate::event::trial::News;
 use crate::log::appended::Append;
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
@@ -97,12 +96,7 @@ async fn right_statements(
                 retest: 0,
                 ..judged.clone()
             };
-            let stands = Condition::StatementAt {
-                id: row.id.clone(),
-                changed: row.changed,
-            };
-            let draft = Draft::statement(&row.thread, &row.id, News::Judged(judged));
-            append(store, space, vec![draft.only_if(stands)]).await?;
+            append(store, space, vec![row.becomes(judged)]).await?;
         }
     }
     Ok(())

@@ -89,10 +89,9 @@ impl Ground {
             tally: Arc::default(),
             beside: TaskTracker::new(),
         };
-        let submodules = if options.default_submodules {
-            prompts.submodules.clone()
-        } else {
-            Vec::new()
+        let submodules = match options.default_submodules {
+            true => prompts.submodules.clone(),
+            false => Vec::new(),
         };
         Self {
             quotas: Arc::new(Quotas::new(store.clone(), budget)),
@@ -150,10 +149,9 @@ impl Waker {
     pub fn on_stored(&self) -> OnStored {
         let waker = self.clone();
         Arc::new(move |space: &Space, event: &Event| {
-            waker
-                .runtime()
-                .into_iter()
-                .for_each(|runtime| runtime.on_stored(space, event));
+            if let Some(runtime) = waker.runtime() {
+                runtime.on_stored(space, event);
+            }
         })
     }
 

@@ -18,10 +18,8 @@ const REFLECTION: &str = "reflection";
 impl Runtime {
     /// What a value of the setting does to the schedule.
     pub(super) fn reflection(&self, value: &Value) -> Result<Draft, Refused> {
-        let schedule = value
-            .as_f64()
-            .map(|seconds| self.reflecting(seconds, time::now()))
-            .transpose()?;
+        let reflecting = |seconds| self.reflecting(seconds, time::now());
+        let schedule = value.as_f64().map(reflecting).transpose()?;
         Ok(Draft::set(
             &ThreadId::default(),
             REFLECTION,
@@ -32,15 +30,8 @@ impl Runtime {
     fn reflecting(&self, seconds: f64, now: Timestamp) -> Result<Schedule, Refused> {
         let invalid =
             |error: crate::words::id::InvalidId| Refused::Unprocessable(error.to_string());
-        let text = self
-            .0
-            .ground
-            .mind
-            .client
-            .prompts()
-            .reflection
-            .source()
-            .as_str();
+        let prompts = self.0.ground.mind.client.prompts();
+        let text = prompts.reflection.source().as_str();
         let schedule = Schedule {
             thread: ThreadId::parse(REFLECTION).map_err(invalid)?,
             event: Name::parse(REFLECTION).map_err(invalid)?,

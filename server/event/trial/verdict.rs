@@ -11,32 +11,21 @@ impl Trial {
     /// What the trial came to, as an event says it.
     pub fn judged(&self, found: &Found, rules: &Rules, now: Timestamp) -> Judged {
         let before = self.judged.as_ref();
+        let (tries, breaks) = before.map_or((0, 0), |judged| (judged.tries, judged.breaks));
+        let derived = self.derived.as_ref();
         let base = Judged {
-            outcome: Outcome::Is(self.status()),
-            reason: String::new(),
-            valid: self.valid(),
-            carried: Vec::new(),
             survived: before.map_or(0, |judged| judged.survived),
-            tries: 0,
-            breaks: 0,
             reopened: before.map_or(0, |judged| judged.reopened),
-            due: None,
-            others: Vec::new(),
-            by: None,
             // What is held and nothing could read was not tested.
             tried: !self.status().is_held() || !self.readings.is_empty(),
             available: self.had(rules),
-            testable: self
-                .derived
-                .as_ref()
-                .map(|derived| testable(&derived.predictions)),
-            retest: 0,
+            testable: derived.map(|derived| testable(&derived.predictions)),
+            ..Judged::of(Outcome::Is(self.status()), String::new(), self.valid())
         };
-        let is = |status| Outcome::Is(status);
         match found {
             Found::Survives => self.survived(base, rules),
             Found::Falsified(at) => Judged {
-                outcome: is(Status::Falsified),
+                outcome: Outcome::Is(Status::Falsified),
                 reason: self.because(*at, None),
                 ..base
             },
@@ -53,75 +42,60 @@ impl Trial {
                     later.object
                 );
                 Judged {
-                    outcome: is(Status::Ended),
+                    outcome: Outcome::Is(Status::Ended),
                     reason,
                     valid,
                     ..base
                 }
             }
             Found::Undecided => {
-                let tries = before.map_or(0, |judged| judged.tries) + 1;
-                let due =
-                    (tries < rules.tries && !self.is_retest).then(|| now.after(rules.pause(tries)));
-                self.left_open(Judged { tries, due, ..base })
+                let tries = tries + 1;
+                let pause = (tries < rules.tries).then(|| rules.pause(tries));
+                self.left_open(Judged { tries, ..base }, pause, now)
             }
             Found::Broken => {
-                let (tries, breaks) = before.map_or((0, 0), |judged| (judged.tries, judged.breaks));
-                let pause = rules
-                    .pause(breaks + 1)
-                    .min(rules.retry_micros.max(BROKEN_MAX));
-                let due = (!self.is_retest).then(|| now.after(pause));
-                self.left_open(Judged {
+                let breaks = breaks + 1;
+                let most = rules.retry_micros.max(BROKEN_MAX);
+                let pause = Some(rules.pause(breaks).min(most));
+                let base = Judged {
                     tries,
-                    breaks: breaks + 1,
-                    due,
+                    breaks,
                     ..base
-                })
+                };
+                self.left_open(base, pause, now)
             }
         }
     }
 
     /// The instruments beside reflection that there were: those that were read may be busy by now.
     fn had(&self, rules: &Rules) -> Vec<Instrument> {
-        let read = self.readings.iter().map(|it| it.instrument);
-        let unknowing = (!self.unknown.is_empty()).then_some(Instrument::User);
-        let had: BTreeSet<Instrument> = rules
-            .available
-            .iter()
-            .copied()
-            .chain(read)
-            .chain(unknowing)
-            .collect();
-        had.into_iter()
-            .filter(|it| *it != Instrument::Reflection)
-            .collect()
+        let mut had = rules.available.clone();
+        had.extend(self.readings.iter().map(|it| it.instrument));
+        had.extend((!self.unknown.is_empty()).then_some(Instrument::User));
+        had.remove(&Instrument::Reflection);
+        had.into_iter().collect()
     }
 
-    /// A trial without an outcome leaves a statement what it was.
-    fn left_open(&self, base: Judged) -> Judged {
+    /// A trial without an outcome leaves a statement what it was. `pause`: how long until the next one.
+    fn left_open(&self, base: Judged, pause: Option<i64>, now: Timestamp) -> Judged {
+        let pause = pause.filter(|_| !self.is_retest);
         Judged {
             reason: self.undecided(),
             carried: self.carried().to_vec(),
+            due: pause.map(|pause| now.after(pause)),
             ..base
         }
     }
 
     fn survived(&self, base: Judged, rules: &Rules) -> Judged {
-        let count = self
-            .derived
-            .as_ref()
-            .map_or(0, |derived| derived.predictions.len());
+        let derived = self.derived.as_ref();
+        let count = derived.map_or(0, |derived| derived.predictions.len());
         let standing = (0..count).filter(|at| self.stands(*at)).count();
         let said = (0..count).flat_map(|at| self.said(at));
-        let yes = said
-            .filter(|it| it.answer == Answer::Yes)
-            .map(|it| it.instrument);
-        let before = self.carried().iter().copied().filter(|_| standing > 0);
-        let carried: Vec<Instrument> = yes
-            .chain(before)
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .collect();
+        let yes = said.filter(|it| it.answer == Answer::Yes);
+        let mut carried: BTreeSet<Instrument> = yes.map(|it| it.instrument).collect();
+        carried.extend(self.carried().iter().filter(|_| standing > 0));
+        let carried: Vec<Instrument> = carried.into_iter().collect();
         if rules.require_experiment && carried == [Instrument::Reflection] {
             let reason = "it survived on reflection alone, and an experiment is required".into();
             let outcome = match self.status() {
@@ -151,22 +125,17 @@ impl Trial {
     }
 
     fn because(&self, prediction: usize, later: Option<&Later>) -> String {
-        let text = self
-            .derived
-            .as_ref()
-            .and_then(|derived| derived.predictions.get(prediction));
-        let text = text.map(|it| it.text.as_str()).unwrap_or_default();
+        let derived = self.derived.as_ref();
+        let of = derived.and_then(|derived| derived.predictions.get(prediction));
+        let text = of.map_or("", |of| of.text.as_str());
         let is_it = |it: &&Reading| {
             it.answer == Answer::No && (later.is_none() || it.later.as_ref() == later)
         };
         let reading = self.said(prediction).filter(is_it).last();
-        let (by, note) = reading.map_or(("nobody", ""), |it| {
-            (it.instrument.as_str(), it.note.as_str())
-        });
-        format!(
-            "prediction {}, \"{text}\", was refuted by {by}: {note}",
-            prediction + 1
-        )
+        let by = reading.map_or("nobody", |it| it.instrument.as_str());
+        let note = reading.map_or("", |it| it.note.as_str());
+        let number = prediction + 1;
+        format!("prediction {number}, \"{text}\", was refuted by {by}: {note}")
     }
 
     fn undecided(&self) -> String {
@@ -175,11 +144,10 @@ impl Trial {
             .rev()
             .find(|it| matches!(it.answer, Answer::None | Answer::No));
         match reading {
-            Some(it) => format!(
-                "prediction {} has no answer: {}",
-                it.prediction + 1,
-                it.note
-            ),
+            Some(it) => {
+                let (number, note) = (it.prediction + 1, &it.note);
+                format!("prediction {number} has no answer: {note}")
+            }
             None if self.status() == Status::Falsified => {
                 "nothing is there now that can test it again".into()
             }

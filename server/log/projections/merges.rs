@@ -67,20 +67,16 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     };
     let changed = ("changed", Cell::from(event.seq));
     Some(match fact {
-        EntityFact::Merged(Merge {
-            names,
-            reason,
-            by,
-            statement,
-        }) => {
+        EntityFact::Merged(merge) => {
+            let or_empty = |text: &Option<String>| Cell::from(text.clone().unwrap_or_default());
             let cells: [(&'static str, Cell); 10] = [
                 ("space", space.into()),
                 ("id", event.event_id.to_string().into()),
                 ("seq", event.seq.into()),
-                ("names", json(names).unwrap_or_default().into()),
-                ("reason", reason.clone().into()),
-                ("author", by.clone().unwrap_or_default().into()),
-                ("statement", statement.clone().unwrap_or_default().into()),
+                ("names", json(&merge.names).unwrap_or_default().into()),
+                ("reason", merge.reason.clone().into()),
+                ("author", or_empty(&merge.by)),
+                ("statement", or_empty(&merge.statement)),
                 ("made", event.ts.into()),
                 ("ended", 0.into()),
                 ("cut", 0.into()),
@@ -137,12 +133,16 @@ pub fn names(merges: &[MergeRow]) -> Names {
 
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
+    async fn read_merges(&self, select: Select) -> Result<Vec<MergeRow>, StoreError> {
+        self.select(select).await?.iter().map(read).collect()
+    }
+
     /// The merges that stand, the oldest first.
     pub async fn merges(&self, space: &Space) -> Result<Vec<MergeRow>, StoreError> {
         let select = Select::of(&TABLE, space)
             .equal("ended", 0)
             .order_by(&["seq"]);
-        self.select(select).await?.iter().map(read).collect()
+        self.read_merges(select).await
     }
 
     /// The merges that were undone, the one that was undone first first.
@@ -150,7 +150,7 @@ impl dyn Store + '_ {
         let select = Select::of(&TABLE, space)
             .after("ended", 0)
             .order_by(&["ended"]);
-        self.select(select).await?.iter().map(read).collect()
+        self.read_merges(select).await
     }
 
     /// The merges of a statement, whether they stand or not, the oldest first.
@@ -162,7 +162,7 @@ impl dyn Store + '_ {
         let select = Select::of(&TABLE, space)
             .equal("statement", statement)
             .order_by(&["seq"]);
-        self.select(select).await?.iter().map(read).collect()
+        self.read_merges(select).await
     }
 
     /// Merges that changed behind a position, in the order in which they did; at most `limit`.
@@ -176,7 +176,7 @@ impl dyn Store + '_ {
             .after("changed", after)
             .order_by(&["changed"])
             .first(limit);
-        self.select(select).await?.iter().map(read).collect()
+        self.read_merges(select).await
     }
 
     /// Which names are one now, and an event behind which that was looked up: what is decided by them is stored under `Condition::NoneMergedSince`.
@@ -190,18 +190,9 @@ impl dyn Store + '_ {
         let Some(as_of) = as_of else {
             return Ok(names(&self.merges(space).await?));
         };
-        let rows = self
-            .select(
-                Select::of(&TABLE, space)
-                    .at_most("seq", as_of)
-                    .order_by(&["seq"]),
-            )
-            .await?;
-        let rows = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        let then: Vec<MergeRow> = rows
-            .into_iter()
-            .filter(|row| row.ended == 0 || row.ended > as_of)
-            .collect();
+        let made = Select::of(&TABLE, space).at_most("seq", as_of);
+        let mut then = self.read_merges(made.order_by(&["seq"])).await?;
+        then.retain(|row| row.ended == 0 || row.ended > as_of);
         Ok(names(&then))
     }
 }

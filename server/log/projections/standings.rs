@@ -1,5 +1,6 @@
 //! What statements were before: a row for every word on one, so that what was held as of an event can be asked.
 
+use super::statements::{filled, status_of, times, valid_of};
 use super::{Change, Projection};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
@@ -13,7 +14,6 @@ use crate::log::select::Select;
 use crate::log::shown::json;
 use crate::log::table::{Cell, Row, Table, integer, integer_or_null, text};
 use crate::words::id::{Seq, Space};
-use crate::words::time::Timestamp;
 
 /// What a statement was from an event on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,44 +58,29 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
     let (status, valid, carried) = match &**news {
         News::Claimed(_) => (Status::Proposed, Valid::default(), String::new()),
         News::Judged(judged) => match judged.outcome {
-            Outcome::Is(status) => (
-                status,
-                judged.valid,
-                json(&judged.carried).unwrap_or_default(),
-            ),
+            Outcome::Is(status) => {
+                let carried = json(&judged.carried).unwrap_or_default();
+                (status, judged.valid, carried)
+            }
             Outcome::Refused | Outcome::Joined => return None,
         },
         News::Derived(_) | News::Read(_) => return None,
     };
-    let cells: [(&'static str, Cell); 7] = [
+    let cells: [(&'static str, Cell); 5] = [
         ("space", space.into()),
         ("id", fact.statement.into()),
         ("seq", event.seq.into()),
         ("status", status.as_str().into()),
-        ("valid_from", valid.from.map(Timestamp::micros).into()),
-        ("valid_to", valid.to.map(Timestamp::micros).into()),
         ("carried", carried.into()),
     ];
-    Some(Change::Put(cells.into()))
+    Some(Change::Put(cells.into_iter().chain(times(valid)).collect()))
 }
 
 fn read(row: &Row) -> Result<Standing, StoreError> {
-    let time = |column: &str| {
-        Ok::<_, StoreError>(row.integer_or_null(column)?.map(Timestamp::from_micros))
-    };
-    let valid = Valid {
-        from: time("valid_from")?,
-        to: time("valid_to")?,
-    };
-    let carried = if row.text("carried")?.is_empty() {
-        Vec::new()
-    } else {
-        row.json("carried")?
-    };
     Ok(Standing {
-        status: super::statements::status_of(row)?,
-        valid,
-        carried,
+        status: status_of(row)?,
+        valid: valid_of(row)?,
+        carried: filled(row, "carried")?.unwrap_or_default(),
     })
 }
 
@@ -128,7 +113,7 @@ impl dyn Store + '_ {
             .order_by(&["seq"]);
         let rows = self.select(select).await?;
         rows.iter()
-            .map(|row| Ok((row.integer("seq")?, super::statements::status_of(row)?)))
+            .map(|row| Ok((row.integer("seq")?, status_of(row)?)))
             .collect()
     }
 

@@ -1,7 +1,10 @@
 //! Statements of the world model, as they stand now. There is no other way into this table than the events of trials.
 
+use serde::de::DeserializeOwned;
+
 use super::{Change, Projection};
-use crate::event::condition::Room;
+use crate::event::condition::{Condition, Room};
+use crate::event::draft::Draft;
 use crate::event::entity::normal;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
@@ -70,6 +73,20 @@ impl StatementRow {
         let judged = self.judged.as_ref().map(|judged| judged.carried.as_slice());
         let carried = judged.or_else(|| (!self.status.is_held()).then_some([].as_slice()))?;
         word_of(self.status, carried, &self.sources)
+    }
+
+    /// Returns the condition that it is as it was looked at.
+    pub fn stands(&self) -> Condition {
+        Condition::StatementAt {
+            id: self.id.clone(),
+            changed: self.changed,
+        }
+    }
+
+    /// Returns a word on it, stored if it is as it was looked at.
+    pub fn becomes(&self, judged: Judged) -> Draft {
+        let word = Draft::statement(&self.thread, &self.id, News::Judged(judged));
+        word.only_if(self.stands())
     }
 
     /// Returns true if a person's word alone holds it: such a statement is no ground for others.
@@ -149,13 +166,6 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
                 ("thread", (&event.thread).into()),
                 ("claim", claim.text.clone().into()),
                 ("folded", saying(&claim.text).into()),
-                ("subject", "".into()),
-                ("relation", "".into()),
-                ("object", "".into()),
-                ("triple", "".into()),
-                ("single", Cell::Null),
-                ("valid_from", Cell::Null),
-                ("valid_to", Cell::Null),
                 ("status", Status::Proposed.as_str().into()),
                 ("judged", "".into()),
                 ("due", event.ts.into()),
@@ -164,43 +174,18 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
                 ("claimed", event.ts.into()),
             ];
             cells.extend(ground(&claim.premises, event.seq));
+            cells.extend(edge(None).into_iter().chain(times(Valid::default())));
             Change::Put(row(cells))
         }
         News::Derived(derived) => {
-            let of =
-                |key: fn(&Triple) -> String| derived.triple.as_ref().map(key).unwrap_or_default();
-            let triple = derived
-                .triple
-                .as_ref()
-                .and_then(|triple| json(triple).ok())
-                .unwrap_or_default();
-            let mut cells: Cells = vec![
-                ("subject", of(|it| key(&normal(&it.subject))).into()),
-                ("relation", of(|it| key(&folded(&it.relation))).into()),
-                ("object", of(|it| key(&normal(&it.object))).into()),
-                ("triple", triple.into()),
-                (
-                    "single",
-                    derived
-                        .triple
-                        .as_ref()
-                        .map(|it| i64::from(it.single))
-                        .into(),
-                ),
-            ];
-            cells.extend(times(derived.valid));
-            Change::Alter(row(cells))
+            let edge = edge(derived.triple.as_ref()).into_iter();
+            Change::Alter(row(edge.chain(times(derived.valid)).collect()))
         }
         // Until somebody has answered there is nothing to do, and then at once.
         News::Read(reading) => {
             let answered = (reading.instrument == Instrument::User).then_some(event.ts);
-            let cells = reading
-                .until
-                .or(answered)
-                .map(|due| ("due", due.into()))
-                .into_iter()
-                .collect();
-            Change::Alter(row(cells))
+            let due = reading.until.or(answered).into_iter();
+            Change::Alter(row(due.map(|due| ("due", due.into())).collect()))
         }
         News::Judged(judged) => match judged.outcome {
             Outcome::Refused | Outcome::Joined => Change::Remove(row(Vec::new())),
@@ -222,21 +207,29 @@ fn list<T: serde::Serialize>(of: &[T]) -> Cell {
     json(&of).unwrap_or_default().into()
 }
 
+/// A statement as an edge of a graph; empty: it is none.
+fn edge(triple: Option<&Triple>) -> [(&'static str, Cell); 5] {
+    let of = |key: fn(&Triple) -> String| Cell::from(triple.map(key).unwrap_or_default());
+    [
+        ("subject", of(|it| key(&normal(&it.subject)))),
+        ("relation", of(|it| key(&folded(&it.relation)))),
+        ("object", of(|it| key(&normal(&it.object)))),
+        ("triple", of(|it| json(it).unwrap_or_default())),
+        ("single", triple.map(|it| i64::from(it.single)).into()),
+    ]
+}
+
 /// What a statement is derived from, and by which event; null: from nothing.
 fn ground(premises: &[String], said: Seq) -> [(&'static str, Cell); 2] {
     let is_derived = !premises.is_empty();
-    let list = if is_derived {
-        list(premises)
-    } else {
-        "".into()
-    };
+    let named = is_derived.then(|| list(premises));
     [
-        ("premises", list),
+        ("premises", named.unwrap_or("".into())),
         ("derived", is_derived.then_some(said).into()),
     ]
 }
 
-fn times(valid: Valid) -> [(&'static str, Cell); 2] {
+pub(super) fn times(valid: Valid) -> [(&'static str, Cell); 2] {
     [
         ("valid_from", valid.from.map(Timestamp::micros).into()),
         ("valid_to", valid.to.map(Timestamp::micros).into()),
@@ -259,38 +252,40 @@ pub(super) fn status_of(row: &Row) -> Result<Status, StoreError> {
         .ok_or_else(|| unreadable(format!("{status:?} is no status of a statement")))
 }
 
+/// When a row says that a statement holds.
+pub(super) fn valid_of(row: &Row) -> Result<Valid, StoreError> {
+    Ok(Valid {
+        from: time(row, "valid_from")?,
+        to: time(row, "valid_to")?,
+    })
+}
+
+fn time(row: &Row, column: &str) -> Result<Option<Timestamp>, StoreError> {
+    Ok(row.integer_or_null(column)?.map(Timestamp::from_micros))
+}
+
+/// Returns the value of a column with JSON, if it is not empty.
+pub(super) fn filled<T: DeserializeOwned>(
+    row: &Row,
+    column: &str,
+) -> Result<Option<T>, StoreError> {
+    let is_empty = row.text(column)?.is_empty();
+    (!is_empty).then(|| row.json(column)).transpose()
+}
+
 fn read(row: &Row) -> Result<StatementRow, StoreError> {
-    let time = |column: &str| {
-        Ok::<_, StoreError>(row.integer_or_null(column)?.map(Timestamp::from_micros))
-    };
-    let is_empty = |column: &str| row.text(column).map(str::is_empty);
     Ok(StatementRow {
         id: row.text("id")?.to_owned(),
         number: row.integer("number")?,
         thread: row.thread("thread")?,
         text: row.text("claim")?.to_owned(),
-        triple: if is_empty("triple")? {
-            None
-        } else {
-            Some(row.json("triple")?)
-        },
-        valid: Valid {
-            from: time("valid_from")?,
-            to: time("valid_to")?,
-        },
+        triple: filled(row, "triple")?,
+        valid: valid_of(row)?,
         status: status_of(row)?,
-        judged: if is_empty("judged")? {
-            None
-        } else {
-            Some(row.json("judged")?)
-        },
-        due: time("due")?,
-        tested: time("tested")?,
-        premises: if is_empty("premises")? {
-            Vec::new()
-        } else {
-            row.json("premises")?
-        },
+        judged: filled(row, "judged")?,
+        due: time(row, "due")?,
+        tested: time(row, "tested")?,
+        premises: filled(row, "premises")?.unwrap_or_default(),
         sources: row.json("sources")?,
         claimed: row.time("claimed")?,
         changed: row.integer("changed")?,
@@ -369,17 +364,17 @@ pub struct Asked {
 
 /// Errors: see [`Store`].
 impl dyn Store + '_ {
+    async fn read_statements(&self, select: Select) -> Result<Vec<StatementRow>, StoreError> {
+        self.select(select).await?.iter().map(read).collect()
+    }
+
     /// One statement.
     pub async fn statement(
         &self,
         space: &Space,
         id: &str,
     ) -> Result<Option<StatementRow>, StoreError> {
-        self.select(of_id(space, id))
-            .await?
-            .first()
-            .map(read)
-            .transpose()
+        Ok(self.read_statements(of_id(space, id)).await?.pop())
     }
 
     /// Statements in the order in which they were claimed.
@@ -388,37 +383,23 @@ impl dyn Store + '_ {
         space: &Space,
         asked: &Asked,
     ) -> Result<Vec<StatementRow>, StoreError> {
+        let relation = asked.relation.as_deref().map(folded);
+        let name = |name: &Option<String>| name.as_deref().map(|name| Cell::from(key(name)));
+        let equal = [
+            ("subject", name(&asked.subject)),
+            ("relation", name(&relation)),
+            ("object", name(&asked.object)),
+            ("single", asked.single.map(|it| i64::from(it).into())),
+            ("status", asked.status.map(|it| it.as_str().into())),
+        ];
         let mut select = Select::of(&TABLE, space);
-        let Asked {
-            status,
-            subject,
-            relation,
-            object,
-            single,
-            after,
-            limit,
-        } = asked;
-        let relation = relation.as_deref().map(folded);
-        for (column, name) in [
-            ("subject", subject),
-            ("relation", &relation),
-            ("object", object),
-        ] {
-            if let Some(name) = name {
-                select = select.equal(column, key(name));
+        for (column, cell) in equal {
+            if let Some(cell) = cell {
+                select = select.equal(column, cell);
             }
         }
-        if let Some(single) = single {
-            select = select.equal("single", i64::from(*single));
-        }
-        if let Some(status) = status {
-            select = select.equal("status", status.as_str());
-        }
-        let select = select
-            .after("number", *after)
-            .order_by(&["number"])
-            .first(*limit);
-        self.select(select).await?.iter().map(read).collect()
+        let select = select.after("number", asked.after).order_by(&["number"]);
+        self.read_statements(select.first(asked.limit)).await
     }
 
     /// Statements that changed behind a position, in the order in which they did; at most `limit`.
@@ -432,7 +413,7 @@ impl dyn Store + '_ {
             .after("changed", after)
             .order_by(&["changed"])
             .first(limit);
-        self.select(select).await?.iter().map(read).collect()
+        self.read_statements(select).await
     }
 
     /// Statements with the same text, in the order in which they were claimed; at most `limit`.
@@ -446,7 +427,7 @@ impl dyn Store + '_ {
             .equal("folded", saying(text))
             .order_by(&["number"])
             .first(limit);
-        self.select(select).await?.iter().map(read).collect()
+        self.read_statements(select).await
     }
 
     /// Statements of a status that were tested, at this time or later, the ones whose test was first before the others; at most `limit`.
@@ -459,12 +440,10 @@ impl dyn Store + '_ {
     ) -> Result<Vec<StatementRow>, StoreError> {
         let select = Select::of(&TABLE, space)
             .equal("status", status.as_str())
-            .at_least("tested", since);
-        self.select(select.order_by(&["tested", "number"]).first(limit))
-            .await?
-            .iter()
-            .map(read)
-            .collect()
+            .at_least("tested", since)
+            .order_by(&["tested", "number"])
+            .first(limit);
+        self.read_statements(select).await
     }
 
     /// Whether one more claim has room where at most `most` wait, for a trial now or later. It reads two rows, however many wait.
@@ -473,14 +452,12 @@ impl dyn Store + '_ {
             .at_least("due", 0)
             .only(&["due"])
             .order_by(&["due"]);
-        let wait = async |count: u32| match count.checked_sub(1) {
-            Some(behind) => Ok::<_, StoreError>(
-                !self
-                    .select(waiting.clone().behind(behind))
-                    .await?
-                    .is_empty(),
-            ),
-            None => Ok(true),
+        let wait = async |count: u32| {
+            let Some(behind) = count.checked_sub(1) else {
+                return Ok::<_, StoreError>(true);
+            };
+            let next = self.select(waiting.clone().behind(behind)).await?;
+            Ok(!next.is_empty())
         };
         Ok(match wait(most.saturating_sub(Room::AMPLE)).await? {
             false => Room::Ample,
@@ -492,10 +469,7 @@ impl dyn Store + '_ {
     /// The spaces that have statements.
     pub async fn spaces_with_statements(&self) -> Result<Vec<Space>, StoreError> {
         let select = Select::of_all_spaces(&TABLE).distinct(&["space"]);
-        self.select(select)
-            .await?
-            .iter()
-            .map(|row| row.space("space"))
-            .collect()
+        let rows = self.select(select).await?;
+        rows.iter().map(|row| row.space("space")).collect()
     }
 }

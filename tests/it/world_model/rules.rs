@@ -116,11 +116,11 @@ fn run(
     let mut read = Vec::new();
     loop {
         match trial.next(rules, at(0)) {
-            Step::Read {
+            Step::Read(Reading {
                 prediction,
                 instrument,
                 ..
-            } => {
+            }) => {
                 let answer = answers.next().unwrap();
                 read.push((prediction, answer));
                 trial.apply(News::Read(reading(prediction, instrument, answer)));
@@ -265,7 +265,7 @@ proptest! {
         let refuted = trial.judged(&found, &rules, at(1));
         trial.apply(News::Judged(refuted.clone()));
         trial.apply(News::Judged(Judged { tried: false, due: Some(at(2)), ..refuted }));
-        while let Step::Read { prediction, instrument, .. } = trial.next(&rules, at(2)) {
+        while let Step::Read(Reading { prediction, instrument, .. }) = trial.next(&rules, at(2)) {
             trial.apply(News::Read(Reading { broke, ..reading(prediction, instrument, Answer::None) }));
         }
         let step = trial.next(&rules, at(2));
@@ -353,7 +353,7 @@ proptest! {
         for (there, answer) in steps {
             let rules = Rules { available: with(&there), ..rules(true) };
             match trial.next(&rules, at(3)) {
-                Step::Read { instrument, prediction, .. } => {
+                Step::Read(Reading { instrument, prediction, .. }) => {
                     let is_answer = |it: &Reading| it.prediction == prediction && it.instrument != Instrument::Reflection && it.answer != Answer::None;
                     let answered = trial.readings.iter().any(is_answer);
                     prop_assert!(instrument != Instrument::Reflection || !answered, "{:?}", trial.readings);
@@ -396,7 +396,7 @@ proptest! {
             let Some((there, two, answer)) = steps.next() else { prop_assert!(false, "it goes on and on"); break };
             let rules = Rules { available: with(&there), ..rules(two) };
             match trial.next(&rules, at(3)) {
-                Step::Read { instrument, prediction, .. } => {
+                Step::Read(Reading { instrument, prediction, .. }) => {
                     prop_assert!(instrument != Instrument::Reflection && !carried.contains(&instrument), "{instrument:?} of {carried:?}");
                     by.push(answer);
                     trial.apply(News::Read(Reading { quote: Some("so".into()), ..reading(prediction, instrument, answer) }));
@@ -450,7 +450,7 @@ proptest! {
         let (mut whole, rules) = (begun(count), rules(two));
         let mut news = Vec::new();
         let mut answers = answers.into_iter();
-        while let Step::Read { prediction, instrument, .. } = whole.next(&rules, at(0)) {
+        while let Step::Read(Reading { prediction, instrument, .. }) = whole.next(&rules, at(0)) {
             let read = News::Read(reading(prediction, instrument, answers.next().unwrap()));
             news.push(read.clone());
             whole.apply(read);
@@ -463,7 +463,7 @@ proptest! {
                 _ => unreachable!(),
             });
             match again.next(&rules, at(0)) {
-                Step::Read { prediction, instrument, .. } => prop_assert_eq!(expected, Some((prediction, instrument))),
+                Step::Read(Reading { prediction, instrument, .. }) => prop_assert_eq!(expected, Some((prediction, instrument))),
                 step => prop_assert_eq!((expected, step), (None, whole.next(&rules, at(0)))),
             }
         }

@@ -47,7 +47,7 @@ impl dyn Store + '_ {
             .after("due", after)
             .order_by(&["due", "number"])
             .first(limit);
-        self.select(select).await?.iter().map(read).collect()
+        self.read_statements(select).await
     }
 
     /// When the first statement of a space is due after that.
@@ -56,14 +56,7 @@ impl dyn Store + '_ {
         space: &Space,
         after: Timestamp,
     ) -> Result<Option<Timestamp>, StoreError> {
-        let select = Select::of(&TABLE, space)
-            .after("due", after)
-            .order_by(&["due"])
-            .first(1);
-        self.select(select)
-            .await?
-            .first()
-            .map(|row| row.time("due"))
-            .transpose()
+        let next = self.statements_due_after(space, after, 1).await?;
+        Ok(next.first().and_then(|row| row.due))
     }
 }

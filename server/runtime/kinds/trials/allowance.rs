@@ -1,13 +1,13 @@
-//! The allowance of trials: how many calls to models those of a space may make in an hour, so that claims do not use up what conversations need. It is
-//! counted by the records in the log; what this server has asked since is counted with them.
+//! The allowance of trials: how many calls to models those of a space may make in an hour, so that
+//! claims do not use up what conversations need. It is counted by the records in the log; what this
+//! server has asked since is counted with them.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::event::envelope::tag;
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
-use crate::log::query::{Order, Query, Show};
+use super::journal::{Journal, Stored};
+use crate::event::envelope::{Event, tag};
+use crate::log::query::{Query, Show};
 use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
 
@@ -36,7 +36,8 @@ struct Counted {
 }
 
 impl Counted {
-    /// Forgets what is older than an hour. What a clock says that was ahead was made now, at the latest.
+    /// Forgets what is older than an hour. What a clock says that was ahead was made now, at the
+    /// latest.
     fn age(&mut self, now: Timestamp) {
         let old = now.micros().saturating_sub(HOUR);
         for all in [&mut self.logged, &mut self.own] {
@@ -62,31 +63,27 @@ impl Allowance {
         }
     }
 
-    /// Counts what the log has of a space. To be called when its lease was taken: other servers may have had it.
-    pub async fn count(&self, store: &dyn Store, space: &Space) -> Result<(), StoreError> {
+    /// Counts what the log has of a space. To be called when its lease was taken: other servers may
+    /// have had it.
+    pub async fn count(&self, journal: Journal<'_>) -> Stored<()> {
+        let space = journal.space;
         let counted = self.lock().get(space).cloned().unwrap_or_default();
-        let (mut made, mut before, mut left) = (Vec::<(Seq, Timestamp)>::new(), None, self.most);
-        while left > 0 {
-            let limit = u32::try_from(left).unwrap_or(PAGE).min(PAGE);
-            let query = Query {
-                thread: Some(ThreadId::of_trials()),
-                after: counted.seen,
-                before,
-                tags: vec![tag::DEBUG.into()],
-                show: Show::All,
-                order: Order::Descending,
-                limit,
-                ..Query::default()
-            };
-            let page = store.events(space, &query).await?;
-            made.extend(page.iter().map(|event| (event.seq, event.ts)));
-            before = made.last().map(|(seq, _)| *seq);
-            left = if page.len() < limit as usize {
-                0
-            } else {
-                left - u64::from(limit)
-            };
-        }
+        let most = usize::try_from(self.most).unwrap_or(usize::MAX);
+        let query = Query {
+            thread: Some(ThreadId::of_trials()),
+            after: counted.seen,
+            tags: vec![tag::DEBUG.into()],
+            show: Show::All,
+            limit: u32::try_from(self.most).unwrap_or(PAGE).clamp(1, PAGE),
+            ..Query::default()
+        };
+        let mut made: Vec<(Seq, Timestamp)> = Vec::new();
+        let take = |event: Event| {
+            made.push((event.seq, event.ts));
+            made.len() < most
+        };
+        journal.each(query, take).await?;
+        made.truncate(most);
         let mut counted = Counted {
             own: VecDeque::new(),
             ..counted
@@ -111,19 +108,17 @@ impl Allowance {
         is_free
     }
 
-    /// When there is one again; none: there is one.
+    /// Returns the time at which there is one again; none: there is one.
     pub fn free_at(&self, space: &Space, now: Timestamp) -> Option<Timestamp> {
         let mut spaces = self.lock();
         let counted = spaces.entry(space.clone()).or_default();
         counted.age(now);
-        let first = counted
-            .logged
-            .front()
+        let fronts = [counted.logged.front(), counted.own.front()];
+        let free = fronts
             .into_iter()
-            .chain(counted.own.front())
+            .flatten()
             .min()
-            .copied();
-        let free = first.map(|first| first.after(HOUR));
+            .map(|first| first.after(HOUR));
         free.filter(|_| counted.count() >= self.most)
     }
 
@@ -132,12 +127,8 @@ impl Allowance {
     }
 }
 
-/// Whether it was said in the last hour that the calls of a space are used up.
-pub(super) async fn is_said(
-    store: &dyn Store,
-    space: &Space,
-    now: Timestamp,
-) -> Result<bool, StoreError> {
+/// Returns true if it was said in the last hour that the calls of a space are used up.
+pub(super) async fn is_said(journal: Journal<'_>, now: Timestamp) -> Stored<bool> {
     let query = Query {
         thread: Some(ThreadId::of_trials()),
         tags: vec!["spent".into()],
@@ -145,5 +136,9 @@ pub(super) async fn is_said(
         limit: 1,
         ..Query::default()
     };
-    Ok(!store.events(space, &query).await?.is_empty())
+    Ok(!journal
+        .store
+        .events(journal.space, &query)
+        .await?
+        .is_empty())
 }

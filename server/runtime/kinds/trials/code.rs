@@ -1,5 +1,6 @@
-//! The instrument *code*: what the code of a prediction comes to says whether it is so. It runs where the code of the tool `run_code` does, and no
-//! model is asked. Which predictions have code is in `trials/said.rs`.
+//! The instrument *code*: what the code of a prediction comes to says whether it is so. It runs
+//! where the code of the tool `run_code` does, and no model is asked. Which predictions have code
+//! is in `trials/said.rs`.
 
 use std::time::Duration;
 
@@ -7,61 +8,54 @@ use runner::request::{Answer as Ran, Error, Language, Request};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::said::{Silent, no_answer};
-use crate::event::statement::{Answer, Instrument, Later, Reading, SENTENCE_MAX, cut};
+use super::said::Silent;
+use crate::event::statement::{Answer, Later, Reading, SENTENCE_MAX, cut};
 use crate::tools::code::runner::Runner;
 use crate::words::id::Space;
 
-/// What its readings name as their source.
+/// Source of its readings.
 const OUTPUT: &str = "the output of code";
 
-/// Runs the code of a prediction. `limit` is about the wait for a worker, too.
-pub(super) async fn read(
+/// Runs the code of a prediction, and returns what it comes to. `limit` is about the wait for a
+/// worker, too.
+pub(super) async fn run(
     runner: &Runner,
     space: &Space,
     code: &str,
     limit: Duration,
-    (prediction, choice): (usize, String),
-) -> Reading {
+) -> Result<(bool, String), Silent> {
     let request = Request {
         language: Language::JavaScript,
         code: code.to_owned(),
         input: Value::Null,
     };
-    let ran = timeout(limit, runner.run(space, request)).await;
-    let late = || {
-        Silent::says(format!(
-            "the code did not end within {} ms",
-            limit.as_millis()
-        ))
+    let Ok(ran) = timeout(limit, runner.run(space, request)).await else {
+        let why = format!("the code did not end within {} ms", limit.as_millis());
+        return Err(Silent::says(why));
     };
-    let said = ran
-        .map_err(|_| late())
-        .and_then(|ran| ran.map_err(|error| stopped(&error)))
-        .and_then(said);
-    match said {
-        Err(silent) => no_answer(prediction, Instrument::Code, choice, &silent),
-        Ok((is_so, printed)) => Reading {
-            answer: if is_so { Answer::Yes } else { Answer::No },
-            later: printed
-                .lines()
-                .rev()
-                .find(|line| !line.trim().is_empty() && !is_so)
-                .and_then(Later::said),
-            note: format!("the value of the code is {is_so}"),
-            // Code that prints nothing says its value.
-            quote: Some(if printed.is_empty() {
-                is_so.to_string()
-            } else {
-                printed
-            }),
-            source: Some(OUTPUT.into()),
-            ..no_answer(prediction, Instrument::Code, choice, &Silent::says(""))
-        },
+    said(ran.map_err(|error| stopped(&error))?)
+}
+
+/// Returns the value of code, and what it printed, as a reading.
+pub(super) fn reading((is_so, printed): (bool, String), begun: Reading) -> Reading {
+    let mut lines = printed.lines().rev();
+    let last = lines.find(|line| !line.trim().is_empty() && !is_so);
+    Reading {
+        answer: if is_so { Answer::Yes } else { Answer::No },
+        later: last.and_then(Later::said),
+        note: format!("the value of the code is {is_so}"),
+        // Code that prints nothing says its value.
+        quote: Some(match printed.as_str() {
+            "" => is_so.to_string(),
+            _ => printed,
+        }),
+        source: Some(OUTPUT.into()),
+        ..begun
     }
 }
 
-/// Whether it is so, and what was printed. What is neither true nor false says nothing, however it looks.
+/// Returns the value, and the printed text. What is neither true nor false says nothing, however it
+/// looks.
 fn said(Ran { outcome, printed }: Ran) -> Result<(bool, String), Silent> {
     match outcome {
         Ok(Value::Bool(is_so)) => Ok((is_so, cut(&printed, SENTENCE_MAX))),

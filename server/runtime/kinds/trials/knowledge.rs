@@ -1,16 +1,14 @@
-//! The instrument *knowledge*: what a search finds is shown to a model, which says whether it speaks for a prediction or against it. What it says
-//! counts only with words that stand in what was found (`trials/said.rs` `Weigh`).
+//! The instrument *knowledge*: what a search finds is shown to a model, which says whether it
+//! speaks for a prediction or against it. What it says counts only with words that stand in what
+//! was found (`trials/said.rs` `Weigh`).
 
 use serde_json::json;
 
-use super::asking::Said;
 use super::bench::{Bench, OnTrial};
-use super::said::{Claimed, Silent, no_answer};
+use super::journal::Stored;
+use super::said::{Claimed, Said, Silent};
 use crate::event::evidence::{is_own_source, is_quote, rests_on};
-use crate::event::statement::{Instrument, Prediction, Reading};
-use crate::log::error::StoreError;
-use crate::log::query::{Query, Show};
-use crate::mind::turn_writer::Lost;
+use crate::event::statement::{Prediction, Reading};
 use crate::tools::knowledge::{Options, Passage, Search, of_tool};
 use crate::tools::tool::{CallSite, SoFar};
 use crate::words::failure::Who;
@@ -18,8 +16,6 @@ use crate::words::time;
 
 /// The knowledge base that is configured.
 pub(super) enum Base {
-    /// There is none.
-    None,
     /// An address.
     Address(Search),
     /// A tool of a server of tools.
@@ -32,21 +28,16 @@ pub(super) enum Base {
 }
 
 impl Base {
-    /// The one that is configured.
-    pub fn of(options: &Options) -> Self {
-        match options.tool_name() {
-            Some(name) => Self::Tool {
-                name,
-                argument: options.argument.clone(),
-            },
-            None if options.url.is_some() => Self::Address(Search::new(options)),
-            None => Self::None,
-        }
-    }
-
-    /// Whether there is one.
-    pub fn is_there(&self) -> bool {
-        !matches!(self, Self::None)
+    /// Returns the one that is configured, if there is one.
+    pub fn of(options: &Options) -> Option<Self> {
+        let Some(name) = options.tool_name() else {
+            let is_address = options.url.is_some();
+            return is_address.then(|| Self::Address(Search::new(options)));
+        };
+        Some(Self::Tool {
+            name,
+            argument: options.argument.clone(),
+        })
     }
 }
 
@@ -56,98 +47,71 @@ impl Bench<'_> {
         &self,
         on: &mut OnTrial,
         of: &Prediction,
-        (prediction, choice): (usize, String),
-    ) -> Result<Reading, Lost> {
+        begun: Reading,
+    ) -> Said<Reading> {
         let words = of.search.as_deref().unwrap_or(&of.text);
-        let nothing =
-            |choice, silent: &Silent| no_answer(prediction, Instrument::Knowledge, choice, silent);
-        let passages = match self.search(on, words, prediction).await? {
-            Err(silent) => return Ok(nothing(choice, &silent)),
+        let passages = match self.search(on, words, begun.prediction).await? {
+            Err(silent) => return Ok(Err(silent)),
             Ok(none) if none.is_empty() => {
-                return Ok(nothing(
-                    choice,
-                    &Silent::says("the knowledge base found nothing"),
-                ));
+                return Ok(Err(Silent::says("the knowledge base found nothing")));
             }
             Ok(passages) => passages,
         };
+        let found = passages.len();
+        let passages = self.of_others(on, passages).await?;
+        if passages.is_empty() {
+            let why = format!(
+                "the knowledge base found only what the claim itself rests on ({found} passages)"
+            );
+            return Ok(Err(Silent::says(why)));
+        }
+        let said = self.ask_weight(on, &of.text, &passages).await?;
+        let claimed = Claimed {
+            texts: &[&on.row.text, &of.text],
+            triple: on.trial.triple(),
+        };
+        Ok(said.and_then(|weigh| weigh.reading(&passages, &claimed, begun)))
+    }
+
+    /// Returns the passages that a claim does not rest on itself.
+    async fn of_others(&self, on: &OnTrial, mut passages: Vec<Passage>) -> Stored<Vec<Passage>> {
         let said = self.said(on).await?;
         let said: Vec<&str> = said.iter().map(String::as_str).collect();
         let sources = on.row.sources.iter();
         let quotes = sources.filter_map(|source| source.quote.as_deref());
         let named: Vec<&str> = quotes.clone().chain([on.row.text.as_str()]).collect();
-        let is_own = |it: &Passage| {
-            is_own_source(&it.url, &it.text, &said)
-                || is_own_source(&it.url, "", &named)
-                || quotes.clone().any(|quote| is_quote(&it.text, quote))
-        };
-        let (found, mut passages) = (passages.len(), passages);
-        passages.retain(|it| !is_own(it));
-        if passages.is_empty() {
-            let why = format!(
-                "the knowledge base found only what the claim itself rests on ({found} passages)"
-            );
-            return Ok(nothing(choice, &Silent::says(why)));
-        }
-        let Said { record, said } = self
-            .asker
-            .weigh(&on.case(), &of.text, &passages, time::now())
-            .await?;
-        let reading = match said {
-            Ok(weigh) => {
-                let triple = on
-                    .trial
-                    .derived
-                    .as_ref()
-                    .and_then(|derived| derived.triple.as_ref());
-                let claimed = Claimed {
-                    texts: &[&on.row.text, &of.text],
-                    triple,
-                };
-                weigh.reading(&passages, &claimed, prediction, choice)
-            }
-            Err(silent) => nothing(choice, &silent),
-        };
-        on.records.push(record);
-        Ok(reading)
+        passages.retain(|it| {
+            !is_own_source(&it.url, &it.text, &said)
+                && !is_own_source(&it.url, "", &named)
+                && !quotes.clone().any(|quote| is_quote(&it.text, quote))
+        });
+        Ok(passages)
     }
 
     /// The words that a claim rests on: of the events that it comes from.
-    async fn said(&self, on: &OnTrial) -> Result<Vec<String>, StoreError> {
+    async fn said(&self, on: &OnTrial) -> Stored<Vec<String>> {
         let mut said = Vec::new();
         for source in &on.row.sources {
             for seq in &source.seqs {
-                let (after, before) = (Some(seq - 1), Some(seq + 1));
-                let query = Query {
-                    after,
-                    before,
-                    show: Show::All,
-                    limit: 1,
-                    ..Query::default()
-                };
-                let events = self.trials.store.events(&self.fence.space, &query).await?;
-                let quote = source.quote.as_deref();
-                said.extend(events.iter().flat_map(|event| rests_on(event, quote)));
+                let (event, quote) = (self.journal.at(*seq).await?, source.quote.as_deref());
+                said.extend(event.iter().flat_map(|event| rests_on(event, quote)));
             }
         }
         Ok(said)
     }
 
-    async fn search(
-        &self,
-        on: &OnTrial,
-        words: &str,
-        prediction: usize,
-    ) -> Result<Result<Vec<Passage>, Silent>, Lost> {
+    async fn search(&self, on: &OnTrial, words: &str, prediction: usize) -> Said<Vec<Passage>> {
         let (name, argument) = match &self.trials.knowledge {
-            Base::None => return Ok(Err(Silent::says("no knowledge base is configured"))),
-            Base::Address(search) => return Ok(search.ask(words).await.map_err(Silent::broke)),
-            Base::Tool { name, argument } => (name, argument),
+            None => return Ok(Err(Silent::says("no knowledge base is configured"))),
+            Some(Base::Address(search)) => {
+                return Ok(search.ask(words).await.map_err(Silent::broke));
+            }
+            Some(Base::Tool { name, argument }) => (name, argument),
         };
         // Where it is configured which tools minds have, trials have this one all the same.
-        let shelf = &self.trials.mind.tools.step;
-        shelf.prepare(&self.fence.space).await?;
-        let toolbox = shelf.now(&self.fence.space);
+        let (shelf, space) = (&self.trials.ground.mind.tools.step, self.journal.space);
+        shelf.prepare(space).await?;
+        let toolbox = shelf.now(space);
         let Some(tool) = toolbox.get(name) else {
             return Ok(Err(Silent::broke(format!("there is no tool {name} now"))));
         };
@@ -157,8 +121,8 @@ impl Bench<'_> {
             ))));
         }
         let site = CallSite {
-            space: self.fence.space.clone(),
-            thread: self.asker.place.thread.clone(),
+            space: space.clone(),
+            thread: self.row.thread.clone(),
             turn: 0,
             by: Who::Trial,
             call_id: format!("{}.{prediction}", on.row.id),
@@ -169,14 +133,9 @@ impl Bench<'_> {
             },
             grant: None,
         };
-        Ok(
-            match tool.call(json!({ argument.as_str(): words }), &site).await {
-                Err(failure) => Err(Silent::broke(failure.text)),
-                Ok(output) => match (output.failure, output.value) {
-                    (Some(failure), _) => Err(Silent::broke(failure.text)),
-                    (None, value) => Ok(of_tool(name, value.unwrap_or_default())),
-                },
-            },
-        )
+        let called = tool.call(json!({ argument.as_str(): words }), &site).await;
+        let value = called.and_then(|output| output.failure.map_or(Ok(output.value), Err));
+        let passages = value.map(|value| of_tool(name, value.unwrap_or_default()));
+        Ok(passages.map_err(|failure| Silent::broke(failure.text)))
     }
 }

@@ -1,226 +1,132 @@
-//! Merges that statements make: a statement that says of two names that they are one merges them while it survives, whatever part of the
-//! method judges it.
+//! Merges that statements make: a statement that says of two names that they are one merges them
+//! while it survives, whatever part of the method judges it.
 
 use std::collections::BTreeSet;
 
-use super::Trials;
 use super::contesting::anew;
-use super::entities::{Forms, around};
-use super::settling::APPEND_MAX;
+use super::entities::{Forms, around, has_room, merges_now, one_append};
+use super::journal::{APPEND_MAX, Journal, Stored, under, verdict};
 use crate::event::condition::Condition;
 use crate::event::draft::Draft;
-use crate::event::entity::{Merge, Unmerge, identity, normal};
-use crate::event::fact::Fact;
-use crate::event::fact::statement::{Said, StatementFact};
+use crate::event::entity::{Merge, Names, Unmerge, identity, normal};
 use crate::event::statement::{Judged, Outcome, Status};
 use crate::event::trial::News;
-use crate::log::error::StoreError;
-use crate::log::projections::merges::{MergeRow, names};
+use crate::log::projections::merges::names;
+use crate::runtime::memory;
 use crate::runtime::refused::Refused;
-use crate::words::id::{self, Space};
+use crate::words::id;
 
-impl Trials {
-    /// What an append says of statements, and before that the merges that it makes or undoes: a statement that says of two names that they are one merges
-    /// them while it survives. And the names that these are about: what contradicts what by them is to be looked at again afterwards (`contest_anew`).
-    pub(super) async fn with_merges(
-        &self,
-        space: &Space,
-        mut drafts: Vec<Draft>,
-    ) -> Result<(Vec<Draft>, Forms), StoreError> {
-        if drafts.iter().all(|draft| judged_in(draft).is_none()) {
-            return Ok((drafts, Forms::new()));
-        }
-        let (before, seq) = self.merges_now(space).await?;
-        let mut all = Merging {
-            after: before.clone(),
-            ..Merging::default()
+/// Returns the words of an append on statements, behind the merges that it makes or undoes: a
+/// statement that says of two names that they are one merges them while it survives. And the names
+/// that these are about: what contradicts what by them is to be looked at again afterwards
+/// (`contest_anew`).
+pub(super) async fn with_merges(
+    journal: Journal<'_>,
+    limits: &memory::Options,
+    mut drafts: Vec<Draft>,
+) -> Stored<(Vec<Draft>, Forms)> {
+    if drafts.iter().all(|draft| judged_in(draft).is_none()) {
+        return Ok((drafts, Forms::new()));
+    }
+    let (before, seq) = merges_now(journal).await?;
+    let mut after: Vec<Merge> = before.iter().map(|row| row.merge.clone()).collect();
+    let mut told = BTreeSet::new();
+    let (mut made, mut undone, mut forms) = (Vec::new(), Vec::new(), Forms::new());
+    for draft in &mut drafts {
+        let Some((statement, judged)) = judged_in(draft) else {
+            continue;
         };
-        for draft in &mut drafts {
-            let Some((statement, judged)) = judged_in(draft) else {
-                continue;
-            };
-            all.told.insert(statement.clone());
-            let stands = all
-                .after
-                .iter()
-                .position(|row| row.merge.statement.as_ref() == Some(&statement));
-            match (
-                stands,
-                self.said_to_be_one(space, &statement, &judged).await?,
-            ) {
-                (Some(at), None) => all.undo(at, draft, &statement, &judged),
-                (None, Some(merge)) => match self.has_room(&all.after, &merge.names) {
-                    Ok(()) => all.make(draft, merge),
-                    Err(full) => *draft = not_merged(draft, &statement, judged, &full),
-                },
-                _ => {}
+        told.insert(statement.clone());
+        let is_of_it = |merge: &Merge| merge.statement.as_ref() == Some(&statement);
+        let stands = after.iter().position(is_of_it);
+        match (stands, said_to_be_one(journal, &statement, &judged).await?) {
+            (Some(at), None) => {
+                let merge = after.remove(at);
+                forms.extend(merge.names.iter().map(|name| normal(name)));
+                let row = before.iter().find(|row| is_of_it(&row.merge));
+                let id = row.map(|row| row.id.clone()).unwrap_or_default();
+                undone.push(Draft::unmerged(&draft.thread, unmerge(id, merge, &judged)));
             }
-        }
-        let Merging {
-            after,
-            made,
-            undone,
-            forms,
-            told,
-        } = all;
-        if made.is_empty() && undone.is_empty() {
-            return Ok((drafts, forms));
-        }
-        if let Some(first) = drafts.first_mut() {
-            first.conditions.push(Condition::NoneMergedSince(seq));
-        }
-        let (was, is) = (names(&before), names(&after));
-        let forms = around(&forms, &[&was, &is]);
-        let mut follow = anew(&*self.store, space, &is, &forms).await?;
-        // What this append says of a statement itself is the last word.
-        follow.retain(|draft| judged_in(draft).is_none_or(|(id, _)| !told.contains(&id)));
-        if made.is_empty() {
-            follow = self.one_append(space, follow).await?.unwrap_or_default();
-        }
-        // What is more, or was overtaken, is written behind it.
-        follow.truncate(APPEND_MAX);
-        Ok((
-            made.into_iter()
-                .chain(follow)
-                .chain(undone)
-                .chain(drafts)
-                .collect(),
-            forms,
-        ))
-    }
-
-    /// What a statement merges, as it is judged: nothing if an operator has undone that.
-    async fn said_to_be_one(
-        &self,
-        space: &Space,
-        statement: &str,
-        judged: &Judged,
-    ) -> Result<Option<Merge>, StoreError> {
-        if judged.outcome != Outcome::Is(Status::Surviving) {
-            return Ok(None);
-        }
-        let Some(row) = self.store.statement(space, statement).await? else {
-            return Ok(None);
-        };
-        let Some(names) = row
-            .triple
-            .as_ref()
-            .and_then(|triple| identity(triple, judged))
-        else {
-            return Ok(None);
-        };
-        let cut = self
-            .store
-            .merges_of_statement(space, statement)
-            .await?
-            .iter()
-            .any(|row| row.cut);
-        let names = names.map(str::to_owned).to_vec();
-        let merge = Merge {
-            names,
-            reason: row.text,
-            by: None,
-            statement: Some(statement.to_owned()),
-        };
-        Ok((!cut).then_some(merge))
-    }
-}
-
-/// The merges that an append makes and undoes.
-#[derive(Default)]
-struct Merging {
-    /// Those that stand then.
-    after: Vec<MergeRow>,
-    made: Vec<Draft>,
-    undone: Vec<Draft>,
-    /// The names that they are about.
-    forms: Forms,
-    /// The statements that the append says something of.
-    told: BTreeSet<String>,
-}
-
-impl Merging {
-    fn make(&mut self, draft: &Draft, merge: Merge) {
-        self.forms
-            .extend(merge.names.iter().map(|name| normal(name)));
-        self.made
-            .push(Draft::merged(&draft.thread, id::fresh(), merge.clone()));
-        self.after.push(MergeRow {
-            merge,
-            ..standing()
-        });
-    }
-
-    fn undo(&mut self, at: usize, draft: &Draft, statement: &str, judged: &Judged) {
-        let MergeRow {
-            id: merge,
-            merge: Merge { names, .. },
-            ..
-        } = self.after.remove(at);
-        self.forms.extend(names.iter().map(|name| normal(name)));
-        let reason = format!(
-            "the statement that says so is {} now: {statement}",
-            judged.outcome.as_str()
-        );
-        self.undone.push(Draft::unmerged(
-            &draft.thread,
-            Unmerge {
-                merge,
-                names,
-                reason,
-                by: None,
+            (None, Some(merge)) => match has_room(limits, &after, &merge.names) {
+                Ok(()) => {
+                    forms.extend(merge.names.iter().map(|name| normal(name)));
+                    made.push(Draft::merged(&draft.thread, id::fresh(), merge.clone()));
+                    after.push(merge);
+                }
+                Err(full) => *draft = not_merged(draft, &statement, judged, &full),
             },
-        ));
+            _ => {}
+        }
+    }
+    if made.is_empty() && undone.is_empty() {
+        return Ok((drafts, forms));
+    }
+    under(&mut drafts, [Condition::NoneMergedSince(seq)]);
+    let is = Names::of(after.iter().map(|merge| merge.names.as_slice()));
+    let forms = around(&forms, &[&names(&before), &is]);
+    let mut follow = anew(journal, &is, &forms).await?;
+    // What this append says of a statement itself is the last word.
+    follow.retain(|draft| judged_in(draft).is_none_or(|(id, _)| !told.contains(&id)));
+    if made.is_empty() {
+        follow = one_append(journal, follow).await?.unwrap_or_default();
+    }
+    // What is more, or was overtaken, is written behind it.
+    follow.truncate(APPEND_MAX);
+    let all = made.into_iter().chain(follow).chain(undone).chain(drafts);
+    Ok((all.collect(), forms))
+}
+
+/// Returns the merge of a statement as it is judged; none if an operator has undone it.
+async fn said_to_be_one(
+    journal: Journal<'_>,
+    statement: &str,
+    judged: &Judged,
+) -> Stored<Option<Merge>> {
+    if judged.outcome != Outcome::Is(Status::Surviving) {
+        return Ok(None);
+    }
+    let Some(row) = journal.statement(statement).await? else {
+        return Ok(None);
+    };
+    let triple = row.triple.as_ref();
+    let Some(names) = triple.and_then(|triple| identity(triple, judged)) else {
+        return Ok(None);
+    };
+    let (store, space) = (journal.store, journal.space);
+    let before = store.merges_of_statement(space, statement).await?;
+    let merge = || Merge {
+        names: names.map(str::to_owned).into(),
+        reason: row.text.clone(),
+        by: None,
+        statement: Some(statement.to_owned()),
+    };
+    Ok((!before.iter().any(|row| row.cut)).then(merge))
+}
+
+/// The undoing of a merge whose statement does not survive.
+fn unmerge(id: String, merge: Merge, judged: &Judged) -> Unmerge {
+    let statement = merge.statement.unwrap_or_default();
+    let status = judged.outcome.as_str();
+    Unmerge {
+        merge: id,
+        names: merge.names,
+        reason: format!("the statement that says so is {status} now: {statement}"),
+        by: None,
     }
 }
 
-/// The verdict on a statement whose names are not merged, with the reason.
+/// Returns the verdict on a statement whose names are not merged, with the reason.
 fn not_merged(draft: &mut Draft, statement: &str, judged: Judged, full: &Refused) -> Draft {
     let reason = format!("{}; its names are not merged: {full}", judged.reason);
-    let conditions = std::mem::take(&mut draft.conditions);
+    let news = News::Judged(Judged { reason, ..judged });
     Draft {
-        conditions,
-        ..Draft::statement(
-            &draft.thread,
-            statement,
-            News::Judged(Judged { reason, ..judged }),
-        )
+        conditions: std::mem::take(&mut draft.conditions),
+        ..Draft::statement(&draft.thread, statement, news)
     }
 }
 
-/// A row of a merge that is not stored yet.
-fn standing() -> MergeRow {
-    let merge = Merge {
-        names: Vec::new(),
-        reason: String::new(),
-        by: None,
-        statement: None,
-    };
-    let made = crate::words::time::Timestamp::from_micros(0);
-    MergeRow {
-        id: String::new(),
-        seq: 0,
-        merge,
-        made,
-        ended: 0,
-        cut: false,
-        changed: 0,
-    }
-}
-
-/// Which statement a draft judges, and how.
+/// Returns the statement that a draft judges, and the verdict.
 fn judged_in(draft: &Draft) -> Option<(String, Judged)> {
-    if draft.tags.get(1).is_none_or(|tag| tag != "judged") {
-        return None;
-    }
-    match draft.preview().fact() {
-        Fact::Statement(StatementFact {
-            statement,
-            what: Said::News(news),
-        }) => match *news {
-            News::Judged(judged) => Some((statement.to_owned(), judged)),
-            _ => None,
-        },
-        _ => None,
-    }
+    let is_word = draft.tags.get(1).is_some_and(|tag| tag == "judged");
+    is_word.then(|| verdict(&draft.preview())).flatten()
 }

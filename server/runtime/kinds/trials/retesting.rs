@@ -1,182 +1,115 @@
-//! What is held is tested again while the trials of a space have nothing else to do, where `memory.retest_calls_per_day` allows it: what was recalled
-//! most and not tested for longest first, by an instrument that has not carried it. The rule is in `event/retest.rs`. The word that a statement is
-//! tested again says how many calls that takes at most, and is counted by the log before any of them is made: no crash and no other server makes more.
+//! What is held is tested again while the trials of a space have nothing else to do, where
+//! `memory.retest_calls_per_day` allows it: what was recalled most and not tested for longest
+//! first, by an instrument that has not carried it. The rule is in `event/retest.rs`. The word that
+//! a statement is tested again says how many calls that takes at most, and is counted by the log
+//! before any of them is made: no crash and no other server makes more.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::PoisonError;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use super::bench::{Bench, OnTrial, folded};
-use super::{Trials, word};
-use crate::event::fact::Fact;
-use crate::event::fact::statement::{RETEST, Said, StatementFact};
-use crate::event::method::testable;
+use super::Trials;
+use super::bench::{Bench, OnTrial};
+use super::journal::{Journal, Stored, again, verdict};
+use super::renewing::testable_of;
+use crate::event::envelope::Event;
+use crate::event::fact::statement::RETEST;
 use crate::event::retest::{by_another, is_at_rest, urgency};
-use crate::event::statement::{Instrument, Judged, Outcome, PREDICTIONS_MAX, Status};
-use crate::event::trial::News;
-use crate::log::error::StoreError;
+use crate::event::statement::{Instrument, Judged, PREDICTIONS_MAX, Status};
 use crate::log::projections::statements::StatementRow;
-use crate::log::query::{Order, Query, Show};
+use crate::log::query::{Query, Show};
 use crate::mind::turn_writer::Lost;
 use crate::recall::uses::Counted;
-use crate::words::id::Space;
 use crate::words::time::{self, Timestamp};
 
 /// The time that is counted, in microseconds.
 const DAY: i64 = 86_400_000_000;
 /// Most statements that become due in one go.
 const AT_ONCE: usize = 4;
-/// Statements that are held beside each other: the longest untested, and those that were recalled most.
+/// Statements that are held beside each other: the longest untested, and those that were recalled
+/// most.
 const RIPE_MAX: usize = 200;
 /// Rows that are read at once.
 const PAGE: u32 = 1000;
 /// Where there was nothing, nobody looks again before this time, in microseconds.
 const PAUSE: i64 = 600_000_000;
 
-/// When a space is looked at again, and when it wants to be.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Resting {
-    not_before: Timestamp,
-    next: Option<Timestamp>,
-}
-
 /// A statement to be tested again, and why.
 struct Ripe {
     row: StatementRow,
-    judged: Judged,
     instrument: Instrument,
     recalled: u32,
 }
 
-/// What there is to test again now, the most urgent first, or when there will be something.
-#[derive(Default)]
-pub(super) struct Found {
-    ripe: Vec<Ripe>,
-    next: Option<Timestamp>,
-}
+/// Statements to test again now, the most urgent first, and the time of the next one.
+type Found = (Vec<Ripe>, Option<Timestamp>);
 
-/// What is left of a day's calls, and when there are more.
-struct Budget {
-    left: u64,
-    more: Option<Timestamp>,
+/// A look for what is ripe: the instruments that there are, how often statements were recalled, and
+/// what was tested before the time that is old.
+struct Look<'a> {
+    journal: Journal<'a>,
+    there: BTreeSet<Instrument>,
+    uses: Arc<Counted>,
+    old: Timestamp,
 }
 
 impl Trials {
-    /// Whether anything is ever tested again for its age.
-    pub(super) fn has_retests(&self) -> bool {
-        self.memory.retest_calls_per_day > 0
-    }
-
-    /// When the trials of a space want to be woken for that; none: there is nothing.
-    pub(super) fn next_retest(&self, space: &Space) -> Option<Timestamp> {
-        self.resting().get(space).and_then(|resting| resting.next)
-    }
-
-    /// Whether there is, or will be, something to test again.
-    pub(super) async fn has_something_to_retest(&self, space: &Space) -> Result<bool, StoreError> {
-        if !self.has_retests() {
+    /// Returns true if there is, or will be, something to test again.
+    pub(super) async fn has_something_to_retest(&self, journal: Journal<'_>) -> Stored<bool> {
+        if self.memory().retest_calls_per_day == 0 {
             return Ok(false);
         }
-        let found = self.ripe(space, time::now()).await?;
-        Ok(!found.ripe.is_empty() || found.next.is_some())
+        let (ripe, next) = self.ripe(journal, time::now()).await?;
+        Ok(!ripe.is_empty() || next.is_some())
     }
 
-    fn resting(&self) -> std::sync::MutexGuard<'_, HashMap<Space, Resting>> {
-        self.resting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What of the last day's calls is left, by what the log says that each re-test may take.
-    async fn budget(&self, space: &Space, now: Timestamp) -> Result<Budget, StoreError> {
-        let (mut left, mut first, mut before) = (self.memory.retest_calls_per_day, None, None);
-        loop {
-            let query = Query {
-                tags: vec![RETEST.into()],
-                since: Some(Timestamp::from_micros(now.micros().saturating_sub(DAY))),
-                before,
-                show: Show::All,
-                order: Order::Descending,
-                limit: PAGE,
-                ..Query::default()
-            };
-            let page = self.store.events(space, &query).await?;
-            for event in &page {
-                let Fact::Statement(StatementFact {
-                    what: Said::News(news),
-                    ..
-                }) = event.fact()
-                else {
-                    continue;
-                };
-                let News::Judged(judged) = *news else {
-                    continue;
-                };
-                left = left.saturating_sub(judged.retest);
-                first = Some(event.ts);
-            }
-            match page.last() {
-                Some(last) if page.len() == PAGE as usize => before = Some(last.seq),
-                _ => {
-                    return Ok(Budget {
-                        left,
-                        more: first.map(|first| first.after(DAY)),
-                    });
-                }
-            }
+    /// Returns the statements that are ripe for another test.
+    async fn ripe(&self, journal: Journal<'_>, now: Timestamp) -> Stored<Found> {
+        let after = i64::try_from(self.memory().retest_after_ms).unwrap_or(i64::MAX);
+        let interval = after.saturating_mul(1000);
+        let look = Look {
+            journal,
+            there: self.instruments(),
+            uses: self.ground.recall.uses(journal.space).await?,
+            old: Timestamp::from_micros(now.micros().saturating_sub(interval)),
+        };
+        let (mut ripe, mut next) = Found::default();
+        for status in Status::HELD {
+            next = next
+                .into_iter()
+                .chain(look.oldest(status, &mut ripe).await?)
+                .min();
         }
-    }
-
-    /// What is ripe for another test.
-    async fn ripe(&self, space: &Space, now: Timestamp) -> Result<Found, StoreError> {
-        let there: BTreeSet<Instrument> = self.instruments();
-        let uses = self.recall.uses(space).await?;
-        let interval = i64::try_from(self.memory.retest_after_ms)
-            .unwrap_or(i64::MAX)
-            .saturating_mul(1000);
-        let old = Timestamp::from_micros(now.micros().saturating_sub(interval));
-        let mut found = Found::default();
-        for status in [Status::Surviving, Status::Contested] {
-            self.add_oldest(space, (status, old), (&there, &uses), &mut found)
-                .await?;
-        }
-        found.next = found.next.map(|tested| tested.after(interval));
-        for id in uses.most(RIPE_MAX) {
-            if found.ripe.iter().any(|it| it.row.id == id) {
+        next = next.map(|tested| tested.after(interval));
+        for id in look.uses.most(RIPE_MAX) {
+            if ripe.iter().any(|it| it.row.id == id) {
                 continue;
             }
-            let Some(row) = self.store.statement(space, id).await? else {
+            let Some(row) = journal.statement(id).await? else {
                 continue;
             };
             // A word was never tested.
             let said = row.is_held_on_word().then_some(row.claimed);
-            if row.tested.or(said).is_some_and(|tested| tested <= old) {
-                found
-                    .ripe
-                    .extend(self.retestable(space, row, &there, &uses).await?);
+            if row.tested.or(said).is_some_and(|tested| tested <= look.old) {
+                ripe.extend(look.retestable(row).await?);
             }
         }
-        let tested = |it: &Ripe| it.row.tested.unwrap_or(it.row.claimed);
-        found.ripe.sort_by_key(|it| {
-            (
-                std::cmp::Reverse(urgency(it.recalled, tested(it), now)),
-                it.row.number,
-            )
+        ripe.sort_by_key(|it| {
+            let tested = it.row.tested.unwrap_or(it.row.claimed);
+            (Reverse(urgency(it.recalled, tested, now)), it.row.number)
         });
-        Ok(found)
+        Ok((ripe, next))
     }
+}
 
-    /// Adds those of a status that were not tested for longest; `next` is when the first one was tested that is too young.
-    async fn add_oldest(
-        &self,
-        space: &Space,
-        (status, old): (Status, Timestamp),
-        (there, uses): (&BTreeSet<Instrument>, &Counted),
-        found: &mut Found,
-    ) -> Result<(), StoreError> {
-        let (most, mut last) = (found.ripe.len() + RIPE_MAX, (Timestamp::from_micros(0), 0));
+impl Look<'_> {
+    /// Adds the statements of a status that were not tested for longest. Returns the time of the
+    /// first test that is too young.
+    async fn oldest(&self, status: Status, ripe: &mut Vec<Ripe>) -> Stored<Option<Timestamp>> {
+        let Journal { store, space, .. } = self.journal;
+        let (most, mut last) = (ripe.len() + RIPE_MAX, (Timestamp::from_micros(0), 0));
         loop {
-            let rows = self
-                .store
-                .statements_by_age(space, status, last.0, PAGE)
-                .await?;
+            let rows = store.statements_by_age(space, status, last.0, PAGE).await?;
             let is_last = rows.len() < PAGE as usize;
             let mut is_news = false;
             for row in rows {
@@ -184,114 +117,91 @@ impl Trials {
                     continue;
                 };
                 (last, is_news) = ((tested, row.number), true);
-                let Some(ripe) = self.retestable(space, row, there, uses).await? else {
+                let Some(found) = self.retestable(row).await? else {
                     continue;
                 };
-                if tested > old {
-                    found.next = Some(found.next.map_or(tested, |next| next.min(tested)));
-                    return Ok(());
+                if tested > self.old {
+                    return Ok(Some(tested));
                 }
-                found.ripe.push(ripe);
-                if found.ripe.len() >= most {
-                    return Ok(());
+                ripe.push(found);
+                if ripe.len() >= most {
+                    return Ok(None);
                 }
             }
             if is_last || !is_news {
-                return Ok(());
+                return Ok(None);
             }
         }
     }
 
-    async fn retestable(
-        &self,
-        space: &Space,
-        row: StatementRow,
-        there: &BTreeSet<Instrument>,
-        uses: &Counted,
-    ) -> Result<Option<Ripe>, StoreError> {
-        let Some(judged) = row
-            .judged
-            .clone()
-            .filter(|_| is_at_rest(row.status, row.due))
-        else {
+    async fn retestable(&self, row: StatementRow) -> Stored<Option<Ripe>> {
+        let judged = row.judged.as_ref();
+        let Some(judged) = judged.filter(|_| is_at_rest(row.status, row.due)) else {
             return Ok(None);
         };
-        let can = match &judged.testable {
-            Some(can) => can.clone(),
-            // Judged by a server that did not write down what can test it.
-            None => {
-                let derived = folded(&*self.store, space, &row.id).await?.derived;
-                // What a word says is derived when it is tested, once.
-                let any = || match row.is_held_on_word() && judged.tries + judged.breaks == 0 {
-                    true => Instrument::ALL.to_vec(),
-                    false => Vec::new(),
-                };
-                derived.map_or_else(any, |derived| testable(&derived.predictions))
-            }
-        };
-        let recalled = uses.of(&row.id);
-        Ok(by_another(&judged, &can, there).map(|instrument| Ripe {
+        let can = testable_of(self.journal, &row, judged).await?;
+        let recalled = self.uses.of(&row.id);
+        let another = by_another(judged, &can, &self.there);
+        Ok(another.map(|instrument| Ripe {
             row,
-            judged,
             instrument,
             recalled,
         }))
     }
 }
 
+/// Returns the rest of a day's calls, by what the log says that each re-test may take, and when
+/// there are more.
+async fn budget(
+    journal: Journal<'_>,
+    most: u64,
+    now: Timestamp,
+) -> Stored<(u64, Option<Timestamp>)> {
+    let query = Query {
+        tags: vec![RETEST.into()],
+        since: Some(Timestamp::from_micros(now.micros().saturating_sub(DAY))),
+        show: Show::All,
+        limit: PAGE,
+        ..Query::default()
+    };
+    let (mut left, mut first) = (most, None);
+    let take = |event: Event| {
+        if let Some((_, judged)) = verdict(&event) {
+            left = left.saturating_sub(judged.retest);
+            first = Some(event.ts);
+        }
+        true
+    };
+    journal.each(query, take).await?;
+    Ok((left, first.map(|first| first.after(DAY))))
+}
+
 impl Bench<'_> {
-    /// Has a few statements tested again that are the most urgent, as far as the calls of a day go. False: there is nothing now.
+    /// Has a few statements tested again that are the most urgent, as far as the calls of a day go.
+    /// False: there is nothing now.
     pub async fn retest(&self) -> Result<bool, Lost> {
-        let (trials, space, now) = (self.trials, &self.fence.space, time::now());
-        let is_early = trials
-            .resting()
-            .get(space)
-            .is_some_and(|resting| now < resting.not_before);
-        if !trials.has_retests() || is_early {
+        let (trials, journal, now) = (self.trials, self.journal, time::now());
+        let most = trials.memory().retest_calls_per_day;
+        let not_before = trials.kept(journal.space, |kept| kept.not_before);
+        if most == 0 || not_before.is_some_and(|not_before| now < not_before) {
             return Ok(false);
         }
-        let Budget { mut left, more } = trials.budget(space, now).await?;
-        let found = if left > 0 {
-            trials.ripe(space, now).await?
-        } else {
-            Found {
-                next: more,
-                ..Found::default()
-            }
+        let (mut left, more) = budget(journal, most, now).await?;
+        let (ripe, next) = match left {
+            0 => (Vec::new(), more),
+            _ => trials.ripe(journal, now).await?,
         };
         let (mut begun, mut is_dear) = (0, false);
-        for ripe in found.ripe {
-            let trial = self.folded(&ripe.row.id).await?;
-            let predictions = trial
-                .derived
-                .as_ref()
-                .map_or(PREDICTIONS_MAX, |derived| derived.predictions.len());
-            let readings = match trials.memory.two_of_three {
-                false => 1,
-                true => 3 - u64::from(ripe.judged.is_tested()),
-            };
-            let calls = predictions as u64 * readings + u64::from(trial.derived.is_none());
+        for ripe in ripe {
+            let judged = ripe.word();
+            let on = OnTrial::of(journal, ripe.row).await?;
+            let calls = self.calls(&on);
             if calls > left {
                 is_dear = true;
                 continue;
             }
-            let judged = Judged {
-                due: Some(now),
-                retest: calls.max(1),
-                ..ripe.word()
-            };
-            match self
-                .say(
-                    &mut OnTrial::unasked(ripe.row, trial),
-                    vec![],
-                    News::Judged(judged),
-                )
-                .await
-            {
-                // Something became of it meanwhile.
-                Err(Lost::Store(StoreError::Unmet(_))) => {}
-                said => said?,
-            }
+            let retest = calls.max(1);
+            self.begin_again(on, Judged { retest, ..judged }).await?;
             left -= calls.min(left);
             begun += 1;
             if begun == AT_ONCE {
@@ -299,39 +209,43 @@ impl Bench<'_> {
             }
         }
         if begun == 0 {
-            let next = if is_dear {
-                Some(more.unwrap_or_else(|| now.after(DAY)))
-            } else {
-                found.next
+            let next = match is_dear {
+                true => Some(more.unwrap_or_else(|| now.after(DAY))),
+                false => next,
             };
             let pause = now.after(PAUSE);
-            trials.resting().insert(
-                space.clone(),
-                Resting {
-                    not_before: next.map_or(pause, |next| next.min(pause)),
-                    next,
-                },
-            );
+            trials.kept(journal.space, |kept| {
+                kept.not_before = Some(next.map_or(pause, |next| next.min(pause)));
+                kept.next_retest = next;
+            });
         }
         Ok(begun > 0)
+    }
+
+    /// Most calls that testing a statement again takes. An experiment's verdict so far is one
+    /// reading of three.
+    fn calls(&self, on: &OnTrial) -> u64 {
+        let derived = on.trial.derived.as_ref();
+        let predictions = derived.map_or(PREDICTIONS_MAX, |derived| derived.predictions.len());
+        let is_tested = on.row.judged.as_ref().is_some_and(Judged::is_tested);
+        let readings = match self.trials.memory().two_of_three {
+            false => 1,
+            true => 3 - u64::from(is_tested),
+        };
+        predictions as u64 * readings + u64::from(derived.is_none())
     }
 }
 
 impl Ripe {
-    /// What the log is told.
+    /// Returns the word for the log.
     fn word(&self) -> Judged {
-        let tested = self
-            .row
-            .tested
-            .map_or_else(|| "never".to_owned(), |tested| tested.to_string());
+        let tested = self.row.tested.map(|tested| tested.to_string());
         let reason = format!(
-            "it is tested again while nothing else is due: {} recalls returned it of late, its last test was {tested}, and {} has not carried it",
+            "it is tested again while nothing else is due: {} recalls returned it of late, its last test was {}, and {} has not carried it",
             self.recalled,
+            tested.as_deref().unwrap_or("never"),
             self.instrument.as_str()
         );
-        Judged {
-            testable: self.judged.testable.clone(),
-            ..word(&self.row, Outcome::Is(self.row.status), reason)
-        }
+        again(&self.row, reason)
     }
 }

@@ -1,5 +1,6 @@
-//! What models say in a trial, as they may say it, and what of that is believed: predictions that could be tested, readings whose quotes stand where
-//! they should. Who asks them is `trials/asking.rs`.
+//! What models say in a trial, as they may say it, and what of that is believed: predictions that
+//! could be tested, readings whose quotes stand where they should. Who asks them is
+//! `trials/asking.rs`.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,6 +11,7 @@ use crate::event::statement::{
     cut, date, spaced,
 };
 use crate::event::{evidence, method, trial};
+use crate::mind::turn_writer::Lost;
 use crate::tools::knowledge::Passage;
 use crate::words::time::Timestamp;
 
@@ -18,7 +20,7 @@ const LOOKED_AT: usize = 12;
 /// Longest code of a prediction, in characters.
 const CODE_MAX: usize = 8000;
 
-/// What a model says follows from a claim.
+/// A model's derivation from a claim.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Derive {
@@ -47,7 +49,7 @@ pub(super) struct Predicted {
     object: Option<String>,
 }
 
-/// What a model says of a prediction.
+/// A model's word on a prediction.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Reflect {
@@ -65,7 +67,7 @@ enum Reflected {
     Unknown,
 }
 
-/// What a model says of passages.
+/// A model's word on passages.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Weigh {
@@ -85,14 +87,10 @@ enum Weighed {
 }
 
 fn triple([subject, relation, object]: [Option<String>; 3], single: bool) -> Option<Triple> {
-    let name = |name: Option<String>| {
-        name.map(|name| cut(&name, NAME_MAX))
-            .filter(|name| !name.is_empty())
-    };
     Some(Triple {
-        subject: name(subject)?,
-        relation: name(relation)?,
-        object: name(object)?,
+        subject: some(subject, NAME_MAX)?,
+        relation: some(relation, NAME_MAX)?,
+        object: some(object, NAME_MAX)?,
         single,
     })
 }
@@ -102,7 +100,14 @@ fn some(text: Option<String>, most: usize) -> Option<String> {
         .filter(|text| !text.is_empty())
 }
 
-/// What a derivation is about, before it is compared with what is held.
+/// Returns the later value that a model names beside a no.
+fn later(answer: Answer, object: Option<String>, from: Option<&str>) -> Option<Later> {
+    let object = some(object, NAME_MAX).filter(|_| answer == Answer::No)?;
+    let from = from.and_then(date);
+    Some(Later { object, from })
+}
+
+/// A derivation before it is compared with what is held.
 pub(super) struct Draftlike {
     pub triple: Option<Triple>,
     pub valid: Valid,
@@ -110,7 +115,7 @@ pub(super) struct Draftlike {
 }
 
 impl Derive {
-    /// What was derived; or why it is no claim.
+    /// Returns the derivation; or the reason that it is no claim.
     pub fn read(self) -> Result<Draftlike, String> {
         if !self.is_claim {
             let why = some(self.why, SENTENCE_MAX)
@@ -129,30 +134,25 @@ impl Derive {
         let triple_of = triple([self.subject, self.relation, self.object], single);
         let prediction = |it: Predicted| {
             let triple = triple([it.subject, it.relation, it.object], single);
+            let is_code =
+                |code: &String| code.chars().count() <= CODE_MAX && !code.trim().is_empty();
             let prediction = Prediction {
                 text: cut(&it.text, SENTENCE_MAX),
                 fails_if: cut(&it.fails_if, SENTENCE_MAX),
                 search: some(it.search, SENTENCE_MAX),
                 // Code that is cut is other code.
-                code: it
-                    .code
-                    .filter(|code| code.chars().count() <= CODE_MAX && !code.trim().is_empty()),
+                code: it.code.filter(is_code),
                 question: some(it.question, SENTENCE_MAX),
                 instrument: Instrument::Reflection,
                 reason: String::new(),
             };
             (prediction, triple)
         };
-        let predictions = self
-            .predictions
-            .into_iter()
-            .take(LOOKED_AT)
-            .map(prediction)
-            .collect();
+        let predictions = self.predictions.into_iter().take(LOOKED_AT);
         Ok(Draftlike {
             triple: triple_of,
             valid,
-            predictions,
+            predictions: predictions.map(prediction).collect(),
         })
     }
 }
@@ -160,17 +160,14 @@ impl Derive {
 impl Draftlike {
     /// The time that predictions are about: that of the claim; of one without any, from now on.
     pub fn time(&self, now: Timestamp) -> Valid {
-        if self.valid == Valid::default() {
-            Valid {
-                from: Some(now),
-                to: None,
-            }
-        } else {
-            self.valid
+        let is_untimed = self.valid == Valid::default();
+        Valid {
+            from: self.valid.from.or(is_untimed.then_some(now)),
+            to: self.valid.to,
         }
     }
 
-    /// What can be used of it, with an instrument for each prediction.
+    /// Returns the usable part of it, with an instrument for each prediction.
     pub fn derived(
         self,
         statement: &str,
@@ -178,16 +175,14 @@ impl Draftlike {
         rules: &trial::Rules,
         now: Timestamp,
     ) -> Derived {
-        // What repeats the claim's own edge says nothing about what is known: a change has to be able to come in.
+        // What repeats the claim's own edge says nothing about what is known: a change has to be
+        // able to come in.
         let own = self.triple.clone();
         let is_own = |it: &Triple| own.as_ref().is_some_and(|own| method::is_same(own, it));
         let time = self.time(now);
-        let predictions = self
-            .predictions
-            .into_iter()
-            .map(|(it, triple)| (it, triple.filter(|triple| !is_own(triple))));
-        let (mut predictions, rejected) =
-            method::usable(statement, predictions.collect(), time, known);
+        let others = |(it, triple): (_, Option<Triple>)| (it, triple.filter(|it| !is_own(it)));
+        let predictions = self.predictions.into_iter().map(others).collect();
+        let (mut predictions, rejected) = method::usable(statement, predictions, time, known);
         for prediction in &mut predictions {
             (prediction.instrument, prediction.reason) =
                 method::chosen(prediction, &rules.available, &[], 0);
@@ -203,100 +198,77 @@ impl Draftlike {
 
 impl Reflect {
     /// As a reading.
-    pub fn reading(self, prediction: usize, choice: String) -> Reading {
+    pub fn reading(self, begun: Reading) -> Reading {
         let answer = match self.answer {
             Reflected::Refuted => Answer::No,
             Reflected::Holds => Answer::Yes,
             Reflected::Unknown => Answer::None,
         };
         let note = cut(&self.reason, SENTENCE_MAX);
-        let later = some(self.later_object, NAME_MAX).filter(|_| answer == Answer::No);
-        let from = self.later_from.as_deref().and_then(date);
         Reading {
-            prediction,
-            instrument: Instrument::Reflection,
-            choice,
             answer,
             // A counterexample is its own source.
             quote: (answer == Answer::No).then(|| note.clone()),
             note,
-            source: None,
-            later: later.map(|object| Later { object, from }),
-            until: None,
-            broke: false,
+            later: later(answer, self.later_object, self.later_from.as_deref()),
+            ..begun
         }
     }
 }
 
 impl Weigh {
-    /// As a reading of these passages: what decides has to stand in one of them, and to speak of what is claimed.
+    /// As a reading of these passages: what decides has to stand in one of them, and to speak of
+    /// what is claimed.
     pub fn reading(
         self,
         passages: &[Passage],
         claimed: &Claimed<'_>,
-        prediction: usize,
-        choice: String,
-    ) -> Reading {
-        let none = |choice, why: &str| {
-            no_answer(
-                prediction,
-                Instrument::Knowledge,
-                choice,
-                &Silent::says(why),
-            )
-        };
+        begun: Reading,
+    ) -> Result<Reading, Silent> {
         let answer = match self.answer {
             Weighed::Supports => Answer::Yes,
             Weighed::Refutes => Answer::No,
-            Weighed::Silent => return none(choice, &self.reason),
+            Weighed::Silent => return Err(Silent::says(self.reason)),
         };
         let quote = spaced(&self.quote.unwrap_or_default());
         if quote.is_empty() {
-            return none(
-                choice,
-                "what the model says of the passages rests on no words of them",
-            );
+            let why = "what the model says of the passages rests on no words of them";
+            return Err(Silent::says(why));
         }
         let Some(from) = passages.iter().find(|it| spaced(&it.text).contains(&quote)) else {
-            let why =
-                format!("the words that the model quotes do not stand in any passage: {quote}");
-            return none(choice, &why);
+            let why = "the words that the model quotes do not stand in any passage";
+            return Err(Silent::says(format!("{why}: {quote}")));
         };
         if !evidence::speaks_of(&quote, claimed.texts, claimed.triple) {
-            return none(
-                choice,
-                &format!("the words that the model quotes name nothing of the claim: {quote}"),
-            );
+            let why = "the words that the model quotes name nothing of the claim";
+            return Err(Silent::says(format!("{why}: {quote}")));
         }
-        let source = if from.url.is_empty() {
-            &from.title
-        } else {
-            &from.url
+        let source = match from.url.as_str() {
+            "" => &from.title,
+            url => url,
         };
-        let later = some(self.later_object, NAME_MAX).filter(|_| answer == Answer::No);
-        let since = self.later_from.as_deref().and_then(date);
-        Reading {
+        Ok(Reading {
             answer,
             note: cut(&self.reason, SENTENCE_MAX),
             quote: Some(cut(&quote, SENTENCE_MAX)),
-            source: Some(source.clone()),
-            later: later.map(|object| Later {
-                object,
-                from: since,
-            }),
-            ..none(choice, "")
-        }
+            source: Some(source.to_owned()),
+            later: later(answer, self.later_object, self.later_from.as_deref()),
+            ..begun
+        })
     }
 }
 
-/// What a passage has to speak of.
+/// The claim that a passage has to speak of.
 pub(super) struct Claimed<'a> {
     /// The statement, and what follows from it.
     pub texts: &'a [&'a str],
     pub triple: Option<&'a Triple>,
 }
 
-/// Why there is no answer.
+/// The answer of a model, or the reason why there is none.
+pub(super) type Said<T> = Result<Result<T, Silent>, Lost>;
+
+/// The reason for no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Silent {
     pub why: String,
@@ -305,7 +277,7 @@ pub(super) struct Silent {
 }
 
 impl Silent {
-    /// What was asked says nothing of it.
+    /// An answer that says nothing of it.
     pub fn says(why: impl Into<String>) -> Self {
         Self {
             why: why.into(),
@@ -313,7 +285,7 @@ impl Silent {
         }
     }
 
-    /// What was to be asked could not be.
+    /// A question that could not be asked.
     pub fn broke(why: impl Into<String>) -> Self {
         Self {
             why: why.into(),
@@ -322,23 +294,11 @@ impl Silent {
     }
 }
 
-/// A reading that came to nothing: what breaks is no answer.
-pub(super) fn no_answer(
-    prediction: usize,
-    instrument: Instrument,
-    choice: String,
-    silent: &Silent,
-) -> Reading {
-    Reading {
-        prediction,
-        instrument,
-        choice,
-        answer: Answer::None,
+/// Returns what was read, or the reading that came to nothing: what breaks is no answer.
+pub(super) fn answered(read: Result<Reading, Silent>, begun: Reading) -> Reading {
+    read.unwrap_or_else(|silent| Reading {
         note: cut(&silent.why, SENTENCE_MAX),
-        quote: None,
-        source: None,
-        later: None,
-        until: None,
         broke: silent.broke,
-    }
+        ..begun
+    })
 }

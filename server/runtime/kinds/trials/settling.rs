@@ -1,25 +1,27 @@
-//! What follows for others from what a trial came to: what contradicts each other is contested (`trials/contesting.rs`), what was derived from what is
-//! withdrawn has lost its ground (`trials/ground.rs`).
+//! What follows for others from what a trial came to: what contradicts each other is contested
+//! (`trials/contesting.rs`), what was derived from what is withdrawn has lost its ground
+//! (`trials/ground.rs`). What an operator withdraws is settled without a trial.
 
 use super::bench::{Bench, OnTrial};
-use super::contesting::{Contest, contest, contradicting, uncontested};
+use super::contesting::{contest, contradicting, uncontested};
+use super::entities::contest_anew;
 use super::ground::{gone, ground, standing_on};
-use super::{REACH, TRIES, stands, word};
+use super::journal::{APPEND_MAX, Follow, Journal, Stored, again, is_overtaken, under, word};
+use super::merging::with_merges;
+use super::{REACH, TRIES, Trials};
 use crate::event::condition::{Condition, RequestState};
 use crate::event::draft::Draft;
+use crate::event::fact::statement::Trials as Said;
 use crate::event::method;
 use crate::event::request::{Parked, Settled};
 use crate::event::statement::{Judged, Outcome, Status, Valid};
-use crate::event::trial::{Found, News, Rules};
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
+use crate::event::trial::{Found, Rules};
 use crate::log::projections::statements::StatementRow;
 use crate::mind::turn_writer::Lost;
+use crate::runtime::refused::Refused;
 use crate::words::id::{Space, ThreadId};
 use crate::words::time;
 
-/// Most events of one append, unless those about one statement are more.
-pub(super) const APPEND_MAX: usize = 500;
 /// Questions that are looked at: a trial asks nothing while more are open.
 const QUESTIONS: u32 = 500;
 
@@ -30,22 +32,16 @@ impl Bench<'_> {
         let _settling = self.settling.lock().await;
         let (mut first, mut conditions) = (Vec::new(), Vec::new());
         if matches!(judged.outcome, Outcome::Is(status) if status.is_held()) {
-            let ground = ground(self.store(), &self.fence.space, &on.row).await?;
-            match ground.lost {
-                Some(why) => judged = groundless(judged, why),
-                None => (first, conditions) = (ground.moved, ground.conditions),
+            match ground(self.journal, &on.row).await? {
+                Err(why) => judged = groundless(judged, why),
+                Ok(ground) => (first, conditions) = (ground.drafts, ground.conditions),
             }
         }
         if judged.outcome == Outcome::Is(Status::Surviving)
-            && let Some(triple) = on
-                .trial
-                .derived
-                .as_ref()
-                .and_then(|derived| derived.triple.as_ref())
+            && let Some(triple) = on.trial.triple()
         {
             let edge = (triple, judged.valid);
-            let (status, contest) =
-                contest(self.store(), &self.fence.space, &on.row.id, edge).await?;
+            let (status, contest) = contest(self.journal, &on.row.id, edge).await?;
             judged.outcome = Outcome::Is(status);
             first.extend(contest.drafts);
             conditions.extend(contest.conditions);
@@ -53,82 +49,64 @@ impl Bench<'_> {
         if judged.outcome == Outcome::Is(Status::Falsified) && on.row.status == Status::Proposed {
             first.extend(self.doubted(on, judged.valid).await?);
         }
-        let mut all = consequences(self.store(), &self.fence.space, &on.row, &judged).await?;
+        let mut all = consequences(self.journal, &on.row, &judged).await?;
         if let Some(word) = all.last_mut().and_then(|of| of.last_mut()) {
             word.conditions.extend(conditions);
         }
-        let all = first.into_iter().map(|draft| vec![draft]).chain(all);
-        self.settle(on, parts(all.collect())).await
+        first.extend(all);
+        self.settle(on, parts(first)).await
     }
 
-    pub(super) fn store(&self) -> &dyn Store {
-        &*self.trials.store
-    }
-
-    /// A new value was refused: the one that is held is tested once by another instrument, if there is one, as the world may have moved on all the same.
-    async fn doubted(&self, on: &OnTrial, valid: Valid) -> Result<Option<Draft>, Lost> {
-        let (store, space, now) = (self.store(), &self.fence.space, time::now());
-        let Some(triple) = on
-            .trial
-            .derived
-            .as_ref()
-            .and_then(|derived| derived.triple.as_ref())
-        else {
+    /// A new value was refused: the one that is held is tested once by another instrument, if there
+    /// is one, as the world may have moved on all the same.
+    async fn doubted(&self, on: &OnTrial, valid: Valid) -> Result<Option<Vec<Draft>>, Lost> {
+        let (journal, now) = (self.journal, time::now());
+        let Some(triple) = on.trial.triple() else {
             return Ok(None);
         };
-        let (names, edge, mut held) =
-            (store.names(space, None).await?, (triple, valid), Vec::new());
-        for status in [Status::Surviving, Status::Contested] {
-            held.extend(contradicting(store, space, &names, edge, status, REACH as usize).await?);
+        let names = journal.store.names(journal.space, None).await?;
+        let edge = (&names, triple, valid);
+        let mut held = Vec::new();
+        for status in Status::HELD {
+            held.extend(contradicting(journal, edge, status, REACH as usize).await?);
         }
         let at = valid.from.unwrap_or(now);
-        let current = method::current(held, |row| (true, row.valid), at)
-            .into_iter()
-            .next();
-        let Some(row) = current.filter(|row| row.due.is_none()) else {
+        let current = method::current(held, |row| (true, row.valid), at);
+        let first = current.into_iter().next();
+        let Some(row) = first.filter(|row| row.due.is_none()) else {
             return Ok(None);
         };
-        let trial = self.folded(&row.id).await?;
-        let of = OnTrial::unasked(row, trial);
-        if !of.trial.has_another(&self.rules(&of).await?) {
-            return Ok(None);
-        }
-        let row = of.row;
+        let of = OnTrial::of(journal, row).await?;
+        let has_another = of.trial.has_another(&self.rules(&of).await?);
         let reason = format!(
             "another value of it was refused ({}): another instrument tests it once",
             triple.object
         );
-        let judged = Judged {
-            due: Some(now),
-            ..word(&row, Outcome::Is(row.status), reason)
-        };
-        Ok(Some(
-            Draft::statement(&row.thread, &row.id, News::Judged(judged)).only_if(stands(&row)),
-        ))
+        Ok(has_another.then(|| vec![of.row.becomes(again(&of.row, reason))]))
     }
 
-    /// Writes what becomes of a statement, and of others by it, behind the records of the calls for it. What others lose comes first, so that what
-    /// was cut off between is done again: the word on the statement itself is the last.
+    /// Writes what becomes of a statement, and of others by it, behind the records of the calls for
+    /// it. What others lose comes first, so that what was cut off between is done again: the word
+    /// on the statement itself is the last.
     pub async fn settle(&self, on: &mut OnTrial, parts: Vec<Vec<Draft>>) -> Result<(), Lost> {
-        let (trials, space) = (self.trials, &self.fence.space);
         for part in parts {
-            let (part, forms) = trials.with_merges(space, part).await?;
-            self.writer
-                .write(on.records.iter().cloned().chain(part).collect())
-                .await?;
+            let (part, forms) = with_merges(self.journal, self.trials.memory(), part).await?;
+            let records = on.records.iter().cloned();
+            self.writer.write(records.chain(part).collect()).await?;
             on.records.clear();
-            trials.contest_anew(space, &forms).await?;
+            contest_anew(self.journal, &forms).await?;
         }
         Ok(())
     }
 
-    /// A claim comes to nothing: there is no such statement. To be called while nothing else is settled.
+    /// A claim comes to nothing: there is no such statement. To be called while nothing else is
+    /// settled.
     pub async fn refuse(&self, on: &mut OnTrial, why: String) -> Result<(), Lost> {
         let judged = word(&on.row, Outcome::Refused, why);
         for _ in 0..TRIES {
-            let all = consequences(self.store(), &self.fence.space, &on.row, &judged).await?;
+            let all = consequences(self.journal, &on.row, &judged).await?;
             match self.settle(on, parts(all)).await {
-                Err(Lost::Store(StoreError::Unmet(_))) if self.is_as_before(on).await? => {}
+                Err(lost) if is_overtaken(&lost) && self.is_as_before(on).await? => {}
                 settled => return settled,
             }
         }
@@ -136,70 +114,104 @@ impl Bench<'_> {
     }
 }
 
-/// The word on a statement, behind what others lose or gain by it: what is said of one statement is together.
+impl Trials {
+    /// An operator withdraws a statement, without a trial, and all that stands on it: in as many
+    /// appends as that takes, the word on the statement in the last. Trials go on meanwhile: what
+    /// they come to hold, is looked at, too.
+    pub async fn retract(
+        &self,
+        space: &Space,
+        id: &str,
+        reason: String,
+        by: &str,
+    ) -> Result<StatementRow, Refused> {
+        let unknown = || {
+            let id: String = id.chars().take(60).collect();
+            Refused::NotFound(format!("statement {id:?}"))
+        };
+        let (journal, store) = (self.journal(space), &self.ground.store);
+        let mut overtaken = 0;
+        while overtaken < TRIES {
+            let seq = store.head(space).await?.seq;
+            let row = journal.statement(id).await?.ok_or_else(unknown)?;
+            if row.status == Status::Retracted {
+                let why = format!("the statement {id} is retracted already");
+                return Err(Refused::Settled(why));
+            }
+            let judged = Judged {
+                by: Some(by.to_owned()),
+                ..word(&row, Outcome::Is(Status::Retracted), reason.clone())
+            };
+            let mut parts = parts(consequences(journal, &row, &judged).await?);
+            let is_last = parts.len() == 1;
+            let part = parts.swap_remove(0);
+            let (mut part, forms) = with_merges(journal, self.memory(), part).await?;
+            let names = store.names(space, None).await?;
+            let triple = row.triple.as_ref();
+            let about = triple.map(|it| (names.forms(&it.subject), it.relation.clone()));
+            under(&mut part, [Condition::NoneHeldSince { seq, about }]);
+            // Threads are to be told of it.
+            part.push(Draft::trials(Said::Due));
+            if !journal.is_appended(part).await? {
+                overtaken += 1;
+                continue;
+            }
+            contest_anew(journal, &forms).await?;
+            if is_last {
+                return journal.statement(id).await?.ok_or_else(unknown);
+            }
+        }
+        let why = format!("the statement {id} changes all the time: try again");
+        Err(Refused::Unprocessable(why))
+    }
+}
+
+/// The word on a statement, behind what others lose or gain by it: what is said of one statement is
+/// together.
 pub(super) async fn consequences(
-    store: &dyn Store,
-    space: &Space,
+    journal: Journal<'_>,
     row: &StatementRow,
     judged: &Judged,
-) -> Result<Vec<Vec<Draft>>, StoreError> {
+) -> Stored<Vec<Vec<Draft>>> {
     let is_now =
         |status: fn(Status) -> bool| matches!(judged.outcome, Outcome::Is(it) if status(it));
     let (mut lost, mut own) = (Vec::new(), Vec::new());
     if judged.outcome == Outcome::Refused || is_now(Status::is_withdrawn) {
-        lost = standing_on(store, space, &row.id).await?;
-        own.extend(withdrawn(&questions(store, space).await?, &row.id));
+        lost = standing_on(journal, &row.id).await?;
+        own.extend(withdrawn(&questions(journal).await?, &row.id));
     }
-    let is_leaving = row.status.is_held() && !is_now(Status::is_held);
-    let (mut all, conditions) = fallen(
-        store,
-        space,
-        &gone(&row.id),
-        (&lost, is_leaving.then_some(row)),
-    )
-    .await?;
-    own.push(
-        Draft::statement(&row.thread, &row.id, News::Judged(judged.clone())).only_if(stands(row)),
-    );
-    all.push(own);
-    if let Some(first) = all.first_mut().and_then(|of_one| of_one.first_mut()) {
-        first.conditions.extend(conditions);
-    }
-    Ok(all)
+    let leaving = Some(row).filter(|row| row.status.is_held() && !is_now(Status::is_held));
+    let mut follow = fallen(journal, &gone(&row.id), &lost, leaving).await?;
+    own.push(row.becomes(judged.clone()));
+    follow.drafts.push(own);
+    under(&mut follow.drafts[0], follow.conditions);
+    Ok(follow.drafts)
 }
 
-/// The words on those that stood on a statement and have lost their ground, and on what they, and it, contradicted; and what these are stored under.
-/// `why`: the ground is lost.
+/// The words on those that stood on a statement and have lost their ground, and on what they, and
+/// it, contradicted; and what these are stored under. `why`: the ground is lost.
 pub(super) async fn fallen(
-    store: &dyn Store,
-    space: &Space,
+    journal: Journal<'_>,
     why: &str,
-    (lost, with): (&[StatementRow], Option<&StatementRow>),
-) -> Result<(Vec<Vec<Draft>>, Vec<Condition>), StoreError> {
+    lost: &[StatementRow],
+    with: Option<&StatementRow>,
+) -> Stored<Follow> {
     let leaving: Vec<&StatementRow> = lost.iter().chain(with).collect();
     if leaving.is_empty() {
-        return Ok((Vec::new(), Vec::new()));
+        return Ok(Follow::default());
     }
-    let Contest { drafts, conditions } = uncontested(store, space, &leaving).await?;
-    let open = if lost.is_empty() {
-        Vec::new()
-    } else {
-        questions(store, space).await?
+    let mut follow = uncontested(journal, &leaving).await?;
+    let open = match lost {
+        [] => Vec::new(),
+        _ => questions(journal).await?,
     };
-    let mut all: Vec<Vec<Draft>> = drafts.into_iter().map(|draft| vec![draft]).collect();
-    for row in lost {
+    follow.drafts.extend(lost.iter().map(|row| {
         let judged = word(row, Outcome::Is(Status::Untested), String::new());
-        let judged = groundless(judged, why.to_owned());
-        let draft =
-            Draft::statement(&row.thread, &row.id, News::Judged(judged)).only_if(stands(row));
-        all.push(
-            withdrawn(&open, &row.id)
-                .into_iter()
-                .chain([draft])
-                .collect(),
-        );
-    }
-    Ok((all, conditions))
+        let draft = row.becomes(groundless(judged, why.to_owned()));
+        let withdrawn = withdrawn(&open, &row.id).into_iter();
+        withdrawn.chain([draft]).collect()
+    }));
+    Ok(follow)
 }
 
 fn groundless(judged: Judged, reason: String) -> Judged {
@@ -213,19 +225,16 @@ fn groundless(judged: Judged, reason: String) -> Judged {
 }
 
 /// The questions of trials that are open.
-async fn questions(
-    store: &dyn Store,
-    space: &Space,
-) -> Result<Vec<(ThreadId, Parked)>, StoreError> {
-    let open = store
-        .requests(space, RequestState::Question, 0, QUESTIONS)
+async fn questions(journal: Journal<'_>) -> Stored<Vec<(ThreadId, Parked)>> {
+    let open = journal
+        .store
+        .requests(journal.space, RequestState::Question, 0, QUESTIONS)
         .await?;
-    let of_trials = open
-        .into_iter()
-        .filter_map(|row| Parked::of(&row.id, &row.asked()).map(|parked| (row.thread, parked)));
-    Ok(of_trials
-        .filter(|(_, parked)| parked.trial.is_some())
-        .collect())
+    let parked = open.into_iter().filter_map(|row| {
+        let parked = Parked::of(&row.id, &row.asked())?;
+        Some((row.thread, parked))
+    });
+    Ok(parked.filter(|(_, it)| it.trial.is_some()).collect())
 }
 
 /// Nobody needs to answer any more what the trial of a statement asked.
@@ -234,13 +243,11 @@ fn withdrawn(open: &[(ThreadId, Parked)], statement: &str) -> Vec<Draft> {
         reason: "the statement was withdrawn",
     };
     let is_of = |parked: &Parked| {
-        parked
-            .trial
-            .as_ref()
-            .is_some_and(|trial| trial.statement == statement)
+        let trial = parked.trial.as_ref();
+        trial.is_some_and(|trial| trial.statement == statement)
     };
-    open.iter()
-        .filter(|(_, parked)| is_of(parked))
+    let of_it = open.iter().filter(|(_, parked)| is_of(parked));
+    of_it
         .flat_map(|(thread, parked)| parked.settled(thread, how))
         .collect()
 }

@@ -1,37 +1,33 @@
-//! Tells threads when a statement falls that came from their events, or that these returned: once for each fall and thread, and once more
-//! when the statement is held again. Events that name a statement after its fall are answered once as well. The position in the log that
-//! it goes by is stored when the trials rest, so that a crash loses and repeats nothing.
+//! Tells threads when a statement falls that came from their events, or that these returned: once
+//! for each fall and thread, and once more when the statement is held again. Events that name a
+//! statement after its fall are answered once as well. The position in the log that it goes by is
+//! stored when the trials rest, so that a crash loses and repeats nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::json;
 
+use super::Trials;
 use super::bench::Bench;
-use super::settling::APPEND_MAX;
+use super::journal::{APPEND_MAX, Journal, PAGE, Stored};
 use crate::event::correction::{Correction, EVENTS_MAX, TEXT_MAX};
 use crate::event::draft::Draft;
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::recalled;
-use crate::event::fact::statement::{Said, StatementFact, Trials};
+use crate::event::fact::statement::{Said, StatementFact};
 use crate::event::statement::{Status, cut};
-use crate::log::appended::{Append, Appended};
-use crate::log::error::StoreError;
-use crate::log::kernel::Store;
 use crate::log::projections::statements::StatementRow;
 use crate::log::query::{Order, Query, Show};
 use crate::mind::turn_writer::Lost;
-use crate::runtime::ground::Waker;
 use crate::words::failure::{Failure, FailureKind, Who};
 use crate::words::id::{self, Seq, Space, ThreadId};
 
-/// Words on statements, and events that name some, that are read at a time.
-const PAGE: u32 = 500;
 /// Most events that returned a statement that are looked at, the newest.
 const RECALLS_MAX: usize = 2000;
 
-/// The events of threads that a statement came from, or that returned it; the threads in the order in which they are told: those of its sources first,
-/// then those that recalled it last.
+/// The events of threads that a statement came from, or that returned it; the threads in the order
+/// in which they are told: those of its sources first, then those that recalled it last.
 #[derive(Default)]
 struct Concerned {
     threads: Vec<ThreadId>,
@@ -50,110 +46,66 @@ impl Concerned {
 
     /// The newest events of a thread, in order.
     fn newest(&self, thread: &ThreadId) -> Vec<Seq> {
-        let newest = self.of.get(thread).map(|all| {
-            all.iter()
-                .rev()
-                .take(EVENTS_MAX)
-                .copied()
-                .collect::<Vec<Seq>>()
-        });
-        newest.unwrap_or_default().into_iter().rev().collect()
+        let all = self.of.get(thread).into_iter().flatten().copied();
+        let mut newest: Vec<Seq> = all.rev().take(EVENTS_MAX).collect();
+        newest.reverse();
+        newest
     }
 }
 
-/// What a statement was.
-#[derive(Debug, Clone, Copy)]
-struct Past {
-    last: Status,
-    was_held: bool,
-    has_fallen: bool,
-}
-
-impl Past {
-    fn of(all: impl Iterator<Item = Status>) -> Self {
-        all.fold(
-            Self {
-                last: Status::Proposed,
-                was_held: false,
-                has_fallen: false,
-            },
-            Self::and,
-        )
-    }
-
-    /// And this then.
-    fn and(self, status: Status) -> Self {
-        let (was_held, has_fallen) = (
-            self.was_held || status.is_held(),
-            self.has_fallen || status.has_fallen(),
-        );
-        Self {
-            last: status,
-            was_held,
-            has_fallen,
-        }
+/// Returns the status of a statement since an event, to be told in the threads that it concerns.
+fn turned(row: &StatementRow, status: Status, since: Seq, was_held: bool) -> Correction {
+    Correction {
+        statement: row.id.clone(),
+        says: cut(&row.text, TEXT_MAX),
+        status,
+        since,
+        was_held,
+        of: Vec::new(),
     }
 }
 
-/// What a statement is since an event, and whether it was held before.
-struct Turned {
-    row: StatementRow,
-    status: Status,
-    since: Seq,
-    was_held: bool,
+/// Returns the failure that not all threads are told, in the thread of the trials.
+fn not_all(turned: &Correction) -> Draft {
+    let Correction {
+        statement,
+        since,
+        status,
+        ..
+    } = turned;
+    let status = status.as_str();
+    let text = format!(
+        "the statement {statement} is {status} since event {since}, and of the recalls that returned it only the newest {RECALLS_MAX} were looked at: threads \
+         that recalled it before these alone are not told"
+    );
+    let detail = json!({ "statement": statement, "since": since, "limit": RECALLS_MAX });
+    let failure = Failure::new(FailureKind::Budget, text).with(detail);
+    let id = id::about(&format!("{statement} since {since} not told to all"));
+    Draft::failure(&ThreadId::of_trials(), None, &Who::Trial, &failure).with_id(id)
 }
 
-impl Turned {
-    fn correction(&self, of: Vec<Seq>) -> Correction {
-        let Self {
-            row,
-            status,
-            since,
-            was_held,
-        } = self;
-        let (status, since, was_held) = (*status, *since, *was_held);
-        Correction {
-            statement: row.id.clone(),
-            says: cut(&row.text, TEXT_MAX),
-            status,
-            since,
-            was_held,
-            of,
-        }
-    }
-
-    /// That not all threads are told, in the thread of the trials.
-    fn not_all(&self) -> Draft {
-        let Self {
-            row, status, since, ..
-        } = self;
-        let text = format!(
-            "the statement {} is {} since event {since}, and of the recalls that returned it only the newest {RECALLS_MAX} were looked at: threads \
-             that recalled it before these alone are not told",
-            row.id,
-            status.as_str()
-        );
-        let detail = json!({ "statement": row.id, "since": since, "limit": RECALLS_MAX });
-        let failure = Failure::new(FailureKind::Budget, text).with(detail);
-        let id = id::about(&format!("{} since {since} not told to all", row.id));
-        Draft::failure(&ThreadId::of_trials(), None, &Who::Trial, &failure).with_id(id)
-    }
-}
-
-impl super::Trials {
-    /// A recall that was under way while a statement fell is stored behind the fall, and the trials may have told of that by then. After a crash a start
-    /// finds it (`renewing.rs`).
+impl Trials {
+    /// A recall that was under way while a statement fell is stored behind the fall, and the trials
+    /// may have told of that by then. After a crash a start finds it (`renewing.rs`).
     pub(super) fn look_for_late(&self, space: &Space, event: &Event) {
-        let ids: Vec<String> = recalled::returned(&event.fact())
-            .into_iter()
-            .map(str::to_owned)
-            .collect();
+        let fact = event.fact();
+        let ids = recalled::returned(&fact).into_iter().map(str::to_owned);
+        let ids: Vec<String> = ids.collect();
         if ids.is_empty() {
             return;
         }
-        let (store, waker, space) = (self.store.clone(), self.waker.clone(), space.clone());
-        self.mind.beside.spawn(async move {
-            if let Err(error) = wake_if_fallen(&*store, &waker, &space, ids).await {
+        let (ground, space) = (self.ground.clone(), space.clone());
+        self.ground.mind.beside.spawn(async move {
+            let journal = Journal {
+                store: &ground.store,
+                space: &space,
+                waker: &ground.waker,
+            };
+            let woken = match has_fallen(journal, ids).await {
+                Ok(true) => journal.wake().await,
+                looked => looked.map(drop),
+            };
+            if let Err(error) = woken {
                 tracing::warn!(%space, %error, "it was not looked whether a recall returned what is not held any more; a start looks again");
             }
         });
@@ -161,28 +113,26 @@ impl super::Trials {
 }
 
 impl Bench<'_> {
-    /// Tells of all that fell, or is held again, behind a position. Returns up to where all is told.
+    /// Tells of all that fell, or is held again, behind a position. Returns up to where all is
+    /// told.
     pub async fn tell(&self, mut after: Seq) -> Result<Seq, Lost> {
-        let (store, space) = (self.store(), &self.fence.space);
+        let Journal { store, space, .. } = self.journal;
         // Of a statement with many words those before are read once.
-        let mut pasts: HashMap<String, Past> = HashMap::new();
+        let mut pasts: HashMap<String, Vec<Status>> = HashMap::new();
         loop {
             let page = store.standings(space, (after, Seq::MAX), PAGE).await?;
             let is_last = page.len() < PAGE as usize;
             for (seq, id, standing) in page {
-                let past = match pasts.get(&id) {
-                    Some(past) => *past,
-                    None => Past::of(
-                        store
-                            .stood(space, &id, seq)
-                            .await?
-                            .into_iter()
-                            .map(|(_, it)| it),
-                    ),
-                };
-                let drafts = self.corrections(&id, past, standing.status, seq).await?;
-                self.write_parts(drafts).await?;
-                pasts.insert(id, past.and(standing.status));
+                if !pasts.contains_key(&id) {
+                    let stood = store.stood(space, &id, seq).await?;
+                    let stood = stood.into_iter().map(|(_, status)| status);
+                    pasts.insert(id.clone(), stood.collect());
+                }
+                let past = pasts.entry(id.clone()).or_default();
+                let now = (standing.status, seq);
+                self.write_parts(corrections(self.journal, &id, past, now).await?)
+                    .await?;
+                past.push(standing.status);
                 after = seq;
             }
             if is_last {
@@ -191,15 +141,15 @@ impl Bench<'_> {
         }
     }
 
-    /// The same, and of what had fallen already when somebody claimed it, or when a recall that was under way returned it, behind `named`. Returns up
-    /// to where both are told.
+    /// The same, and of what had fallen already when somebody claimed it, or when a recall that was
+    /// under way returned it, behind `named`. Returns up to where both are told.
     pub async fn tell_late(&self, after: Seq, named: Seq) -> Result<Seq, Lost> {
-        let (store, space) = (self.store(), &self.fence.space);
+        let Journal { store, space, .. } = self.journal;
         let upto = store.head(space).await?.seq;
         self.tell(after).await?;
-        for (id, seq) in named_lately(store, space, (named, upto)).await? {
-            let drafts = self.late_corrections(&id, seq).await?;
-            self.write_parts(drafts).await?;
+        for (id, seq) in named_lately(self.journal, (named, upto)).await? {
+            self.write_parts(late_corrections(self.journal, &id, seq).await?)
+                .await?;
         }
         Ok(upto)
     }
@@ -210,237 +160,168 @@ impl Bench<'_> {
         }
         Ok(())
     }
-
-    /// What is to be told of a word on a statement: that it fell by it, or is held again.
-    async fn corrections(
-        &self,
-        id: &str,
-        past: Past,
-        status: Status,
-        since: Seq,
-    ) -> Result<Vec<Draft>, StoreError> {
-        let (store, space) = (self.store(), &self.fence.space);
-        let fell = status.has_fallen() && !past.last.has_fallen();
-        let is_again = status.is_held() && !past.last.is_held() && past.has_fallen;
-        let row = if fell || is_again {
-            store.statement(space, id).await?
-        } else {
-            None
-        };
-        let Some(row) = row else {
-            return Ok(Vec::new());
-        };
-        let concerned = self.concerned(&row).await?;
-        let turned = Turned {
-            row,
-            status,
-            since,
-            was_held: past.was_held,
-        };
-        let mut drafts = Vec::new();
-        for thread in &concerned.threads {
-            let Some(there) = store
-                .thread(space, thread)
-                .await?
-                .filter(|it| !it.status.is_final())
-            else {
-                continue;
-            };
-            let knows = there
-                .state
-                .corrections
-                .iter()
-                .any(|it| it.statement == turned.row.id);
-            let draft = Draft::corrected(thread, turned.correction(concerned.newest(thread)));
-            drafts.extend((fell || knows).then_some(draft));
-        }
-        drafts.extend((fell && concerned.is_cut).then(|| turned.not_all()));
-        self.not_stored(drafts).await
-    }
-
-    /// What is to be told of a statement that the event at `named` named: that it had fallen by then, in the threads that were not told of it.
-    async fn late_corrections(&self, id: &str, named: Seq) -> Result<Vec<Draft>, StoreError> {
-        let (store, space) = (self.store(), &self.fence.space);
-        let Some(row) = store
-            .statement(space, id)
-            .await?
-            .filter(|row| row.status.has_fallen())
-        else {
-            return Ok(Vec::new());
-        };
-        let stood = store.stood(space, id, Seq::MAX).await?;
-        let fallen = stood
-            .iter()
-            .rev()
-            .take_while(|(_, it)| it.has_fallen())
-            .last();
-        // What was named before was told with the fall.
-        let Some((since, status)) = fallen.copied().filter(|(since, _)| *since < named) else {
-            return Ok(Vec::new());
-        };
-        let concerned = self.concerned(&row).await?;
-        let turned = Turned {
-            row,
-            status,
-            since,
-            was_held: stood.iter().any(|(_, it)| it.is_held()),
-        };
-        let mut drafts = Vec::new();
-        for thread in &concerned.threads {
-            let Some(there) = store
-                .thread(space, thread)
-                .await?
-                .filter(|it| !it.status.is_final())
-            else {
-                continue;
-            };
-            let known = there
-                .state
-                .corrections
-                .iter()
-                .find(|it| it.statement == turned.row.id && it.since == since);
-            let of = concerned.newest(thread);
-            let is_news = of.last() > Some(&since) && known.is_none_or(|known| known.of != of);
-            drafts.extend(is_news.then(|| Draft::corrected_further(thread, turned.correction(of))));
-        }
-        self.not_stored(drafts).await
-    }
-
-    /// Those whose id the log does not have: a crash cut off what was to be told behind them.
-    async fn not_stored(&self, drafts: Vec<Draft>) -> Result<Vec<Draft>, StoreError> {
-        let mut left = Vec::new();
-        for draft in drafts {
-            let is_stored = match draft.event_id {
-                Some(id) => self.store().event(&self.fence.space, id).await?.is_some(),
-                None => false,
-            };
-            left.extend((!is_stored).then_some(draft));
-        }
-        Ok(left)
-    }
-
-    /// Where a statement came from, and what returned it.
-    async fn concerned(&self, row: &StatementRow) -> Result<Concerned, StoreError> {
-        let (store, space) = (self.store(), &self.fence.space);
-        let mut concerned = Concerned::default();
-        let seqs: BTreeSet<Seq> = row
-            .sources
-            .iter()
-            .flat_map(|source| source.seqs.iter().copied())
-            .collect();
-        for seq in seqs {
-            let (after, before) = (Some(seq - 1), Some(seq + 1));
-            let query = Query {
-                after,
-                before,
-                show: Show::All,
-                order: Order::Ascending,
-                limit: 1,
-                ..Query::default()
-            };
-            let events = store.events(space, &query).await?;
-            events
-                .into_iter()
-                .for_each(|event| concerned.take(event.thread, seq));
-        }
-        let (mut count, mut before) = (0, None);
-        loop {
-            let tags = vec![format!("{}{}", recalled::OF, row.id)];
-            let query = Query {
-                tags,
-                before,
-                order: Order::Descending,
-                limit: PAGE,
-                ..Query::default()
-            };
-            let page = store.events(space, &query).await?;
-            let is_last = page.len() < PAGE as usize;
-            for event in page {
-                if count == RECALLS_MAX {
-                    concerned.is_cut = true;
-                    return Ok(concerned);
-                }
-                (count, before) = (count + 1, Some(event.seq));
-                concerned.take(event.thread, event.seq);
-            }
-            if is_last {
-                return Ok(concerned);
-            }
-        }
-    }
 }
 
-/// The statements that recalls returned, or that got another source, behind a position and up to another, each with the last event that did it.
+/// Returns the corrections that follow from a word on a statement: it fell by it, or is held again.
+async fn corrections(
+    journal: Journal<'_>,
+    id: &str,
+    past: &[Status],
+    (status, since): (Status, Seq),
+) -> Stored<Vec<Draft>> {
+    let last = past.last().copied().unwrap_or(Status::Proposed);
+    let fell = status.has_fallen() && !last.has_fallen();
+    let had_fallen = past.iter().any(|it| it.has_fallen());
+    let is_again = status.is_held() && !last.is_held() && had_fallen;
+    if !fell && !is_again {
+        return Ok(Vec::new());
+    }
+    let Some(row) = journal.statement(id).await? else {
+        return Ok(Vec::new());
+    };
+    let turned = turned(&row, status, since, past.iter().any(|it| it.is_held()));
+    let told = |thread: &ThreadId, known: &[Correction], news: Correction| {
+        let knows = known.iter().any(|it| it.statement == news.statement);
+        (fell || knows).then(|| Draft::corrected(thread, news))
+    };
+    let (mut drafts, is_cut) = told_to_all(journal, &row, &turned, told).await?;
+    drafts.extend((fell && is_cut).then(|| not_all(&turned)));
+    not_stored(journal, drafts).await
+}
+
+/// Returns the further corrections of a statement that the event at `named` named: it had fallen by
+/// then. They go to the threads that were not told of it.
+async fn late_corrections(journal: Journal<'_>, id: &str, named: Seq) -> Stored<Vec<Draft>> {
+    let row = journal.statement(id).await?;
+    let Some(row) = row.filter(|row| row.status.has_fallen()) else {
+        return Ok(Vec::new());
+    };
+    let stood = journal.store.stood(journal.space, id, Seq::MAX).await?;
+    let fallen = stood.iter().rev().take_while(|(_, it)| it.has_fallen());
+    // What was named before was told with the fall.
+    let Some((since, status)) = fallen.last().copied().filter(|(since, _)| *since < named) else {
+        return Ok(Vec::new());
+    };
+    let turned = turned(
+        &row,
+        status,
+        since,
+        stood.iter().any(|(_, it)| it.is_held()),
+    );
+    let told = |thread: &ThreadId, known: &[Correction], news: Correction| {
+        let is_it = |it: &&Correction| it.statement == news.statement && it.since == since;
+        let is_new = known.iter().find(is_it).is_none_or(|it| it.of != news.of);
+        let is_news = news.of.last() > Some(&since) && is_new;
+        is_news.then(|| Draft::corrected_further(thread, news))
+    };
+    let (drafts, _) = told_to_all(journal, &row, &turned, told).await?;
+    not_stored(journal, drafts).await
+}
+
+/// Returns what is told of a statement in the threads that it concerns and that have not ended; and
+/// whether more events returned it than were looked at. `told`: the word in a thread that knows of
+/// some corrections, if there is one.
+async fn told_to_all(
+    journal: Journal<'_>,
+    row: &StatementRow,
+    turned: &Correction,
+    told: impl Fn(&ThreadId, &[Correction], Correction) -> Option<Draft>,
+) -> Stored<(Vec<Draft>, bool)> {
+    let concerned = concerned(journal, row).await?;
+    let mut drafts = Vec::new();
+    for thread in &concerned.threads {
+        let there = journal.store.thread(journal.space, thread).await?;
+        if let Some(there) = there.filter(|it| !it.status.is_final()) {
+            let news = Correction {
+                of: concerned.newest(thread),
+                ..turned.clone()
+            };
+            drafts.extend(told(thread, &there.state.corrections, news));
+        }
+    }
+    Ok((drafts, concerned.is_cut))
+}
+
+/// Returns the drafts whose id the log does not have: a crash cut off what was to be told behind
+/// them.
+async fn not_stored(journal: Journal<'_>, drafts: Vec<Draft>) -> Stored<Vec<Draft>> {
+    let mut left = Vec::new();
+    for draft in drafts {
+        let is_stored = match draft.event_id {
+            Some(id) => journal.store.event(journal.space, id).await?.is_some(),
+            None => false,
+        };
+        left.extend((!is_stored).then_some(draft));
+    }
+    Ok(left)
+}
+
+/// Returns the threads that a statement came from, or that recalled it.
+async fn concerned(journal: Journal<'_>, row: &StatementRow) -> Stored<Concerned> {
+    let mut concerned = Concerned::default();
+    let seqs = row.sources.iter().flat_map(|source| &source.seqs);
+    for seq in seqs.copied().collect::<BTreeSet<Seq>>() {
+        if let Some(event) = journal.at(seq).await? {
+            concerned.take(event.thread, seq);
+        }
+    }
+    let query = Query {
+        tags: vec![format!("{}{}", recalled::OF, row.id)],
+        ..Query::default()
+    };
+    let mut count = 0;
+    let take = |event: Event| {
+        concerned.is_cut = count == RECALLS_MAX;
+        if !concerned.is_cut {
+            concerned.take(event.thread, event.seq);
+        }
+        count += 1;
+        !concerned.is_cut
+    };
+    journal.each(query, take).await?;
+    Ok(concerned)
+}
+
+/// The statements that recalls returned, or that got another source, behind a position and up to
+/// another, each with the last event that did it.
 pub(super) async fn named_lately(
-    store: &dyn Store,
-    space: &Space,
-    (mut after, upto): (Seq, Seq),
-) -> Result<BTreeMap<String, Seq>, StoreError> {
+    journal: Journal<'_>,
+    (after, upto): (Seq, Seq),
+) -> Stored<BTreeMap<String, Seq>> {
+    let query = Query {
+        tags: vec!["tool:recall".into(), recalled::TAG.into(), "sourced".into()],
+        after: Some(after),
+        before: Some(upto + 1),
+        show: Show::All,
+        order: Order::Ascending,
+        ..Query::default()
+    };
     let mut named = BTreeMap::new();
-    loop {
-        let query = Query {
-            tags: vec!["tool:recall".into(), recalled::TAG.into(), "sourced".into()],
-            after: Some(after),
-            before: Some(upto + 1),
-            show: Show::All,
-            order: Order::Ascending,
-            limit: PAGE,
-            ..Query::default()
+    let take = |event: Event| {
+        let ids = match event.fact() {
+            Fact::Statement(StatementFact {
+                statement,
+                what: Said::Sourced(_),
+            }) => vec![statement],
+            fact => recalled::returned(&fact),
         };
-        let page = store.events(space, &query).await?;
-        for event in &page {
-            let ids = match event.fact() {
-                Fact::Statement(StatementFact {
-                    statement,
-                    what: Said::Sourced(_),
-                }) => vec![statement],
-                fact => recalled::returned(&fact),
-            };
-            named.extend(ids.into_iter().map(|id| (id.to_owned(), event.seq)));
-        }
-        match page.last() {
-            Some(last) if page.len() == PAGE as usize => after = last.seq,
-            _ => return Ok(named),
-        }
-    }
+        named.extend(ids.into_iter().map(|id| (id.to_owned(), event.seq)));
+        true
+    };
+    journal.each(query, take).await?;
+    Ok(named)
 }
 
-/// Whether one of these statements has fallen.
+/// Returns true if one of these statements has fallen.
 pub(super) async fn has_fallen(
-    store: &dyn Store,
-    space: &Space,
+    journal: Journal<'_>,
     ids: impl IntoIterator<Item = String>,
-) -> Result<bool, StoreError> {
+) -> Stored<bool> {
     for id in ids {
-        if store
-            .statement(space, &id)
-            .await?
-            .is_some_and(|row| row.status.has_fallen())
-        {
+        let row = journal.statement(&id).await?;
+        if row.is_some_and(|row| row.status.has_fallen()) {
             return Ok(true);
         }
     }
     Ok(false)
-}
-
-/// Wakes the trials where one of some statements has fallen.
-async fn wake_if_fallen(
-    store: &dyn Store,
-    waker: &Waker,
-    space: &Space,
-    ids: Vec<String>,
-) -> Result<(), StoreError> {
-    if !has_fallen(store, space, ids).await? {
-        return Ok(());
-    }
-    if let Appended::Stored(placed) = store
-        .append(Append::free(space, vec![Draft::trials(Trials::Due)]))
-        .await?
-    {
-        let on_stored = waker.on_stored();
-        placed
-            .iter()
-            .for_each(|placed| on_stored(space, &placed.shown.event));
-    }
-    Ok(())
 }

@@ -1,0 +1,237 @@
+//! The log of one space as its trials read and write it, and the words on statements that need no
+//! trial.
+
+use std::sync::Arc;
+
+use crate::event::condition::Condition;
+use crate::event::draft::Draft;
+use crate::event::envelope::Event;
+use crate::event::fact::Fact;
+use crate::event::fact::statement::{self, Said, StatementFact};
+use crate::event::statement::{Judged, Outcome, Status};
+use crate::event::trial::{News, Trial};
+use crate::log::appended::{Append, Appended};
+use crate::log::error::StoreError;
+use crate::log::kernel::Store;
+use crate::log::projections::statements::{Asked, StatementRow};
+use crate::log::query::{Order, Query, Show};
+use crate::mind::turn_writer::Lost;
+use crate::runtime::ground::Waker;
+use crate::words::id::{Seq, Space};
+use crate::words::time;
+
+/// The result of reading the log, or of writing to it.
+pub(super) type Stored<T> = Result<T, StoreError>;
+
+/// Events, or statements, that are read at a time.
+pub(super) const PAGE: u32 = 500;
+/// Most events of one append, unless those about one statement are more.
+pub(super) const APPEND_MAX: usize = 500;
+
+/// The log of a space.
+#[derive(Clone, Copy)]
+pub(super) struct Journal<'a> {
+    pub store: &'a Arc<dyn Store>,
+    pub space: &'a Space,
+    pub waker: &'a Waker,
+}
+
+/// Words on others, and the conditions of these and of the word on the statement itself.
+#[derive(Debug, Default)]
+pub(super) struct Follow {
+    /// What is said of one statement is together.
+    pub drafts: Vec<Vec<Draft>>,
+    pub conditions: Vec<Condition>,
+}
+
+impl Journal<'_> {
+    /// Returns a statement.
+    pub async fn statement(&self, id: &str) -> Stored<Option<StatementRow>> {
+        self.store.statement(self.space, id).await
+    }
+
+    /// Returns those of some statements that are there.
+    pub async fn statements(
+        &self,
+        ids: impl IntoIterator<Item = String>,
+    ) -> Stored<Vec<StatementRow>> {
+        let mut rows = Vec::new();
+        for id in ids {
+            rows.extend(self.statement(&id).await?);
+        }
+        Ok(rows)
+    }
+
+    /// Returns the statements that are asked for, one way of asking after the other, and wanted:
+    /// all of the pages with the first `enough`.
+    pub async fn found(
+        &self,
+        asked: Vec<Asked>,
+        enough: usize,
+        is_wanted: impl Fn(&StatementRow) -> bool,
+    ) -> Stored<Vec<StatementRow>> {
+        let mut found = Vec::new();
+        for mut asked in asked {
+            asked.limit = PAGE;
+            while found.len() < enough {
+                let rows = self.store.statements(self.space, &asked).await?;
+                let is_full = rows.len() == PAGE as usize;
+                asked.after = rows.last().map_or(0, |row| row.number);
+                found.extend(rows.into_iter().filter(&is_wanted));
+                if !is_full {
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Has `take` look at the events of a query, a page after the other, until it returns false.
+    pub async fn each(&self, mut query: Query, mut take: impl FnMut(Event) -> bool) -> Stored<()> {
+        if query.limit == 0 {
+            query.limit = PAGE;
+        }
+        loop {
+            let page = self.store.events(self.space, &query).await?;
+            let last = page.last().map(|event| event.seq);
+            let is_last = page.len() < query.limit as usize;
+            if !page.into_iter().all(&mut take) || is_last {
+                return Ok(());
+            }
+            match query.order {
+                Order::Ascending => query.after = last,
+                Order::Descending => query.before = last,
+            }
+        }
+    }
+
+    /// Returns the event at a position.
+    pub async fn at(&self, seq: Seq) -> Stored<Option<Event>> {
+        let query = Query {
+            after: Some(seq - 1),
+            before: Some(seq + 1),
+            show: Show::All,
+            limit: 1,
+            ..Query::default()
+        };
+        Ok(self.store.events(self.space, &query).await?.pop())
+    }
+
+    /// Returns all events of a statement, the oldest first: its claim, its derivation, its readings
+    /// and its verdicts.
+    pub async fn story(&self, id: &str) -> Stored<Vec<Event>> {
+        let query = Query {
+            tags: vec![format!("{}:{id}", statement::TAG)],
+            order: Order::Ascending,
+            ..Query::default()
+        };
+        let mut all = Vec::new();
+        let take = |event| {
+            all.push(event);
+            true
+        };
+        self.each(query, take).await?;
+        Ok(all)
+    }
+
+    /// Returns what the log has of a statement.
+    pub async fn folded(&self, id: &str) -> Stored<Trial> {
+        let mut trial = Trial::default();
+        for event in self.story(id).await? {
+            match event.fact() {
+                Fact::Statement(StatementFact { statement, what }) if statement == id => match what
+                {
+                    Said::News(news) => trial.apply(*news),
+                    Said::Sourced(_) => trial.sourced(),
+                    Said::Grounded(_) => {}
+                },
+                _ => {}
+            }
+        }
+        Ok(trial)
+    }
+
+    /// Appends under no lease.
+    pub async fn append(&self, drafts: Vec<Draft>) -> Stored<()> {
+        if let Appended::Stored(placed) =
+            self.store.append(Append::free(self.space, drafts)).await?
+        {
+            let on_stored = self.waker.on_stored();
+            let events = placed.iter().map(|placed| &placed.shown.event);
+            events.for_each(|event| on_stored(self.space, event));
+        }
+        Ok(())
+    }
+
+    /// Appends. Returns false if something became of a statement, or of names, meanwhile.
+    pub async fn is_appended(&self, drafts: Vec<Draft>) -> Stored<bool> {
+        match self.append(drafts).await {
+            Ok(()) => Ok(true),
+            Err(StoreError::Unmet(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Wakes the trials of the space.
+    pub async fn wake(&self) -> Stored<()> {
+        self.append(vec![Draft::trials(statement::Trials::Due)])
+            .await
+    }
+}
+
+/// Returns true if something became of a statement, or of names, before a word on it was stored.
+pub(super) const fn is_overtaken(lost: &Lost) -> bool {
+    matches!(lost, Lost::Store(StoreError::Unmet(_)))
+}
+
+/// Has an append stored under conditions: its first event carries them.
+pub(super) fn under(drafts: &mut [Draft], conditions: impl IntoIterator<Item = Condition>) {
+    if let Some(first) = drafts.first_mut() {
+        first.conditions.extend(conditions);
+    }
+}
+
+/// Returns the statement that an event judges, and the verdict.
+pub(super) fn verdict(event: &Event) -> Option<(String, Judged)> {
+    let Fact::Statement(StatementFact { statement, what }) = event.fact() else {
+        return None;
+    };
+    match what {
+        Said::News(news) => match *news {
+            News::Judged(judged) => Some((statement.to_owned(), judged)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Returns the word on a statement without a trial: all but this stays as it is.
+pub(super) fn word(row: &StatementRow, outcome: Outcome, reason: String) -> Judged {
+    let is_held = matches!(outcome, Outcome::Is(status) if status.is_held());
+    let word = Judged {
+        // A trial of what is held goes on beside it.
+        due: row.due.filter(|_| is_held && row.status.is_held()),
+        ..Judged::of(outcome, reason, row.valid)
+    };
+    let Some(before) = row.judged.clone() else {
+        return word;
+    };
+    Judged {
+        carried: if is_held { before.carried } else { Vec::new() },
+        survived: before.survived,
+        reopened: before.reopened,
+        available: before.available,
+        testable: before.testable,
+        ..word
+    }
+}
+
+/// Returns the word that has a statement tried again now.
+pub(super) fn again(row: &StatementRow, reason: String) -> Judged {
+    let word = word(row, Outcome::Is(row.status), reason);
+    Judged {
+        due: Some(time::now()),
+        reopened: word.reopened + u64::from(row.status == Status::Falsified),
+        ..word
+    }
+}
