@@ -6,12 +6,14 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
-use axum::http::{HeaderMap, HeaderName, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::openapi::OpenApi;
 
+use self::params::Params;
 use super::context::Edge;
 use super::json::{self, Body};
 use super::limits::ms;
@@ -144,6 +146,26 @@ impl<T: Body> FromRequest<Arc<Edge>> for Json<T> {
         let body = json::body(members, &mut wrongs);
         wrongs.or(body).map(Self)
     }
+}
+
+/// A JSON body, read strictly, of a request without parameters.
+pub struct Only<T>(pub T);
+
+impl<T: Body> FromRequest<Arc<Edge>> for Only<T> {
+    type Rejection = Problem;
+    async fn from_request(request: Request, edge: &Arc<Edge>) -> Result<Self, Problem> {
+        let params = Params::parse(request.uri().query().unwrap_or_default())?;
+        let Json(body) = Json::from_request(request, edge).await?;
+        params.end().map(|()| Self(body))
+    }
+}
+
+/// What a handler answers with JSON.
+pub type Answer<T> = Result<axum::Json<T>, Problem>;
+
+/// Returns the answer that something was made, or will be, at an address.
+pub fn made(status: StatusCode, place: String, body: impl Serialize) -> Response {
+    (status, [(header::LOCATION, place)], axum::Json(body)).into_response()
 }
 
 /// The members of a JSON body, and what is wrong with their text.

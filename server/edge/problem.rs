@@ -221,6 +221,11 @@ impl Problem {
         }
     }
 
+    /// There is no such thing.
+    pub fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(Slug::NotFound, detail)
+    }
+
     /// The same, to be tried again after this time.
     #[must_use]
     pub fn again_in(self, time: Duration) -> Self {
@@ -274,6 +279,13 @@ impl Wrongs {
                     detail: detail.into(),
                 },
             ));
+        }
+    }
+
+    /// Says that a text is wrong which says nothing.
+    pub fn unsaid(&mut self, pointer: &str, text: &str, detail: &str) {
+        if text.trim().is_empty() {
+            self.add(Slug::EmptyInput, pointer, detail);
         }
     }
 

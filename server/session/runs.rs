@@ -49,11 +49,8 @@ impl Session {
 
     /// A run of this pipeline.
     pub async fn run(&self, pipeline: &Name, id: Uuid) -> Result<LoggedRun, Error> {
-        Ok(self
-            .kinds(Right::Read)?
-            .runs
-            .run(self.space(), pipeline, id)
-            .await?)
+        let runs = &self.kinds(Right::Read)?.runs;
+        Ok(runs.run(self.space(), pipeline, id).await?)
     }
 
     /// Runs of this pipeline, the newest first, from before a position; and where the next ones would begin, if there are any.
@@ -63,11 +60,8 @@ impl Session {
         before: Option<Seq>,
         limit: usize,
     ) -> Result<(Vec<LoggedRun>, Option<Seq>), Error> {
-        Ok(self
-            .kinds(Right::Read)?
-            .runs
-            .page(self.space(), pipeline, before, limit)
-            .await?)
+        let runs = &self.kinds(Right::Read)?.runs;
+        Ok(runs.page(self.space(), pipeline, before, limit).await?)
     }
 
     /// Cancels a run, wherever it runs. False: it has ended already, and stays as it is.

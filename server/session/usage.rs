@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 use super::handle::{Error, Session};
 use super::right::Right;
 use crate::event::envelope::Event;
@@ -60,14 +63,17 @@ pub struct VoiceFigures {
     pub cut: Option<Timestamp>,
 }
 
-/// A change of a voice.
-#[derive(Debug)]
+/// What a voice was from some event on.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SubmoduleVersion)]
 pub struct VoiceVersion {
-    /// The event.
+    /// The event that made it so.
+    #[schema(value_type = i64)]
     pub seq: Seq,
     /// When.
+    #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
     pub at: Timestamp,
-    /// Its prompt from then on; none: it was removed.
+    /// Its prompt from then on; null: it was removed.
     pub prompt: Option<String>,
 }
 
@@ -179,13 +185,9 @@ impl Session {
         let store = self.store(Right::Read)?;
         let (mut before, mut read) = (None, 0);
         loop {
-            let Span {
-                since,
-                before: before_ts,
-            } = span;
             let place = Query {
-                since,
-                before_ts,
+                since: span.since,
+                before_ts: span.before,
                 before,
                 order: Order::Descending,
                 limit: PAGE,

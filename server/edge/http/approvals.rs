@@ -9,9 +9,9 @@ use utoipa::{OpenApi, ToSchema};
 use uuid::Uuid;
 
 use super::needs::{Judge, Needs, Read};
-use super::params::Params;
+use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Json, Page, Resource, bounds, requests};
+use super::{Answer, Only, Page, Resource, bounds, requests};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::condition::RequestState;
@@ -169,9 +169,8 @@ pub async fn list(session: Needs<Read>, params: Params) -> Result<Response, Prob
 pub async fn one(
     session: Needs<Read>,
     Path(id): Path<Uuid>,
-    params: Params,
+    _: NoParams,
 ) -> Result<Response, Problem> {
-    params.end()?;
     requests::one(&session, RequestState::Approval, id).await
 }
 
@@ -181,10 +180,8 @@ pub async fn one(
 pub async fn decide(
     session: Needs<Judge>,
     Path(id): Path<Uuid>,
-    params: Params,
-    Json(mut verdict): Json<Verdict>,
-) -> Result<axum::Json<Decided>, Problem> {
-    params.end()?;
+    Only(mut verdict): Only<Verdict>,
+) -> Answer<Decided> {
     let said = verdict.said();
     let id = id.to_string();
     let status = session

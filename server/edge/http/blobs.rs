@@ -12,7 +12,7 @@ use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
 use super::needs::{Needs, Read, Speak};
-use super::params::Params;
+use super::params::{NoParams, Params};
 use super::path::{Path, Sha256};
 use super::{Resource, body, plain_encoding};
 use crate::edge::context::Edge;
@@ -103,9 +103,8 @@ pub async fn upload(
 pub async fn one(
     session: Needs<Read>,
     Path(Sha256(sha256)): Path<Sha256>,
-    params: Params,
+    _: NoParams,
 ) -> Result<Response, Problem> {
-    params.end()?;
     let blob = session.blob(&sha256).await?;
     let blob = blob.ok_or_else(|| Problem::new(Slug::NotFound, "there is no such blob"))?;
     let mut response = Response::new(Body::from(blob.bytes));

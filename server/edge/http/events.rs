@@ -12,9 +12,9 @@ use utoipa::{OpenApi, ToSchema};
 use uuid::Uuid;
 
 use super::needs::{Needs, Read};
-use super::params::Params;
+use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Resource, cursor};
+use super::{Answer, Resource, cursor};
 use crate::edge::context::Edge;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug};
@@ -150,7 +150,7 @@ pub async fn list(
     State(edge): State<Arc<Edge>>,
     session: Needs<Read>,
     mut params: Params,
-) -> Result<axum::Json<History>, Problem> {
+) -> Answer<History> {
     let at = params.one("cursor")?;
     let mut query = question(&mut params, &edge.limits)?;
     let epoch = params.epoch()?;
@@ -196,12 +196,7 @@ pub async fn list(
 #[utoipa::path(get, path = "/events/{event_id}", operation_id = "get_event", tag = "log",
     params(("event_id" = Uuid, Path, description = "its id")),
     responses((status = 200, body = Event)))]
-pub async fn one(
-    session: Needs<Read>,
-    Path(event_id): Path<Uuid>,
-    params: Params,
-) -> Result<axum::Json<Event>, Problem> {
-    params.end()?;
+pub async fn one(session: Needs<Read>, Path(event_id): Path<Uuid>, _: NoParams) -> Answer<Event> {
     let event = session.event(event_id).await?;
     event
         .map(axum::Json)
@@ -266,8 +261,7 @@ pub struct ViewSection {
 pub async fn prompt_view(
     session: Needs<Read>,
     Path(event_id): Path<Uuid>,
-    params: Params,
-) -> Result<axum::Json<Value>, Problem> {
-    params.end()?;
+    _: NoParams,
+) -> Answer<Value> {
     Ok(axum::Json(session.prompt_view(event_id).await?))
 }

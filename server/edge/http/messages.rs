@@ -14,7 +14,7 @@ use utoipa::{OpenApi, ToSchema};
 use super::needs::{Needs, Read, Speak};
 use super::params::Params;
 use super::path::Path;
-use super::{Resource, bounds, json_body};
+use super::{Answer, Resource, bounds, json_body};
 use crate::edge::ack::{Ack, AckStatus};
 use crate::edge::context::Edge;
 use crate::edge::frame::{self, ClientFrame, Framed};
@@ -129,10 +129,7 @@ fn is_taken_back(event: &Event, all: &TakenBack) -> bool {
         ("thread" = Option<String>, Query, description = "only this thread; of all of them when absent"),
     ),
     responses((status = 200, body = [ChatMessage])))]
-pub async fn list(
-    session: Needs<Read>,
-    mut params: Params,
-) -> Result<axum::Json<Vec<ChatMessage>>, Problem> {
+pub async fn list(session: Needs<Read>, mut params: Params) -> Answer<Vec<ChatMessage>> {
     let n = params.integer("n", 1..=500)?.unwrap_or(20);
     let before = params.integer("before", 0..=BEFORE_MAX)?;
     let thread = params.thread()?;

@@ -10,9 +10,9 @@ use utoipa::{OpenApi, ToSchema};
 use uuid::Uuid;
 
 use super::needs::{Needs, Read, Speak};
-use super::params::Params;
+use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Json, Page, Resource, bounds, requests};
+use super::{Only, Page, Resource, bounds, requests};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::condition::RequestState;
@@ -104,9 +104,8 @@ pub async fn list(session: Needs<Read>, params: Params) -> Result<Response, Prob
 pub async fn one(
     session: Needs<Read>,
     Path(id): Path<Uuid>,
-    params: Params,
+    _: NoParams,
 ) -> Result<Response, Problem> {
-    params.end()?;
     requests::one(&session, RequestState::Question, id).await
 }
 
@@ -117,10 +116,8 @@ pub async fn one(
 pub async fn answer(
     session: Needs<Speak>,
     Path(id): Path<Uuid>,
-    params: Params,
-    Json(QuestionAnswer { text, value }): Json<QuestionAnswer>,
+    Only(QuestionAnswer { text, value }): Only<QuestionAnswer>,
 ) -> Result<StatusCode, Problem> {
-    params.end()?;
     let text = text.unwrap_or_else(|| value.as_ref().map(Value::to_string).unwrap_or_default());
     session.answer(&id.to_string(), text, value).await?;
     Ok(StatusCode::NO_CONTENT)

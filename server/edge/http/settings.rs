@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
 
 use super::needs::{Needs, Read, Shape};
-use super::params::Params;
-use super::{Json, Resource, bounds};
+use super::params::NoParams;
+use super::{Answer, Only, Resource, bounds};
 use crate::edge::json::Body;
-use crate::edge::problem::{Problem, Slug, Wrongs};
+use crate::edge::problem::{Slug, Wrongs};
 use crate::log::projections::settings::SettingRow;
 use crate::words::decode;
 use crate::words::id::{INTEGER_MAX, Seq};
@@ -154,11 +154,7 @@ impl Body for SettingsChange {
 /// The settings of the space.
 #[utoipa::path(get, path = "/settings", operation_id = "get_settings", tag = "settings",
     responses((status = 200, body = SpaceSettings)))]
-pub async fn read(
-    session: Needs<Read>,
-    params: Params,
-) -> Result<axum::Json<SpaceSettings>, Problem> {
-    params.end()?;
+pub async fn read(session: Needs<Read>, _: NoParams) -> Answer<SpaceSettings> {
     Ok(axum::Json(session.settings().await?.into()))
 }
 
@@ -167,10 +163,8 @@ pub async fn read(
     request_body = SettingsChange, responses((status = 200, body = SpaceSettings)))]
 pub async fn change(
     session: Needs<Shape>,
-    params: Params,
-    Json(body): Json<SettingsChange>,
-) -> Result<axum::Json<SpaceSettings>, Problem> {
-    params.end()?;
+    Only(body): Only<SettingsChange>,
+) -> Answer<SpaceSettings> {
     let known = body
         .settings
         .into_iter()
