@@ -21,7 +21,7 @@ use crate::words::text::unmarked;
 /// A body or frame: what is read of it, and what has to hold of that besides its shape.
 pub trait Body: DeserializeOwned {
     /// Names what does not hold.
-    fn check(&self, wrongs: &mut Wrongs);
+    fn check(&self, _wrongs: &mut Wrongs) {}
 }
 
 /// The members of a JSON text that is an object. What is wrong in it is named, and read over; none where nothing can be read.

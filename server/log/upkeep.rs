@@ -30,7 +30,7 @@ pub struct Rebuilt {
 }
 
 /// A look through the whole file of the log.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[schema(as = LookedAt)]
 pub struct Checked {
     /// When it began.

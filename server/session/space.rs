@@ -1,6 +1,6 @@
 //! A session reads the state that modules keep, stores and reads blobs, and sees what the server cannot serve.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::handle::{Error, Session};
@@ -12,7 +12,7 @@ use crate::log::upkeep::Checked;
 use crate::words::id::Space;
 
 /// A space that cannot be served as it should be.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = NotServed)]
 pub struct Unserved {
     /// The space.

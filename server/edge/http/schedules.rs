@@ -15,6 +15,7 @@ use super::params::{NoParams, Params};
 use super::path::Path;
 use super::{Answer, Only, Page, Resource, bounds, made};
 use crate::edge::ack::Ack;
+use crate::edge::frame::check_text;
 use crate::edge::ids;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
@@ -162,9 +163,7 @@ pub struct ScheduleChange {
 }
 
 fn check_payload(payload: &Payload, wrongs: &mut Wrongs) {
-    if payload.get("text").is_some_and(|text| !text.is_string()) {
-        wrongs.add(Slug::InvalidFrame, "/payload/text", "text is a text");
-    }
+    check_text(payload, wrongs);
     if payload.contains_key(schedule::MEMBER) {
         let place = format!("/payload/{}", schedule::MEMBER);
         let detail = "this member is the server's: it says for which due times a run is";

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -30,6 +31,15 @@ pub struct Target {
     /// The secret; THINKD_TOKEN or the configured one if not given
     #[arg(long, value_name = "TOKEN", global = true)]
     token: Option<String>,
+}
+
+/// A page of a list.
+#[derive(Deserialize)]
+pub struct Page<T> {
+    /// Its items.
+    pub items: Vec<T>,
+    /// The cursor of the next page.
+    pub next: Option<String>,
 }
 
 /// A server to talk to.

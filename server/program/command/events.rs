@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use anyhow::bail;
 use futures_util::StreamExt as _;
-use serde::Deserialize;
 
-use super::client::{Server, Target};
+use super::client::{Page, Server, Target};
 use super::safe::say_json;
 use crate::event::envelope::Event;
 use crate::program::output::say;
@@ -43,12 +42,6 @@ pub struct Options {
     /// As JSON, one event a line
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Deserialize)]
-struct Page {
-    items: Vec<Event>,
-    next: Option<String>,
 }
 
 /// Most events of a page.
@@ -119,7 +112,7 @@ impl Reader<'_> {
             let mut query = filter.to_vec();
             query.push(("limit", missing.min(PAGE).to_string()));
             query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
-            let page: Page = self.server.ask(&self.client, "/events", &query).await?;
+            let page: Page<Event> = self.server.ask(&self.client, "/events", &query).await?;
             events.extend(page.items);
             cursor = page.next;
             if cursor.is_none() {

@@ -2,11 +2,10 @@
 //! and `thinkd chat` use it.
 
 use anyhow::bail;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::client::Server;
+use super::client::{Page, Server};
 use super::paint::{ALARM, BOLD, CODE, FAINT, painted};
 use super::safe::safe;
 use crate::event::envelope::Event;
@@ -74,12 +73,6 @@ pub enum Word {
     Respond(String),
     /// The answer to a question.
     Answer(String),
-}
-
-#[derive(Deserialize)]
-struct Page {
-    items: Vec<Value>,
-    next: Option<String>,
 }
 
 impl Word {
@@ -287,7 +280,7 @@ impl Server {
                 let mut query = vec![("limit", PAGE.to_owned())];
                 query.extend(thread.map(|thread| ("thread", thread.to_owned())));
                 query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
-                let page: Page = self.ask(client, &kind.path(), &query).await?;
+                let page: Page<Value> = self.ask(client, &kind.path(), &query).await?;
                 all.extend(
                     page.items
                         .into_iter()
