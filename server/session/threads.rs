@@ -41,31 +41,25 @@ impl Session {
         content: InputContent,
     ) -> Result<(Received, Vec<Placed>), Error> {
         let turns = &self.kinds(Right::Speak)?.turns;
-        let (space, user) = (self.space().clone(), self.user().map(str::to_owned));
-        Ok(turns
-            .inbox
-            .submit(Input {
-                space,
-                thread,
-                user,
-                event_id,
-                content,
-            })
-            .await?)
+        let input = Input {
+            space: self.space().clone(),
+            thread,
+            user: self.user().map(str::to_owned),
+            event_id,
+            content,
+        };
+        Ok(turns.inbox.submit(input).await?)
     }
 
     /// Takes an input back that waits. Who may only speak takes back what was said in the same name.
     pub async fn withdraw(&self, thread: &ThreadId, event_id: Uuid) -> Result<(), Error> {
         let turns = &self.kinds(Right::Speak)?.turns;
-        let whose = if self.may(Right::Shape) {
-            Whose::Anybody
-        } else {
-            Whose::Only(self.user())
+        let whose = match self.may(Right::Shape) {
+            true => Whose::Anybody,
+            false => Whose::Only(self.user()),
         };
-        Ok(turns
-            .inbox
-            .withdraw((self.space(), thread), event_id, self.user(), whose)
-            .await?)
+        let (inbox, place) = (&turns.inbox, (self.space(), thread));
+        Ok(inbox.withdraw(place, event_id, self.user(), whose).await?)
     }
 
     /// Cancels the turn that runs in a thread, or is about to. False: there is none.
@@ -92,13 +86,12 @@ impl Session {
 
     /// What takes a look of its own about a thread.
     pub async fn thread_details(&self, row: &ThreadRow) -> Result<ThreadDetails, Error> {
-        let (turns, store) = (&self.kinds(Right::Read)?.turns, self.store(Right::Read)?);
+        let inbox = &self.kinds(Right::Read)?.turns.inbox;
+        let ((store, space), thread) = (self.reading()?, &row.thread);
         Ok(ThreadDetails {
-            contacts: store.contacts(self.space(), &row.thread).await?,
-            timers: store
-                .timers(self.space(), &row.thread..=&row.thread)
-                .await?,
-            queued: turns.inbox.queued(self.space(), row, QUEUED_MAX).await?,
+            contacts: store.contacts(space, thread).await?,
+            timers: store.timers(space, thread..=thread).await?,
+            queued: inbox.queued(space, row, QUEUED_MAX).await?,
             spent: self.mission_spent(row).await?,
         })
     }

@@ -59,10 +59,9 @@ impl Client {
     }
 
     pub fn acknowledge(&mut self, id: Option<String>) -> Result<(), End> {
-        if id.is_some() {
-            self.say(&ServerFrame::Ack(Ack::ok(id)))
-        } else {
-            Ok(())
+        match id {
+            Some(_) => self.say(&ServerFrame::Ack(Ack::ok(id))),
+            None => Ok(()),
         }
     }
 

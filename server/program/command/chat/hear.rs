@@ -5,9 +5,10 @@ use uuid::Uuid;
 
 use super::{Chat, MIND, Thinking};
 use crate::edge::ack::Placement;
-use crate::edge::websocket::outgoing::{DeltaFate, Hello, ProblemFrame, ServerFrame};
+use crate::edge::websocket::outgoing::{Hello, ProblemFrame, ServerFrame};
 use crate::event::envelope::{Event, Modality, TurnOutcome};
 use crate::event::fact::Fact;
+use crate::log::hint::DeltaOutcome;
 use crate::program::command::screen::Manner;
 use crate::program::command::waiting::Kind;
 use crate::program::command::words::{what, who};
@@ -200,9 +201,9 @@ impl Chat {
         self.screen.grow(MIND, seen).await
     }
 
-    async fn grown(&mut self, id: Uuid, outcome: DeltaFate) -> anyhow::Result<()> {
+    async fn grown(&mut self, id: Uuid, outcome: DeltaOutcome) -> anyhow::Result<()> {
         let is_it = |(growing, _): &mut (Uuid, String)| *growing == id;
-        if outcome == DeltaFate::Discarded && self.growing.take_if(is_it).is_some() {
+        if outcome == DeltaOutcome::Discarded && self.growing.take_if(is_it).is_some() {
             self.screen.end();
             self.notice("  (taken back)").await?;
         }
