@@ -44,20 +44,14 @@ impl Params {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             Ok((decode(name)?, decode(value)?))
         };
-        query
-            .split('&')
-            .filter(|pair| !pair.is_empty())
-            .map(pair)
-            .collect::<Result<_, _>>()
-            .map(Self)
+        let pairs = query.split('&').filter(|pair| !pair.is_empty());
+        pairs.map(pair).collect::<Result<_, _>>().map(Self)
     }
 
     /// All values of a parameter that may be repeated.
     pub fn all(&mut self, name: &str) -> Vec<String> {
-        self.0
-            .extract_if(.., |(known, _)| known == name)
-            .map(|(_, value)| value)
-            .collect()
+        let taken = self.0.extract_if(.., |(known, _)| known == name);
+        taken.map(|(_, value)| value).collect()
     }
 
     /// The value of a parameter that stands at most once.
@@ -217,42 +211,29 @@ fn cut(text: &str) -> String {
 
 /// Percent-decoding that refuses what is none, what is not UTF-8, and NUL.
 fn decode(text: &str) -> Result<String, Problem> {
-    let invalid = || {
-        Problem::new(
-            Slug::InvalidParameter,
-            "the query is not valid UTF-8 in percent-encoding",
-        )
-    };
+    let detail = "the query is not valid UTF-8 in percent-encoding";
+    let invalid = || Problem::new(Slug::InvalidParameter, detail);
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
         bytes.push(match byte {
             b'+' => b' ',
             b'%' => {
-                let digits = [
-                    rest.next().ok_or_else(invalid)?,
-                    rest.next().ok_or_else(invalid)?,
-                ];
-                hex(digits).ok_or_else(invalid)?
+                let digits = rest.next().zip(rest.next());
+                digits.and_then(hex).ok_or_else(invalid)?
             }
             byte => byte,
         });
     }
     let text = String::from_utf8(bytes).map_err(|_| invalid())?;
     if text.contains('\0') {
-        return Err(Problem::new(
-            Slug::NulNotAllowed,
-            "a parameter has a NUL in it",
-        ));
+        let detail = "a parameter has a NUL in it";
+        return Err(Problem::new(Slug::NulNotAllowed, detail));
     }
     Ok(text)
 }
 
-fn hex([high, low]: [u8; 2]) -> Option<u8> {
-    let digit = |byte: u8| {
-        char::from(byte)
-            .to_digit(16)
-            .and_then(|digit| u8::try_from(digit).ok())
-    };
+fn hex((high, low): (u8, u8)) -> Option<u8> {
+    let digit = |byte: u8| u8::try_from(char::from(byte).to_digit(16)?).ok();
     Some(digit(high)? << 4 | digit(low)?)
 }

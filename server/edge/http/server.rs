@@ -99,15 +99,16 @@ pub async fn readyz(
     mut params: Params,
 ) -> Result<Response, Problem> {
     let full = params.flag("full")?;
-    let admin = if full {
-        let session = edge
-            .enter(Shown::in_headers(&headers), Peer::of(&extensions))
-            .await?;
-        session.require(Right::Oversee)?;
-        Some(session)
-    } else {
-        None
+    let admin = match full {
+        true => {
+            let shown = Shown::in_headers(&headers);
+            Some(edge.enter(shown, Peer::of(&extensions)).await?)
+        }
+        false => None,
     };
+    if let Some(session) = &admin {
+        session.require(Right::Oversee)?;
+    }
     params.end()?;
     edge.stays()?;
     match tokio::time::timeout(READY_WITHIN, edge.ping()).await {
@@ -117,16 +118,14 @@ pub async fn readyz(
         },
         Ok(Err(error)) if full => {
             tracing::error!(%error, "the server is not ready");
-            Err(Problem::new(
-                Slug::Unavailable,
-                format!("the log cannot be read or written: {error}"),
-            ))
+            let detail = format!("the log cannot be read or written: {error}");
+            Err(Problem::new(Slug::Unavailable, detail))
         }
         Ok(Err(error)) => Err(error.into()),
-        Err(_) => Err(Problem::new(
-            Slug::Unavailable,
-            "the database does not answer",
-        )),
+        Err(_) => {
+            let detail = "the database does not answer";
+            Err(Problem::new(Slug::Unavailable, detail))
+        }
     }
 }
 
@@ -150,10 +149,8 @@ pub async fn metrics(
     State(edge): State<Arc<Edge>>,
 ) -> Result<Response, Problem> {
     edge.metrics.run_upkeep();
-    let kind = [(
-        header::CONTENT_TYPE,
-        "text/plain; version=0.0.4; charset=utf-8",
-    )];
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    let kind = [(header::CONTENT_TYPE, kind)];
     Ok((kind, edge.metrics.render()).into_response())
 }
 

@@ -290,12 +290,10 @@ pub async fn approve_all(
     session: Needs<Shape>,
     Only(body): Only<ToolApprovals>,
 ) -> Answer<ToolsApproved> {
-    let named = body.tools.into_iter();
     // The same one twice is one; with two hashes, one of them is wrong.
-    let tools: BTreeSet<(String, String)> = named
-        .map(|tool| (tool.name, tool.sha256.to_ascii_lowercase()))
-        .collect();
-    let tools: Vec<(String, String)> = tools.into_iter().collect();
+    let named = body.tools.into_iter();
+    let named = named.map(|tool| (tool.name, tool.sha256.to_ascii_lowercase()));
+    let tools = Vec::from_iter(BTreeSet::from_iter(named));
     session.approve_tools(&tools).await?;
     let names = tools.into_iter().map(|(name, _)| name).collect();
     Ok(axum::Json(ToolsApproved { names }))

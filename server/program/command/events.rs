@@ -78,9 +78,8 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     let after = events.last().map_or(0, |event| event.seq);
     reader.show_all(events.split_off(skip))?;
     if options.follow {
-        let follows = futures_util::future::try_join_all(
-            filters.iter().map(|filter| reader.follow(filter, after)),
-        );
+        let follows = filters.iter().map(|filter| reader.follow(filter, after));
+        let follows = futures_util::future::try_join_all(follows);
         tokio::try_join!(follows, reader.show_overdue())?;
     }
     Ok(())
@@ -126,15 +125,9 @@ impl Reader<'_> {
     async fn follow(&self, filter: &[(&'static str, String)], after: Seq) -> anyhow::Result<()> {
         let mut last = after.to_string();
         loop {
-            let request = self
-                .server
-                .get(&self.client, "/events/stream")
-                .query(filter);
-            match self
-                .server
-                .answered(request.header("last-event-id", &last))
-                .await
-            {
+            let request = self.server.get(&self.client, "/events/stream");
+            let request = request.query(filter).header("last-event-id", &last);
+            match self.server.answered(request).await {
                 Ok(answer) => {
                     self.read_stream(answer, &mut last).await?;
                     tokio::time::sleep(Duration::from_secs(1)).await;
