@@ -23,10 +23,8 @@ pub fn uuid(text: &str, pointer: &str) -> Result<Uuid, Problem> {
     let usual = text.len() == 36;
     let detail = "this is not a UUID like 0193b6c2-7c2e-7aaa-8000-0123456789ab";
     let wrong = || Problem::at(Slug::InvalidId, pointer, detail);
-    Uuid::try_parse(text)
-        .ok()
-        .filter(|_| usual)
-        .ok_or_else(wrong)
+    let uuid = Uuid::try_parse(text).ok().filter(|_| usual);
+    uuid.ok_or_else(wrong)
 }
 
 /// What a cursor is.

@@ -48,11 +48,10 @@ pub fn members(
             }
             Ok(members)
         }
-        Ok(_) => Err(Problem::at(
-            Slug::InvalidFrame,
-            "",
-            "a JSON object is expected",
-        )),
+        Ok(_) => {
+            let detail = "a JSON object is expected";
+            Err(Problem::at(Slug::InvalidFrame, "", detail))
+        }
         Err(error) if reader.depth > limits.json_depth => {
             Err(reader.wrongs.take().unwrap_or_else(|| malformed(&error)))
         }

@@ -246,10 +246,8 @@ impl Tokens {
                 .send_modify(|it| (it.begun, it.running) = (Some(begun), true));
             let fetched = timeout(ms(self.options.fetch_ms), fetch()).await;
             let late = |_| format!("no whole answer came within {} ms", self.options.fetch_ms);
-            let taken = fetched
-                .map_err(late)
-                .flatten()
-                .and_then(|document| self.take(&document));
+            let fetched = fetched.map_err(late).flatten();
+            let taken = fetched.and_then(|document| self.take(&document));
             self.fetches.send_modify(|it| {
                 (it.running, it.failed, it.ended) = (false, taken.is_err(), it.ended + 1);
                 it.succeeded = if taken.is_ok() {

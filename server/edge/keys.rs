@@ -232,10 +232,8 @@ impl Keys {
     }
 
     fn table(&self) -> Arc<Table> {
-        self.table
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        table.clone()
     }
 }
 

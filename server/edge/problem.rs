@@ -334,10 +334,10 @@ impl Wrongs {
         match (self.take(), value) {
             (Some(problem), _) => Err(problem),
             (None, Some(value)) => Ok(value),
-            (None, None) => Err(Problem::new(
-                Slug::Internal,
-                "a body could not be read, and nothing is wrong with it",
-            )),
+            (None, None) => {
+                let detail = "a body could not be read, and nothing is wrong with it";
+                Err(Problem::new(Slug::Internal, detail))
+            }
         }
     }
 }

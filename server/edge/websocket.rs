@@ -217,10 +217,8 @@ async fn enter(
         () = superseded(connection.as_deref()) => return Err(End::Close(4429, NO_ROOM)),
         () = edge.drain.cancelled() => return Err(End::Close(1001, "going away; connect again")),
     };
-    let permit = edge
-        .stream_limits
-        .take(entrance.session.principal())
-        .map_err(|full| End::Close(4429, full.reason()))?;
+    let permit = edge.stream_limits.take(entrance.session.principal());
+    let permit = permit.map_err(|full| End::Close(4429, full.reason()))?;
     socket.authenticated();
     Ok((entrance, permit))
 }

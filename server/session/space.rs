@@ -45,10 +45,8 @@ impl Session {
 
     /// Stores a blob and returns the SHA-256 of its bytes.
     pub async fn put_blob(&self, blob: Blob) -> Result<String, Error> {
-        Ok(self
-            .store(Right::Speak)?
-            .put_blob(self.space(), blob)
-            .await?)
+        let store = self.store(Right::Speak)?;
+        Ok(store.put_blob(self.space(), blob).await?)
     }
 
     /// A blob by the SHA-256 of its bytes.

@@ -80,11 +80,8 @@ pub struct VoiceVersion {
 impl By {
     fn key(self, event: &Event, record: &Record<'_>) -> String {
         let said = |key: &str| {
-            record
-                .get(key)
-                .and_then(|value| value.as_str())
-                .unwrap_or("not known")
-                .to_owned()
+            let text = record.get(key).and_then(|value| value.as_str());
+            text.unwrap_or("not known").to_owned()
         };
         match self {
             Self::Module => record.module.to_owned(),
@@ -108,11 +105,8 @@ impl Session {
             let Fact::Call(record) = event.fact() else {
                 return;
             };
-            usage
-                .by
-                .entry(by.key(event, &record))
-                .or_default()
-                .add(&record);
+            let of_key = usage.by.entry(by.key(event, &record));
+            of_key.or_default().add(&record);
             if let Some(step) = step {
                 let begin = event.ts.micros().div_euclid(step) * step;
                 usage.steps.entry(begin).or_default().add(&record);

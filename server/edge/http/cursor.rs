@@ -37,12 +37,8 @@ pub fn read(question: &str, cursor: &str) -> Result<String, Problem> {
         let at = std::str::from_utf8(at).ok()?;
         (given == sum(question, at)).then(|| at.to_owned())
     });
-    at.ok_or_else(|| {
-        Problem::new(
-            Slug::InvalidCursor,
-            "this cursor is none of this query; use `next` of its last page",
-        )
-    })
+    let detail = "this cursor is none of this query; use `next` of its last page";
+    at.ok_or_else(|| Problem::new(Slug::InvalidCursor, detail))
 }
 
 /// The page of a list that a request asks for, by `limit` and `cursor`.

@@ -25,7 +25,7 @@ use crate::session::handle::Session;
 use crate::thread::new_thread::{NewContact, NewThread};
 use crate::thread::settings::{Commit, Kind, Language, Policy, Settings};
 use crate::tools::contacts::{PARENT, SELF};
-use crate::words::id::{Label, Name, ThreadId};
+use crate::words::id::{InvalidId, Label, Name, ThreadId};
 
 #[derive(OpenApi)]
 #[openapi(paths(list, create, one, cancel, end),
@@ -180,17 +180,23 @@ pub enum TierWord {
     High,
 }
 
+/// An id, where one is given. None: it is given and wrong.
+fn given<T>(
+    pointer: &str,
+    text: Option<&str>,
+    parse: fn(&str) -> Result<T, InvalidId>,
+    wrongs: &mut Wrongs,
+) -> Option<Option<T>> {
+    text.map_or(Some(None), |text| {
+        wrongs.note(pointer, parse(text)).map(Some)
+    })
+}
+
 impl CreateThread {
     /// The thread to be, if nothing is wrong.
     fn parse(&self, wrongs: &mut Wrongs) -> Option<NewThread> {
-        let label = self
-            .label
-            .as_ref()
-            .map(|text| wrongs.note("/label", Label::parse(text)));
-        let parent = self
-            .parent
-            .as_ref()
-            .map(|text| wrongs.note("/parent", ThreadId::parse(text)));
+        let label = given("/label", self.label.as_deref(), Label::parse, wrongs);
+        let parent = given("/parent", self.parent.as_deref(), ThreadId::parse, wrongs);
         let names = self.submodules.iter().flatten().enumerate();
         let submodules: Vec<_> = names
             .map(|(index, text)| wrongs.note(format!("/submodules/{index}"), Name::parse(text)))
@@ -218,14 +224,9 @@ impl CreateThread {
             ..Settings::default()
         };
         let contacts = contacts.into_iter().collect::<Option<_>>()?;
-        // What is given and wrong makes no thread; what is not given need not be.
-        let (label, parent) = (
-            label.map_or(Some(None), |it| it.map(Some))?,
-            parent.map_or(Some(None), |it| it.map(Some))?,
-        );
         Some(NewThread {
-            label,
-            parent,
+            label: label?,
+            parent: parent?,
             contacts,
             settings,
         })

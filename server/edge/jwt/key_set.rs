@@ -108,10 +108,8 @@ impl KeySet {
         material: Material,
         validation: &Validation,
     ) {
-        let kept = before
-            .keys
-            .iter()
-            .find(|key| key.kid == kid && key.material == material);
+        let is_it = |key: &&Arc<Key>| key.kid == kid && key.material == material;
+        let kept = before.keys.iter().find(is_it);
         let key = kept.cloned().unwrap_or_else(|| {
             self.next += 1;
             Arc::new(Key::new(self.next - 1, kid, material, validation))

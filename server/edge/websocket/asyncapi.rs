@@ -171,11 +171,8 @@ fn payload(frame: &FrameKind, of_client: bool) -> Value {
 }
 
 fn message(frame: &FrameKind, of_client: bool) -> Value {
-    let examples: Vec<Value> = frame
-        .examples
-        .iter()
-        .map(|example| json!({ "payload": example }))
-        .collect();
+    let examples = frame.examples.iter();
+    let examples: Vec<Value> = examples.map(|it| json!({ "payload": it })).collect();
     let summary = frame.schema["description"].clone();
     json!({
         "name": frame.kind, "title": frame.kind, "summary": summary, "contentType": "application/json",
@@ -197,11 +194,8 @@ fn operation(frame: &FrameKind) -> (String, Value) {
         let operation = json!({ "action": "send", "channel": channel, "messages": messages });
         return (format!("send_{}", frame.kind), operation);
     }
-    let answers: Vec<Value> = frame
-        .answers
-        .iter()
-        .map(|answer| reference(ON_SOCKET, answer))
-        .collect();
+    let answers = frame.answers.iter();
+    let answers: Vec<Value> = answers.map(|it| reference(ON_SOCKET, it)).collect();
     let reply = json!({ "channel": channel, "messages": answers });
     let operation =
         json!({ "action": "receive", "channel": channel, "messages": messages, "reply": reply });
@@ -234,10 +228,8 @@ pub fn value() -> Value {
     let mut schemas = Schemas::new();
     let (clients, server) = (of_clients(&mut schemas), of_server(&mut schemas));
     let frames = || {
-        clients
-            .iter()
-            .map(|frame| (frame, true))
-            .chain(server.iter().map(|frame| (frame, false)))
+        let of_server = server.iter().map(|frame| (frame, false));
+        clients.iter().map(|frame| (frame, true)).chain(of_server)
     };
     let messages: Map<_, _> = frames()
         .map(|(frame, client)| (frame.kind.to_owned(), message(frame, client)))
@@ -247,9 +239,9 @@ pub fn value() -> Value {
         .map(|name| (name.clone(), reference("components/messages", name)))
         .collect();
     let operations: Map<_, _> = frames().map(|(frame, _)| operation(frame)).collect();
+    let schemas = schemas.iter();
     let schemas: Map<_, _> = schemas
-        .iter()
-        .map(|(name, schema)| (name.clone(), to_value(schema)))
+        .map(|(name, it)| (name.clone(), to_value(it)))
         .collect();
     json!({
         "asyncapi": "3.1.0",

@@ -183,10 +183,8 @@ impl Terminal {
     }
 
     fn status_rows(&self) -> Vec<String> {
-        self.status
-            .iter()
-            .map(|text| painted(self.colours, &[FAINT], &escaped(text)))
-            .collect()
+        let painted = |text: &String| painted(self.colours, &[FAINT], &escaped(text));
+        self.status.iter().map(painted).collect()
     }
 
     /// Rows that stay. The row that says what goes on moves below them.
@@ -214,12 +212,8 @@ impl Terminal {
             self.frozen = if goes_on { shown.saturating_sub(1) } else { 0 };
         }
         let rows = rows.get(self.frozen..).unwrap_or_default();
-        let same = self
-            .drawn
-            .iter()
-            .zip(rows)
-            .take_while(|(old, new)| old == new)
-            .count();
+        let both = self.drawn.iter().zip(rows);
+        let same = both.take_while(|(old, new)| old == new).count();
         let mut drawing = up(self.drawn.len() - same);
         drawing.extend(rows[same..].iter().flat_map(|row| [row.as_str(), "\n"]));
         (self.live, self.drawn) = (live, rows.to_vec());

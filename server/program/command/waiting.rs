@@ -113,10 +113,8 @@ impl Waiting {
     fn short_name(&self) -> String {
         let digits = digits(&self.id);
         let drawn = drawn(&digits);
-        drawn
-            .chars()
-            .skip(drawn.chars().count().saturating_sub(END))
-            .collect()
+        let before = drawn.chars().count().saturating_sub(END);
+        drawn.chars().skip(before).collect()
     }
 
     fn is_named(&self, given: &str) -> bool {
@@ -194,10 +192,7 @@ impl Waiting {
 
 /// The digits of an id, however it is written.
 fn digits(id: &str) -> String {
-    id.chars()
-        .filter(|c| *c != '-')
-        .map(|c| c.to_ascii_lowercase())
-        .collect()
+    id.replace('-', "").to_ascii_lowercase()
 }
 
 /// The digits of an id without those in which all ids of the server's own making end.

@@ -108,27 +108,19 @@ impl Chat {
             }
             Fact::Reply(reply) => return self.show_reply(event, reply.is_partial).await,
             fact if fact.is_failure() || matches!(fact, Fact::ClientFailure(_)) => {
-                return self
-                    .screen
-                    .show(Manner::Alarm, &who(event), &what(event))
-                    .await;
+                return self.tell_event(Manner::Alarm, event).await;
             }
             Fact::Input(_) | Fact::Trigger(_)
                 if self.is_live && !self.said.contains(&event.event_id) =>
             {
-                return self
-                    .screen
-                    .show(Manner::Input, &who(event), &what(event))
-                    .await;
+                return self.tell_event(Manner::Input, event).await;
             }
             Fact::Input(_) | Fact::Trigger(_) => true,
             Fact::ApprovalPending(_) => return self.show_request(Kind::Approval, event).await,
             Fact::Question(_) => return self.show_request(Kind::Question, event).await,
             Fact::ApprovalVerdict(_) | Fact::Answer(_) => {
-                return self
-                    .notice(&format!("({}: {})", who(event), what(event)))
-                    .await
-                    .map(drop);
+                let text = format!("({}: {})", who(event), what(event));
+                return self.notice(&text).await.map(drop);
             }
             // The call of `reply` only says what the reply says.
             Fact::Action(action) => action.tool == "reply",
@@ -138,15 +130,17 @@ impl Chat {
         let has_spoken = self.note_submodule(event, fact.submodule());
         let is_thought = event.modality != Modality::State && !is_known;
         if is_thought && self.thoughts {
-            self.screen
-                .show(Manner::Thought, &who(event), &what(event))
-                .await?;
+            self.tell_event(Manner::Thought, event).await?;
         }
         if has_spoken {
             self.show_thinking().await
         } else {
             Ok(())
         }
+    }
+
+    async fn tell_event(&mut self, manner: Manner, event: &Event) -> anyhow::Result<()> {
+        self.screen.show(manner, &who(event), &what(event)).await
     }
 
     /// Remembers who has spoken in this turn. Whether it is somebody new.

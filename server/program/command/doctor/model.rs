@@ -49,10 +49,8 @@ pub async fn check(
     let tiers = tiers
         .into_iter()
         .filter_map(|(name, options)| Some((name, Who::Decision, options.as_ref()?)));
-    let modules = models
-        .modules
-        .iter()
-        .map(|(name, options)| (name.as_str(), who(name), options));
+    let modules = models.modules.iter();
+    let modules = modules.map(|(name, options)| (name.as_str(), who(name), options));
     let all: Vec<_> = tiers.chain(modules).collect();
     if all.is_empty() {
         let advice = models.unused().unwrap_or_else(|| {
@@ -63,12 +61,8 @@ pub async fn check(
         report.tell("model", Ok(text))?;
     }
     // What is wrong with their prompts is a finding of the configuration.
-    let offered: Vec<ToolSpec> = tools
-        .specs(prompts)
-        .unwrap_or_default()
-        .into_iter()
-        .map(|spec| spec.told)
-        .collect();
+    let offered = tools.specs(prompts).unwrap_or_default().into_iter();
+    let offered: Vec<ToolSpec> = offered.map(|spec| spec.told).collect();
     for (name, who, options) in all {
         let asked = Asked {
             options,

@@ -111,12 +111,10 @@ async fn write(settings: &Settings) -> anyhow::Result<(String, Tried)> {
         bail!("a write that needs no lease was refused for want of one");
     };
     let took = begin.elapsed();
-    let event = placed
+    let first = placed
         .first()
-        .context("a write was acknowledged and made no event")?
-        .shown
-        .event
-        .clone();
+        .context("a write was acknowledged and made no event")?;
+    let event = first.shown.event.clone();
     if reader.event(&space, event.event_id).await?.as_ref() != Some(&event) {
         bail!(
             "event {} of the space {SPACE} was acknowledged, but is not in the log as it was written",
@@ -200,12 +198,8 @@ async fn look_at_clocks(
         limit: 1,
         ..Query::default()
     };
-    let spaces = settings
-        .keys
-        .iter()
-        .map(|key| key.space.clone())
-        .chain([Space::default()])
-        .chain(Space::parse(SPACE));
+    let spaces = settings.keys.iter().map(|key| key.space.clone());
+    let spaces = spaces.chain([Space::default()]).chain(Space::parse(SPACE));
     for space in &Vec::from_iter(spaces) {
         let newest = store.events(space, &newest).await?;
         last = last.max(newest.first().map(|event| event.ts));
