@@ -104,7 +104,15 @@ impl Session {
         let held = rows.iter().filter(|row| row.status.is_held());
         let held = held.map(|row| row.id.clone()).collect();
         let mut alike = match wants(Doubt::Near) {
-            true => likenesses(recall.likenesses(space, held, OTHERS_MAX).await)?,
+            true => match recall.likenesses(space, held, OTHERS_MAX).await {
+                Ok(found) => found,
+                Err(finder::Error::Store(error)) => return Err(error.into()),
+                // Where nothing can be recalled the rest is told all the same.
+                Err(error) => Likenesses {
+                    without_vectors: Some(error.to_string()),
+                    ..Likenesses::default()
+                },
+            },
             false => Likenesses::default(),
         };
         let uses = recall.uses(space).await?;
@@ -152,18 +160,6 @@ impl Session {
         let shown = audit.items.iter_mut().map(|it| &mut it.statement);
         self.contest(shown, None).await?;
         Ok((audit, next))
-    }
-}
-
-/// Where nothing can be recalled the rest is told all the same.
-fn likenesses(found: Result<Likenesses, finder::Error>) -> Result<Likenesses, Error> {
-    match found {
-        Err(finder::Error::Store(error)) => Err(error.into()),
-        Err(error) => Ok(Likenesses {
-            without_vectors: Some(error.to_string()),
-            ..Likenesses::default()
-        }),
-        Ok(found) => Ok(found),
     }
 }
 

@@ -47,9 +47,8 @@ pub async fn audit(session: Needs<Read>, mut query: Params) -> Answer<Audit> {
     let part = Part::of_at_most(u32::try_from(limit).unwrap_or(1), &mut query)?;
     let known = Doubt::ALL.map(Doubt::as_str).join(", ");
     let only = query.word("doubt", &known, Doubt::parse)?;
-    let days = query
-        .integer("overdue_days", 1..=DAYS_MAX)?
-        .unwrap_or(OVERDUE_DAYS);
+    let days = query.integer("overdue_days", 1..=DAYS_MAX)?;
+    let days = days.unwrap_or(OVERDUE_DAYS);
     query.end()?;
     let part = part.of(format!("audit {} {only:?} {days}", session.space()))?;
     let old = Timestamp::from_micros(time::now().micros().saturating_sub(days * DAY));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::client::{Server, Target};
@@ -71,7 +71,7 @@ struct Audit {
 }
 
 /// Of one doubt: how many, and the first of them.
-#[derive(Default)]
+#[derive(Default, Serialize)]
 struct Found {
     count: u64,
     items: Vec<Value>,
@@ -147,14 +147,10 @@ impl Audit {
     )]
     fn to_json(&self) -> Value {
         let (falsified, tried) = self.falsified();
-        let found = |(doubt, found): (&String, &Found)| {
-            let found = json!({ "count": found.count, "items": found.items });
-            (doubt.clone(), found)
-        };
         json!({
             "statements": self.statements,
             "falsified_share": (tried > 0).then(|| falsified as f64 / tried as f64),
-            "doubts": self.found.iter().map(found).collect::<serde_json::Map<_, _>>(),
+            "doubts": self.found,
             "recalls": self.recalls,
             "without_vectors": self.without_vectors,
             "complete": self.is_whole,
@@ -181,7 +177,7 @@ impl Audit {
             say(format_args!("\n{}", painted(colours, &[BOLD], &title)))?;
             for item in &found.items {
                 let id = painted(colours, &[FAINT], &word(item, "id"));
-                say(format_args!("  {}  {id}", text(item)))?;
+                say(format_args!("  {}  {id}", word(item, "text")))?;
                 let others = others(doubt, item);
                 (others.iter()).try_for_each(|other| say(format_args!("      {other}")))?;
             }
@@ -221,16 +217,19 @@ fn others(doubt: &str, item: &Value) -> Vec<String> {
         Some(Doubt::Contested) => ids("contested_by", "contradicted by"),
         Some(Doubt::Near) => {
             let near = item["near"].as_array().into_iter().flatten();
-            near.map(|it| format!("{} like  {}  {}", it["likeness"], text(it), word(it, "id")))
-                .collect()
+            near.map(|it| {
+                format!(
+                    "{} like  {}  {}",
+                    it["likeness"],
+                    word(it, "text"),
+                    word(it, "id")
+                )
+            })
+            .collect()
         }
         Some(Doubt::Undecided | Doubt::Untested) => vec![word(item, "reason")],
         _ => Vec::new(),
     }
-}
-
-fn text(of: &Value) -> String {
-    word(of, "text")
 }
 
 fn word(of: &Value, member: &str) -> String {
