@@ -284,6 +284,7 @@ pub mod session {
     mod schedules;
     mod settings;
     pub mod space;
+    pub mod statement;
     pub mod threads;
     mod tools;
     pub mod turns;

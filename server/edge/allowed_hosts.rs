@@ -14,7 +14,7 @@ pub struct Local(pub IpAddr);
 
 /// The names this server answers to and the origins whose pages may speak to it, besides loopback and the address a
 /// connection came in on.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct AllowedHosts {
     names: Vec<String>,
     origins: Vec<Origin>,
@@ -23,13 +23,8 @@ pub struct AllowedHosts {
 impl AllowedHosts {
     /// What is configured: host names (a port is not part of a name) and whole origins, of any scheme.
     pub fn new(entries: &[String]) -> Result<Self, String> {
-        let mut hosts = Self {
-            names: Vec::new(),
-            origins: Vec::new(),
-        };
-        for entry in entries {
-            hosts.add(entry)?;
-        }
+        let mut hosts = Self::default();
+        entries.iter().try_for_each(|entry| hosts.add(entry))?;
         Ok(hosts)
     }
 
@@ -59,11 +54,11 @@ impl AllowedHosts {
     }
 
     fn knows(&self, host: &str, Local(local): Local) -> bool {
-        let address = host
-            .trim_start_matches('[')
-            .trim_end_matches(']')
-            .parse::<IpAddr>();
-        match address.map(|address| address.to_canonical()) {
+        let address = host.trim_start_matches('[').trim_end_matches(']');
+        match address
+            .parse()
+            .map(|address: IpAddr| address.to_canonical())
+        {
             Ok(address) => {
                 address.is_loopback() || address == local.to_canonical() || self.has(host)
             }
@@ -88,21 +83,16 @@ impl AllowedHosts {
 
     /// Whether this is a name of this server. Who is reached by a web address is spoken to by the name in it.
     fn answers_to(&self, host: &str, local: Local) -> bool {
-        self.knows(host, local)
-            || self
-                .origins
-                .iter()
-                .any(|origin| origin.web && origin.host == host)
+        let is_named = |origin: &Origin| origin.web && origin.host == host;
+        self.knows(host, local) || self.origins.iter().any(is_named)
     }
 
     /// Refuses a request to another name or from a page of another site.
     pub fn check(&self, uri: &Uri, headers: &HeaderMap, local: Local) -> Result<(), Problem> {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
-            return Err(Problem::new(
-                Slug::InvalidParameter,
-                "a request has exactly one Host header",
-            ));
+            let detail = "a request has exactly one Host header";
+            return Err(Problem::new(Slug::InvalidParameter, detail));
         };
         let named = host.to_str().ok().and_then(host_of);
         let known = |host: &str| self.answers_to(host, local);
@@ -130,12 +120,9 @@ impl AllowedHosts {
 /// The host of `host[:port]`, in lower case; none where there is more or less than that.
 fn host_of(text: &str) -> Option<String> {
     let authority: Authority = text.parse().ok()?;
-    let host = authority
-        .host()
-        .strip_suffix('.')
-        .unwrap_or(authority.host());
-    let port_is_one =
-        authority.as_str().len() == authority.host().len() || authority.port_u16().is_some();
+    let host = authority.host();
+    let port_is_one = authority.as_str().len() == host.len() || authority.port_u16().is_some();
+    let host = host.strip_suffix('.').unwrap_or(host);
     let plain = !text.contains('@') && !host.is_empty() && port_is_one;
     plain.then(|| host.to_ascii_lowercase())
 }

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::jwt::claims::Unfit;
 use super::jwt::{Refused, Tokens};
-use super::keys::{Found, Keys};
+use super::keys::Keys;
 use super::problem::{Problem, Slug};
 use crate::words::id::Space;
 use crate::words::principal::{Credential, Principal, Role};
@@ -66,14 +66,11 @@ impl From<Denied> for Problem {
                 "the token cannot be verified now: the keys of its issuer cannot be had; try again later".to_owned()
             }
         };
-        Problem::new(
-            if denied == Denied::Away {
-                Slug::Unavailable
-            } else {
-                Slug::Unauthenticated
-            },
-            detail,
-        )
+        let slug = match denied {
+            Denied::Away => Slug::Unavailable,
+            _ => Slug::Unauthenticated,
+        };
+        Problem::new(slug, detail)
     }
 }
 
@@ -82,14 +79,14 @@ impl Denied {
     pub fn closing(&self) -> (u16, &'static str) {
         match self {
             Self::Unfit(unfit) => (4401, unfit.reason()),
-            Self::Away => (
-                1001,
-                "the keys of the token's issuer cannot be had now; connect again",
-            ),
-            _ => (
-                4401,
-                "unauthenticated: send an auth frame or <user>:<token> first",
-            ),
+            Self::Away => {
+                let reason = "the keys of the token's issuer cannot be had now; connect again";
+                (1001, reason)
+            }
+            _ => {
+                let reason = "unauthenticated: send an auth frame or <user>:<token> first";
+                (4401, reason)
+            }
         }
     }
 }
@@ -108,9 +105,8 @@ impl<'a> Shown<'a> {
         let Some(value) = values.next() else {
             return Self::Nothing;
         };
-        let text = std::str::from_utf8(value.as_bytes())
-            .ok()
-            .filter(|_| values.next().is_none());
+        let text = std::str::from_utf8(value.as_bytes()).ok();
+        let text = text.filter(|_| values.next().is_none());
         let Some(text) = text.map(str::trim) else {
             return Self::Malformed;
         };
@@ -169,25 +165,20 @@ impl Authority {
             Shown::Malformed => return Err(Denied::Malformed),
             Shown::Secret(secret) | Shown::Named(_, secret) => secret,
         };
-        if let Some(Found {
-            number,
-            space,
-            role,
-        }) = self.keys.find(secret)
-        {
+        if let Some(found) = self.keys.find(secret) {
             return Ok(Principal {
-                space,
+                space: found.space,
                 user,
-                credential: Credential::Key(number),
-                role,
+                credential: Credential::Key(found.number),
+                role: found.role,
             });
         }
         match &self.tokens {
             // The name that somebody gives itself beside a token does not count: the token says who it is.
-            Some(tokens) if is_token(secret) => tokens
-                .identify(secret, time::now())
-                .await
-                .map_err(Denied::from),
+            Some(tokens) if is_token(secret) => {
+                let identified = tokens.identify(secret, time::now()).await;
+                identified.map_err(Denied::from)
+            }
             _ => Err(Denied::Wrong),
         }
     }

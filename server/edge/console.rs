@@ -6,12 +6,12 @@ use std::sync::LazyLock;
 
 use axum::Router;
 use axum::extract::Path;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use sha2::{Digest, Sha256};
 
-use super::problem::{Problem, Slug};
+use super::problem::Problem;
 
 mod files;
 
@@ -25,6 +25,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       require-trusted-types-for 'script'; trusted-types svelte-trusted-html";
 
 /// A file of the page: its name below `/console/`, its bytes, and whether they are compressed, as they are where that is shorter.
+const COOP: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 type Source = (&'static str, &'static [u8], bool);
 
 /// What is sent for a name.
@@ -40,20 +41,14 @@ struct File {
 static FILES: LazyLock<HashMap<&'static str, File>> = LazyLock::new(|| {
     let file = |(name, bytes, is_gzip): &Source| {
         let digest = Sha256::digest(bytes);
-        let hex: String = digest
-            .iter()
-            .take(16)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        (
-            *name,
-            File {
-                kind: kind(name),
-                bytes,
-                is_gzip: *is_gzip,
-                tag: format!("\"{hex}\""),
-            },
-        )
+        let hex = digest.iter().take(16).map(|byte| format!("{byte:02x}"));
+        let file = File {
+            kind: kind(name),
+            bytes,
+            is_gzip: *is_gzip,
+            tag: format!("\"{}\"", hex.collect::<String>()),
+        };
+        (*name, file)
     };
     files::FILES.iter().map(file).collect()
 });
@@ -76,11 +71,8 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
 
 fn answer(name: &str, headers: &HeaderMap) -> Response {
     let Some(file) = FILES.get(name) else {
-        return Problem::new(
-            Slug::NotFound,
-            "the console has no such file; it begins at /console/",
-        )
-        .into_response();
+        let detail = "the console has no such file; it begins at /console/";
+        return Problem::not_found(detail).into_response();
     };
     let mut response = if knows(headers, &file.tag) {
         StatusCode::NOT_MODIFIED.into_response()
@@ -88,20 +80,15 @@ fn answer(name: &str, headers: &HeaderMap) -> Response {
         ([(header::CONTENT_TYPE, file.kind)], file.bytes).into_response()
     };
     let answers = response.headers_mut();
-    answers.insert(
-        header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static(POLICY),
-    );
-    answers.insert(
-        header::REFERRER_POLICY,
-        HeaderValue::from_static("no-referrer"),
-    );
-    answers.insert(
-        "cross-origin-opener-policy",
-        HeaderValue::from_static("same-origin"),
-    );
-    // Names stay from version to version: a browser asks each time, and is told that it has the bytes already.
-    answers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    let fixed = [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (COOP, "same-origin"),
+        (header::CACHE_CONTROL, "no-cache"),
+    ];
+    for (name, value) in fixed {
+        answers.insert(name, HeaderValue::from_static(value));
+    }
     if let Ok(tag) = HeaderValue::from_str(&file.tag) {
         answers.insert(header::ETAG, tag);
     }
@@ -113,13 +100,10 @@ fn answer(name: &str, headers: &HeaderMap) -> Response {
 
 /// Whether a browser has what has this tag.
 fn knows(headers: &HeaderMap, tag: &str) -> bool {
-    let values = headers
-        .get_all(header::IF_NONE_MATCH)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
-    values
-        .flat_map(|value| value.split(','))
-        .any(|word| word.trim() == "*" || word.trim().trim_start_matches("W/") == tag)
+    let values = headers.get_all(header::IF_NONE_MATCH).iter();
+    let texts = values.filter_map(|value| value.to_str().ok());
+    let mut words = texts.flat_map(|text| text.split(',')).map(str::trim);
+    words.any(|word| word == "*" || word.trim_start_matches("W/") == tag)
 }
 
 /// The media type by the name's ending.

@@ -59,10 +59,8 @@ impl Options {
     /// How much of what spaces share one of them may hold: all of it where there is no other.
     pub fn space_share(&self) -> f64 {
         let default = self.token.as_ref().map(|_| Space::default());
-        let spaces: BTreeSet<Space> = default
-            .into_iter()
-            .chain(self.keys.iter().map(|key| key.space.clone()))
-            .collect();
+        let named = self.keys.iter().map(|key| key.space.clone());
+        let spaces: BTreeSet<Space> = default.into_iter().chain(named).collect();
         if spaces.len() > 1 || self.keys_may_come || self.jwt.is_on() {
             self.limits.space_share
         } else {
@@ -141,10 +139,10 @@ impl Edge {
     /// Refuses what would begin only to be ended: the server is going away.
     pub fn stays(&self) -> Result<(), Problem> {
         match self.drain.is_cancelled() {
-            true => Err(Problem::new(
-                Slug::Unavailable,
-                "the server is going away; connect again",
-            )),
+            true => {
+                let detail = "the server is going away; connect again";
+                Err(Problem::new(Slug::Unavailable, detail))
+            }
             false => Ok(()),
         }
     }
@@ -173,9 +171,8 @@ impl Edge {
         connection: Option<&Connection>,
     ) -> Result<(), Problem> {
         connection.map_or(Ok(()), |connection| connection.belongs(session.space()))?;
-        self.rate_limits
-            .pass(session.principal().credential.holder())
-            .await?;
+        let holder = session.principal().credential.holder();
+        self.rate_limits.pass(holder).await?;
         Ok(session.open_space().await?)
     }
 

@@ -53,42 +53,30 @@ static ASYNCAPI_JSON: LazyLock<String> = LazyLock::new(|| asyncapi::value().to_s
 
 /// The documents, the pages and what they load.
 pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
+    let json = || async {
+        (
+            [(header::CONTENT_TYPE, "application/json")],
+            OPENAPI.as_str(),
+        )
+    };
+    let yaml = || async {
+        (
+            [(header::CONTENT_TYPE, "application/yaml")],
+            ASYNCAPI.as_str(),
+        )
+    };
+    let http = || async { page(include_str!("docs/openapi.html")) };
+    let socket = || async { page(include_str!("docs/asyncapi.html")) };
+    let frames = || async { file("application/json", ASYNCAPI_JSON.as_str()) };
     let mut router = Router::new()
-        .route(
-            "/openapi.json",
-            get(|| async {
-                (
-                    [(header::CONTENT_TYPE, "application/json")],
-                    OPENAPI.as_str(),
-                )
-            }),
-        )
-        .route(
-            "/asyncapi.yaml",
-            get(|| async {
-                (
-                    [(header::CONTENT_TYPE, "application/yaml")],
-                    ASYNCAPI.as_str(),
-                )
-            }),
-        )
-        .route(
-            "/docs",
-            get(|| async { page(include_str!("docs/openapi.html")) }),
-        )
-        .route(
-            "/docs/asyncapi",
-            get(|| async { page(include_str!("docs/asyncapi.html")) }),
-        )
-        .route(
-            "/docs/assets/asyncapi.json",
-            get(|| async { file("application/json", ASYNCAPI_JSON.as_str()) }),
-        );
+        .route("/openapi.json", get(json))
+        .route("/asyncapi.yaml", get(yaml))
+        .route("/docs", get(http))
+        .route("/docs/asyncapi", get(socket))
+        .route("/docs/assets/asyncapi.json", get(frames));
     for (name, kind, bytes) in SMALL {
-        router = router.route(
-            &format!("/docs/assets/{name}"),
-            get(move || async move { file(kind, bytes) }),
-        );
+        let answer = move || async move { file(kind, bytes) };
+        router = router.route(&format!("/docs/assets/{name}"), get(answer));
     }
     for (name, kind, bytes) in COMPRESSED {
         let answer = move || async move {
@@ -100,11 +88,8 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
 }
 
 fn page(html: &'static str) -> Response {
-    (
-        [(header::CONTENT_SECURITY_POLICY, POLICY)],
-        file("text/html; charset=utf-8", html),
-    )
-        .into_response()
+    let page = file("text/html; charset=utf-8", html);
+    ([(header::CONTENT_SECURITY_POLICY, POLICY)], page).into_response()
 }
 
 fn file(kind: &'static str, body: impl IntoResponse) -> Response {

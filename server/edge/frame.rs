@@ -1,7 +1,7 @@
 //! The frames of clients: their shapes, and how text becomes one; a message posted over HTTP is one, too.
 //! The server's frames are in `websocket/outgoing.rs`; `websocket/client.rs` acts on these.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
@@ -22,46 +22,41 @@ pub const PROTOCOL: &str = "thinkd.v1";
 const ID_MAX: usize = 255;
 
 /// Something said to the mind, or perceived by it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Said {
     /// The thread it is for; `main` when absent. An unused id creates a conversation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "main")]
     pub thread: Option<String>,
     /// An idempotency key (a UUID): the id of the last (or only) event. The same again is acknowledged as `duplicate`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "uuid")]
     pub event_id: Option<String>,
     /// Words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Images, after the words.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub images: Vec<Media>,
     /// Sounds, after the images.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub audio: Vec<Media>,
 }
 
 /// An image or a sound: either `data`, or `blob`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Media {
     /// The bytes in base64.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
     /// The media type; found out from the bytes when absent.
-    #[serde(default, rename = "mimeType", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "mimeType")]
     #[schema(example = "image/png")]
     pub mime_type: Option<String>,
     /// The SHA-256 of a blob uploaded before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blob: Option<String>,
 }
 
 /// A named trigger: something that happened outside.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trigger {
     /// Its name: 1 to 32 of a-z, 0-9, _ and -.
@@ -72,75 +67,67 @@ pub struct Trigger {
     #[schema(value_type = Object)]
     pub payload: Payload,
     /// The thread it is for; `main` when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "main")]
     pub thread: Option<String>,
     /// An idempotency key (a UUID): the id of its event.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "uuid")]
     pub event_id: Option<String>,
 }
 
 /// What to follow from now on; replaces what was followed before.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Subscribe {
     /// Only this thread; the whole space when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "main")]
     pub thread: Option<String>,
     /// With `thread`: and all below it.
     #[serde(default)]
     pub subtree: bool,
     /// Events with any of these tags, without regard to case; all but `debug` when empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub tags: Vec<String>,
     /// `debug` events, too, beside the others, and `work` hints.
     #[serde(default)]
     pub debug: bool,
     /// First replay what has a greater `seq`; 0 is everything. Without it only what comes is shown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<i64>, minimum = 0)]
     pub after: Option<Seq>,
     /// The epoch that `after` belongs to, from `hello`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(format = "uuid")]
     pub epoch: Option<String>,
 }
 
 /// Follow nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Unsubscribe {}
 
 /// Let a waiting tool call run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Approve {
     /// The approval's id.
     pub approval: String,
     /// Other arguments than proposed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub arguments: Option<Payload>,
     /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 /// Let a waiting tool call not run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Deny {
     /// The approval's id.
     pub approval: String,
     /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 /// The result of a waiting tool call, which does not run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Respond {
     /// The approval's id.
@@ -150,7 +137,7 @@ pub struct Respond {
 }
 
 /// The answer to a question of the mind.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
     /// The question's id.
@@ -160,22 +147,21 @@ pub struct Answer {
 }
 
 /// Cancel the turn that runs in a thread.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cancel {
     /// The thread; `main` when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "main")]
     pub thread: Option<String>,
 }
 
 /// Ask for a `pong` with the cursor reached.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ping {}
 
 /// Credentials, as the first frame.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Authenticate {
     /// A key or token.
@@ -267,11 +253,8 @@ fn take_id(members: &mut Map<String, Value>, wrongs: &mut Wrongs) -> Option<Stri
         None | Some(Value::Null) => None,
         Some(Value::String(id)) if id.len() <= ID_MAX => Some(id),
         Some(_) => {
-            wrongs.add(
-                Slug::InvalidFrame,
-                "/id",
-                format!("id is a text of at most {ID_MAX} bytes"),
-            );
+            let detail = format!("id is a text of at most {ID_MAX} bytes");
+            wrongs.add(Slug::InvalidFrame, "/id", detail);
             None
         }
     }
@@ -318,40 +301,26 @@ fn of_type(kind: &str, members: Map<String, Value>, wrongs: &mut Wrongs) -> Opti
 
 /// A cursor that is none is a problem of its own.
 fn cursor(slug: Slug, wrong: Pointed) -> (Slug, Pointed) {
-    match wrong.pointer.as_str() {
-        "/after" => (
-            Slug::InvalidCursor,
-            Pointed {
-                detail: ids::CURSOR.to_owned(),
-                ..wrong
-            },
-        ),
-        _ => (slug, wrong),
+    if wrong.pointer != "/after" {
+        return (slug, wrong);
     }
+    let detail = ids::CURSOR.to_owned();
+    (Slug::InvalidCursor, Pointed { detail, ..wrong })
 }
 
 impl Body for Said {
     fn check(&self, wrongs: &mut Wrongs) {
         ids::check_place(self.thread.as_deref(), self.event_id.as_deref(), wrongs);
-        let is_empty = self
-            .text
-            .as_deref()
-            .is_none_or(|text| text.trim().is_empty());
-        if is_empty && self.images.is_empty() && self.audio.is_empty() {
-            wrongs.add(
-                Slug::EmptyInput,
-                "",
-                "at least one of text, images and audio is needed",
-            );
+        if self.images.is_empty() && self.audio.is_empty() {
+            let text = self.text.as_deref().unwrap_or_default();
+            let detail = "at least one of text, images and audio is needed";
+            wrongs.unsaid("", text, detail);
         }
         for (member, items) in [("images", &self.images), ("audio", &self.audio)] {
             for (index, item) in items.iter().enumerate() {
                 if item.data.is_some() == item.blob.is_some() {
-                    wrongs.add(
-                        Slug::InvalidFrame,
-                        format!("/{member}/{index}"),
-                        "give either data or blob",
-                    );
+                    let pointer = format!("/{member}/{index}");
+                    wrongs.add(Slug::InvalidFrame, pointer, "give either data or blob");
                 }
             }
         }
@@ -362,13 +331,14 @@ impl Body for Trigger {
     fn check(&self, wrongs: &mut Wrongs) {
         ids::check_place(self.thread.as_deref(), self.event_id.as_deref(), wrongs);
         wrongs.note("/event", Name::parse(&self.event));
-        if self
-            .payload
-            .get("text")
-            .is_some_and(|text| !text.is_string())
-        {
-            wrongs.add(Slug::InvalidFrame, "/payload/text", "text is a text");
-        }
+        check_text(&self.payload, wrongs);
+    }
+}
+
+/// Says of what a trigger brings that its text is none.
+pub(super) fn check_text(payload: &Payload, wrongs: &mut Wrongs) {
+    if payload.get("text").is_some_and(|text| !text.is_string()) {
+        wrongs.add(Slug::InvalidFrame, "/payload/text", "text is a text");
     }
 }
 
@@ -403,16 +373,11 @@ impl Body for Answer {
 }
 
 fn check_said(text: &str, wrongs: &mut Wrongs) {
-    if text.trim().is_empty() {
-        wrongs.add(Slug::EmptyInput, "/text", "say something");
-    }
+    wrongs.unsaid("/text", text, "say something");
 }
 
-macro_rules! shape_alone {
-    ($($body:ident),*) => {$(
-        impl Body for $body {
-            fn check(&self, _: &mut Wrongs) {}
-        }
-    )*};
-}
-shape_alone!(Unsubscribe, Approve, Deny, Ping, Authenticate);
+impl Body for Unsubscribe {}
+impl Body for Approve {}
+impl Body for Deny {}
+impl Body for Ping {}
+impl Body for Authenticate {}

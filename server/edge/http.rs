@@ -6,12 +6,15 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
-use axum::http::{HeaderMap, HeaderName, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use serde::Serialize;
 use serde_json::Value;
+use tokio::time::timeout;
 use utoipa::openapi::OpenApi;
 
+use self::params::Params;
 use super::context::Edge;
 use super::json::{self, Body};
 use super::limits::ms;
@@ -146,19 +149,34 @@ impl<T: Body> FromRequest<Arc<Edge>> for Json<T> {
     }
 }
 
+/// A JSON body, read strictly, of a request without parameters.
+pub struct Only<T>(pub T);
+
+impl<T: Body> FromRequest<Arc<Edge>> for Only<T> {
+    type Rejection = Problem;
+    async fn from_request(request: Request, edge: &Arc<Edge>) -> Result<Self, Problem> {
+        let params = Params::parse(request.uri().query().unwrap_or_default())?;
+        let Json(body) = Json::from_request(request, edge).await?;
+        params.end().map(|()| Self(body))
+    }
+}
+
+/// What a handler answers with JSON.
+pub type Answer<T> = Result<axum::Json<T>, Problem>;
+
+/// Returns the answer that something was made, or will be, at an address.
+pub fn made(status: StatusCode, place: String, body: impl Serialize) -> Response {
+    (status, [(header::LOCATION, place)], axum::Json(body)).into_response()
+}
+
 /// The members of a JSON body, and what is wrong with their text.
 pub async fn json_body(
     request: Request,
     edge: &Edge,
 ) -> Result<(serde_json::Map<String, Value>, Wrongs), Problem> {
     check_json(request.headers())?;
-    let bytes = body(
-        request,
-        edge.limits.body_bytes,
-        edge.limits.body_ms,
-        edge.limits.body_ms,
-    )
-    .await?;
+    let limits = &edge.limits;
+    let bytes = body(request, limits.body_bytes, limits.body_ms, limits.body_ms).await?;
     let text = std::str::from_utf8(&bytes)
         .map_err(|_| Problem::new(Slug::MalformedJson, "not JSON: not UTF-8"))?;
     let mut wrongs = Wrongs::default();
@@ -168,32 +186,27 @@ pub async fn json_body(
 
 fn check_json(headers: &HeaderMap) -> Result<(), Problem> {
     plain_encoding(headers)?;
-    let kind = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|kind| kind.to_str().ok())
-        .unwrap_or_default();
+    let kind = headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let mut words = kind.split(';').map(|word| word.trim().to_ascii_lowercase());
     let is_json = words
         .next()
         .is_some_and(|essence| essence == "application/json");
-    if is_json
-        && words.all(|word| matches!(word.as_str(), "" | "charset=utf-8" | "charset=\"utf-8\""))
-    {
+    let is_utf8 = |word: String| matches!(&*word, "" | "charset=utf-8" | "charset=\"utf-8\"");
+    if is_json && words.all(is_utf8) {
         return Ok(());
     }
-    Err(Problem::new(
-        Slug::UnsupportedMediaType,
-        "send the body as Content-Type: application/json, in UTF-8",
-    ))
+    let detail = "send the body as Content-Type: application/json, in UTF-8";
+    Err(Problem::new(Slug::UnsupportedMediaType, detail))
 }
 
 /// Refuses bodies that are compressed.
 pub fn plain_encoding(headers: &HeaderMap) -> Result<(), Problem> {
     match headers.get(header::CONTENT_ENCODING) {
-        Some(encoding) if encoding != "identity" => Err(Problem::new(
-            Slug::UnsupportedMediaType,
-            "send the body without Content-Encoding",
-        )),
+        Some(encoding) if encoding != "identity" => {
+            let detail = "send the body without Content-Encoding";
+            Err(Problem::new(Slug::UnsupportedMediaType, detail))
+        }
         _ => Ok(()),
     }
 }
@@ -207,52 +220,37 @@ pub async fn body(
 ) -> Result<Bytes, Problem> {
     let too_large = || {
         metrics::counter!("thinkd_limit_total", "limit" => "body_bytes").increment(1);
-        Problem::new(
-            Slug::TooLarge,
-            format!("a body has at most {limit} bytes here"),
-        )
+        let detail = format!("a body has at most {limit} bytes here");
+        Problem::new(Slug::TooLarge, detail)
     };
-    let declared = request
-        .headers()
-        .get(header::CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok());
-    let declared = declared.and_then(|length| length.parse::<u64>().ok());
+    let declared = request.headers().get(header::CONTENT_LENGTH);
+    let declared = declared.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if declared.is_some_and(|length| length > limit as u64) {
         return Err(too_large());
     }
     // Room that is not written to takes no memory; a body that outgrows its room takes three times its size for a moment.
-    let room = declared
-        .and_then(|length| usize::try_from(length).ok())
-        .unwrap_or(0);
+    let room = declared.and_then(|length| usize::try_from(length).ok());
     let mut stream = request.into_body().into_data_stream();
     let read = async {
-        let mut bytes = Vec::with_capacity(room);
-        let stalled = |_| {
-            Problem::new(
-                Slug::RequestTimeout,
-                format!("nothing of the body arrived for {stall_ms} ms"),
-            )
-        };
-        while let Some(chunk) = tokio::time::timeout(ms(stall_ms), stream.next())
-            .await
-            .map_err(stalled)?
-        {
-            let chunk =
-                chunk.map_err(|_| Problem::new(Slug::InvalidParameter, "the body broke off"))?;
+        let mut bytes = Vec::with_capacity(room.unwrap_or(0));
+        let stalled = |_| slow(format!("nothing of the body arrived for {stall_ms} ms"));
+        loop {
+            let chunk = timeout(ms(stall_ms), stream.next()).await;
+            let Some(chunk) = chunk.map_err(stalled)? else {
+                return Ok(Bytes::from(bytes));
+            };
+            let broken = |_| Problem::new(Slug::InvalidParameter, "the body broke off");
+            let chunk = chunk.map_err(broken)?;
             if bytes.len() + chunk.len() > limit {
                 return Err(too_large());
             }
             bytes.extend_from_slice(&chunk);
         }
-        Ok(Bytes::from(bytes))
     };
-    let late = |_| {
-        Problem::new(
-            Slug::RequestTimeout,
-            format!("the body did not arrive within {limit_ms} ms"),
-        )
-    };
-    tokio::time::timeout(ms(limit_ms), read)
-        .await
-        .map_err(late)?
+    let late = |_| slow(format!("the body did not arrive within {limit_ms} ms"));
+    timeout(ms(limit_ms), read).await.map_err(late)?
+}
+
+fn slow(detail: String) -> Problem {
+    Problem::new(Slug::RequestTimeout, detail)
 }

@@ -21,13 +21,10 @@ pub fn at(pointer: &'static str) -> impl Fn(InvalidId) -> Problem {
 /// A UUID in its usual form.
 pub fn uuid(text: &str, pointer: &str) -> Result<Uuid, Problem> {
     let usual = text.len() == 36;
-    Uuid::try_parse(text).ok().filter(|_| usual).ok_or_else(|| {
-        Problem::at(
-            Slug::InvalidId,
-            pointer,
-            "this is not a UUID like 0193b6c2-7c2e-7aaa-8000-0123456789ab",
-        )
-    })
+    let detail = "this is not a UUID like 0193b6c2-7c2e-7aaa-8000-0123456789ab";
+    let wrong = || Problem::at(Slug::InvalidId, pointer, detail);
+    let uuid = Uuid::try_parse(text).ok().filter(|_| usual);
+    uuid.ok_or_else(wrong)
 }
 
 /// What a cursor is.
@@ -48,12 +45,7 @@ pub fn key(text: Option<&str>) -> Result<Option<Key>, Problem> {
     let Some(id) = text.map(|text| uuid(text, "/event_id")).transpose()? else {
         return Ok(None);
     };
-    let taken = || {
-        Problem::at(
-            Slug::EventConflict,
-            "/event_id",
-            format!("only the server makes ids like {id}; draw a UUID of version 4 or 7"),
-        )
-    };
+    let detail = || format!("only the server makes ids like {id}; draw a UUID of version 4 or 7");
+    let taken = || Problem::at(Slug::EventConflict, "/event_id", detail());
     Key::new(id).map(Some).ok_or_else(taken)
 }

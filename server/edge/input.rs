@@ -38,19 +38,11 @@ pub async fn submit_said(
             }
         }
     }
-    match wrongs.take() {
-        Some(problem) => Err(problem),
-        None => {
-            submit(
-                session,
-                id,
-                thread,
-                event_id,
-                InputContent::Parts(kind, parts),
-            )
-            .await
-        }
+    if let Some(problem) = wrongs.take() {
+        return Err(problem);
     }
+    let content = InputContent::Parts(kind, parts);
+    submit(session, id, thread, event_id, content).await
 }
 
 /// Stores a trigger.
@@ -62,14 +54,8 @@ pub async fn submit_trigger(
     let thread = ids::thread(trigger.thread.as_deref())?;
     let event_id = ids::key(trigger.event_id.as_deref())?;
     let name = Name::parse(&trigger.event).map_err(ids::at("/event"))?;
-    submit(
-        session,
-        id,
-        thread,
-        event_id,
-        InputContent::Trigger(name, trigger.payload),
-    )
-    .await
+    let content = InputContent::Trigger(name, trigger.payload);
+    submit(session, id, thread, event_id, content).await
 }
 
 async fn submit(

@@ -21,7 +21,7 @@ use crate::words::text::unmarked;
 /// A body or frame: what is read of it, and what has to hold of that besides its shape.
 pub trait Body: DeserializeOwned {
     /// Names what does not hold.
-    fn check(&self, wrongs: &mut Wrongs);
+    fn check(&self, _wrongs: &mut Wrongs) {}
 }
 
 /// The members of a JSON text that is an object. What is wrong in it is named, and read over; none where nothing can be read.
@@ -48,11 +48,10 @@ pub fn members(
             }
             Ok(members)
         }
-        Ok(_) => Err(Problem::at(
-            Slug::InvalidFrame,
-            "",
-            "a JSON object is expected",
-        )),
+        Ok(_) => {
+            let detail = "a JSON object is expected";
+            Err(Problem::at(Slug::InvalidFrame, "", detail))
+        }
         Err(error) if reader.depth > limits.json_depth => {
             Err(reader.wrongs.take().unwrap_or_else(|| malformed(&error)))
         }
@@ -85,10 +84,9 @@ pub fn body<T: Body>(members: Map<String, Value>, wrongs: &mut Wrongs) -> Option
     let mut unfit = Vec::new();
     let body = decode::decode_on::<T>(Value::Object(members), &mut unfit);
     for wrong in unfit {
-        let slug = if wrong.fault == Fault::Unknown {
-            Slug::UnknownMember
-        } else {
-            Slug::InvalidFrame
+        let slug = match wrong.fault {
+            Fault::Unknown => Slug::UnknownMember,
+            _ => Slug::InvalidFrame,
         };
         wrongs.add(slug, wrong.pointer(), wrong.detail);
     }
@@ -144,10 +142,8 @@ impl Reader<'_> {
     fn is_fit(&mut self, text: &str) -> bool {
         let (bytes, limit) = (text.len(), self.limits.text_bytes);
         if bytes > limit && !self.is_media() {
-            self.wrong(
-                Slug::TextTooLarge,
-                format!("a text has at most {limit} bytes; this one has {bytes}"),
-            );
+            let detail = format!("a text has at most {limit} bytes; this one has {bytes}");
+            self.wrong(Slug::TextTooLarge, detail);
             return false;
         }
         if text.contains('\0') {
@@ -162,10 +158,8 @@ impl Reader<'_> {
         let is_argument = self.path.split('/').nth(1) == Some("arguments");
         let is_far = |number: f64| number.abs() > INTEGER_MAX as f64;
         if !is_argument && value.as_f64().is_some_and(is_far) {
-            self.wrong(
-                Slug::InvalidFrame,
-                format!("a number beyond ±{INTEGER_MAX}"),
-            );
+            let detail = format!("a number beyond ±{INTEGER_MAX}");
+            self.wrong(Slug::InvalidFrame, detail);
             return Value::from(0);
         }
         value
@@ -207,11 +201,8 @@ impl<'de> Visitor<'de> for &mut Reader<'_> {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Value, E> {
-        Ok(Value::String(if self.is_fit(text) {
-            text.to_owned()
-        } else {
-            String::new()
-        }))
+        let text = if self.is_fit(text) { text } else { "" };
+        Ok(Value::from(text))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
@@ -222,10 +213,8 @@ impl<'de> Visitor<'de> for &mut Reader<'_> {
             seq.next_element_seed(below)
         })? {
             if items.len() == limit {
-                self.wrong(
-                    Slug::InvalidFrame,
-                    format!("an array has at most {limit} items"),
-                );
+                let detail = format!("an array has at most {limit} items");
+                self.wrong(Slug::InvalidFrame, detail);
                 while seq.next_element::<IgnoredAny>()?.is_some() {}
                 break;
             }
@@ -246,10 +235,8 @@ impl<'de> Visitor<'de> for &mut Reader<'_> {
             let twice = members.contains_key(&key);
             let value = self.below(&key, |below| {
                 if twice {
-                    below.wrong(
-                        Slug::InvalidFrame,
-                        "this member stands here twice".to_owned(),
-                    );
+                    let detail = "this member stands here twice".to_owned();
+                    below.wrong(Slug::InvalidFrame, detail);
                 }
                 map.next_value_seed(below)
             })?;

@@ -10,6 +10,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::keys::cancelled;
 use super::limits::ms;
 use crate::words::principal::Principal;
 use crate::words::time::Timestamp;
@@ -102,25 +103,27 @@ impl Tokens {
     /// Who shows this token.
     pub async fn identify(&self, token: &str, now: Timestamp) -> Result<Principal, Refused> {
         let identified = self.verified(token, now).await;
-        match &identified {
-            Ok(_) => {}
-            Err(Refused::Forged(reason)) => {
-                metrics::counter!("thinkd_jwt_refused_total", "reason" => *reason).increment(1);
+        let Err(refused) = &identified else {
+            return identified;
+        };
+        let reason = match refused {
+            Refused::Forged(reason) => *reason,
+            Refused::Unfit(unfit) => unfit.label(),
+            Refused::Away => "away",
+        };
+        metrics::counter!("thinkd_jwt_refused_total", "reason" => reason).increment(1);
+        match refused {
+            Refused::Forged(reason) => {
                 tracing::debug!(reason, "a token was refused that the issuer has not signed");
             }
-            Err(Refused::Unfit(unfit)) => {
-                metrics::counter!("thinkd_jwt_refused_total", "reason" => unfit.label())
-                    .increment(1);
-                // An end is nothing to look into; the others are a mistake in what is configured, here or at the issuer.
-                if *unfit == Unfit::Expired || !self.may_warn() {
-                    tracing::debug!(why = %unfit, "a token of the issuer was refused");
-                } else {
-                    tracing::warn!(why = %unfit, "a token of the issuer was refused");
-                }
+            // A token that has expired is everyday business.
+            Refused::Unfit(unfit) if *unfit != Unfit::Expired && self.may_warn() => {
+                tracing::warn!(why = %unfit, "a token of the issuer was refused");
             }
-            Err(Refused::Away) => {
-                metrics::counter!("thinkd_jwt_refused_total", "reason" => "away").increment(1);
+            Refused::Unfit(unfit) => {
+                tracing::debug!(why = %unfit, "a token of the issuer was refused");
             }
+            Refused::Away => {}
         }
         identified
     }
@@ -149,11 +152,8 @@ impl Tokens {
         let decoded = jsonwebtoken::decode::<Claims>(token, &key.decoding, &key.validation)
             .map_err(refused)?;
         // Of several issuers the library takes any.
-        if !decoded
-            .claims
-            .get("iss")
-            .is_some_and(serde_json::Value::is_string)
-        {
+        let issuer = decoded.claims.get("iss");
+        if !issuer.is_some_and(serde_json::Value::is_string) {
             return Err(Refused::Unfit(Unfit::Issuer));
         }
         claims::principal(&self.options, &decoded.claims, key.number, now).map_err(Refused::Unfit)
@@ -161,16 +161,13 @@ impl Tokens {
 
     /// Cancelled as soon as who came in by this key has to go: the issuer has withdrawn it.
     pub fn withdrawn(&self, key: u32) -> CancellationToken {
-        self.keys()
-            .numbered(key)
-            .map_or_else(cancelled, |key| key.gone.clone())
+        let key = self.keys().numbered(key).map(|key| key.gone.clone());
+        key.unwrap_or_else(cancelled)
     }
 
     fn keys(&self) -> Arc<KeySet> {
-        self.keys
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        keys.clone()
     }
 }
 
@@ -185,27 +182,20 @@ fn unread(error: &jsonwebtoken::errors::Error) -> &'static str {
 /// Why a token is not one for this server, in our words: those of the library quote it.
 fn refused(error: jsonwebtoken::errors::Error) -> Refused {
     use jsonwebtoken::errors::ErrorKind;
-    match error.into_kind() {
-        ErrorKind::ExpiredSignature => Refused::Unfit(Unfit::Expired),
-        ErrorKind::ImmatureSignature => Refused::Unfit(Unfit::Early),
-        ErrorKind::InvalidIssuer => Refused::Unfit(Unfit::Issuer),
-        ErrorKind::InvalidAudience => Refused::Unfit(Unfit::Audience),
+    Refused::Unfit(match error.into_kind() {
+        ErrorKind::ExpiredSignature => Unfit::Expired,
+        ErrorKind::ImmatureSignature => Unfit::Early,
+        ErrorKind::InvalidIssuer => Unfit::Issuer,
+        ErrorKind::InvalidAudience => Unfit::Audience,
         ErrorKind::MissingRequiredClaim(claim) | ErrorKind::InvalidClaimFormat(claim) => {
-            Refused::Unfit(Unfit::Claim(claim))
+            Unfit::Claim(claim)
         }
-        ErrorKind::InvalidSignature => Refused::Forged("signature"),
-        ErrorKind::InvalidAlgorithm => Refused::Forged("algorithm"),
-        _ => Refused::Forged("malformed"),
-    }
+        ErrorKind::InvalidSignature => return Refused::Forged("signature"),
+        ErrorKind::InvalidAlgorithm => return Refused::Forged("algorithm"),
+        _ => return Refused::Forged("malformed"),
+    })
 }
 
-fn cancelled() -> CancellationToken {
-    let token = CancellationToken::new();
-    token.cancel();
-    token
-}
-
-/// The keys and their fetching.
 impl Tokens {
     /// The key of this name: at once, if it is there. Otherwise it may come with the next fetch, which is waited for if it is due;
     /// whoever asks meanwhile waits for the same one.
@@ -238,9 +228,8 @@ impl Tokens {
 
     /// The keys, unless they are too old to count.
     fn counting(&self, fetches: &Fetches) -> Arc<KeySet> {
-        let counts = fetches
-            .succeeded
-            .is_some_and(|at| at.elapsed() < ms(self.options.stale_ms));
+        let is_fresh = |at: Instant| at.elapsed() < ms(self.options.stale_ms);
+        let counts = fetches.succeeded.is_some_and(is_fresh);
         if counts { self.keys() } else { Arc::default() }
     }
 
@@ -257,10 +246,8 @@ impl Tokens {
                 .send_modify(|it| (it.begun, it.running) = (Some(begun), true));
             let fetched = timeout(ms(self.options.fetch_ms), fetch()).await;
             let late = |_| format!("no whole answer came within {} ms", self.options.fetch_ms);
-            let taken = fetched
-                .map_err(late)
-                .flatten()
-                .and_then(|document| self.take(&document));
+            let fetched = fetched.map_err(late).flatten();
+            let taken = fetched.and_then(|document| self.take(&document));
             self.fetches.send_modify(|it| {
                 (it.running, it.failed, it.ended) = (false, taken.is_err(), it.ended + 1);
                 it.succeeded = if taken.is_ok() {

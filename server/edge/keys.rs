@@ -64,20 +64,17 @@ fn redacted_some<S: Serializer>(
 
 /// The beginning of a hash: that of a weak secret could be found out.
 fn shortened<S: Serializer>(sha256: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
-    let sha256 = sha256.as_deref().unwrap_or_default();
-    serializer.collect_str(&format_args!(
-        "{}…",
-        sha256.chars().take(SHOWN).collect::<String>()
-    ))
+    let shown: String = sha256
+        .iter()
+        .flat_map(|it| it.chars().take(SHOWN))
+        .collect();
+    serializer.collect_str(&format_args!("{shown}…"))
 }
 
 /// Writes a secret as what is not one: for printing a configuration.
 pub fn redacted<S: Serializer>(secret: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(if secret.expose_secret().is_empty() {
-        ""
-    } else {
-        "(redacted)"
-    })
+    let is_empty = secret.expose_secret().is_empty();
+    serializer.serialize_str(if is_empty { "" } else { "(redacted)" })
 }
 
 /// The SHA-256 of a secret.
@@ -192,23 +189,13 @@ impl Keys {
         let after = Arc::new(table.with(grants));
         let before = std::mem::replace(&mut *table, after.clone());
         drop(table);
-        for gone in before
-            .entries
-            .iter()
-            .filter(|entry| after.entry(entry.number).is_none())
-        {
-            gone.removed.cancel();
-        }
+        let is_gone = |entry: &&Entry| after.entry(entry.number).is_none();
+        let gone = before.entries.iter().filter(is_gone);
+        gone.for_each(|gone| gone.removed.cancel());
         if !after.entries.is_empty() {
             before.open.cancel();
         }
-        let numbers = |table: &Table| {
-            table
-                .entries
-                .iter()
-                .map(|entry| entry.number)
-                .collect::<BTreeSet<_>>()
-        };
+        let numbers = |table: &Table| BTreeSet::from_iter(table.entries.iter().map(|it| it.number));
         Ok(numbers(&before) != numbers(&after))
     }
 
@@ -245,15 +232,13 @@ impl Keys {
     }
 
     fn table(&self) -> Arc<Table> {
-        self.table
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        table.clone()
     }
 }
 
 /// Of a key that went between its use and this question.
-fn cancelled() -> CancellationToken {
+pub fn cancelled() -> CancellationToken {
     let token = CancellationToken::new();
     token.cancel();
     token
@@ -264,12 +249,8 @@ impl Table {
     fn with(&self, grants: Vec<Grant>) -> Self {
         let mut next = self.next;
         let entry = |grant: Grant| {
-            let kept = self
-                .entries
-                .iter()
-                .find(|entry| entry.grant == grant)
-                .cloned();
-            kept.unwrap_or_else(|| {
+            let kept = self.entries.iter().find(|entry| entry.grant == grant);
+            kept.cloned().unwrap_or_else(|| {
                 next += 1;
                 Entry {
                     grant,
@@ -280,10 +261,9 @@ impl Table {
         };
         let entries: Vec<Entry> = grants.into_iter().map(entry).collect();
         // Who came in while no key was needed stays until one is.
-        let open = if entries.is_empty() {
-            self.open.clone()
-        } else {
-            CancellationToken::new()
+        let open = match entries.is_empty() {
+            true => self.open.clone(),
+            false => CancellationToken::new(),
         };
         Self {
             entries,
@@ -300,10 +280,9 @@ impl Table {
 /// What a configuration grants, or what is wrong with it, in a sentence for the operator. A secret itself is never said.
 fn grants(token: Option<&SecretString>, keys: &[Key]) -> Result<Vec<Grant>, String> {
     // Where nobody else can be the admin, the token is.
-    let role = if keys.is_empty() {
-        Role::Admin
-    } else {
-        Role::Operator
+    let role = match keys.is_empty() {
+        true => Role::Admin,
+        false => Role::Operator,
     };
     let token = token.map(|token| Key {
         key: Some(token.clone()),
@@ -312,30 +291,18 @@ fn grants(token: Option<&SecretString>, keys: &[Key]) -> Result<Vec<Grant>, Stri
         role,
         file: None,
     });
-    let named = keys
-        .iter()
-        .enumerate()
-        .map(|(at, key)| (name(keys, at), key));
-    let all = token
-        .iter()
-        .map(|token| (TOKEN.to_owned(), token))
-        .chain(named);
+    let named = (0..).zip(keys).map(|(at, key)| (name(keys, at), key));
+    let all = token.iter().map(|token| (TOKEN.to_owned(), token));
     let mut grants: Vec<(String, Grant)> = Vec::new();
-    for (which, key) in all {
+    for (which, key) in all.chain(named) {
         let hash = key.hash().map_err(|wrong| format!("{which} {wrong}"))?;
         if let Some((first, _)) = grants.iter().find(|(_, other)| other.hash == hash) {
             return Err(format!(
                 "{first} and {which} hold the same secret: nobody could say who shows it; give one of them another"
             ));
         }
-        grants.push((
-            which,
-            Grant {
-                hash,
-                space: key.space.clone(),
-                role: key.role,
-            },
-        ));
+        let (space, role) = (key.space.clone(), key.role);
+        grants.push((which, Grant { hash, space, role }));
     }
     Ok(grants.into_iter().map(|(_, grant)| grant).collect())
 }
@@ -344,13 +311,9 @@ fn grants(token: Option<&SecretString>, keys: &[Key]) -> Result<Vec<Grant>, Stri
 fn name(keys: &[Key], at: usize) -> String {
     let Key { file, space, .. } = &keys[at];
     let number = keys[..=at].iter().filter(|key| key.file == *file).count();
-    match file {
-        Some(file) => format!(
-            "entry {number} of [[keys]] in {} (space {space})",
-            file.display()
-        ),
-        None => format!("entry {number} of [[keys]] (space {space})"),
-    }
+    let file = file.as_ref().map(|file| format!(" in {}", file.display()));
+    let file = file.unwrap_or_default();
+    format!("entry {number} of [[keys]]{file} (space {space})")
 }
 
 impl Key {

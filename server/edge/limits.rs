@@ -131,41 +131,26 @@ impl Default for Limits {
 impl Limits {
     /// Says which limit cannot be kept, in a sentence for the operator.
     pub fn check(&self) -> Result<(), String> {
+        let frame = self.unauthenticated_frame_bytes as u64;
         let at_least = [
-            ("frame_bytes", self.frame_bytes, 1024),
-            (
-                "unauthenticated_frame_bytes",
-                self.unauthenticated_frame_bytes,
-                1024,
-            ),
-            ("text_bytes", self.text_bytes, 1),
-            ("json_depth", self.json_depth, 4),
-            ("array_items", self.array_items, 1),
-            ("filter_tags", self.filter_tags, 1),
-            ("header_bytes", self.header_bytes, 1024),
-            ("url_bytes", self.url_bytes, 256),
-            ("body_bytes", self.body_bytes, 1),
-            ("frames_per_second", self.frames_per_second as usize, 1),
-            ("requests_per_second", self.requests_per_second as usize, 1),
-            ("sockets", self.sockets, 1),
-            ("connections", self.connections, 1),
-            ("unauthenticated", self.unauthenticated, 1),
-            (
-                "threads",
-                usize::try_from(self.threads).unwrap_or(usize::MAX),
-                1,
-            ),
-            (
-                "read_ms",
-                usize::try_from(self.read_ms).unwrap_or(usize::MAX),
-                1,
-            ),
-            (
-                "ping_ms",
-                usize::try_from(self.ping_ms).unwrap_or(usize::MAX),
-                1,
-            ),
-            ("unanswered_pings", self.unanswered_pings as usize, 1),
+            ("frame_bytes", self.frame_bytes as u64, 1024),
+            ("unauthenticated_frame_bytes", frame, 1024),
+            ("text_bytes", self.text_bytes as u64, 1),
+            ("json_depth", self.json_depth as u64, 4),
+            ("array_items", self.array_items as u64, 1),
+            ("filter_tags", self.filter_tags as u64, 1),
+            ("header_bytes", self.header_bytes as u64, 1024),
+            ("url_bytes", self.url_bytes as u64, 256),
+            ("body_bytes", self.body_bytes as u64, 1),
+            ("frames_per_second", self.frames_per_second.into(), 1),
+            ("requests_per_second", self.requests_per_second.into(), 1),
+            ("sockets", self.sockets as u64, 1),
+            ("connections", self.connections as u64, 1),
+            ("unauthenticated", self.unauthenticated as u64, 1),
+            ("threads", self.threads, 1),
+            ("read_ms", self.read_ms, 1),
+            ("ping_ms", self.ping_ms, 1),
+            ("unanswered_pings", self.unanswered_pings.into(), 1),
         ];
         match at_least.iter().find(|(_, given, least)| given < least) {
             Some((name, given, least)) => Err(format!(

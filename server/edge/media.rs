@@ -17,11 +17,7 @@ mod size;
 
 /// The type that bytes look like, among those that are taken.
 pub fn sniff(bytes: &[u8]) -> Option<&'static str> {
-    let at = |offset: usize, mark: &[u8]| {
-        bytes
-            .get(offset..)
-            .is_some_and(|rest| rest.starts_with(mark))
-    };
+    let at = |offset: usize, mark: &[u8]| bytes.get(offset..).unwrap_or_default().starts_with(mark);
     Some(match () {
         () if at(0, b"\x89PNG\r\n\x1a\n") => "image/png",
         () if at(0, b"\xff\xd8\xff") => "image/jpeg",
@@ -41,12 +37,8 @@ pub fn sniff(bytes: &[u8]) -> Option<&'static str> {
 
 /// The one name of a type that goes by several.
 fn canonical(mime: &str) -> Option<&'static str> {
-    let essence = mime
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase();
+    let essence = mime.split(';').next().unwrap_or_default();
+    let essence = essence.trim().to_ascii_lowercase();
     Some(match essence.as_str() {
         "image/png" => "image/png",
         "image/jpeg" | "image/jpg" => "image/jpeg",
@@ -93,39 +85,28 @@ pub fn check(
 
 fn known(declared: Option<&str>, bytes: &[u8], pointer: &str) -> Result<&'static str, Problem> {
     let known = "png, jpeg, gif and webp images; wav, mp3, ogg, flac, webm and mp4 audio";
-    let declared = match declared {
-        None => None,
-        Some(mime) => Some(canonical(mime).ok_or_else(|| {
+    let unknown = |detail| Problem::at(Slug::UnsupportedMediaType, pointer, detail);
+    let declared = declared.map(|mime| {
+        canonical(mime).ok_or_else(|| {
             let mime: String = mime.chars().take(60).collect();
-            Problem::at(
-                Slug::UnsupportedMediaType,
-                pointer,
-                format!("{mime:?} is not taken; taken are {known}"),
-            )
-        })?),
-    };
-    match (sniff(bytes), declared) {
+            unknown(format!("{mime:?} is not taken; taken are {known}"))
+        })
+    });
+    match (sniff(bytes), declared.transpose()?) {
         (Some(found), None) => Ok(found),
         (Some(found), Some(declared)) if found == declared => Ok(found),
-        (None, None) => Err(Problem::at(
-            Slug::UnsupportedMediaType,
-            pointer,
-            format!("taken are {known}"),
-        )),
-        (_, Some(declared)) => Err(Problem::at(
-            Slug::InvalidMedia,
-            pointer,
-            format!("these bytes are no {declared}"),
-        )),
+        (None, None) => Err(unknown(format!("taken are {known}"))),
+        (_, Some(declared)) => {
+            let detail = format!("these bytes are no {declared}");
+            Err(Problem::at(Slug::InvalidMedia, pointer, detail))
+        }
     }
 }
 
 /// Whether the text is a blob's id.
 pub fn is_sha256(text: &str) -> bool {
-    text.len() == 64
-        && text
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    text.len() == 64 && text.bytes().all(is_digit)
 }
 
 /// Media of an input as parts of it: data are stored as a blob, a blob is looked up.
@@ -139,11 +120,8 @@ pub async fn part(
     let (blob, mime, bytes) = match (media.data, media.blob) {
         (Some(data), None) => {
             let Ok(bytes) = STANDARD.decode(data) else {
-                return Err(Problem::at(
-                    Slug::InvalidMedia,
-                    format!("{at}/data"),
-                    "this is not base64",
-                ));
+                let at = format!("{at}/data");
+                return Err(Problem::at(Slug::InvalidMedia, at, "this is not base64"));
             };
             let mime = check(media.mime_type.as_deref(), &bytes, at, pixels)?;
             must_be(is, mime, at)?;
@@ -155,36 +133,26 @@ pub async fn part(
             (session.put_blob(blob).await?, mime.to_owned(), size)
         }
         (None, Some(hash)) => {
-            let known = if is_sha256(&hash) {
-                session.blob(&hash).await?
-            } else {
-                None
+            let known = match is_sha256(&hash) {
+                true => session.blob(&hash).await?,
+                false => None,
             };
             let Some(blob) = known else {
                 let detail = "there is no such blob; upload it with POST /blobs first";
                 return Err(Problem::at(Slug::NotFound, format!("{at}/blob"), detail));
             };
             must_be(is, &blob.mime, at)?;
-            if media
-                .mime_type
-                .as_deref()
-                .is_some_and(|mime| canonical(mime) != canonical(&blob.mime))
-            {
+            let declared = media.mime_type.as_deref();
+            if declared.is_some_and(|mime| canonical(mime) != canonical(&blob.mime)) {
                 let detail = format!("the blob is {}", blob.mime);
-                return Err(Problem::at(
-                    Slug::InvalidMedia,
-                    format!("{at}/mimeType"),
-                    detail,
-                ));
+                let at = format!("{at}/mimeType");
+                return Err(Problem::at(Slug::InvalidMedia, at, detail));
             }
             (hash, blob.mime, blob.bytes.len() as u64)
         }
         _ => {
-            return Err(Problem::at(
-                Slug::InvalidFrame,
-                at,
-                "give either data or blob",
-            ));
+            let detail = "give either data or blob";
+            return Err(Problem::at(Slug::InvalidFrame, at, detail));
         }
     };
     Ok(Part::Media {
@@ -199,9 +167,6 @@ fn must_be(is: Modality, mime: &str, at: &str) -> Result<(), Problem> {
     if mime.split('/').next() == Some(is.as_str()) {
         return Ok(());
     }
-    Err(Problem::at(
-        Slug::InvalidMedia,
-        at,
-        format!("{mime} is no {is}"),
-    ))
+    let detail = format!("{mime} is no {is}");
+    Err(Problem::at(Slug::InvalidMedia, at, detail))
 }

@@ -209,9 +209,8 @@ impl Problem {
     /// A problem of this kind; `detail` says what is wrong and what to do.
     pub fn new(slug: Slug, detail: impl Into<String>) -> Self {
         let (word, status, title) = slug.facts();
-        let kind = format!("/problems/{word}");
         Self {
-            kind,
+            kind: format!("/problems/{word}"),
             title: title.to_owned(),
             status,
             detail: detail.into(),
@@ -219,6 +218,11 @@ impl Problem {
             slug: Some(slug),
             again_in: None,
         }
+    }
+
+    /// There is no such thing.
+    pub fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(Slug::NotFound, detail)
     }
 
     /// The same, to be tried again after this time.
@@ -245,10 +249,8 @@ impl Problem {
 
     /// A parameter that is not valid.
     pub fn parameter(name: &str, detail: impl std::fmt::Display) -> Self {
-        Self::new(
-            Slug::InvalidParameter,
-            format!("parameter {name}: {detail}"),
-        )
+        let detail = format!("parameter {name}: {detail}");
+        Self::new(Slug::InvalidParameter, detail)
     }
 
     /// What kind it is; `Internal` for one that came from elsewhere.
@@ -267,13 +269,15 @@ impl Wrongs {
         let pointer = pointer.into();
         let known = |place: &str| is_within(&pointer, place) || is_within(place, &pointer);
         if self.0.len() < WRONGS_MAX && !self.0.iter().any(|(_, wrong)| known(&wrong.pointer)) {
-            self.0.push((
-                slug,
-                Pointed {
-                    pointer,
-                    detail: detail.into(),
-                },
-            ));
+            let detail = detail.into();
+            self.0.push((slug, Pointed { pointer, detail }));
+        }
+    }
+
+    /// Says that a text is wrong which says nothing.
+    pub fn unsaid(&mut self, pointer: &str, text: &str, detail: &str) {
+        if text.trim().is_empty() {
+            self.add(Slug::EmptyInput, pointer, detail);
         }
     }
 
@@ -291,39 +295,31 @@ impl Wrongs {
     /// What a problem says, place by place.
     pub fn absorb(&mut self, problem: Problem) {
         let slug = problem.slug();
-        match problem.errors.is_empty() {
-            true => self.add(slug, "", problem.detail),
-            false => problem
-                .errors
-                .into_iter()
-                .for_each(|wrong| self.add(slug, wrong.pointer, wrong.detail)),
+        if problem.errors.is_empty() {
+            self.add(slug, "", problem.detail);
+        }
+        for wrong in problem.errors {
+            self.add(slug, wrong.pointer, wrong.detail);
         }
     }
 
     /// The same places, in other words.
     #[must_use]
     pub fn reworded(self, word: impl Fn(Slug, Pointed) -> (Slug, Pointed)) -> Self {
-        Self(
-            self.0
-                .into_iter()
-                .map(|(slug, wrong)| word(slug, wrong))
-                .collect(),
-        )
+        let wrongs = self.0.into_iter();
+        Self(wrongs.map(|(slug, wrong)| word(slug, wrong)).collect())
     }
 
     /// The problem, if anything is wrong.
     pub fn take(&mut self) -> Option<Problem> {
         let wrongs = std::mem::take(&mut self.0);
-        let (slug, first) = wrongs.first()?;
-        let slug = *slug;
-        let detail = match wrongs.len() {
-            1 => first.detail.clone(),
-            count => {
-                let all: Vec<_> = wrongs
-                    .iter()
-                    .map(|(_, Pointed { pointer, detail })| format!("{pointer}: {detail}"))
-                    .collect();
-                format!("{count} things are wrong: {}", all.join("; "))
+        let slug = wrongs.first()?.0;
+        let detail = match wrongs.as_slice() {
+            [(_, one)] => one.detail.clone(),
+            all => {
+                let one = |(_, it): &(Slug, Pointed)| format!("{}: {}", it.pointer, it.detail);
+                let each: Vec<String> = all.iter().map(one).collect();
+                format!("{} things are wrong: {}", all.len(), each.join("; "))
             }
         };
         let errors = wrongs.into_iter().map(|(_, wrong)| wrong).collect();
@@ -338,10 +334,10 @@ impl Wrongs {
         match (self.take(), value) {
             (Some(problem), _) => Err(problem),
             (None, Some(value)) => Ok(value),
-            (None, None) => Err(Problem::new(
-                Slug::Internal,
-                "a body could not be read, and nothing is wrong with it",
-            )),
+            (None, None) => {
+                let detail = "a body could not be read, and nothing is wrong with it";
+                Err(Problem::new(Slug::Internal, detail))
+            }
         }
     }
 }
@@ -384,19 +380,16 @@ fn from_runtime(refused: &Refused) -> Problem {
 }
 
 fn from_store(error: &StoreError) -> Problem {
-    match error {
-        StoreError::Conflict(_) => Problem::new(Slug::EventConflict, error.to_string()),
-        StoreError::Unmet(_) | StoreError::TooDear => {
-            Problem::new(Slug::Unprocessable, error.to_string())
-        }
+    let slug = match error {
+        StoreError::Conflict(_) => Slug::EventConflict,
+        StoreError::Unmet(_) | StoreError::TooDear => Slug::Unprocessable,
         StoreError::Unavailable(_) | StoreError::Broken(_) => {
             tracing::error!(%error, "a request met a store that fails");
-            Problem::new(
-                Slug::Unavailable,
-                "the log cannot be read or written now; try again later: what is sent with an event_id is stored once, however often it is sent",
-            )
+            let detail = "the log cannot be read or written now; try again later: what is sent with an event_id is stored once, however often it is sent";
+            return Problem::new(Slug::Unavailable, detail);
         }
-    }
+    };
+    Problem::new(slug, error.to_string())
 }
 
 impl From<InvalidId> for Problem {
@@ -411,18 +404,14 @@ impl IntoResponse for Problem {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, axum::Json(&self)).into_response();
         let headers = response.headers_mut();
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/problem+json"),
-        );
+        let kind = HeaderValue::from_static("application/problem+json");
+        headers.insert(header::CONTENT_TYPE, kind);
         if let Some(seconds) = self.again_in.or(self.slug().retry_after()) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if status == StatusCode::UNAUTHORIZED {
-            headers.insert(
-                header::WWW_AUTHENTICATE,
-                HeaderValue::from_static("Bearer realm=\"thinkd\""),
-            );
+            let realm = HeaderValue::from_static("Bearer realm=\"thinkd\"");
+            headers.insert(header::WWW_AUTHENTICATE, realm);
         }
         response
     }

@@ -60,14 +60,10 @@ pub async fn serve(
     let drained = async {
         shutdown.cancelled().await;
         tasks.close();
-        if tokio::time::timeout(ms(edge.limits.drain_ms), tasks.wait())
-            .await
-            .is_err()
-        {
-            tracing::warn!(
-                left = tasks.len(),
-                "clients are left behind that did not go in time"
-            );
+        let gone = tokio::time::timeout(ms(edge.limits.drain_ms), tasks.wait());
+        if gone.await.is_err() {
+            let left = tasks.len();
+            tracing::warn!(left, "clients are left behind that did not go in time");
         }
     };
     tokio::select! {
@@ -114,10 +110,9 @@ async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router
     });
     // Who comes while the server goes is told so, by one answer: a connection closed without a word looks like a crash.
     let going = edge.drain.is_cancelled();
-    let header_ms = if going {
-        edge.limits.header_ms.min(GOING_HEADER_MS)
-    } else {
-        edge.limits.header_ms
+    let header_ms = match going {
+        true => edge.limits.header_ms.min(GOING_HEADER_MS),
+        false => edge.limits.header_ms,
     };
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder
@@ -148,19 +143,14 @@ async fn connection(stream: TcpStream, from: SocketAddr, edge: Arc<Edge>, router
 
 /// A router's answer. A defect of ours is an answer too.
 async fn answer(router: Router, request: Request) -> Response {
-    match AssertUnwindSafe(router.oneshot(request))
-        .catch_unwind()
-        .await
-    {
+    let answered = AssertUnwindSafe(router.oneshot(request)).catch_unwind();
+    match answered.await {
         Ok(Ok(response)) => response,
         Ok(Err(never)) => match never {},
         Err(_) => {
             tracing::error!("a request met a defect of this server");
-            Problem::new(
-                Slug::Internal,
-                "this is a defect of the server; its log says more",
-            )
-            .into_response()
+            let detail = "this is a defect of the server; its log says more";
+            Problem::new(Slug::Internal, detail).into_response()
         }
     }
 }
@@ -188,10 +178,7 @@ fn router(edge: Arc<Edge>) -> Router {
     let bare = routes(&edge, http::router()).with_state(edge.clone());
     routes(&edge, protected)
         .fallback(async || {
-            Problem::new(
-                Slug::NotFound,
-                "there is nothing at this address; /docs says what there is",
-            )
+            Problem::not_found("there is nothing at this address; /docs says what there is")
         })
         .layer(middleware::from_fn(tidy))
         .layer(cors)
@@ -203,19 +190,15 @@ fn router(edge: Arc<Edge>) -> Router {
 
 /// All addresses, with those that need credentials.
 fn routes(edge: &Edge, protected: Router<Arc<Edge>>) -> Router<Arc<Edge>> {
-    let console = if edge.console {
-        console::router()
-    } else {
-        Router::new()
+    let console = match edge.console {
+        true => console::router(),
+        false => Router::new(),
     };
+    let open = http::open_router().merge(docs::router());
     Router::new()
         .route("/", get(websocket::root))
         .route("/ws", get(websocket::connect))
-        .merge(
-            http::open_router()
-                .merge(docs::router())
-                .layer(middleware::from_fn(compress)),
-        )
+        .merge(open.layer(middleware::from_fn(compress)))
         .merge(console)
         .merge(protected)
 }
@@ -231,31 +214,24 @@ async fn methods(State(routes): State<Router>, request: Request, next: Next) -> 
     *asking.uri_mut() = request.uri().clone();
     let Ok(refused) = routes.oneshot(asking).await;
     let mut response = next.run(request).await;
-    let allowed = response
-        .headers()
-        .contains_key(header::ACCESS_CONTROL_ALLOW_METHODS);
+    let headers = response.headers_mut();
+    let allowed = headers.contains_key(header::ACCESS_CONTROL_ALLOW_METHODS);
     if let Some(methods) = refused.headers().get(header::ALLOW).filter(|_| allowed) {
-        let methods = methods.clone();
-        response
-            .headers_mut()
-            .insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods.clone());
     }
     response
 }
 
 /// Refuses an address that is too long to be one of ours.
 fn fits(uri: &Uri, limit: usize) -> Result<(), Problem> {
-    let bytes = uri
-        .path_and_query()
-        .map_or(0, |address| address.as_str().len());
+    let address = uri.path_and_query();
+    let bytes = address.map_or(0, |address| address.as_str().len());
     if bytes <= limit {
         return Ok(());
     }
     metrics::counter!("thinkd_limit_total", "limit" => "url_bytes").increment(1);
-    Err(Problem::new(
-        Slug::UriTooLong,
-        format!("an address has at most {limit} bytes; this one has {bytes}"),
-    ))
+    let detail = format!("an address has at most {limit} bytes; this one has {bytes}");
+    Err(Problem::new(Slug::UriTooLong, detail))
 }
 
 /// Refuses requests to other names and from pages of other sites, before anything else is looked at.
@@ -277,10 +253,8 @@ async fn guard(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> R
 
 /// Lets in who may come in; handlers find the `Session` in the request.
 async fn authenticate(State(edge): State<Arc<Edge>>, mut request: Request, next: Next) -> Response {
-    let (shown, from) = (
-        Shown::in_headers(request.headers()),
-        Peer::of(request.extensions()),
-    );
+    let shown = Shown::in_headers(request.headers());
+    let from = Peer::of(request.extensions());
     let session = match edge.enter(shown, from).await {
         Ok(session) => session,
         Err(denied) => return Problem::from(denied).into_response(),
@@ -302,11 +276,8 @@ async fn tidy(request: Request, next: Next) -> Response {
         StatusCode::BAD_REQUEST => Slug::InvalidParameter,
         _ => return response,
     };
-    if response
-        .headers()
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|kind| kind == "application/problem+json")
-    {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    if kind.is_some_and(|kind| kind == "application/problem+json") {
         return response;
     }
     let detail = match slug {
@@ -335,25 +306,21 @@ async fn count(request: Request, next: Next) -> Response {
         Method::DELETE,
         Method::OPTIONS,
     ];
-    let method = if known.contains(request.method()) {
-        request.method().to_string()
-    } else {
-        "other".to_owned()
+    let method = match known.contains(request.method()) {
+        true => request.method().to_string(),
+        false => "other".to_owned(),
     };
-    let path = request
-        .extensions()
-        .get::<MatchedPath>()
-        .map_or("", |path| path.as_str())
-        .to_owned();
+    let path = request.extensions().get::<MatchedPath>();
+    let path = path.map_or("", |path| path.as_str()).to_owned();
     let mut response = next.run(request).await;
     let status = response.status().as_str().to_owned();
     metrics::counter!("thinkd_http_requests_total", "method" => method, "path" => path.clone(), "status" => status)
         .increment(1);
     metrics::histogram!("thinkd_http_seconds", "path" => path)
         .record(begin.elapsed().as_secs_f64());
-    response.headers_mut().insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
+    let nosniff = HeaderValue::from_static("nosniff");
+    response
+        .headers_mut()
+        .insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
     response
 }

@@ -40,11 +40,9 @@ impl StreamLimits {
     /// A permit for this client, if one is free.
     pub fn take(self: &Arc<Self>, who: &Principal) -> Result<StreamPermit, Full> {
         // Where nobody needs a key there is none to count for.
-        let counted = who
-            .credential
-            .holder()
-            .map(|key| self.count(key).ok_or(Full::Key))
-            .transpose()?;
+        let holder = who.credential.holder();
+        let counted = holder.map(|key| self.count(key).ok_or(Full::Key));
+        let counted = counted.transpose()?;
         let place = self.places.try_take(&who.space).ok_or(Full::Sockets)?;
         metrics::gauge!("thinkd_sockets").increment(1.0);
         Ok(StreamPermit {

@@ -67,22 +67,17 @@ fn refuse(problem: Problem) -> Response {
         let headers = response.headers_mut();
         headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
         headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
-        headers.insert(
-            header::SEC_WEBSOCKET_VERSION,
-            HeaderValue::from_static("13"),
-        );
+        let version = HeaderValue::from_static("13");
+        headers.insert(header::SEC_WEBSOCKET_VERSION, version);
     }
     response
 }
 
 fn has_token(headers: &HeaderMap, name: header::HeaderName, token: &str) -> bool {
-    let values = headers
-        .get_all(name)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
-    values
-        .flat_map(|value| value.split(','))
-        .any(|word| word.trim().eq_ignore_ascii_case(token))
+    let values = headers.get_all(name).iter();
+    let texts = values.filter_map(|value| value.to_str().ok());
+    let mut words = texts.flat_map(|text| text.split(','));
+    words.any(|word| word.trim().eq_ignore_ascii_case(token))
 }
 
 fn wants_upgrade(headers: &HeaderMap) -> bool {
@@ -100,27 +95,16 @@ fn accept_key(headers: &HeaderMap) -> Option<String> {
 
 fn check_handshake(request: &Request) -> Result<String, Problem> {
     let headers = request.headers();
+    let needs = |detail| Err(Problem::new(Slug::UpgradeRequired, detail));
     if request.method() != Method::GET || !wants_upgrade(headers) {
-        return Err(Problem::new(
-            Slug::UpgradeRequired,
-            "this address speaks WebSocket; /docs says how",
-        ));
+        return needs("this address speaks WebSocket; /docs says how");
     }
-    if headers
-        .get(header::SEC_WEBSOCKET_VERSION)
-        .is_none_or(|version| version != "13")
-    {
-        return Err(Problem::new(
-            Slug::UpgradeRequired,
-            "Sec-WebSocket-Version has to be 13",
-        ));
+    let version = headers.get(header::SEC_WEBSOCKET_VERSION);
+    if version.is_none_or(|version| version != "13") {
+        return needs("Sec-WebSocket-Version has to be 13");
     }
-    accept_key(headers).ok_or_else(|| {
-        Problem::new(
-            Slug::InvalidParameter,
-            "Sec-WebSocket-Key has to be 16 bytes in base64, once",
-        )
-    })
+    let detail = "Sec-WebSocket-Key has to be 16 bytes in base64, once";
+    accept_key(headers).ok_or_else(|| Problem::new(Slug::InvalidParameter, detail))
 }
 
 async fn upgrade(edge: Arc<Edge>, mut request: Request) -> Result<Response, Problem> {
@@ -135,13 +119,11 @@ async fn upgrade(edge: Arc<Edge>, mut request: Request) -> Result<Response, Prob
     let connection = request.extensions().get::<Arc<Connection>>().cloned();
     let who = match session {
         Some(session) => {
-            edge.rate_limits
-                .pass(session.principal().credential.holder())
-                .await?;
+            let holder = session.principal().credential.holder();
+            edge.rate_limits.pass(holder).await?;
             let limits = &edge.stream_limits;
-            let permit = limits
-                .take(session.principal())
-                .map_err(|full| limits.refusal(full))?;
+            let permit = limits.take(session.principal());
+            let permit = permit.map_err(|full| limits.refusal(full))?;
             connection.inspect(|connection| connection.known());
             Who::Known(session, permit)
         }
@@ -150,8 +132,8 @@ async fn upgrade(edge: Arc<Edge>, mut request: Request) -> Result<Response, Prob
     let offered = has_token(request.headers(), header::SEC_WEBSOCKET_PROTOCOL, PROTOCOL);
     let upgrading = hyper::upgrade::on(&mut request);
     edge.tasks.clone().spawn(async move {
-        let before =
-            matches!(who, Who::Nobody(_)).then_some(edge.limits.unauthenticated_frame_bytes);
+        let limit = edge.limits.unauthenticated_frame_bytes;
+        let before = matches!(who, Who::Nobody(_)).then_some(limit);
         match upgrading.await {
             Ok(upgraded) => match Socket::new(upgraded, edge.limits.frame_bytes, before).await {
                 Some(socket) => serve(edge, socket, (who, from)).await,
@@ -181,10 +163,8 @@ fn switching(accept: &str, echo_protocol: bool) -> Response {
         headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
     }
     if echo_protocol {
-        headers.insert(
-            header::SEC_WEBSOCKET_PROTOCOL,
-            HeaderValue::from_static(PROTOCOL),
-        );
+        let protocol = HeaderValue::from_static(PROTOCOL);
+        headers.insert(header::SEC_WEBSOCKET_PROTOCOL, protocol);
     }
     response
 }
@@ -221,15 +201,13 @@ async fn enter(
 ) -> Result<(Entrance, StreamPermit), End> {
     let connection = match who {
         Who::Known(session, permit) => {
-            return Ok((
-                Entrance {
-                    session,
-                    from,
-                    older: false,
-                    acknowledge: None,
-                },
-                permit,
-            ));
+            let entrance = Entrance {
+                session,
+                from,
+                older: false,
+                acknowledge: None,
+            };
+            return Ok((entrance, permit));
         }
         Who::Nobody(connection) => connection,
     };
@@ -239,10 +217,8 @@ async fn enter(
         () = superseded(connection.as_deref()) => return Err(End::Close(4429, NO_ROOM)),
         () = edge.drain.cancelled() => return Err(End::Close(1001, "going away; connect again")),
     };
-    let permit = edge
-        .stream_limits
-        .take(entrance.session.principal())
-        .map_err(|full| End::Close(4429, full.reason()))?;
+    let permit = edge.stream_limits.take(entrance.session.principal());
+    let permit = permit.map_err(|full| End::Close(4429, full.reason()))?;
     socket.authenticated();
     Ok((entrance, permit))
 }

@@ -73,14 +73,15 @@ impl Plan {
     }
 }
 
-/// What a mission may use up, all its tasks together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What a mission may use up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = Limits)]
 pub struct MissionBudget {
-    /// Most model calls.
+    /// Model calls.
     pub model_calls: u64,
-    /// Most tokens, in and out, as far as providers report them.
+    /// Tokens, in and out, as far as providers say.
     pub tokens: u64,
-    /// How long it may be worked on, in milliseconds.
+    /// Milliseconds of work.
     pub time_ms: u64,
 }
 

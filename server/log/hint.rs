@@ -71,8 +71,12 @@ impl Hint {
     }
 }
 
-/// The outcome of streamed pieces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What became of a reply's pieces.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema,
+)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = DeltaFate)]
 pub enum DeltaOutcome {
     /// The whole reply is an event.
     Stored,

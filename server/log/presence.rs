@@ -48,26 +48,33 @@ pub struct Presence {
     pub every: Duration,
 }
 
-/// A server, as it is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A server.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 pub struct Server {
     /// Its id: another one with each start.
     pub id: String,
     /// Its host and the number of its process.
+    #[schema(example = "thinkd-1/7")]
     pub name: String,
     /// Its version.
     pub version: String,
     /// When it started.
+    #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
     pub since: Timestamp,
-    /// When it said this.
+    /// When it said last how it is; of the one that is asked: now.
+    #[serde(rename = "seen_at")]
+    #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
     pub seen: Timestamp,
-    /// `ready` or `draining`; `lost`: it has not said anything for too long.
+    /// `ready`; `draining`: it stops, and finishes what it has begun; `lost`: it has not said anything for ten looks (`runtime.scan_ms`), and
+    /// others take up what it had.
+    #[schema(example = "ready")]
     pub state: String,
-    /// How many threads it looked after.
+    /// How many threads it looked after then.
     pub threads: u64,
-    /// How many leases it held.
+    /// How many leases it held then: threads that it worked on.
     pub leases: u64,
     /// It is the one that is asked.
+    #[serde(rename = "this")]
     pub is_this: bool,
 }
 

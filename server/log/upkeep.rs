@@ -29,16 +29,18 @@ pub struct Rebuilt {
     pub unreadable: Vec<Unread>,
 }
 
-/// What a look at all that is stored showed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A look through the whole file of the log.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[schema(as = LookedAt)]
 pub struct Checked {
     /// When it began.
+    #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
-    /// Pages of the file, as many as it had then.
+    /// Pages of the file.
     pub pages: u64,
     /// Events read.
     pub events: u64,
-    /// What cannot be read, or is not as it was written, with the page where that is known; empty: all is well.
+    /// The first of what cannot be read, or is not as it was written, with the page where that is known; empty: all is well.
     pub faults: Vec<String>,
 }
 

@@ -151,10 +151,9 @@ pub fn run(pipelines: Pipelines, tools: Catalogue) -> ExitCode {
         return launcher::main(program, arguments);
     }
     if let Some(Command::CodeWorker) = line.command {
-        return if runner::worker::main().is_ok() {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
+        return match runner::worker::main() {
+            Ok(_) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
         };
     }
     // TLS has no default of its own here: every client in this process uses this one. It can be set once, and is.
@@ -164,10 +163,9 @@ pub fn run(pipelines: Pipelines, tools: Catalogue) -> ExitCode {
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!("{error:#}"));
-            if error.is::<Invalid>() {
-                ExitCode::from(2)
-            } else {
-                ExitCode::FAILURE
+            match error.is::<Invalid>() {
+                true => ExitCode::from(2),
+                false => ExitCode::FAILURE,
             }
         }
     }
@@ -176,10 +174,9 @@ pub fn run(pipelines: Pipelines, tools: Catalogue) -> ExitCode {
 fn dispatch(line: Line, pipelines: Pipelines, tools: &Catalogue) -> anyhow::Result<()> {
     let Line { flags, command } = line;
     let command = command.unwrap_or(Command::Serve);
-    let flags = if matches!(command, Command::Replica) {
-        flags.of_replica()
-    } else {
-        flags
+    let flags = match command {
+        Command::Replica => flags.of_replica(),
+        _ => flags,
     };
     let loaded = Settings::load(&flags, &settings::environment());
     if let Command::Doctor(options) = &command {
@@ -230,7 +227,6 @@ fn wait_for<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
 
 /// Whether whoever read our output had enough: no failure of ours.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -1,10 +1,14 @@
 //! A session audits the memory of its space: what is wrong with it, or doubtful, a page of statements at a time.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::handle::{Error, Session};
 use super::right::Right;
-use super::world_model::Shown;
+use super::statement::Statement;
 use crate::event::doubt::{Doubt, doubts};
 use crate::event::entity::Names;
 use crate::event::method;
@@ -23,147 +27,138 @@ const OTHERS_MAX: usize = 5;
 /// Most statements of the same words, or of the same edge, that are held beside one.
 const REACH: u32 = 1000;
 
-/// A statement, and what is doubtful about it.
-#[derive(Debug, Clone)]
-pub struct Doubtful {
-    /// The statement.
-    pub shown: Shown,
-    /// The doubts.
-    pub doubts: Vec<Doubt>,
-    /// Others that are held and say the same.
-    pub same: Vec<String>,
-    /// Others that are held and look alike.
-    pub near: Vec<Alike>,
-    /// How many of the recalls that were looked at returned it.
-    pub recalled: u32,
+/// A part of an audit.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub struct Audit {
+    /// The statements of this page about which there is a doubt, in the order in which they were claimed.
+    pub items: Vec<DoubtfulStatement>,
+    /// How many statements this page looked at, by their status.
+    #[schema(value_type = Object)]
+    pub looked_at: BTreeMap<&'static str, u64>,
+    /// How many recalls by minds were looked at, the newest ones: at most 2000.
+    pub recalls: usize,
+    /// Why vectors said nothing, or not of all statements; null: they did.
+    pub without_vectors: Option<String>,
+    /// The cursor of the next page; null on the last one.
+    pub next: Option<String>,
 }
 
-/// A part of an audit.
-#[derive(Debug, Clone, Default)]
-pub struct Audited {
-    /// What is doubtful.
-    pub doubtful: Vec<Doubtful>,
-    /// How many statements were looked at, by their status.
-    pub looked_at: BTreeMap<&'static str, u64>,
-    /// How many recalls were looked at.
-    pub recalls: usize,
-    /// Why vectors said nothing, or not of all statements.
-    pub without_vectors: Option<String>,
-    /// Behind which statement the next part begins.
-    pub next: Option<Seq>,
+/// A statement about which there is a doubt.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DoubtfulStatement {
+    /// The statement.
+    #[serde(flatten)]
+    pub statement: Statement,
+    /// The doubts.
+    pub doubts: Vec<Doubt>,
+    /// How many of the recalls that were looked at returned it.
+    pub recalled: u32,
+    /// The ids of others that are held and say the same of the same time, at most five.
+    pub same: Vec<String>,
+    /// Others that are held and look alike, the nearest first, at most five: candidates, which nothing merges.
+    pub near: Vec<Near>,
+}
+
+/// A statement that looks like another one.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Near {
+    /// Its id.
+    #[schema(format = "uuid")]
+    pub id: String,
+    /// What it says.
+    pub text: String,
+    /// How alike the two are: the cosine of their vectors.
+    pub likeness: f64,
+}
+
+impl From<Alike> for Near {
+    fn from(Alike { held, likeness }: Alike) -> Self {
+        Self {
+            id: held.id,
+            text: held.text,
+            likeness: (f64::from(likeness) * 1000.0).round() / 1000.0,
+        }
+    }
 }
 
 impl Session {
-    /// Looks at so many statements behind a position. What was not tested since `old` is overdue; `only`: nothing else is looked for.
+    /// Looks at so many statements behind a position, and says behind which one the next part begins. What was not tested since `old` is overdue;
+    /// `only`: nothing else is looked for.
     pub async fn audit(
         &self,
         only: Option<Doubt>,
         old: Timestamp,
         (after, limit): (Seq, u32),
-    ) -> Result<Audited, Error> {
-        let (store, space, recall) = (
-            self.store(Right::Read)?,
-            self.space(),
-            self.runtime(Right::Read)?.recall(),
-        );
-        let rows = store
-            .statements(
-                space,
-                &Asked {
-                    after,
-                    limit,
-                    ..Asked::default()
-                },
-            )
-            .await?;
-        let next = rows
-            .last()
-            .filter(|_| rows.len() == limit as usize)
-            .map(|row| row.number);
+    ) -> Result<(Audit, Option<Seq>), Error> {
+        let ((store, space), recall) = (self.reading()?, self.runtime(Right::Read)?.recall());
+        let asked = Asked {
+            after,
+            limit,
+            ..Asked::default()
+        };
+        let rows = store.statements(space, &asked).await?;
+        let last = rows.last().filter(|_| rows.len() == limit as usize);
+        let next = last.map(|row| row.number);
         let wants = |doubt: Doubt| only.is_none_or(|only| only == doubt);
-        let held = rows
-            .iter()
-            .filter(|row| row.status.is_held())
-            .map(|row| row.id.clone())
-            .collect();
-        let Likenesses {
-            of: mut near,
-            without_vectors,
-        } = match wants(Doubt::Near) {
-            true => likenesses(recall.likenesses(space, held, OTHERS_MAX).await)?,
+        let held = rows.iter().filter(|row| row.status.is_held());
+        let held = held.map(|row| row.id.clone()).collect();
+        let mut alike = match wants(Doubt::Near) {
+            true => match recall.likenesses(space, held, OTHERS_MAX).await {
+                Ok(found) => found,
+                Err(finder::Error::Store(error)) => return Err(error.into()),
+                // Where nothing can be recalled the rest is told all the same.
+                Err(error) => Likenesses {
+                    without_vectors: Some(error.to_string()),
+                    ..Likenesses::default()
+                },
+            },
             false => Likenesses::default(),
         };
         let uses = recall.uses(space).await?;
-        let names = if wants(Doubt::Duplicate) {
-            store.names(space, None).await?
-        } else {
-            Names::default()
-        };
-        let (texts, edges) = (HashMap::new(), HashMap::new());
         let mut sames = Sames {
             store: &**store,
             space,
-            names,
-            texts,
-            edges,
+            names: self.names(wants(Doubt::Duplicate), None).await?,
+            texts: HashMap::new(),
+            edges: HashMap::new(),
         };
-        let mut audited = Audited {
+        let mut audit = Audit {
             recalls: uses.recalls(),
-            without_vectors,
-            next,
-            ..Audited::default()
+            without_vectors: alike.without_vectors,
+            ..Audit::default()
         };
-        let (mut doubtful, mut found) = (Vec::new(), Vec::new());
         for row in rows {
-            *audited.looked_at.entry(row.status.as_str()).or_default() += 1;
-            let (recalled, near) = (uses.of(&row.id), near.remove(&row.id).unwrap_or_default());
-            let mut same = Vec::new();
-            if row.status.is_held() && wants(Doubt::Duplicate) {
-                same = sames.of(&row).await?;
-            }
-            let own = doubts(
-                (row.status, row.judged.as_ref()),
-                (row.due, row.tested),
-                old,
-            );
-            let more = [
+            *audit.looked_at.entry(row.status.as_str()).or_default() += 1;
+            let (recalled, is_held) = (uses.of(&row.id), row.status.is_held());
+            let near = alike.of.remove(&row.id).unwrap_or_default();
+            let same = match is_held && wants(Doubt::Duplicate) {
+                true => sames.of(&row).await?,
+                false => Vec::new(),
+            };
+            let found = [
                 (Doubt::Duplicate, !same.is_empty()),
                 (Doubt::Near, !near.is_empty()),
-                (Doubt::NeverRecalled, row.status.is_held() && recalled == 0),
+                (Doubt::NeverRecalled, is_held && recalled == 0),
             ];
-            let more = more
+            let found = found
                 .into_iter()
-                .filter(|(_, is_so)| *is_so)
-                .map(|(doubt, _)| doubt);
-            let doubts: Vec<Doubt> = more.chain(own).filter(|doubt| wants(*doubt)).collect();
+                .filter_map(|(doubt, is_so)| is_so.then_some(doubt));
+            let judged = (row.status, row.judged.as_ref());
+            let own = doubts(judged, (row.due, row.tested), old);
+            let doubts: Vec<Doubt> = found.chain(own).filter(|doubt| wants(*doubt)).collect();
             if !doubts.is_empty() {
-                doubtful.push(row);
-                found.push((doubts, same, near, recalled));
+                audit.items.push(DoubtfulStatement {
+                    statement: Statement::alone(row),
+                    doubts,
+                    recalled,
+                    same,
+                    near: near.into_iter().map(Near::from).collect(),
+                });
             }
         }
-        let shown = self.shown(doubtful, None).await?.into_iter().zip(found);
-        audited.doubtful = shown
-            .map(|(shown, (doubts, same, near, recalled))| Doubtful {
-                shown,
-                doubts,
-                same,
-                near,
-                recalled,
-            })
-            .collect();
-        Ok(audited)
-    }
-}
-
-/// Where nothing can be recalled the rest is told all the same.
-fn likenesses(found: Result<Likenesses, finder::Error>) -> Result<Likenesses, Error> {
-    match found {
-        Err(finder::Error::Store(error)) => Err(error.into()),
-        Err(error) => Ok(Likenesses {
-            without_vectors: Some(error.to_string()),
-            ..Likenesses::default()
-        }),
-        Ok(found) => Ok(found),
+        let shown = audit.items.iter_mut().map(|it| &mut it.statement);
+        self.contest(shown, None).await?;
+        Ok((audit, next))
     }
 }
 
@@ -196,57 +191,45 @@ impl Sames<'_> {
     }
 
     async fn with_text(&mut self, row: &StatementRow) -> Result<&Vec<StatementRow>, StoreError> {
-        let key = folded(&row.text);
-        if !self.texts.contains_key(&key) {
-            let mut rows = self
-                .store
-                .statements_saying(self.space, &row.text, REACH)
-                .await?;
-            rows.retain(|row| row.status.is_held());
-            self.texts.insert(key.clone(), rows);
-        }
-        Ok(&self.texts[&key])
+        let place = match self.texts.entry(folded(&row.text)) {
+            Entry::Occupied(known) => return Ok(known.into_mut()),
+            Entry::Vacant(place) => place,
+        };
+        let saying = self.store.statements_saying(self.space, &row.text, REACH);
+        let mut rows = saying.await?;
+        rows.retain(|row| row.status.is_held());
+        Ok(place.insert(rows))
     }
 
     async fn with_edge(&mut self, triple: &Triple) -> Result<&Vec<StatementRow>, StoreError> {
         let names = &self.names;
-        let key = [
+        let (subject, object) = (
             names.resolve(&triple.subject),
-            folded(&triple.relation),
             names.resolve(&triple.object),
-        ];
-        if !self.edges.contains_key(&key) {
-            let (subjects, objects) = (names.forms(&triple.subject), names.forms(&triple.object));
-            let mut rows = Vec::new();
-            for (subject, object) in pairs(&subjects, &objects) {
+        );
+        let place = match self
+            .edges
+            .entry([subject, folded(&triple.relation), object])
+        {
+            Entry::Occupied(known) => return Ok(known.into_mut()),
+            Entry::Vacant(place) => place,
+        };
+        let mut rows = Vec::new();
+        for subject in names.forms(&triple.subject) {
+            for object in names.forms(&triple.object) {
                 for status in [Status::Surviving, Status::Contested] {
-                    let (subject, object) = (Some(subject.clone()), Some(object.clone()));
-                    let (status, relation, limit) =
-                        (Some(status), Some(triple.relation.clone()), REACH);
                     let asked = Asked {
-                        status,
-                        subject,
-                        relation,
-                        object,
-                        limit,
+                        status: Some(status),
+                        subject: Some(subject.clone()),
+                        relation: Some(triple.relation.clone()),
+                        object: Some(object.clone()),
+                        limit: REACH,
                         ..Asked::default()
                     };
                     rows.extend(self.store.statements(self.space, &asked).await?);
                 }
             }
-            self.edges.insert(key.clone(), rows);
         }
-        Ok(&self.edges[&key])
+        Ok(place.insert(rows))
     }
-}
-
-fn pairs(subjects: &BTreeSet<String>, objects: &BTreeSet<String>) -> Vec<(String, String)> {
-    subjects
-        .iter()
-        .flat_map(|it| {
-            objects
-                .iter()
-                .map(move |object| (it.clone(), object.clone()))
-        })
-        .collect()
 }

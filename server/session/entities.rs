@@ -2,78 +2,100 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 use super::handle::{Error, Session};
 use super::right::Right;
 use crate::event::entity::Merge;
 use crate::log::projections::merges::{MergeRow, names};
 use crate::words::id::Seq;
+use crate::words::time::Timestamp;
 
-/// Names that are one.
-#[derive(Debug, Clone)]
+/// Names that are one. What was said of it keeps the names that it was said with.
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
 pub struct Entity {
     /// Its names as they were said, that by which it is called first.
     pub names: Vec<String>,
-    /// The merges that say so, the oldest first.
-    pub merges: Vec<MergeRow>,
+    /// The merges that say so and stand, the oldest first.
+    pub merges: Vec<NameMerge>,
+}
+
+/// A merge of names.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct NameMerge {
+    /// Its id: that of the event that made it.
+    #[schema(format = "uuid")]
+    pub id: String,
+    /// The position of that event.
+    #[schema(value_type = i64)]
+    pub seq: Seq,
+    /// The names.
+    pub names: Vec<String>,
+    /// Why.
+    pub reason: String,
+    /// Who did it; null: a rule.
+    pub by: Option<String>,
+    /// The statement that says so, where a rule did it: when it falls, the merge is undone.
+    pub statement: Option<String>,
+    /// When.
+    #[schema(value_type = String)]
+    pub at: Timestamp,
+}
+
+impl From<MergeRow> for NameMerge {
+    fn from(row: MergeRow) -> Self {
+        Self {
+            id: row.id,
+            seq: row.seq,
+            names: row.merge.names,
+            reason: row.merge.reason,
+            by: row.merge.by,
+            statement: row.merge.statement,
+            at: row.made,
+        }
+    }
 }
 
 impl Session {
-    /// The entities that have several names, the one that was merged first first, from behind a position; and where the next ones would begin.
-    pub async fn entities(
-        &self,
-        name: Option<&str>,
-        after: Seq,
-        limit: usize,
-    ) -> Result<(Vec<Entity>, Option<Seq>), Error> {
-        let merges = self.store(Right::Read)?.merges(self.space()).await?;
-        let mut found = entities(merges, name);
+    /// The entities that have several names, the one that was merged first first, from behind a position.
+    pub async fn entities(&self, name: Option<&str>, after: Seq) -> Result<Vec<Entity>, Error> {
+        let (store, space) = self.reading()?;
+        let mut found = entities(store.merges(space).await?, name);
         found.retain(|entity| entity.place() > after);
-        let more = found.len() > limit;
-        found.truncate(limit);
-        let next = found.last().map(Entity::place).filter(|_| more);
-        Ok((found, next))
+        Ok(found)
     }
 
     /// Says that names are one. Returns the entity.
     pub async fn merge(&self, names: Vec<String>, reason: String) -> Result<Entity, Error> {
         let trials = &self.kinds(Right::Shape)?.trials;
-        let (first, by) = (names[0].clone(), Some(self.author()));
-        let merges = trials
-            .merge(
-                self.space(),
-                Merge {
-                    names,
-                    reason,
-                    by,
-                    statement: None,
-                },
-            )
-            .await?;
-        let none = Entity {
-            names: vec![first.clone()],
-            merges: Vec::new(),
+        let first = names[0].clone();
+        let merge = Merge {
+            names,
+            reason,
+            by: Some(self.author().to_owned()),
+            statement: None,
         };
+        let merges = trials.merge(self.space(), merge).await?;
         // None is left where somebody has undone it meanwhile.
-        Ok(entities(merges, Some(&first)).pop().unwrap_or(none))
+        let found = entities(merges, Some(&first)).pop();
+        Ok(found.unwrap_or_else(|| Entity {
+            names: vec![first],
+            merges: Vec::new(),
+        }))
     }
 
     /// Says that a name is one with no other any more. Returns the merges that do not stand any more.
-    pub async fn unmerge(&self, name: &str, reason: &str) -> Result<Vec<MergeRow>, Error> {
+    pub async fn unmerge(&self, name: &str, reason: &str) -> Result<Vec<NameMerge>, Error> {
         let trials = &self.kinds(Right::Shape)?.trials;
-        Ok(trials
-            .unmerge(self.space(), name, reason, &self.author())
-            .await?)
-    }
-
-    fn author(&self) -> String {
-        self.user()
-            .unwrap_or(self.principal().role.as_str())
-            .to_owned()
+        let undone = trials.unmerge(self.space(), name, reason, self.author());
+        Ok(undone.await?.into_iter().map(NameMerge::from).collect())
     }
 }
 
 impl Entity {
-    fn place(&self) -> Seq {
+    /// Its place among the others.
+    pub fn place(&self) -> Seq {
         self.merges.first().map_or(0, |row| row.seq)
     }
 }
@@ -91,16 +113,13 @@ fn entities(merges: Vec<MergeRow>, name: Option<&str>) -> Vec<Entity> {
         if asked.as_ref().is_some_and(|asked| !asked.contains(&form)) {
             continue;
         }
-        let entity = found.entry(form).or_insert_with(|| Entity {
-            names: Vec::new(),
-            merges: Vec::new(),
-        });
+        let entity = found.entry(form).or_default();
         for name in &row.merge.names {
             if !entity.names.contains(name) {
                 entity.names.push(name.clone());
             }
         }
-        entity.merges.push(row);
+        entity.merges.push(row.into());
     }
     let mut found: Vec<Entity> = found.into_values().collect();
     found.sort_by_key(Entity::place);

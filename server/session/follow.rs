@@ -79,9 +79,10 @@ impl FollowedEvent {
             Self::Shared(shown) => Ok(Cow::Borrowed(&shown.event)),
             Self::Read(seq, json) => match serde_json::from_str(json.get()) {
                 Ok(event) => Ok(Cow::Owned(event)),
-                Err(error) => Err(StoreError::Broken(format!(
-                    "event {seq} cannot be read: {error}"
-                ))),
+                Err(error) => {
+                    let text = format!("event {seq} cannot be read: {error}");
+                    Err(StoreError::Broken(text))
+                }
             },
         }
     }
@@ -155,10 +156,9 @@ impl Follow {
     /// Everything up to here was handed on, or is not asked for.
     pub fn cursor(&self) -> Seq {
         let is_live = self.replay_to.is_none() && self.page.is_none();
-        if is_live {
-            self.follower.passed(self.cursor)
-        } else {
-            self.cursor
+        match is_live {
+            true => self.follower.passed(self.cursor),
+            false => self.cursor,
         }
     }
 
@@ -182,10 +182,8 @@ impl Follow {
                 continue;
             }
             if let Some(seq) = self.unreadable.pop_front() {
-                return Ok(Seen::Hint(Arc::new(Hint::unreadable(
-                    self.filter.thread.clone().unwrap_or_default(),
-                    seq,
-                ))));
+                let thread = self.filter.thread.clone().unwrap_or_default();
+                return Ok(Seen::Hint(Arc::new(Hint::unreadable(thread, seq))));
             }
             match self.replay_to {
                 Some(target) if self.cursor >= target => {
@@ -344,19 +342,12 @@ async fn read_page(
     let events: Vec<Written> = events.into_iter().take_while(fits).collect();
     // What does not fit is read again, rather than kept for a reader that may never take it.
     let is_whole = events.len() == all && all < query.limit as usize;
-    let end = events
-        .last()
-        .filter(|_| !is_whole)
-        .map_or(last, |event| event.seq);
-    let unreadable = events
-        .iter()
-        .filter(|event| event.json.is_none())
-        .map(|event| event.seq)
-        .collect();
-    let events = events
-        .into_iter()
-        .filter_map(|event| Some(FollowedEvent::Read(event.seq, event.json?)))
-        .collect();
+    let end = events.last().filter(|_| !is_whole);
+    let end = end.map_or(last, |event| event.seq);
+    let unread = events.iter().filter(|event| event.json.is_none());
+    let unreadable = unread.map(|event| event.seq).collect();
+    let read = |event: Written| Some(FollowedEvent::Read(event.seq, event.json?));
+    let events = events.into_iter().filter_map(read).collect();
     Ok(Page {
         events,
         unreadable,
@@ -368,12 +359,9 @@ async fn read_page(
 /// How many events to ask for when so many had so many bytes: as many as can be handed on, and not many more than before, for the
 /// next ones may be longer.
 fn ask(events: usize, bytes: usize, before: u32) -> u32 {
-    let fitting = (BATCH_BYTES * events)
-        .checked_div(bytes)
-        .unwrap_or(PAGE as usize);
-    u32::try_from(fitting)
-        .unwrap_or(PAGE)
-        .clamp(1, PAGE.min(before.saturating_mul(4)))
+    let fitting = (BATCH_BYTES * events).checked_div(bytes);
+    let fitting = u32::try_from(fitting.unwrap_or(PAGE as usize)).unwrap_or(PAGE);
+    fitting.clamp(1, PAGE.min(before.saturating_mul(4)))
 }
 
 fn concerns(filter: &Query, thread: &ThreadId) -> bool {

@@ -122,6 +122,21 @@ impl Session {
     }
 
     /// The store, for who has the right: there is no other way to it.
+    /// Who acts, in a word: the user, or the role of a client without a name.
+    pub(super) fn author(&self) -> &str {
+        self.user().unwrap_or(self.principal.role.as_str())
+    }
+
+    /// The log and the space that the session reads in it.
+    pub(super) fn reading(&self) -> Result<(&Arc<dyn Store>, &Space), Error> {
+        Ok((self.store(Right::Read)?, self.space()))
+    }
+
+    /// The runtime and the space that the session acts in, with a right.
+    pub(super) fn acting(&self, right: Right) -> Result<(&Runtime, &Space), Error> {
+        Ok((self.runtime(right)?, self.space()))
+    }
+
     pub(super) fn store(&self, right: Right) -> Result<&Arc<dyn Store>, Error> {
         self.runtime(right).map(Runtime::store)
     }

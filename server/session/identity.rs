@@ -9,9 +9,7 @@ use crate::words::id::ThreadId;
 impl Session {
     /// Who a thread is, and its newest thoughts, the newest first.
     pub async fn identity(&self, thread: &ThreadId) -> Result<(Identity, Vec<Event>), Error> {
-        Ok(self
-            .runtime(Right::Read)?
-            .identity(self.space(), thread)
-            .await?)
+        let (runtime, space) = self.acting(Right::Read)?;
+        Ok(runtime.identity(space, thread).await?)
     }
 }

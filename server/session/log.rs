@@ -28,26 +28,20 @@ impl Session {
 
     /// The same page as JSON, to be passed on: nothing is read that need not be.
     pub async fn written(&self, query: &Query) -> Result<Vec<Written>, Error> {
-        Ok(self
-            .store(Right::Read)?
-            .written(self.space(), query)
-            .await?)
+        let (store, space) = self.reading()?;
+        Ok(store.written(space, query).await?)
     }
 
     /// One event.
     pub async fn event(&self, event_id: Uuid) -> Result<Option<Event>, Error> {
-        Ok(self
-            .store(Right::Read)?
-            .event(self.space(), event_id)
-            .await?)
+        let (store, space) = self.reading()?;
+        Ok(store.event(space, event_id).await?)
     }
 
     /// The prompt view of the model call behind an event.
     pub async fn prompt_view(&self, event_id: Uuid) -> Result<Value, Error> {
-        Ok(self
-            .runtime(Right::Read)?
-            .prompt_view(self.space(), event_id)
-            .await?)
+        let (runtime, space) = self.acting(Right::Read)?;
+        Ok(runtime.prompt_view(space, event_id).await?)
     }
 
     /// Follows the log: what `filter` asks for, from now on or after a seq; and says what the log's head is.

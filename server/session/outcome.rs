@@ -82,11 +82,8 @@ impl Session {
                 outcome.take(event, seq);
             }
             if done.is_none() && turned {
-                done = self
-                    .thread(thread)
-                    .await?
-                    .filter(|row| is_over(row, seq))
-                    .map(|row| row.head);
+                let row = self.thread(thread).await?;
+                done = row.filter(|row| is_over(row, seq)).map(|row| row.head);
             }
             // The row may know more than was told so far.
             if done.is_some_and(|head| last >= head) {
@@ -139,12 +136,8 @@ impl Session {
 
     /// Waits until the thread has handled what is at `seq` and is idle, or has ended.
     async fn handled(&self, thread: &ThreadId, seq: Seq, mut follow: Follow) -> Result<(), Error> {
-        while !self
-            .thread(thread)
-            .await?
-            .is_some_and(|row| is_over(&row, seq))
-        {
-            // A thread's row says more after state events alone: a turn ended, the thread ended.
+        let is_handled = |row: ThreadRow| is_over(&row, seq);
+        while !self.thread(thread).await?.is_some_and(is_handled) {
             while let Seen::CaughtUp | Seen::Hint(_) = follow.next().await? {}
         }
         Ok(())

@@ -20,10 +20,8 @@ impl Session {
         after: Seq,
         limit: u32,
     ) -> Result<Vec<Asked>, Error> {
-        Ok(self
-            .store(Right::Read)?
-            .asked(self.space(), state, thread, after, limit)
-            .await?)
+        let (store, space) = self.reading()?;
+        Ok(store.asked(space, state, thread, after, limit).await?)
     }
 
     /// One of them, if it is open.
@@ -40,7 +38,7 @@ impl Session {
     pub async fn decide(&self, id: &str, said: Said, reason: &str) -> Result<&'static str, Error> {
         let requests = self.runtime(Right::Judge)?.requests();
         // Who is not named is known by what they may do: the audit says something of everybody.
-        let by = self.user().unwrap_or(self.principal().role.as_str());
+        let by = self.author();
         Ok(requests.decide(self.space(), id, said, reason, by).await?)
     }
 

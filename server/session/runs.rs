@@ -35,25 +35,20 @@ impl Session {
         id: Option<Key>,
     ) -> Result<LoggedRun, Error> {
         let runs = &self.kinds(Right::Speak)?.runs;
-        let (space, user) = (self.space().clone(), self.user().map(str::to_owned));
-        Ok(runs
-            .start(NewRun {
-                space,
-                pipeline,
-                input,
-                id,
-                user,
-            })
-            .await?)
+        let run = NewRun {
+            space: self.space().clone(),
+            pipeline,
+            input,
+            id,
+            user: self.user().map(str::to_owned),
+        };
+        Ok(runs.start(run).await?)
     }
 
     /// A run of this pipeline.
     pub async fn run(&self, pipeline: &Name, id: Uuid) -> Result<LoggedRun, Error> {
-        Ok(self
-            .kinds(Right::Read)?
-            .runs
-            .run(self.space(), pipeline, id)
-            .await?)
+        let runs = &self.kinds(Right::Read)?.runs;
+        Ok(runs.run(self.space(), pipeline, id).await?)
     }
 
     /// Runs of this pipeline, the newest first, from before a position; and where the next ones would begin, if there are any.
@@ -63,20 +58,15 @@ impl Session {
         before: Option<Seq>,
         limit: usize,
     ) -> Result<(Vec<LoggedRun>, Option<Seq>), Error> {
-        Ok(self
-            .kinds(Right::Read)?
-            .runs
-            .page(self.space(), pipeline, before, limit)
-            .await?)
+        let runs = &self.kinds(Right::Read)?.runs;
+        Ok(runs.page(self.space(), pipeline, before, limit).await?)
     }
 
     /// Cancels a run, wherever it runs. False: it has ended already, and stays as it is.
     pub async fn cancel_run(&self, pipeline: &Name, id: Uuid) -> Result<bool, Error> {
         // Asked for first: whether there is such a run is not said to who may not cancel it.
-        let runtime = self.runtime(Right::Speak)?;
-        let run = self.run(pipeline, id).await?;
-        Ok(runtime
-            .cancel(self.space(), &run.key.thread(), self.user())
-            .await?)
+        let (runtime, space) = self.acting(Right::Speak)?;
+        let thread = self.run(pipeline, id).await?.key.thread();
+        Ok(runtime.cancel(space, &thread, self.user()).await?)
     }
 }

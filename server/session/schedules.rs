@@ -16,26 +16,20 @@ impl Session {
         after: Option<&Name>,
         limit: u32,
     ) -> Result<Vec<ScheduleRow>, Error> {
-        Ok(self
-            .store(Right::Read)?
-            .schedules(self.space(), thread, after, limit)
-            .await?)
+        let (store, space) = self.reading()?;
+        Ok(store.schedules(space, thread, after, limit).await?)
     }
 
     /// One schedule.
     pub async fn schedule(&self, name: &Name) -> Result<Option<ScheduleRow>, Error> {
-        Ok(self
-            .store(Right::Read)?
-            .schedule(self.space(), name)
-            .await?)
+        let (store, space) = self.reading()?;
+        Ok(store.schedule(space, name).await?)
     }
 
     /// Creates a schedule.
     pub async fn create_schedule(&self, name: &Name, new: Schedule) -> Result<ScheduleRow, Error> {
-        Ok(self
-            .runtime(Right::Shape)?
-            .create_schedule(self.space(), name, new)
-            .await?)
+        let (runtime, space) = self.acting(Right::Shape)?;
+        Ok(runtime.create_schedule(space, name, new).await?)
     }
 
     /// Changes a schedule, pauses or resumes it.
@@ -44,25 +38,19 @@ impl Session {
         name: &Name,
         change: ScheduleChange,
     ) -> Result<ScheduleRow, Error> {
-        Ok(self
-            .runtime(Right::Shape)?
-            .change_schedule(self.space(), name, change)
-            .await?)
+        let (runtime, space) = self.acting(Right::Shape)?;
+        Ok(runtime.change_schedule(space, name, change).await?)
     }
 
     /// Removes a schedule.
     pub async fn remove_schedule(&self, name: &Name) -> Result<(), Error> {
-        Ok(self
-            .runtime(Right::Shape)?
-            .remove_schedule(self.space(), name)
-            .await?)
+        let (runtime, space) = self.acting(Right::Shape)?;
+        Ok(runtime.remove_schedule(space, name).await?)
     }
 
     /// Fires a schedule now.
     pub async fn run_schedule(&self, name: &Name) -> Result<(Received, Vec<Placed>), Error> {
-        Ok(self
-            .runtime(Right::Shape)?
-            .run_schedule(self.space(), name)
-            .await?)
+        let (runtime, space) = self.acting(Right::Shape)?;
+        Ok(runtime.run_schedule(space, name).await?)
     }
 }

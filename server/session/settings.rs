@@ -20,9 +20,9 @@ impl Session {
         changes: &[(Setting, Value)],
         expected: Option<Seq>,
     ) -> Result<Vec<SettingRow>, Error> {
-        Ok(self
-            .runtime(Right::Shape)?
-            .change_settings(self.space(), changes, expected, self.user())
+        let (runtime, space) = self.acting(Right::Shape)?;
+        Ok(runtime
+            .change_settings(space, changes, expected, self.user())
             .await?)
     }
 }

@@ -1,5 +1,8 @@
 //! A session reads the state that modules keep, stores and reads blobs, and sees what the server cannot serve.
 
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
 use super::handle::{Error, Session};
 use super::right::Right;
 use crate::log::blob::Blob;
@@ -9,10 +12,14 @@ use crate::log::upkeep::Checked;
 use crate::words::id::Space;
 
 /// A space that cannot be served as it should be.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = NotServed)]
 pub struct Unserved {
     /// The space.
+    #[schema(value_type = String, example = "default")]
     pub space: Space,
-    /// What cannot be done for it.
+    /// What cannot be done for it: `opening`, `index`, `timers` or `threads`.
+    #[schema(example = "index")]
     pub work: String,
     /// Why.
     pub reason: String,
@@ -26,26 +33,20 @@ impl Session {
 
     /// Entries of the state by key, those after `after`, at most `limit`.
     pub async fn entries(&self, after: Option<&str>, limit: u32) -> Result<Vec<EntryRow>, Error> {
-        Ok(self
-            .store(Right::Read)?
-            .entries(self.space(), after, limit)
-            .await?)
+        let (store, space) = self.reading()?;
+        Ok(store.entries(space, after, limit).await?)
     }
 
     /// Entries of the state that have any of these words, the best first, at most `limit`.
     pub async fn search_entries(&self, words: &str, limit: u32) -> Result<Vec<EntryRow>, Error> {
-        Ok(self
-            .store(Right::Read)?
-            .search_entries(self.space(), words, limit)
-            .await?)
+        let (store, space) = self.reading()?;
+        Ok(store.search_entries(space, words, limit).await?)
     }
 
     /// Stores a blob and returns the SHA-256 of its bytes.
     pub async fn put_blob(&self, blob: Blob) -> Result<String, Error> {
-        Ok(self
-            .store(Right::Speak)?
-            .put_blob(self.space(), blob)
-            .await?)
+        let store = self.store(Right::Speak)?;
+        Ok(store.put_blob(self.space(), blob).await?)
     }
 
     /// A blob by the SHA-256 of its bytes.

@@ -41,47 +41,37 @@ impl Session {
         content: InputContent,
     ) -> Result<(Received, Vec<Placed>), Error> {
         let turns = &self.kinds(Right::Speak)?.turns;
-        let (space, user) = (self.space().clone(), self.user().map(str::to_owned));
-        Ok(turns
-            .inbox
-            .submit(Input {
-                space,
-                thread,
-                user,
-                event_id,
-                content,
-            })
-            .await?)
+        let input = Input {
+            space: self.space().clone(),
+            thread,
+            user: self.user().map(str::to_owned),
+            event_id,
+            content,
+        };
+        Ok(turns.inbox.submit(input).await?)
     }
 
     /// Takes an input back that waits. Who may only speak takes back what was said in the same name.
     pub async fn withdraw(&self, thread: &ThreadId, event_id: Uuid) -> Result<(), Error> {
         let turns = &self.kinds(Right::Speak)?.turns;
-        let whose = if self.may(Right::Shape) {
-            Whose::Anybody
-        } else {
-            Whose::Only(self.user())
+        let whose = match self.may(Right::Shape) {
+            true => Whose::Anybody,
+            false => Whose::Only(self.user()),
         };
-        Ok(turns
-            .inbox
-            .withdraw((self.space(), thread), event_id, self.user(), whose)
-            .await?)
+        let (inbox, place) = (&turns.inbox, (self.space(), thread));
+        Ok(inbox.withdraw(place, event_id, self.user(), whose).await?)
     }
 
     /// Cancels the turn that runs in a thread, or is about to. False: there is none.
     pub async fn cancel(&self, thread: &ThreadId) -> Result<bool, Error> {
-        Ok(self
-            .runtime(Right::Speak)?
-            .cancel(self.space(), thread, None)
-            .await?)
+        let (runtime, space) = self.acting(Right::Speak)?;
+        Ok(runtime.cancel(space, thread, None).await?)
     }
 
     /// One thread.
     pub async fn thread(&self, thread: &ThreadId) -> Result<Option<ThreadRow>, Error> {
-        Ok(self
-            .store(Right::Read)?
-            .thread(self.space(), thread)
-            .await?)
+        let (store, space) = self.reading()?;
+        Ok(store.thread(space, thread).await?)
     }
 
     /// Threads by id, those after `after`, at most `limit`.
@@ -90,21 +80,18 @@ impl Session {
         after: Option<&ThreadId>,
         limit: u32,
     ) -> Result<Vec<ThreadRow>, Error> {
-        Ok(self
-            .store(Right::Read)?
-            .threads(self.space(), after, limit)
-            .await?)
+        let (store, space) = self.reading()?;
+        Ok(store.threads(space, after, limit).await?)
     }
 
     /// What takes a look of its own about a thread.
     pub async fn thread_details(&self, row: &ThreadRow) -> Result<ThreadDetails, Error> {
-        let (turns, store) = (&self.kinds(Right::Read)?.turns, self.store(Right::Read)?);
+        let inbox = &self.kinds(Right::Read)?.turns.inbox;
+        let ((store, space), thread) = (self.reading()?, &row.thread);
         Ok(ThreadDetails {
-            contacts: store.contacts(self.space(), &row.thread).await?,
-            timers: store
-                .timers(self.space(), &row.thread..=&row.thread)
-                .await?,
-            queued: turns.inbox.queued(self.space(), row, QUEUED_MAX).await?,
+            contacts: store.contacts(space, thread).await?,
+            timers: store.timers(space, thread..=thread).await?,
+            queued: inbox.queued(space, row, QUEUED_MAX).await?,
             spent: self.mission_spent(row).await?,
         })
     }
@@ -130,18 +117,14 @@ impl Session {
 
     /// Creates a thread; the server assigns the id.
     pub async fn create_thread(&self, new: NewThread) -> Result<ThreadRow, Error> {
-        Ok(self
-            .runtime(Right::Speak)?
-            .create_thread(self.space(), new)
-            .await?)
+        let (runtime, space) = self.acting(Right::Speak)?;
+        Ok(runtime.create_thread(space, new).await?)
     }
 
     /// Ends a thread; with `subtree` all below it, too.
     pub async fn end_thread(&self, thread: &ThreadId, subtree: bool) -> Result<ThreadRow, Error> {
-        Ok(self
-            .runtime(Right::Speak)?
-            .end(self.space(), thread, subtree)
-            .await?)
+        let (runtime, space) = self.acting(Right::Speak)?;
+        Ok(runtime.end(space, thread, subtree).await?)
     }
 
     /// The submodules by name.
@@ -160,10 +143,8 @@ impl Session {
         name: &Name,
         submodule: Submodule,
     ) -> Result<SubmoduleRow, Error> {
-        Ok(self
-            .runtime(Right::Shape)?
-            .create_submodule(self.space(), name, submodule)
-            .await?)
+        let (runtime, space) = self.acting(Right::Shape)?;
+        Ok(runtime.create_submodule(space, name, submodule).await?)
     }
 
     /// Changes a submodule. A member that is absent stays as it is.
@@ -173,17 +154,15 @@ impl Session {
         prompt: Option<&str>,
         follow_up: Option<bool>,
     ) -> Result<SubmoduleRow, Error> {
-        Ok(self
-            .runtime(Right::Shape)?
-            .change_submodule(self.space(), name, prompt, follow_up)
+        let (runtime, space) = self.acting(Right::Shape)?;
+        Ok(runtime
+            .change_submodule(space, name, prompt, follow_up)
             .await?)
     }
 
     /// Removes a submodule.
     pub async fn remove_submodule(&self, name: &Name) -> Result<(), Error> {
-        Ok(self
-            .runtime(Right::Shape)?
-            .remove_submodule(self.space(), name)
-            .await?)
+        let (runtime, space) = self.acting(Right::Shape)?;
+        Ok(runtime.remove_submodule(space, name).await?)
     }
 }

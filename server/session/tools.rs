@@ -9,10 +9,8 @@ use crate::words::id::ThreadId;
 impl Session {
     /// What a thread may use; without a thread what `main` may.
     pub async fn tools(&self, thread: Option<&ThreadId>) -> Result<ThreadTools, Error> {
-        Ok(self
-            .runtime(Right::Read)?
-            .tools(self.space(), thread)
-            .await?)
+        let (runtime, space) = self.acting(Right::Read)?;
+        Ok(runtime.tools(space, thread).await?)
     }
 
     /// The models that are asked, with the habits learned of each.
@@ -24,7 +22,7 @@ impl Session {
     pub async fn approve_tools(&self, tools: &[(String, String)]) -> Result<(), Error> {
         let runtime = self.runtime(Right::Shape)?;
         // Who is not named is known by what they may do: the audit says something of everybody.
-        let by = self.user().unwrap_or(self.principal().role.as_str());
+        let by = self.author();
         Ok(runtime.approve_tools(self.space(), tools, by).await?)
     }
 }

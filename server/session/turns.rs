@@ -53,10 +53,8 @@ impl Session {
             };
             let page = store.events(self.space(), &query).await?;
             for event in &page {
-                let Some(number) = event
-                    .turn()
-                    .filter(|number| at.is_none_or(|at| *number < at.turn))
-                else {
+                let asked = |number: &u64| at.is_none_or(|at| *number < at.turn);
+                let Some(number) = event.turn().filter(asked) else {
                     continue;
                 };
                 let turn = turns.entry(number).or_default();
@@ -75,26 +73,17 @@ impl Session {
 
 /// The turns that were read whole, the newest first.
 fn cut(turns: BTreeMap<u64, TurnSummary>, limit: usize, is_end: bool) -> Turns {
-    let whole: Vec<_> = turns
-        .into_iter()
-        .rev()
-        .filter(|(_, turn)| turn.started.is_some())
-        .collect();
+    let whole = turns.into_iter().rev();
+    let whole: Vec<_> = whole.filter(|(_, turn)| turn.started.is_some()).collect();
     let is_more = whole.len() > limit || !is_end;
     let taken: Vec<_> = whole.into_iter().take(limit).collect();
     let at = |(last, _): &(u64, TurnSummary)| {
         // What is said late of the next turn may stand behind the first events of the turns after it.
-        let behind = taken
-            .iter()
-            .rev()
-            .find(|(number, _)| *number >= last + LATER)
-            .or(taken.first());
-        let before = behind.and_then(|(_, turn)| {
-            if behind == taken.first() {
-                turn.last
-            } else {
-                turn.started
-            }
+        let is_behind = |(number, _): &&(u64, TurnSummary)| *number >= last + LATER;
+        let behind = taken.iter().rev().find(is_behind).or(taken.first());
+        let before = behind.and_then(|(_, turn)| match behind == taken.first() {
+            true => turn.last,
+            false => turn.started,
         });
         TurnsAt {
             turn: *last,

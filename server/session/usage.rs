@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 use super::handle::{Error, Session};
 use super::right::Right;
 use crate::event::envelope::Event;
@@ -60,25 +63,25 @@ pub struct VoiceFigures {
     pub cut: Option<Timestamp>,
 }
 
-/// A change of a voice.
-#[derive(Debug)]
+/// What a voice was from some event on.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SubmoduleVersion)]
 pub struct VoiceVersion {
-    /// The event.
+    /// The event that made it so.
+    #[schema(value_type = i64)]
     pub seq: Seq,
     /// When.
+    #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
     pub at: Timestamp,
-    /// Its prompt from then on; none: it was removed.
+    /// Its prompt from then on; null: it was removed.
     pub prompt: Option<String>,
 }
 
 impl By {
     fn key(self, event: &Event, record: &Record<'_>) -> String {
         let said = |key: &str| {
-            record
-                .get(key)
-                .and_then(|value| value.as_str())
-                .unwrap_or("not known")
-                .to_owned()
+            let text = record.get(key).and_then(|value| value.as_str());
+            text.unwrap_or("not known").to_owned()
         };
         match self {
             Self::Module => record.module.to_owned(),
@@ -102,11 +105,8 @@ impl Session {
             let Fact::Call(record) = event.fact() else {
                 return;
             };
-            usage
-                .by
-                .entry(by.key(event, &record))
-                .or_default()
-                .add(&record);
+            let of_key = usage.by.entry(by.key(event, &record));
+            of_key.or_default().add(&record);
             if let Some(step) = step {
                 let begin = event.ts.micros().div_euclid(step) * step;
                 usage.steps.entry(begin).or_default().add(&record);
@@ -179,13 +179,9 @@ impl Session {
         let store = self.store(Right::Read)?;
         let (mut before, mut read) = (None, 0);
         loop {
-            let Span {
-                since,
-                before: before_ts,
-            } = span;
             let place = Query {
-                since,
-                before_ts,
+                since: span.since,
+                before_ts: span.before,
                 before,
                 order: Order::Descending,
                 limit: PAGE,

@@ -19,16 +19,17 @@ pub enum Policy {
     Reject,
 }
 
-/// What kind of process a thread is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// What kind of process is created here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = NewKind)]
 pub enum Kind {
     /// It talks with people, and waits for them.
     #[default]
     Conversation,
     /// It thinks by itself: it goes on until it waits or ends.
     Process,
-    /// It is a mission, or a task of one.
+    /// It is a mission, or a task of one: what is wanted is split into tasks, done and checked, and answered.
     Mission,
 }
 

@@ -2,8 +2,9 @@
 
 use crate::event::fact::calls::Record;
 
-/// Tokens; none: no provider said any.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Tokens, as far as providers said; null: none of them said any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, utoipa::ToSchema)]
+#[schema(as = TokenCounts)]
 pub struct Tokens {
     /// Of requests.
     pub input: Option<u64>,

@@ -8,14 +8,15 @@ use crate::event::envelope::Event;
 use crate::event::fact::calls::{CallOutcome, Record};
 use crate::words::id::ThreadId;
 
-/// What some calls add up to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What some calls of models came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, utoipa::ToSchema)]
+#[schema(as = CallSums)]
 pub struct Calls {
     /// How many there were.
     pub calls: u64,
     /// How many came to nothing: failed, refused or stopped.
     pub failed: u64,
-    /// How long they took, in milliseconds.
+    /// How long they took, in milliseconds, one after the other.
     pub ms: u64,
     /// What they used.
     pub tokens: Tokens,

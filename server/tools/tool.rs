@@ -25,8 +25,11 @@ use crate::words::time::Timestamp;
 
 pub use super::fitting::fitted;
 
-/// What running a tool does to the world, and so what may be done about it after a crash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a tool does to the world.
+// And so what may be done about it after a crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = ToolEffect)]
 pub enum Effect {
     /// Its whole effect are the events it returns: action, events and result are one commit.
     Events,

@@ -94,7 +94,9 @@ pub struct Shown {
 }
 
 /// How a tool stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = ToolState)]
 pub enum State {
     /// Models are told of it.
     Ready,

@@ -9,9 +9,9 @@ use utoipa::{OpenApi, ToSchema};
 use uuid::Uuid;
 
 use super::needs::{Judge, Needs, Read};
-use super::params::Params;
+use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Json, Page, Resource, bounds, requests};
+use super::{Answer, Only, Page, Resource, bounds, requests};
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::condition::RequestState;
@@ -63,14 +63,11 @@ pub struct Verdict {
     /// What.
     pub verdict: Word,
     /// With `edit`: what the call runs with instead of what was proposed, all of it.
-    #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub arguments: Option<Payload>,
     /// With `respond`: the result of the call.
-    #[serde(default)]
     pub text: Option<String>,
     /// Why.
-    #[serde(default)]
     pub reason: Option<String>,
 }
 
@@ -96,36 +93,20 @@ impl Body for Verdict {
     fn check(&self, wrongs: &mut Wrongs) {
         let needs_arguments = self.verdict == Word::Edit;
         if needs_arguments && self.arguments.is_none() {
-            wrongs.add(
-                Slug::InvalidFrame,
-                "/arguments",
-                "edit takes the arguments that the call is to run with",
-            );
+            let detail = "edit takes the arguments that the call is to run with";
+            wrongs.add(Slug::InvalidFrame, "/arguments", detail);
         }
         if !needs_arguments && self.verdict != Word::Grant && self.arguments.is_some() {
-            wrongs.add(
-                Slug::InvalidFrame,
-                "/arguments",
-                "only edit takes arguments",
-            );
+            let detail = "only edit takes arguments";
+            wrongs.add(Slug::InvalidFrame, "/arguments", detail);
         }
-        let is_said = self
-            .text
-            .as_deref()
-            .is_some_and(|text| !text.trim().is_empty());
-        if self.verdict == Word::Respond && !is_said {
-            wrongs.add(
-                Slug::EmptyInput,
-                "/text",
-                "respond takes the text that is the result of the call",
-            );
-        }
-        if self.verdict != Word::Respond && self.text.is_some() {
-            wrongs.add(
-                Slug::InvalidFrame,
-                "/text",
-                "only respond takes a text; say why in reason",
-            );
+        if self.verdict == Word::Respond {
+            let text = self.text.as_deref().unwrap_or_default();
+            let detail = "respond takes the text that is the result of the call";
+            wrongs.unsaid("/text", text, detail);
+        } else if self.text.is_some() {
+            let detail = "only respond takes a text; say why in reason";
+            wrongs.add(Slug::InvalidFrame, "/text", detail);
         }
     }
 }
@@ -169,9 +150,8 @@ pub async fn list(session: Needs<Read>, params: Params) -> Result<Response, Prob
 pub async fn one(
     session: Needs<Read>,
     Path(id): Path<Uuid>,
-    params: Params,
+    _: NoParams,
 ) -> Result<Response, Problem> {
-    params.end()?;
     requests::one(&session, RequestState::Approval, id).await
 }
 
@@ -181,10 +161,8 @@ pub async fn one(
 pub async fn decide(
     session: Needs<Judge>,
     Path(id): Path<Uuid>,
-    params: Params,
-    Json(mut verdict): Json<Verdict>,
-) -> Result<axum::Json<Decided>, Problem> {
-    params.end()?;
+    Only(mut verdict): Only<Verdict>,
+) -> Answer<Decided> {
     let said = verdict.said();
     let id = id.to_string();
     let status = session

@@ -12,9 +12,9 @@ use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
 use super::needs::{Needs, Read, Speak};
-use super::params::Params;
+use super::params::NoParams;
 use super::path::{Path, Sha256};
-use super::{Resource, body, plain_encoding};
+use super::{Resource, body, made, plain_encoding};
 use crate::edge::context::Edge;
 use crate::edge::media;
 use crate::edge::problem::{Problem, Slug};
@@ -55,44 +55,35 @@ pub struct StoredBlob {
 pub async fn upload(
     State(edge): State<Arc<Edge>>,
     session: Needs<Speak>,
-    params: Params,
+    _: NoParams,
     request: Request,
 ) -> Result<Response, Problem> {
-    params.end()?;
     plain_encoding(request.headers())?;
-    let declared = request
-        .headers()
-        .get(header::CONTENT_TYPE)
-        .and_then(|kind| kind.to_str().ok());
-    let declared = declared
-        .filter(|kind| *kind != "application/octet-stream")
-        .map(str::to_owned);
+    let declared = request.headers().get(header::CONTENT_TYPE);
+    let declared = declared.and_then(|kind| kind.to_str().ok());
+    let declared = declared.filter(|kind| *kind != "application/octet-stream");
+    let declared = declared.map(str::to_owned);
     let _place = edge.uploads.take(session.space()).await;
-    let bytes = body(
-        request,
-        edge.limits.blob_bytes,
-        edge.limits.body_ms.saturating_mul(10),
-        edge.limits.body_ms,
-    )
-    .await?;
+    let limits = &edge.limits;
+    let within = limits.body_ms.saturating_mul(10);
+    let bytes = body(request, limits.blob_bytes, within, limits.body_ms).await?;
     if bytes.is_empty() {
         return Err(Problem::new(Slug::EmptyInput, "the body is empty"));
     }
     let mime = media::check(declared.as_deref(), &bytes, "", edge.limits.image_pixels)?.to_owned();
     let size = bytes.len() as u64;
-    let blob = session
-        .put_blob(Blob {
-            mime: mime.clone(),
-            bytes,
-        })
-        .await?;
+    let new = Blob {
+        mime: mime.clone(),
+        bytes,
+    };
+    let blob = session.put_blob(new).await?;
     let place = format!("/blobs/{blob}");
-    let stored = axum::Json(StoredBlob {
+    let stored = StoredBlob {
         blob,
         mime,
         bytes: size,
-    });
-    Ok((StatusCode::CREATED, [(header::LOCATION, place)], stored).into_response())
+    };
+    Ok(made(StatusCode::CREATED, place, stored))
 }
 
 /// One blob. A browser is told to run nothing of it and to take it for nothing else.
@@ -103,27 +94,22 @@ pub async fn upload(
 pub async fn one(
     session: Needs<Read>,
     Path(Sha256(sha256)): Path<Sha256>,
-    params: Params,
+    _: NoParams,
 ) -> Result<Response, Problem> {
-    params.end()?;
     let blob = session.blob(&sha256).await?;
-    let blob = blob.ok_or_else(|| Problem::new(Slug::NotFound, "there is no such blob"))?;
-    let mut response = Response::new(Body::from(blob.bytes));
-    let headers = response.headers_mut();
-    let kind = HeaderValue::from_str(&blob.mime)
-        .unwrap_or(HeaderValue::from_static("application/octet-stream"));
-    headers.insert(header::CONTENT_TYPE, kind);
-    headers.insert(
-        header::CONTENT_DISPOSITION,
-        HeaderValue::from_static("attachment"),
-    );
-    headers.insert(
-        header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static("sandbox; default-src 'none'"),
-    );
-    headers.insert(
-        header::CACHE_CONTROL,
-        HeaderValue::from_static("private, max-age=31536000, immutable"),
-    );
-    Ok(response)
+    let blob = blob.ok_or_else(|| Problem::not_found("there is no such blob"))?;
+    let fixed = HeaderValue::from_static;
+    let kind = HeaderValue::from_str(&blob.mime);
+    let kind = kind.unwrap_or(fixed("application/octet-stream"));
+    let policy = fixed("sandbox; default-src 'none'");
+    let headers = [
+        (header::CONTENT_TYPE, kind),
+        (header::CONTENT_DISPOSITION, fixed("attachment")),
+        (header::CONTENT_SECURITY_POLICY, policy),
+        (
+            header::CACHE_CONTROL,
+            fixed("private, max-age=31536000, immutable"),
+        ),
+    ];
+    Ok((headers, Body::from(blob.bytes)).into_response())
 }

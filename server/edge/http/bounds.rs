@@ -49,6 +49,17 @@ pub fn of_body<const N: usize>(document: &mut Value, schema: &str, members: [(&s
     }
 }
 
+/// Writes into a document what the parameters of a reading of `path` may be.
+pub fn of_query<const N: usize>(document: &mut Value, path: &str, bounds: [(&str, Value); N]) {
+    let parameters = document["paths"][path]["get"]["parameters"].as_array_mut();
+    for parameter in parameters.into_iter().flatten() {
+        let known = bounds.iter().find(|(name, _)| parameter["name"] == *name);
+        if let Some((_, bound)) = known {
+            put(&mut parameter["schema"], bound.clone());
+        }
+    }
+}
+
 /// Adds the members of `bound` to a schema.
 pub fn put(schema: &mut Value, bound: Value) {
     if let (Some(schema), Value::Object(bound)) = (schema.as_object_mut(), bound) {
@@ -59,6 +70,16 @@ pub fn put(schema: &mut Value, bound: Value) {
 /// A text of this form.
 pub fn text(pattern: &str) -> Value {
     json!({ "pattern": pattern, "maxLength": Limits::default().text_bytes })
+}
+
+/// A text with something in it, of at most so many characters.
+pub fn words(most: usize) -> Value {
+    json!({ "pattern": WORDS, "maxLength": most })
+}
+
+/// A parameter that is a text with something in it.
+pub fn asked() -> Value {
+    json!({ "pattern": WORDS, "minLength": 1, "maxLength": params::WORDS_MAX })
 }
 
 /// The id of a thread.
@@ -106,7 +127,7 @@ fn bound_of(parameter: &str, place: &str) -> Option<Value> {
         ("key", "path") => json!({ "pattern": r"^[^\u0000]+$" }),
         ("after" | "before", _) => json!({ "maximum": INTEGER_MAX }),
         ("Last-Event-ID", _) => json!({ "pattern": "^[0-9]{1,16}(@[0-9a-fA-F-]{36})?$" }),
-        ("q", _) => json!({ "pattern": WORDS, "minLength": 1, "maxLength": params::WORDS_MAX }),
+        ("q", _) => asked(),
         ("tags", _) => {
             json!({ "maxItems": Limits::default().filter_tags, "items": { "type": "string", "pattern": TEXT } })
         }

@@ -6,18 +6,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
 
+use super::cursor::Part;
 use super::needs::{Needs, Read, Shape};
-use super::params::{self, Params};
-use super::world_model::{name, too_long};
-use super::{Json, Page, Resource, bounds, cursor};
+use super::params::Params;
+use super::world_model::{name, words};
+use super::{Answer, Only, Page, Resource, bounds};
 use crate::edge::json::Body;
-use crate::edge::problem::{Problem, Slug, Wrongs};
+use crate::edge::problem::{Slug, Wrongs};
 use crate::event::entity::NAMES_MAX;
 use crate::event::statement::{NAME_MAX, SENTENCE_MAX};
-use crate::log::projections::merges::MergeRow;
-use crate::session::entities::Entity as Found;
-use crate::words::id::Seq;
-use crate::words::time::Timestamp;
+use crate::session::entities::{Entity, NameMerge};
 
 #[derive(OpenApi)]
 #[openapi(paths(list, merge, unmerge))]
@@ -34,67 +32,6 @@ pub const RESOURCE: Resource = Resource {
     document: Document::openapi,
     bounds: draw_bounds,
 };
-
-/// Names that are one. What was said of it keeps the names that it was said with.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Entity {
-    /// Its names as they were said, that by which it is called first.
-    pub names: Vec<String>,
-    /// The merges that say so and stand, the oldest first.
-    pub merges: Vec<NameMerge>,
-}
-
-/// A merge of names.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct NameMerge {
-    /// Its id: that of the event that made it.
-    #[schema(format = "uuid")]
-    pub id: String,
-    /// The position of that event.
-    #[schema(value_type = i64)]
-    pub seq: Seq,
-    /// The names.
-    pub names: Vec<String>,
-    /// Why.
-    pub reason: String,
-    /// Who did it; null: a rule.
-    pub by: Option<String>,
-    /// The statement that says so, where a rule did it: when it falls, the merge is undone.
-    pub statement: Option<String>,
-    /// When.
-    #[schema(value_type = String)]
-    pub at: Timestamp,
-}
-
-impl From<MergeRow> for NameMerge {
-    fn from(row: MergeRow) -> Self {
-        let MergeRow {
-            id,
-            seq,
-            merge,
-            made: at,
-            ..
-        } = row;
-        Self {
-            id,
-            seq,
-            names: merge.names,
-            reason: merge.reason,
-            by: merge.by,
-            statement: merge.statement,
-            at,
-        }
-    }
-}
-
-impl From<Found> for Entity {
-    fn from(found: Found) -> Self {
-        Self {
-            names: found.names,
-            merges: found.merges.into_iter().map(Into::into).collect(),
-        }
-    }
-}
 
 /// Names to be one from now on.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -148,21 +85,12 @@ pub struct Unmerged {
 }
 
 fn check_name(pointer: &str, name: &str, wrongs: &mut Wrongs) {
-    if name.trim().is_empty() {
-        wrongs.add(Slug::EmptyInput, pointer, "a name says something");
-    }
-    too_long(pointer, name, NAME_MAX, wrongs);
+    words(pointer, name, (NAME_MAX, "a name says something"), wrongs);
 }
 
 fn check_reason(reason: &str, wrongs: &mut Wrongs) {
-    if reason.trim().is_empty() {
-        wrongs.add(
-            Slug::EmptyInput,
-            "/reason",
-            "whoever merges names or undoes it says why",
-        );
-    }
-    too_long("/reason", reason, SENTENCE_MAX, wrongs);
+    let why = "whoever merges names or undoes it says why";
+    words("/reason", reason, (SENTENCE_MAX, why), wrongs);
 }
 
 /// The entities that have several names, the one that was merged first first.
@@ -171,26 +99,14 @@ fn check_reason(reason: &str, wrongs: &mut Wrongs) {
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),
         ("name" = Option<String>, Query, description = "only the entity of this name"),),
     responses((status = 200, body = Page<Entity>)))]
-pub async fn list(
-    session: Needs<Read>,
-    mut query: Params,
-) -> Result<axum::Json<Page<Entity>>, Problem> {
-    let (limit, place) = (query.limit()?, query.one("cursor")?);
+pub async fn list(session: Needs<Read>, mut query: Params) -> Answer<Page<Entity>> {
+    let part = Part::take(&mut query)?;
     let wanted = name(&mut query, "name")?;
     query.end()?;
-    let bound = format!("entities {} {wanted:?}", session.space());
-    let after = place
-        .map(|place| cursor::read(&bound, &place))
-        .transpose()?;
-    let after = after.and_then(|seq| seq.parse().ok()).unwrap_or(0);
-    let (found, next) = session
-        .entities(wanted.as_deref(), after, limit as usize)
-        .await?;
-    let next = next.map(|seq| cursor::write(&bound, &seq.to_string()));
-    Ok(axum::Json(Page {
-        items: found.into_iter().map(Entity::from).collect(),
-        next,
-    }))
+    let part = part.of(format!("entities {} {wanted:?}", session.space()))?;
+    let after = part.behind().unwrap_or(0);
+    let found = session.entities(wanted.as_deref(), after).await?;
+    Ok(axum::Json(part.page(found, Entity::place)))
 }
 
 /// Merges names: they are one from now on. Statements are not changed; what contradicts another one now is contested.
@@ -198,12 +114,10 @@ pub async fn list(
     request_body = NewMerge, responses((status = 200, body = Entity)))]
 pub async fn merge(
     session: Needs<Shape>,
-    params: Params,
-    Json(NewMerge { names, reason }): Json<NewMerge>,
-) -> Result<axum::Json<Entity>, Problem> {
-    params.end()?;
+    Only(NewMerge { names, reason }): Only<NewMerge>,
+) -> Answer<Entity> {
     let names = names.iter().map(|name| name.trim().to_owned()).collect();
-    Ok(axum::Json(session.merge(names, reason).await?.into()))
+    Ok(axum::Json(session.merge(names, reason).await?))
 }
 
 /// Undoes all merges of a name. What was said with it before or since is said of it alone.
@@ -211,38 +125,19 @@ pub async fn merge(
     request_body = NewUnmerge, responses((status = 200, body = Unmerged)))]
 pub async fn unmerge(
     session: Needs<Shape>,
-    params: Params,
-    Json(NewUnmerge { name, reason }): Json<NewUnmerge>,
-) -> Result<axum::Json<Unmerged>, Problem> {
-    params.end()?;
+    Only(NewUnmerge { name, reason }): Only<NewUnmerge>,
+) -> Answer<Unmerged> {
     let undone = session.unmerge(name.trim(), &reason).await?;
-    Ok(axum::Json(Unmerged {
-        undone: undone.into_iter().map(Into::into).collect(),
-    }))
+    Ok(axum::Json(Unmerged { undone }))
 }
 
 /// What the members may be.
 fn draw_bounds(document: &mut Value) {
-    let text = |most: usize| json!({ "pattern": bounds::WORDS, "maxLength": most });
     let names = json!({ "minItems": 2, "maxItems": NAMES_MAX, "items": { "type": "string", "pattern": bounds::WORDS, "maxLength": NAME_MAX } });
-    bounds::of_body(
-        document,
-        "NewMerge",
-        [("names", names), ("reason", text(SENTENCE_MAX))],
-    );
-    bounds::of_body(
-        document,
-        "NewUnmerge",
-        [("name", text(NAME_MAX)), ("reason", text(SENTENCE_MAX))],
-    );
-    let parameters = document["paths"]["/world-model/entities"]["get"]["parameters"].as_array_mut();
-    for parameter in parameters
-        .into_iter()
-        .flatten()
-        .filter(|parameter| parameter["name"] == "name")
-    {
-        let bound =
-            json!({ "pattern": bounds::WORDS, "minLength": 1, "maxLength": params::WORDS_MAX });
-        bounds::put(&mut parameter["schema"], bound);
-    }
+    let reason = || ("reason", bounds::words(SENTENCE_MAX));
+    let name = ("name", bounds::words(NAME_MAX));
+    bounds::of_body(document, "NewMerge", [("names", names), reason()]);
+    bounds::of_body(document, "NewUnmerge", [name, reason()]);
+    let name = ("name", bounds::asked());
+    bounds::of_query(document, "/world-model/entities", [name]);
 }

@@ -12,9 +12,9 @@ use utoipa::{OpenApi, ToSchema};
 use uuid::Uuid;
 
 use super::needs::{Needs, Read};
-use super::params::Params;
+use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Resource, cursor};
+use super::{Answer, Resource, cursor};
 use crate::edge::context::Edge;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug};
@@ -50,10 +50,9 @@ pub fn filter(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {
         all_tags: params.flag("all_tags")?,
         source: params.source()?,
         modality: params.modality()?,
-        show: if params.flag("debug")? {
-            Show::All
-        } else {
-            Show::Public
+        show: match params.flag("debug")? {
+            true => Show::All,
+            false => Show::Public,
         },
         after: params.cursor("after")?,
         text: params.words()?,
@@ -82,13 +81,11 @@ fn question(params: &mut Params, limits: &Limits) -> Result<Query, Problem> {
 
 /// What a cursor is bound to: the space and all conditions, but not the size of a page.
 fn bound(space: &Space, query: &Query) -> String {
-    format!(
-        "events {space} {:?}",
-        Query {
-            limit: 0,
-            ..query.clone()
-        }
-    )
+    let all = Query {
+        limit: 0,
+        ..query.clone()
+    };
+    format!("events {space} {all:?}")
 }
 
 /// Refuses a cursor that is beyond the log's end: what it was given for was another log.
@@ -96,10 +93,8 @@ pub fn not_ahead(after: Seq, head: Seq) -> Result<(), Problem> {
     if after <= head {
         return Ok(());
     }
-    Err(Problem::new(
-        Slug::CursorAhead,
-        format!("after {after} is beyond the log's end, {head}"),
-    ))
+    let detail = format!("after {after} is beyond the log's end, {head}");
+    Err(Problem::new(Slug::CursorAhead, detail))
 }
 
 fn continue_at(query: &mut Query, at: Seq) {
@@ -150,7 +145,7 @@ pub async fn list(
     State(edge): State<Arc<Edge>>,
     session: Needs<Read>,
     mut params: Params,
-) -> Result<axum::Json<History>, Problem> {
+) -> Answer<History> {
     let at = params.one("cursor")?;
     let mut query = question(&mut params, &edge.limits)?;
     let epoch = params.epoch()?;
@@ -161,9 +156,8 @@ pub async fn list(
     let asked_after = query.after;
     let bound = bound(session.space(), &query);
     if let Some(at) = at {
-        let at = cursor::read(&bound, &at)?
-            .parse()
-            .map_err(|_| Problem::new(Slug::InvalidCursor, "no seq"))?;
+        let at = cursor::read(&bound, &at)?.parse();
+        let at = at.map_err(|_| Problem::new(Slug::InvalidCursor, "no seq"))?;
         continue_at(&mut query, at);
     }
     let limit = query.limit as usize;
@@ -175,15 +169,10 @@ pub async fn list(
     }
     let more = items.len() > limit;
     items.truncate(limit);
-    let next = items
-        .last()
-        .filter(|_| more)
-        .map(|last| cursor::write(&bound, &last.seq.to_string()));
-    let unreadable = items
-        .iter()
-        .filter(|event| event.json.is_none())
-        .map(|event| event.seq)
-        .collect();
+    let last = items.last().filter(|_| more);
+    let next = last.map(|last| cursor::write(&bound, &last.seq.to_string()));
+    let unread = items.iter().filter(|event| event.json.is_none());
+    let unreadable = unread.map(|event| event.seq).collect();
     let items = items.into_iter().filter_map(|event| event.json).collect();
     Ok(axum::Json(History {
         items,
@@ -196,16 +185,10 @@ pub async fn list(
 #[utoipa::path(get, path = "/events/{event_id}", operation_id = "get_event", tag = "log",
     params(("event_id" = Uuid, Path, description = "its id")),
     responses((status = 200, body = Event)))]
-pub async fn one(
-    session: Needs<Read>,
-    Path(event_id): Path<Uuid>,
-    params: Params,
-) -> Result<axum::Json<Event>, Problem> {
-    params.end()?;
+pub async fn one(session: Needs<Read>, Path(event_id): Path<Uuid>, _: NoParams) -> Answer<Event> {
     let event = session.event(event_id).await?;
-    event
-        .map(axum::Json)
-        .ok_or_else(|| Problem::new(Slug::NotFound, "there is no event of that id"))
+    let event = event.ok_or_else(|| Problem::not_found("there is no event of that id"))?;
+    Ok(axum::Json(event))
 }
 
 /// What a model call saw: its request, made anew from the log.
@@ -266,8 +249,7 @@ pub struct ViewSection {
 pub async fn prompt_view(
     session: Needs<Read>,
     Path(event_id): Path<Uuid>,
-    params: Params,
-) -> Result<axum::Json<Value>, Problem> {
-    params.end()?;
+    _: NoParams,
+) -> Answer<Value> {
     Ok(axum::Json(session.prompt_view(event_id).await?))
 }

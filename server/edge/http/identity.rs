@@ -5,11 +5,10 @@ use axum::routing::get;
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
-use super::Resource;
 use super::needs::{Needs, Read};
 use super::params::Params;
-use crate::edge::problem::Problem;
-use crate::mind::call::Identity;
+use super::{Answer, Resource};
+use crate::event::envelope::Event;
 use crate::words::id::{Seq, Space, ThreadId};
 use crate::words::time::Timestamp;
 
@@ -59,33 +58,30 @@ pub struct Thought {
     pub at: Timestamp,
 }
 
+impl From<Event> for Thought {
+    fn from(event: Event) -> Self {
+        Self {
+            seq: event.seq,
+            text: event.text().to_owned(),
+            at: event.ts,
+        }
+    }
+}
+
 /// Who a thread is, its mission, its task, its mood, and what it thought lately.
 #[utoipa::path(get, path = "/self", operation_id = "get_self", tag = "self",
     params(("thread" = Option<String>, Query, description = "which thread; `main` when absent"),),
     responses((status = 200, body = Myself)))]
-pub async fn read(session: Needs<Read>, mut query: Params) -> Result<axum::Json<Myself>, Problem> {
+pub async fn read(session: Needs<Read>, mut query: Params) -> Answer<Myself> {
     let thread = query.thread()?.unwrap_or_default();
     query.end()?;
-    let (
-        Identity {
-            mission,
-            task,
-            mood,
-        },
-        thoughts,
-    ) = session.identity(&thread).await?;
-    let thought = |event: crate::event::envelope::Event| Thought {
-        seq: event.seq,
-        text: event.text().to_owned(),
-        at: event.ts,
-    };
-    let thoughts = thoughts.into_iter().map(thought).collect();
+    let (identity, thoughts) = session.identity(&thread).await?;
     Ok(axum::Json(Myself {
         space: session.space().clone(),
         thread,
-        mission,
-        task,
-        mood,
-        thoughts,
+        mission: identity.mission,
+        task: identity.task,
+        mood: identity.mood,
+        thoughts: thoughts.into_iter().map(Thought::from).collect(),
     }))
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Resource;
 use super::needs::{Needs, Speak};
-use super::params::Params;
+use super::params::NoParams;
 use super::path::Path;
 use crate::edge::problem::Problem;
 use crate::words::id::ThreadId;
@@ -36,9 +36,8 @@ pub const RESOURCE: Resource = Resource {
 pub async fn withdraw(
     session: Needs<Speak>,
     Path((thread, event_id)): Path<(ThreadId, Uuid)>,
-    params: Params,
+    _: NoParams,
 ) -> Result<StatusCode, Problem> {
-    params.end()?;
     session.withdraw(&thread, event_id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

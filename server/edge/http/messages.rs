@@ -14,7 +14,7 @@ use utoipa::{OpenApi, ToSchema};
 use super::needs::{Needs, Read, Speak};
 use super::params::Params;
 use super::path::Path;
-use super::{Resource, bounds, json_body};
+use super::{Answer, Resource, bounds, json_body};
 use crate::edge::ack::{Ack, AckStatus};
 use crate::edge::context::Edge;
 use crate::edge::frame::{self, ClientFrame, Framed};
@@ -24,6 +24,7 @@ use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::envelope::{Event, TurnOutcome, tag};
 use crate::event::fact::Fact;
 use crate::log::query::{Order, Query};
+use crate::log::shown::Written;
 use crate::session::handle::Session;
 use crate::session::outcome::Outcome;
 use crate::words::id::{INTEGER_MAX, Seq, ThreadId};
@@ -74,10 +75,9 @@ impl From<Event> for ChatMessage {
             Fact::Input(input) => ("user", input.user),
             _ => ("user", None),
         };
-        let user = user.unwrap_or_default().to_owned();
         Self {
             role,
-            user,
+            user: user.unwrap_or_default().to_owned(),
             chat: vec![said],
             timestamp: event.ts.seconds(),
         }
@@ -129,10 +129,7 @@ fn is_taken_back(event: &Event, all: &TakenBack) -> bool {
         ("thread" = Option<String>, Query, description = "only this thread; of all of them when absent"),
     ),
     responses((status = 200, body = [ChatMessage])))]
-pub async fn list(
-    session: Needs<Read>,
-    mut params: Params,
-) -> Result<axum::Json<Vec<ChatMessage>>, Problem> {
+pub async fn list(session: Needs<Read>, mut params: Params) -> Answer<Vec<ChatMessage>> {
     let n = params.integer("n", 1..=500)?.unwrap_or(20);
     let before = params.integer("before", 0..=BEFORE_MAX)?;
     let thread = params.thread()?;
@@ -149,21 +146,16 @@ pub async fn list(
     loop {
         let page = session.written(&query).await?;
         // What this server cannot read is left out, and others take its place.
-        let more = page
-            .last()
-            .map(|last| last.seq)
-            .filter(|_| page.len() >= limit);
-        let read = page
-            .into_iter()
-            .filter_map(|it| serde_json::from_str::<Event>(it.json?.get()).ok());
-        let read = Vec::from_iter(read);
+        let more = page.last().filter(|_| page.len() >= limit);
+        let more = more.map(|last| last.seq);
+        let event = |it: Written| serde_json::from_str::<Event>(it.json?.get()).ok();
+        let read: Vec<Event> = page.into_iter().filter_map(event).collect();
         let taken_back = match read.last() {
             Some(oldest) => taken_back(&session, &query, oldest.seq).await?,
             None => Vec::new(),
         };
-        let stays = read
-            .into_iter()
-            .filter(|it| !is_taken_back(it, &taken_back));
+        let stays = read.into_iter();
+        let stays = stays.filter(|it| !is_taken_back(it, &taken_back));
         newest.extend(stays.map(ChatMessage::from).take(limit - newest.len()));
         query.before = more;
         if more.is_none() || newest.len() >= limit {
@@ -248,15 +240,13 @@ pub async fn post_message(
 
 impl Posted {
     fn new(ack: Ack, outcome: Outcome) -> Self {
-        let turn = match outcome.withdrawn {
-            true => "withdrawn",
-            false => outcome.turn.map_or("ended", TurnOutcome::as_str),
-        };
         // What others were answered meanwhile is no answer to it.
-        let responses = if outcome.withdrawn {
-            Vec::new()
-        } else {
-            outcome.responses
+        let (turn, responses) = match outcome.withdrawn {
+            true => ("withdrawn", Vec::new()),
+            false => {
+                let turn = outcome.turn.map_or("ended", TurnOutcome::as_str);
+                (turn, outcome.responses)
+            }
         };
         Self {
             ack,
@@ -282,19 +272,12 @@ pub fn wait(params: &mut Params, most_ms: u64) -> Result<Option<u64>, Problem> {
     let Some(text) = params.one("wait")? else {
         return Ok(None);
     };
-    let seconds = text
-        .parse::<f64>()
-        .ok()
-        .filter(|seconds| (0.0..=most_ms as f64 / 1000.0).contains(seconds));
-    let detail = || {
-        Problem::parameter(
-            "wait",
-            format!("a number of seconds from 0 to {}", most_ms / 1000),
-        )
-    };
-    seconds
-        .map(|seconds| Some((seconds * 1000.0) as u64))
-        .ok_or_else(detail)
+    let most = most_ms as f64 / 1000.0;
+    let seconds = text.parse().ok();
+    let seconds = seconds.filter(|seconds: &f64| (0.0..=most).contains(seconds));
+    let detail = format!("a number of seconds from 0 to {}", most_ms / 1000);
+    let seconds = seconds.ok_or_else(|| Problem::parameter("wait", detail))?;
+    Ok(Some((seconds * 1000.0) as u64))
 }
 
 type Saying = (Option<String>, crate::event::draft::InputKind, frame::Said);
@@ -305,33 +288,16 @@ fn parse_message(
     wrongs: Wrongs,
 ) -> Result<Saying, Problem> {
     let Framed { id, frame } = frame::from_members(members, wrongs, None);
-    match frame? {
-        ClientFrame::Input(kind, said)
-            if said
-                .thread
-                .as_deref()
-                .is_none_or(|named| named == thread.as_str()) =>
-        {
-            Ok((
-                id,
-                kind,
-                frame::Said {
-                    thread: Some(thread.to_string()),
-                    ..said
-                },
-            ))
-        }
-        ClientFrame::Input(..) => Err(Problem::at(
-            Slug::InvalidFrame,
-            "/thread",
-            "the address names another thread",
-        )),
-        _ => Err(Problem::at(
-            Slug::UnknownType,
-            "/type",
-            "only message and sensory can be posted here",
-        )),
+    let ClientFrame::Input(kind, mut said) = frame? else {
+        let detail = "only message and sensory can be posted here";
+        return Err(Problem::at(Slug::UnknownType, "/type", detail));
+    };
+    let named = said.thread.replace(thread.to_string());
+    if named.is_some_and(|named| named != thread.as_str()) {
+        let detail = "the address names another thread";
+        return Err(Problem::at(Slug::InvalidFrame, "/thread", detail));
     }
+    Ok((id, kind, said))
 }
 
 fn draw_bounds(document: &mut Value) {
@@ -350,15 +316,8 @@ fn draw_bounds(document: &mut Value) {
         ("blob", bounds::sha256()),
     ];
     bounds::of_body(document, "Media", members);
-    for parameter in document["paths"]["/messages"]["get"]["parameters"]
-        .as_array_mut()
-        .into_iter()
-        .flatten()
-    {
-        if parameter["name"] == "before" {
-            bounds::put(&mut parameter["schema"], json!({ "maximum": BEFORE_MAX }));
-        }
-    }
+    let before = ("before", json!({ "maximum": BEFORE_MAX }));
+    bounds::of_query(document, "/messages", [before]);
     draw_post_message(document);
 }
 
@@ -373,7 +332,7 @@ fn draw_post_message(value: &mut Value) {
             forms
                 .as_array_mut()
                 .into_iter()
-                .for_each(|forms| forms.push(alone.clone()));
+                .for_each(|it| it.push(alone.clone()));
         }
     }
     let mut message = schemas["Said"].clone();

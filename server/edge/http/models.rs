@@ -5,10 +5,9 @@ use axum::routing::get;
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
-use super::Resource;
 use super::needs::{Needs, Read};
-use super::params::Params;
-use crate::edge::problem::Problem;
+use super::params::NoParams;
+use super::{Answer, Resource};
 use crate::model::habits::Learned;
 use crate::words::time::Timestamp;
 
@@ -69,8 +68,7 @@ impl From<Learned> for ModelHabit {
 
 /// Lists the models and what was learned of them
 #[utoipa::path(get, path = "/models", operation_id = "list_models", tag = "models", responses((status = 200, body = ModelList)))]
-async fn list(session: Needs<Read>, params: Params) -> Result<axum::Json<ModelList>, Problem> {
-    params.end()?;
+async fn list(session: Needs<Read>, _: NoParams) -> Answer<ModelList> {
     let items = session.models()?.into_iter().map(|known| ModelItem {
         name: known.name,
         askers: known.of,

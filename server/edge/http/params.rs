@@ -1,5 +1,7 @@
 //! Query parameters, read strictly: nothing unknown, nothing twice, nothing out of range is let pass.
 
+use std::ops::RangeInclusive;
+
 use axum::extract::FromRequestParts;
 use axum::http::request;
 use uuid::Uuid;
@@ -24,6 +26,17 @@ impl<S: Sync> FromRequestParts<S> for Params {
     }
 }
 
+/// A request without parameters: any is refused.
+pub struct NoParams;
+
+impl<S: Sync> FromRequestParts<S> for NoParams {
+    type Rejection = Problem;
+    async fn from_request_parts(parts: &mut request::Parts, _: &S) -> Result<Self, Problem> {
+        let params = Params::parse(parts.uri.query().unwrap_or_default())?;
+        params.end().map(|()| Self)
+    }
+}
+
 impl Params {
     /// The parameters of a query string.
     pub fn parse(query: &str) -> Result<Self, Problem> {
@@ -31,20 +44,14 @@ impl Params {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             Ok((decode(name)?, decode(value)?))
         };
-        query
-            .split('&')
-            .filter(|pair| !pair.is_empty())
-            .map(pair)
-            .collect::<Result<_, _>>()
-            .map(Self)
+        let pairs = query.split('&').filter(|pair| !pair.is_empty());
+        pairs.map(pair).collect::<Result<_, _>>().map(Self)
     }
 
     /// All values of a parameter that may be repeated.
     pub fn all(&mut self, name: &str) -> Vec<String> {
-        self.0
-            .extract_if(.., |(known, _)| known == name)
-            .map(|(_, value)| value)
-            .collect()
+        let taken = self.0.extract_if(.., |(known, _)| known == name);
+        taken.map(|(_, value)| value).collect()
     }
 
     /// The value of a parameter that stands at most once.
@@ -60,23 +67,28 @@ impl Params {
     pub fn integer(
         &mut self,
         name: &str,
-        range: std::ops::RangeInclusive<i64>,
+        range: RangeInclusive<i64>,
     ) -> Result<Option<i64>, Problem> {
+        let (least, most) = (range.start(), range.end());
+        let is_not = format!("no whole number from {least} to {most}");
+        let within = |text: &str| text.parse().ok().filter(|value| range.contains(value));
+        self.read(name, &is_not, |text| {
+            within(text).filter(|_| is_number(text))
+        })
+    }
+
+    /// A value that is read from a text; `is_not`: what a text is that it cannot be read from.
+    fn read<T>(
+        &mut self,
+        name: &str,
+        is_not: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, Problem> {
         let Some(text) = self.one(name)? else {
             return Ok(None);
         };
-        let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let value = text
-            .parse()
-            .ok()
-            .filter(|value| plain && range.contains(value));
-        let (least, most) = (range.start(), range.end());
-        value.map(Some).ok_or_else(|| {
-            Problem::parameter(
-                name,
-                format!("{:?} is no whole number from {least} to {most}", cut(&text)),
-            )
-        })
+        let wrong = || Problem::parameter(name, format!("{:?} is {is_not}", cut(&text)));
+        read(&text).map(Some).ok_or_else(wrong)
     }
 
     /// `limit`: 1 to 500, 50 when absent.
@@ -92,26 +104,17 @@ impl Params {
 
     /// `epoch`: the incarnation of the log that a position belongs to.
     pub fn epoch(&mut self) -> Result<Option<Uuid>, Problem> {
-        let Some(text) = self.one("epoch")? else {
-            return Ok(None);
-        };
-        let epoch = ids::uuid(&text, "");
+        let epoch = self.one("epoch")?.map(|text| ids::uuid(&text, ""));
         epoch
-            .map(Some)
+            .transpose()
             .map_err(|problem| Problem::parameter("epoch", problem.detail))
     }
 
     /// A cursor into the log: a seq. A number that none can be is a problem of its own, as on the socket.
     pub fn cursor(&mut self, name: &str) -> Result<Option<Seq>, Problem> {
-        let is_number =
-            |value: &String| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
-        let is_seq = |value: &String| value.parse().is_ok_and(|seq: Seq| seq <= INTEGER_MAX);
-        let given = self
-            .0
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value);
-        match given.filter(|value| is_number(value) && !is_seq(value)) {
+        let is_seq = |value: &str| value.parse().is_ok_and(|seq: Seq| seq <= INTEGER_MAX);
+        let given = self.0.iter().find(|(known, _)| known == name);
+        match given.filter(|(_, value)| is_number(value) && !is_seq(value)) {
             Some(_) => Err(Problem::new(Slug::InvalidCursor, ids::CURSOR)),
             None => self.seq(name),
         }
@@ -119,29 +122,17 @@ impl Params {
 
     /// A moment, with any offset.
     pub fn moment(&mut self, name: &str) -> Result<Option<Timestamp>, Problem> {
-        let Some(text) = self.one(name)? else {
-            return Ok(None);
-        };
         // An offset's `+` that nobody encoded arrives as a space.
-        let moment = Timestamp::parse(&text).or_else(|| Timestamp::parse(&text.replace(' ', "+")));
-        moment.map(Some).ok_or_else(|| {
-            Problem::parameter(
-                name,
-                format!("{:?} is no RFC 3339 time with an offset", cut(&text)),
-            )
-        })
+        let moment = |text: &str| {
+            Timestamp::parse(text).or_else(|| Timestamp::parse(&text.replace(' ', "+")))
+        };
+        self.read(name, "no RFC 3339 time with an offset", moment)
     }
 
     /// `true` or `false`.
     pub fn flag(&mut self, name: &str) -> Result<bool, Problem> {
-        match self.one(name)?.as_deref() {
-            None | Some("false") => Ok(false),
-            Some("true") => Ok(true),
-            Some(other) => Err(Problem::parameter(
-                name,
-                format!("{:?} is neither true nor false", cut(other)),
-            )),
-        }
+        let flag = self.read(name, "neither true nor false", |text| text.parse().ok());
+        Ok(flag?.unwrap_or(false))
     }
 
     /// One of some words.
@@ -151,13 +142,7 @@ impl Params {
         words: &str,
         parse: impl Fn(&str) -> Option<T>,
     ) -> Result<Option<T>, Problem> {
-        let Some(text) = self.one(name)? else {
-            return Ok(None);
-        };
-        let value = parse(&text);
-        value
-            .map(Some)
-            .ok_or_else(|| Problem::parameter(name, format!("{:?} is none of {words}", cut(&text))))
+        self.read(name, &format!("none of {words}"), parse)
     }
 
     /// `source`.
@@ -176,17 +161,22 @@ impl Params {
         Ok(text.map(|text| ThreadId::parse(&text)).transpose()?)
     }
 
-    /// `q`: a question. One without a word is a question, too: nothing is found.
-    pub fn question(&mut self) -> Result<Option<String>, Problem> {
-        let text = self.one("q")?;
+    /// A text with something in it, not longer than words may be. `empty`: what is wrong with one that has nothing.
+    pub fn text(&mut self, name: &str, empty: &str) -> Result<Option<String>, Problem> {
+        let text = self.one(name)?;
         match &text {
-            Some(text) if text.trim().is_empty() => Err(Problem::parameter("q", "has no words")),
-            Some(text) if text.chars().count() > WORDS_MAX => Err(Problem::parameter(
-                "q",
-                format!("has at most {WORDS_MAX} characters"),
-            )),
+            Some(text) if text.trim().is_empty() => Err(Problem::parameter(name, empty)),
+            Some(text) if text.chars().count() > WORDS_MAX => {
+                let detail = format!("has at most {WORDS_MAX} characters");
+                Err(Problem::parameter(name, detail))
+            }
             _ => Ok(text),
         }
+    }
+
+    /// `q`: a question. One without a word is a question, too: nothing is found.
+    pub fn question(&mut self) -> Result<Option<String>, Problem> {
+        self.text("q", "has no words")
     }
 
     /// `q`: words to look for.
@@ -211,48 +201,39 @@ impl Params {
     }
 }
 
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 fn cut(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
 /// Percent-decoding that refuses what is none, what is not UTF-8, and NUL.
 fn decode(text: &str) -> Result<String, Problem> {
-    let invalid = || {
-        Problem::new(
-            Slug::InvalidParameter,
-            "the query is not valid UTF-8 in percent-encoding",
-        )
-    };
+    let detail = "the query is not valid UTF-8 in percent-encoding";
+    let invalid = || Problem::new(Slug::InvalidParameter, detail);
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
         bytes.push(match byte {
             b'+' => b' ',
             b'%' => {
-                let digits = [
-                    rest.next().ok_or_else(invalid)?,
-                    rest.next().ok_or_else(invalid)?,
-                ];
-                hex(digits).ok_or_else(invalid)?
+                let digits = rest.next().zip(rest.next());
+                digits.and_then(hex).ok_or_else(invalid)?
             }
             byte => byte,
         });
     }
     let text = String::from_utf8(bytes).map_err(|_| invalid())?;
     if text.contains('\0') {
-        return Err(Problem::new(
-            Slug::NulNotAllowed,
-            "a parameter has a NUL in it",
-        ));
+        let detail = "a parameter has a NUL in it";
+        return Err(Problem::new(Slug::NulNotAllowed, detail));
     }
     Ok(text)
 }
 
-fn hex([high, low]: [u8; 2]) -> Option<u8> {
-    let digit = |byte: u8| {
-        char::from(byte)
-            .to_digit(16)
-            .and_then(|digit| u8::try_from(digit).ok())
-    };
+fn hex((high, low): (u8, u8)) -> Option<u8> {
+    let digit = |byte: u8| u8::try_from(char::from(byte).to_digit(16)?).ok();
     Some(digit(high)? << 4 | digit(low)?)
 }

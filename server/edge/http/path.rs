@@ -47,10 +47,8 @@ impl Id for TaskId {
         let digits = text.strip_prefix('t').unwrap_or_default();
         let fits = (1..=TASK_DIGITS).contains(&digits.len());
         if !fits || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(Problem::new(
-                Slug::InvalidId,
-                "a task's id is t and its number: t7",
-            ));
+            let detail = "a task's id is t and its number: t7";
+            return Err(Problem::new(Slug::InvalidId, detail));
         }
         Self::parse(text).ok_or_else(|| Problem::new(Slug::NotFound, "there is no such task"))
     }
@@ -64,10 +62,8 @@ impl Id for Sha256 {
         if media::is_sha256(text) {
             return Ok(Self(text.to_owned()));
         }
-        Err(Problem::new(
-            Slug::InvalidId,
-            "a blob's id is 64 hex digits in lower case",
-        ))
+        let detail = "a blob's id is 64 hex digits in lower case";
+        Err(Problem::new(Slug::InvalidId, detail))
     }
 }
 
@@ -92,23 +88,16 @@ impl Id for ToolName {
         if (1..=TOOL_MAX).contains(&text.len()) && text.bytes().all(plain) {
             return Ok(Self(text.to_owned()));
         }
-        Err(Problem::new(
-            Slug::InvalidId,
-            "a tool's name is 1 to 64 of a-z, A-Z, 0-9, _ and -",
-        ))
+        let detail = "a tool's name is 1 to 64 of a-z, A-Z, 0-9, _ and -";
+        Err(Problem::new(Slug::InvalidId, detail))
     }
 }
 
 /// The texts that stand in an address in the place of its parameters.
 async fn given(parts: &mut request::Parts) -> Result<RawPathParams, Problem> {
-    RawPathParams::from_request_parts(parts, &())
-        .await
-        .map_err(|_| {
-            Problem::new(
-                Slug::InvalidParameter,
-                "the address is not valid UTF-8 in percent-encoding",
-            )
-        })
+    let detail = "the address is not valid UTF-8 in percent-encoding";
+    let given = RawPathParams::from_request_parts(parts, &()).await;
+    given.map_err(|_| Problem::new(Slug::InvalidParameter, detail))
 }
 
 fn next<'a, T: Id>(given: &mut impl Iterator<Item = (&'a str, &'a str)>) -> Result<T, Problem> {

@@ -10,7 +10,6 @@ use crate::event::process::{GATHER, WAIT, Watch};
 use crate::event::request::REQUEST;
 use crate::event::rest::ENDING;
 use crate::log::projections::timers::TimerRow;
-use crate::words::id::ThreadId;
 
 /// A timer that is set.
 #[derive(Debug, Serialize, ToSchema)]
@@ -71,23 +70,12 @@ pub fn timers(rows: &[TimerRow]) -> Vec<Timer> {
 
 /// A thread's watches, as its row has them.
 pub fn watches(rows: BTreeMap<String, Watch>) -> Vec<OpenWatch> {
-    let shown = |(
+    let shown = |(id, watch): (String, Watch)| OpenWatch {
         id,
-        Watch {
-            kind,
-            from,
-            note,
-            raised,
-        },
-    )| {
-        let from = from.map(|from: ThreadId| from.to_string());
-        OpenWatch {
-            id,
-            kind,
-            from,
-            note,
-            raised,
-        }
+        kind: watch.kind,
+        from: watch.from.map(|from| from.to_string()),
+        note: watch.note,
+        raised: watch.raised,
     };
     rows.into_iter().map(shown).collect()
 }
@@ -95,9 +83,8 @@ pub fn watches(rows: BTreeMap<String, Watch>) -> Vec<OpenWatch> {
 /// A thread's gatherings, as its row has them, and their limits, which are timers.
 pub fn gatherings(rows: &BTreeMap<String, Gather>, timers: &[TimerRow]) -> Vec<Gathering> {
     let shown = |(id, gather): (&String, &Gather)| {
-        let limit = timers
-            .iter()
-            .find(|timer| timer.name.strip_prefix(GATHER) == Some(id));
+        let is_limit = |it: &&TimerRow| it.name.strip_prefix(GATHER) == Some(id);
+        let limit = timers.iter().find(is_limit);
         let back = gather.results.len() as u64;
         Gathering {
             id: id.clone(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
@@ -12,10 +12,11 @@ use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
 use uuid::Uuid;
 
+use super::cursor::Part;
 use super::needs::{Needs, Read, Speak};
-use super::params::Params;
+use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Json, Page, Resource, bounds, cursor, messages};
+use super::{Answer, Json, Page, Resource, bounds, made, messages};
 use crate::edge::context::Edge;
 use crate::edge::ids;
 use crate::edge::json::Body;
@@ -24,6 +25,7 @@ use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::run::{RunFact, RunNews};
+use crate::pipelines::registry;
 use crate::runtime::kinds::runs::LoggedRun;
 use crate::words::id::{Name, ThreadId};
 use crate::words::time::Timestamp;
@@ -45,11 +47,8 @@ pub const RESOURCE: Resource = Resource {
     },
     document: Document::openapi,
     bounds: |document| {
-        bounds::of_body(
-            document,
-            "StartRun",
-            [("event_id", json!({ "format": "uuid" }))],
-        );
+        let id = ("event_id", json!({ "format": "uuid" }));
+        bounds::of_body(document, "StartRun", [id]);
     },
 };
 
@@ -71,34 +70,24 @@ pub struct Pipeline {
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
     responses((status = 200, body = Page<Pipeline>)))]
-pub async fn list(
-    session: Needs<Read>,
-    mut params: Params,
-) -> Result<axum::Json<Page<Pipeline>>, Problem> {
-    let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
+pub async fn list(session: Needs<Read>, mut params: Params) -> Answer<Page<Pipeline>> {
+    let part = Part::take(&mut params)?;
     params.end()?;
-    let after = at
-        .map(|at| cursor::read("pipelines", &at))
-        .transpose()?
-        .unwrap_or_default();
-    let mut all = session
-        .pipelines()?
-        .filter(|pipeline| pipeline.name.as_str() > after.as_str());
-    let items: Vec<Pipeline> = all
-        .by_ref()
-        .take(limit)
-        .map(|pipeline| Pipeline {
+    let part = part.of("pipelines".to_owned())?;
+    let after = part.at.as_deref().unwrap_or_default();
+    let all = session.pipelines()?;
+    let all = all.filter(|pipeline| pipeline.name.as_str() > after);
+    Ok(axum::Json(part.page(all, |it| it.name.clone())))
+}
+
+impl From<&Arc<registry::Pipeline>> for Pipeline {
+    fn from(pipeline: &Arc<registry::Pipeline>) -> Self {
+        Self {
             name: pipeline.name.clone(),
             about: pipeline.about.clone(),
             input: pipeline.input.clone(),
-        })
-        .collect();
-    let more = all.next().is_some();
-    let next = items
-        .last()
-        .filter(|_| more)
-        .map(|last| cursor::write("pipelines", last.name.as_str()));
-    Ok(axum::Json(Page { items, next }))
+        }
+    }
 }
 
 /// A run to be.
@@ -183,21 +172,18 @@ impl From<LoggedRun> for Run {
 }
 
 fn status(ended: Option<&Event>) -> RunStatus {
-    match ended.map(Event::fact) {
-        None => RunStatus::Running,
+    let outcome = match ended.map(Event::fact) {
+        None => return RunStatus::Running,
         Some(Fact::Run(RunFact {
-            what: RunNews::Ended {
-                outcome: "done", ..
-            },
+            what: RunNews::Ended { outcome, .. },
             ..
-        })) => RunStatus::Done,
-        Some(Fact::Run(RunFact {
-            what: RunNews::Ended {
-                outcome: "failed", ..
-            },
-            ..
-        })) => RunStatus::Failed,
-        Some(_) => RunStatus::Cancelled,
+        })) => outcome,
+        Some(_) => "cancelled",
+    };
+    match outcome {
+        "done" => RunStatus::Done,
+        "failed" => RunStatus::Failed,
+        _ => RunStatus::Cancelled,
     }
 }
 
@@ -224,11 +210,8 @@ pub async fn start(
     let pipeline = session.pipeline_to_start(&name)?;
     let mut wrongs = Wrongs::default();
     for wrong in pipeline.check(&body.input) {
-        wrongs.add(
-            Slug::InvalidFrame,
-            format!("/input{}", wrong.pointer()),
-            wrong.detail,
-        );
+        let pointer = format!("/input{}", wrong.pointer());
+        wrongs.add(Slug::InvalidFrame, pointer, wrong.detail);
     }
     if let Some(problem) = wrongs.take() {
         return Err(problem);
@@ -246,17 +229,11 @@ pub async fn start(
         run = session.run(&name, run.key.id).await.unwrap_or(run);
     }
     let place = format!("/pipelines/{name}/runs/{}", run.key.id);
-    let status = if run.ended.is_some() {
-        StatusCode::OK
-    } else {
-        StatusCode::ACCEPTED
+    let status = match run.ended {
+        Some(_) => StatusCode::OK,
+        None => StatusCode::ACCEPTED,
     };
-    Ok((
-        status,
-        [(header::LOCATION, place)],
-        axum::Json(Run::from(run)),
-    )
-        .into_response())
+    Ok(made(status, place, Run::from(run)))
 }
 
 /// What became of a run.
@@ -266,9 +243,8 @@ pub async fn start(
 pub async fn one(
     session: Needs<Read>,
     Path((name, id)): Path<(Name, Uuid)>,
-    params: Params,
-) -> Result<axum::Json<Run>, Problem> {
-    params.end()?;
+    _: NoParams,
+) -> Answer<Run> {
     Ok(axum::Json(session.run(&name, id).await?.into()))
 }
 
@@ -282,23 +258,19 @@ pub async fn runs(
     session: Needs<Read>,
     Path(name): Path<Name>,
     mut params: Params,
-) -> Result<axum::Json<Page<Run>>, Problem> {
-    let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
+) -> Answer<Page<Run>> {
+    let part = Part::take(&mut params)?;
     params.end()?;
-    let question = format!("runs {name}");
-    let before = at
-        .map(|at| cursor::read(&question, &at))
-        .transpose()?
-        .and_then(|at| at.parse().ok());
-    let (runs, next) = session.runs(&name, before, limit).await?;
+    let part = part.of(format!("runs {name}"))?;
+    let found = session.runs(&name, part.behind(), part.limit as usize);
+    let (runs, next) = found.await?;
     if runs.is_empty() && next.is_none() {
         // One that is registered no longer has its runs all the same.
         session.pipeline(&name)?;
     }
-    let next = next.map(|seq| cursor::write(&question, &seq.to_string()));
     Ok(axum::Json(Page {
         items: runs.into_iter().map(Run::from).collect(),
-        next,
+        next: next.map(|seq| part.next(seq)),
     }))
 }
 
@@ -312,13 +284,11 @@ pub async fn runs(
 pub async fn cancel(
     session: Needs<Speak>,
     Path((name, id)): Path<(Name, Uuid)>,
-    params: Params,
+    _: NoParams,
 ) -> Result<Response, Problem> {
-    params.end()?;
-    let status = if session.cancel_run(&name, id).await? {
-        StatusCode::ACCEPTED
-    } else {
-        StatusCode::OK
+    let status = match session.cancel_run(&name, id).await? {
+        true => StatusCode::ACCEPTED,
+        false => StatusCode::OK,
     };
     let run = session.run(&name, id).await?;
     Ok((status, axum::Json(Run::from(run))).into_response())

@@ -10,11 +10,11 @@ use utoipa::{OpenApi, ToSchema};
 use uuid::Uuid;
 
 use super::needs::{Needs, Read, Speak};
-use super::params::Params;
+use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Json, Page, Resource, bounds, requests};
+use super::{Only, Page, Resource, bounds, requests};
 use crate::edge::json::Body;
-use crate::edge::problem::{Problem, Slug, Wrongs};
+use crate::edge::problem::{Problem, Wrongs};
 use crate::event::condition::RequestState;
 use crate::event::envelope::Payload;
 use crate::words::id::Seq;
@@ -32,11 +32,8 @@ pub const RESOURCE: Resource = Resource {
     },
     document: Document::openapi,
     bounds: |document| {
-        bounds::of_body(
-            document,
-            "QuestionAnswer",
-            [("text", bounds::text(bounds::WORDS))],
-        )
+        let text = ("text", bounds::text(bounds::WORDS));
+        bounds::of_body(document, "QuestionAnswer", [text]);
     },
 };
 
@@ -64,26 +61,18 @@ pub struct Question {
 #[serde(deny_unknown_fields)]
 pub struct QuestionAnswer {
     /// The answer in words; of a question with choices, one of them. Without it, of a question with a schema, the JSON as text.
-    #[serde(default)]
     pub text: Option<String>,
     /// The answer as JSON, of a question with a schema.
-    #[serde(default)]
     #[schema(value_type = Option<Value>)]
     pub value: Option<Value>,
 }
 
 impl Body for QuestionAnswer {
     fn check(&self, wrongs: &mut Wrongs) {
-        let is_said = self
-            .text
-            .as_deref()
-            .is_some_and(|text| !text.trim().is_empty());
-        if !is_said && self.value.is_none() {
-            wrongs.add(
-                Slug::EmptyInput,
-                "",
-                "an answer has text, or value where the question has a schema",
-            );
+        if self.value.is_none() {
+            let text = self.text.as_deref().unwrap_or_default();
+            let detail = "an answer has text, or value where the question has a schema";
+            wrongs.unsaid("", text, detail);
         }
     }
 }
@@ -104,9 +93,8 @@ pub async fn list(session: Needs<Read>, params: Params) -> Result<Response, Prob
 pub async fn one(
     session: Needs<Read>,
     Path(id): Path<Uuid>,
-    params: Params,
+    _: NoParams,
 ) -> Result<Response, Problem> {
-    params.end()?;
     requests::one(&session, RequestState::Question, id).await
 }
 
@@ -117,10 +105,8 @@ pub async fn one(
 pub async fn answer(
     session: Needs<Speak>,
     Path(id): Path<Uuid>,
-    params: Params,
-    Json(QuestionAnswer { text, value }): Json<QuestionAnswer>,
+    Only(QuestionAnswer { text, value }): Only<QuestionAnswer>,
 ) -> Result<StatusCode, Problem> {
-    params.end()?;
     let text = text.unwrap_or_else(|| value.as_ref().map(Value::to_string).unwrap_or_default());
     session.answer(&id.to_string(), text, value).await?;
     Ok(StatusCode::NO_CONTENT)

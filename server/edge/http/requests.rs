@@ -5,10 +5,11 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use uuid::Uuid;
 
-use super::cursor;
+use super::Page;
+use super::cursor::Part;
 use super::params::Params;
 use crate::edge::ids;
-use crate::edge::problem::{Problem, Slug};
+use crate::edge::problem::Problem;
 use crate::event::condition::RequestState;
 use crate::log::projections::requests::Asked;
 use crate::session::handle::Session;
@@ -19,29 +20,16 @@ pub async fn page(
     state: RequestState,
     mut params: Params,
 ) -> Result<Response, Problem> {
-    let (limit, at, thread) = (
-        params.limit()?,
-        params.one("cursor")?,
-        params.one("thread")?,
-    );
+    let (part, thread) = (Part::take(&mut params)?, params.one("thread")?);
     params.end()?;
-    let thread = thread
-        .map(|thread| ids::thread(Some(&thread)))
-        .transpose()?;
-    let bound = format!("{} {} {thread:?}", state.as_str(), session.space());
-    let after = at.map(|at| cursor::read(&bound, &at)).transpose()?;
-    let after = after.and_then(|after| after.parse().ok()).unwrap_or(0);
-    let mut rows = session
-        .requests(state, thread.as_ref(), after, limit + 1)
-        .await?;
-    let more = rows.len() > limit as usize;
-    rows.truncate(limit as usize);
-    let next = rows
-        .last()
-        .filter(|_| more)
-        .map(|row| cursor::write(&bound, &row.seq.to_string()));
+    let thread = thread.map(|thread| ids::thread(Some(&thread)));
+    let thread = thread.transpose()?;
+    let part = part.of(format!("{} {} {thread:?}", state.as_str(), session.space()))?;
+    let after = part.behind().unwrap_or(0);
+    let rows = session.requests(state, thread.as_ref(), after, part.limit + 1);
+    let Page { items, next } = part.page(rows.await?, |row: &Asked| row.seq);
     let mut body = String::from(r#"{"items":["#);
-    for (at, row) in rows.iter().enumerate() {
+    for (at, row) in items.iter().enumerate() {
         body.push_str(if at == 0 { "" } else { "," });
         put(row, &mut body);
     }
@@ -58,7 +46,7 @@ pub async fn one(session: &Session, state: RequestState, id: Uuid) -> Result<Res
             "there is no open {} {id}; what is settled is in the log",
             state.as_str()
         );
-        return Err(Problem::new(Slug::NotFound, detail));
+        return Err(Problem::not_found(detail));
     };
     let mut body = String::new();
     put(&row.into(), &mut body);
@@ -67,11 +55,8 @@ pub async fn one(session: &Session, state: RequestState, id: Uuid) -> Result<Res
 
 /// Writes a request: the members of the event that asked, its id among them, and where it stands.
 fn put(row: &Asked, to: &mut String) {
-    let place = format!(
-        r#""thread":{},"seq":{}}}"#,
-        quoted(row.thread.as_str()),
-        row.seq
-    );
+    let thread = quoted(row.thread.as_str());
+    let place = format!(r#""thread":{thread},"seq":{}}}"#, row.seq);
     match row.json.strip_suffix('}') {
         Some(members) => to.extend([members, ",", &place]),
         None => to.extend(["{", &place]),

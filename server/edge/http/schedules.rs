@@ -2,18 +2,20 @@
 //! Long because a resource is one file: its shapes, what is wrong with them, and its operations.
 
 use axum::Router;
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
 
+use super::cursor::Part;
 use super::needs::{Needs, Read, Shape};
-use super::params::Params;
+use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Json, Page, Resource, bounds, cursor};
+use super::{Answer, Only, Page, Resource, bounds, made};
 use crate::edge::ack::Ack;
+use crate::edge::frame::check_text;
 use crate::edge::ids;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
@@ -89,33 +91,20 @@ pub struct Schedule {
 
 impl From<ScheduleRow> for Schedule {
     fn from(row: ScheduleRow) -> Self {
-        let schedule::Schedule {
-            thread,
-            event,
-            payload,
-            when,
-            overlap,
-            catch_up_s,
-            note,
-            paused,
-            due,
-            last,
-            ..
-        } = row.schedule;
-        let (name, next, updated_at) = (row.name, due, row.updated);
+        let schedule = row.schedule;
         Self {
-            name,
-            thread,
-            event,
-            payload,
-            when,
-            overlap,
-            catch_up_s,
-            note,
-            paused,
-            next,
-            last,
-            updated_at,
+            name: row.name,
+            thread: schedule.thread,
+            event: schedule.event,
+            payload: schedule.payload,
+            when: schedule.when,
+            overlap: schedule.overlap,
+            catch_up_s: schedule.catch_up_s,
+            note: schedule.note,
+            paused: schedule.paused,
+            next: schedule.due,
+            last: schedule.last,
+            updated_at: row.updated,
         }
     }
 }
@@ -173,74 +162,12 @@ pub struct ScheduleChange {
     pub paused: Option<bool>,
 }
 
-/// The members that a new schedule and a change have in common.
-struct Common<'a> {
-    thread: &'a Option<String>,
-    event: &'a Option<String>,
-    payload: &'a Option<Payload>,
-    when: Option<&'a When>,
-    catch_up_s: Option<f64>,
-    note: &'a Option<String>,
-}
-
-impl Common<'_> {
-    fn check(self, wrongs: &mut Wrongs) {
-        ids::check_place(self.thread.as_deref(), None, wrongs);
-        self.event
-            .as_ref()
-            .map(|event| wrongs.note("/event", Name::parse(event)));
-        for wrong in self
-            .when
-            .and_then(|when| when.read().err())
-            .into_iter()
-            .flatten()
-        {
-            let slug = if wrong.of_form {
-                Slug::InvalidFrame
-            } else {
-                Slug::Unprocessable
-            };
-            wrongs.add(slug, format!("/when/{}", wrong.member), wrong.detail);
-        }
-        if let Some(payload) = self.payload {
-            check_payload(payload, wrongs);
-        }
-        if self
-            .catch_up_s
-            .is_some_and(|seconds| !CATCH_UP.contains(&seconds))
-        {
-            let (least, most) = (CATCH_UP.start(), CATCH_UP.end());
-            wrongs.add(
-                Slug::InvalidFrame,
-                "/catch_up_s",
-                format!("a number of seconds from {least} to {most}"),
-            );
-        }
-        if self
-            .note
-            .as_ref()
-            .is_some_and(|note| note.chars().count() > NOTE_MAX)
-        {
-            wrongs.add(
-                Slug::TextTooLarge,
-                "/note",
-                format!("a note has at most {NOTE_MAX} characters"),
-            );
-        }
-    }
-}
-
 fn check_payload(payload: &Payload, wrongs: &mut Wrongs) {
-    if payload.get("text").is_some_and(|text| !text.is_string()) {
-        wrongs.add(Slug::InvalidFrame, "/payload/text", "text is a text");
-    }
+    check_text(payload, wrongs);
     if payload.contains_key(schedule::MEMBER) {
         let place = format!("/payload/{}", schedule::MEMBER);
-        wrongs.add(
-            Slug::InvalidFrame,
-            place,
-            "this member is the server's: it says for which due times a run is",
-        );
+        let detail = "this member is the server's: it says for which due times a run is";
+        wrongs.add(Slug::InvalidFrame, place, detail);
     }
     let bytes = serde_json::to_string(payload).map_or(0, |text| text.len());
     if bytes > PAYLOAD_MAX {
@@ -254,62 +181,61 @@ fn check_payload(payload: &Payload, wrongs: &mut Wrongs) {
 impl Body for NewSchedule {
     fn check(&self, wrongs: &mut Wrongs) {
         wrongs.note("/name", Name::parse(&self.name));
-        let Self {
-            thread,
-            event,
-            payload,
-            when,
-            catch_up_s,
-            note,
-            ..
-        } = self;
-        Common {
-            thread,
-            event,
-            payload,
-            when: Some(when),
-            catch_up_s: *catch_up_s,
-            note,
-        }
-        .check(wrongs);
+        let common = ScheduleChange {
+            thread: self.thread.clone(),
+            event: self.event.clone(),
+            payload: self.payload.clone(),
+            when: Some(self.when.clone()),
+            overlap: self.overlap,
+            catch_up_s: self.catch_up_s,
+            note: self.note.clone(),
+            paused: self.paused,
+        };
+        common.check(wrongs);
     }
 }
 
 impl Body for ScheduleChange {
     fn check(&self, wrongs: &mut Wrongs) {
-        let Self {
-            thread,
-            event,
-            payload,
-            when,
-            catch_up_s,
-            note,
-            ..
-        } = self;
-        Common {
-            thread,
-            event,
-            payload,
-            when: when.as_ref(),
-            catch_up_s: *catch_up_s,
-            note,
+        ids::check_place(self.thread.as_deref(), None, wrongs);
+        let event = self.event.as_deref();
+        event.map(|event| wrongs.note("/event", Name::parse(event)));
+        let when = self.when.as_ref().and_then(|when| when.read().err());
+        for wrong in when.into_iter().flatten() {
+            let slug = match wrong.of_form {
+                true => Slug::InvalidFrame,
+                false => Slug::Unprocessable,
+            };
+            wrongs.add(slug, format!("/when/{}", wrong.member), wrong.detail);
         }
-        .check(wrongs);
+        if let Some(payload) = &self.payload {
+            check_payload(payload, wrongs);
+        }
+        if (self.catch_up_s).is_some_and(|seconds| !CATCH_UP.contains(&seconds)) {
+            let (least, most) = (CATCH_UP.start(), CATCH_UP.end());
+            let detail = format!("a number of seconds from {least} to {most}");
+            wrongs.add(Slug::InvalidFrame, "/catch_up_s", detail);
+        }
+        let note = self.note.as_deref().unwrap_or_default();
+        if note.chars().count() > NOTE_MAX {
+            let detail = format!("a note has at most {NOTE_MAX} characters");
+            wrongs.add(Slug::TextTooLarge, "/note", detail);
+        }
     }
+}
+
+/// The name of a trigger, where one is given.
+fn event(text: Option<&str>) -> Result<Option<Name>, Problem> {
+    let name = text.map(Name::parse).transpose();
+    name.map_err(ids::at("/event"))
 }
 
 impl NewSchedule {
     fn read(self) -> Result<(Name, schedule::Schedule), Problem> {
         let name = Name::parse(&self.name).map_err(ids::at("/name"))?;
-        let event = self
-            .event
-            .as_deref()
-            .map(Name::parse)
-            .transpose()
-            .map_err(ids::at("/event"))?;
         let schedule = schedule::Schedule {
+            event: event(self.event.as_deref())?.unwrap_or_else(|| name.clone()),
             thread: ids::thread(self.thread.as_deref())?,
-            event: event.unwrap_or_else(|| name.clone()),
             payload: self.payload.unwrap_or_default(),
             when: self.when,
             overlap: self.overlap.unwrap_or(Overlap::Skip),
@@ -328,35 +254,16 @@ impl NewSchedule {
 
 impl ScheduleChange {
     fn read(self) -> Result<Change, Problem> {
-        let Self {
-            thread,
-            event,
-            payload,
-            when,
-            overlap,
-            catch_up_s,
-            note,
-            paused,
-        } = self;
-        let thread = thread
-            .as_deref()
-            .map(ThreadId::parse)
-            .transpose()
-            .map_err(ids::at("/thread"))?;
-        let event = event
-            .as_deref()
-            .map(Name::parse)
-            .transpose()
-            .map_err(ids::at("/event"))?;
+        let thread = self.thread.as_deref().map(ThreadId::parse).transpose();
         Ok(Change {
-            thread,
-            event,
-            payload,
-            when,
-            overlap,
-            catch_up_s,
-            note,
-            paused,
+            thread: thread.map_err(ids::at("/thread"))?,
+            event: event(self.event.as_deref())?,
+            payload: self.payload,
+            when: self.when,
+            overlap: self.overlap,
+            catch_up_s: self.catch_up_s,
+            note: self.note,
+            paused: self.paused,
         })
     }
 }
@@ -367,32 +274,14 @@ impl ScheduleChange {
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),
         ("thread" = Option<String>, Query, description = "only those of this thread"),),
     responses((status = 200, body = Page<Schedule>)))]
-pub async fn list(
-    session: Needs<Read>,
-    mut params: Params,
-) -> Result<axum::Json<Page<Schedule>>, Problem> {
-    let (limit, at, thread) = (params.limit()?, params.one("cursor")?, params.thread()?);
+pub async fn list(session: Needs<Read>, mut params: Params) -> Answer<Page<Schedule>> {
+    let (part, thread) = (Part::take(&mut params)?, params.thread()?);
     params.end()?;
     let of = thread.as_ref().map_or("", ThreadId::as_str);
-    let bound = format!("schedules {} {of}", session.space());
-    let after = at
-        .map(|at| cursor::read(&bound, &at))
-        .transpose()?
-        .map(|name| Name::parse(&name))
-        .transpose()?;
-    let mut rows = session
-        .schedules(thread.as_ref(), after.as_ref(), limit + 1)
-        .await?;
-    let more = rows.len() > limit as usize;
-    rows.truncate(limit as usize);
-    let next = rows
-        .last()
-        .filter(|_| more)
-        .map(|row| cursor::write(&bound, row.name.as_str()));
-    Ok(axum::Json(Page {
-        items: rows.into_iter().map(Schedule::from).collect(),
-        next,
-    }))
+    let part = part.of(format!("schedules {} {of}", session.space()))?;
+    let after = part.at.as_deref().map(Name::parse).transpose()?;
+    let rows = session.schedules(thread.as_ref(), after.as_ref(), part.limit + 1);
+    Ok(axum::Json(part.page(rows.await?, |row| row.name.clone())))
 }
 
 /// Creates a schedule.
@@ -400,34 +289,21 @@ pub async fn list(
     request_body = NewSchedule, responses((status = 201, body = Schedule)))]
 pub async fn create(
     session: Needs<Shape>,
-    params: Params,
-    Json(body): Json<NewSchedule>,
+    Only(body): Only<NewSchedule>,
 ) -> Result<Response, Problem> {
-    params.end()?;
     let (name, schedule) = body.read()?;
     let row = session.create_schedule(&name, schedule).await?;
     let place = format!("/schedules/{name}");
-    Ok((
-        StatusCode::CREATED,
-        [(header::LOCATION, place)],
-        axum::Json(Schedule::from(row)),
-    )
-        .into_response())
+    Ok(made(StatusCode::CREATED, place, Schedule::from(row)))
 }
 
 /// One schedule.
 #[utoipa::path(get, path = "/schedules/{name}", operation_id = "get_schedule", tag = "schedules",
     params(("name" = String, Path, description = "its name")),
     responses((status = 200, body = Schedule)))]
-pub async fn one(
-    session: Needs<Read>,
-    Path(name): Path<Name>,
-    params: Params,
-) -> Result<axum::Json<Schedule>, Problem> {
-    params.end()?;
+pub async fn one(session: Needs<Read>, Path(name): Path<Name>, _: NoParams) -> Answer<Schedule> {
     let row = session.schedule(&name).await?;
-    let row =
-        row.ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no schedule {name}")))?;
+    let row = row.ok_or_else(|| Problem::not_found(format!("there is no schedule {name}")))?;
     Ok(axum::Json(row.into()))
 }
 
@@ -438,13 +314,10 @@ pub async fn one(
 pub async fn change(
     session: Needs<Shape>,
     Path(name): Path<Name>,
-    params: Params,
-    Json(body): Json<ScheduleChange>,
-) -> Result<axum::Json<Schedule>, Problem> {
-    params.end()?;
-    Ok(axum::Json(
-        session.change_schedule(&name, body.read()?).await?.into(),
-    ))
+    Only(body): Only<ScheduleChange>,
+) -> Answer<Schedule> {
+    let changed = session.change_schedule(&name, body.read()?).await?;
+    Ok(axum::Json(changed.into()))
 }
 
 /// Removes a schedule.
@@ -454,9 +327,8 @@ pub async fn change(
 pub async fn remove(
     session: Needs<Shape>,
     Path(name): Path<Name>,
-    params: Params,
+    _: NoParams,
 ) -> Result<StatusCode, Problem> {
-    params.end()?;
     session.remove_schedule(&name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -468,15 +340,11 @@ pub async fn remove(
 pub async fn run(
     session: Needs<Shape>,
     Path(name): Path<Name>,
-    params: Params,
+    _: NoParams,
 ) -> Result<Response, Problem> {
-    params.end()?;
     let (received, placed) = session.run_schedule(&name).await?;
-    Ok((
-        StatusCode::ACCEPTED,
-        axum::Json(Ack::stored(None, received, &placed)),
-    )
-        .into_response())
+    let ack = Ack::stored(None, received, &placed);
+    Ok((StatusCode::ACCEPTED, axum::Json(ack)).into_response())
 }
 
 /// What the members may be; of `when` each kind has its own.
@@ -506,24 +374,16 @@ fn draw_bounds(document: &mut Value) {
     let days = json!({ "type": "array", "minItems": 1 });
     let day = json!({ "oneOf": [{ "type": "integer", "minimum": 1, "maximum": 28 }, { "const": "last" }] });
     let form = |kind: &str, members: &[(&str, &Value)], optional: &[&str]| {
-        let mut properties =
-            serde_json::Map::from_iter([("kind".to_owned(), json!({ "const": kind }))]);
-        properties.extend(
-            members
-                .iter()
-                .map(|(name, schema)| ((*name).to_owned(), (*schema).clone())),
-        );
+        let mut properties = json!({ "kind": { "const": kind } });
         for other in ["at", "seconds", "start", "time", "zone", "days", "day"] {
-            properties
-                .entry(other)
-                .or_insert_with(|| json!({ "type": "null" }));
+            properties[other] = json!({ "type": "null" });
         }
-        let needed: Vec<&str> = members
-            .iter()
-            .map(|it| it.0)
-            .filter(|name| !optional.contains(name))
-            .collect();
-        json!({ "properties": properties, "required": needed })
+        for (name, schema) in members {
+            properties[*name] = (*schema).clone();
+        }
+        let needed = members.iter().map(|it| it.0);
+        let needed = needed.filter(|name| !optional.contains(name));
+        json!({ "properties": properties, "required": Vec::from_iter(needed) })
     };
     let forms = json!({ "oneOf": [
         form("once", &[("at", &moment)], &[]),

@@ -13,9 +13,9 @@ use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 use uuid::Uuid;
 
-use super::Resource;
 use super::needs::{Needs, Oversee, Read};
-use super::params::Params;
+use super::params::{NoParams, Params};
+use super::{Answer, Resource};
 use crate::edge::auth::Shown;
 use crate::edge::context::Edge;
 use crate::edge::frame::PROTOCOL;
@@ -23,12 +23,12 @@ use crate::edge::guesses::Peer;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug};
 use crate::log::presence::Server;
+use crate::log::upkeep::Checked;
 use crate::session::handle::{Error, Session};
 use crate::session::right::Right;
 use crate::session::space::Unserved;
 use crate::words::budget::Budget;
-use crate::words::id::{Seq, Space};
-use crate::words::time::Timestamp;
+use crate::words::id::Seq;
 
 #[derive(OpenApi)]
 #[openapi(paths(metrics, metadata, servers),
@@ -81,37 +81,10 @@ pub struct Readiness {
     #[schema(value_type = String, example = "ok")]
     pub status: &'static str,
     /// Spaces that cannot be served as they should be; a person must look.
-    pub unserved: Vec<NotServed>,
+    pub unserved: Vec<Unserved>,
     /// What the last look through the whole file of the log showed; null before the first has ended, and on Postgres, which looks
     /// after its pages itself.
-    pub checked: Option<LookedAt>,
-}
-
-/// A look through the whole file of the log.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct LookedAt {
-    /// When it began.
-    #[schema(value_type = String, format = DateTime)]
-    pub at: Timestamp,
-    /// Pages of the file.
-    pub pages: u64,
-    /// Events read.
-    pub events: u64,
-    /// The first of what cannot be read, or is not as it was written, with the page where that is known; empty: all is well.
-    pub faults: Vec<String>,
-}
-
-/// A space that cannot be served as it should be.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct NotServed {
-    /// The space.
-    #[schema(value_type = String, example = "default")]
-    pub space: Space,
-    /// What cannot be done for it: `opening`, `index`, `timers` or `threads`.
-    #[schema(example = "index")]
-    pub work: String,
-    /// Why.
-    pub reason: String,
+    pub checked: Option<Checked>,
 }
 
 /// Whether it is worth sending requests. With `full`, for who has the server in hand: what cannot be served, and why;
@@ -126,15 +99,16 @@ pub async fn readyz(
     mut params: Params,
 ) -> Result<Response, Problem> {
     let full = params.flag("full")?;
-    let admin = if full {
-        let session = edge
-            .enter(Shown::in_headers(&headers), Peer::of(&extensions))
-            .await?;
-        session.require(Right::Oversee)?;
-        Some(session)
-    } else {
-        None
+    let admin = match full {
+        true => {
+            let shown = Shown::in_headers(&headers);
+            Some(edge.enter(shown, Peer::of(&extensions)).await?)
+        }
+        false => None,
     };
+    if let Some(session) = &admin {
+        session.require(Right::Oversee)?;
+    }
     params.end()?;
     edge.stays()?;
     match tokio::time::timeout(READY_WITHIN, edge.ping()).await {
@@ -144,42 +118,25 @@ pub async fn readyz(
         },
         Ok(Err(error)) if full => {
             tracing::error!(%error, "the server is not ready");
-            Err(Problem::new(
-                Slug::Unavailable,
-                format!("the log cannot be read or written: {error}"),
-            ))
+            let detail = format!("the log cannot be read or written: {error}");
+            Err(Problem::new(Slug::Unavailable, detail))
         }
         Ok(Err(error)) => Err(error.into()),
-        Err(_) => Err(Problem::new(
-            Slug::Unavailable,
-            "the database does not answer",
-        )),
+        Err(_) => {
+            let detail = "the database does not answer";
+            Err(Problem::new(Slug::Unavailable, detail))
+        }
     }
 }
 
 fn readiness(session: &Session) -> Result<Readiness, Error> {
-    let of = |Unserved {
-                  space,
-                  work,
-                  reason,
-              }| NotServed {
-        space,
-        work,
-        reason,
-    };
-    let unserved = session.unserved()?.into_iter().map(of).collect();
-    let checked = session.checked()?.map(|mut it| {
+    let mut checked = session.checked()?;
+    if let Some(it) = &mut checked {
         it.faults.truncate(FAULTS_SHOWN);
-        LookedAt {
-            at: it.at,
-            pages: it.pages,
-            events: it.events,
-            faults: it.faults,
-        }
-    });
+    }
     Ok(Readiness {
         status: "ok",
-        unserved,
+        unserved: session.unserved()?,
         checked,
     })
 }
@@ -192,10 +149,8 @@ pub async fn metrics(
     State(edge): State<Arc<Edge>>,
 ) -> Result<Response, Problem> {
     edge.metrics.run_upkeep();
-    let kind = [(
-        header::CONTENT_TYPE,
-        "text/plain; version=0.0.4; charset=utf-8",
-    )];
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    let kind = [(header::CONTENT_TYPE, kind)];
     Ok((kind, edge.metrics.render()).into_response())
 }
 
@@ -230,10 +185,7 @@ pub struct Metadata {
 /// What this server is, and the space the credential opens.
 #[utoipa::path(get, path = "/metadata", operation_id = "metadata", tag = "server",
     responses((status = 200, body = Metadata)))]
-pub async fn metadata(
-    State(edge): State<Arc<Edge>>,
-    session: Needs<Read>,
-) -> Result<axum::Json<Metadata>, Problem> {
+pub async fn metadata(State(edge): State<Arc<Edge>>, session: Needs<Read>) -> Answer<Metadata> {
     let head = session.head().await?;
     let mut about = BTreeMap::new();
     if session.may(Right::Oversee) {
@@ -257,69 +209,14 @@ pub async fn metadata(
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Servers {
     /// By when they started, the one that is asked last.
-    pub items: Vec<ServerView>,
-}
-
-/// A server.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Server)]
-pub struct ServerView {
-    /// Its id: another one with each start.
-    pub id: String,
-    /// Its host and the number of its process.
-    #[schema(example = "thinkd-1/7")]
-    pub name: String,
-    /// Its version.
-    pub version: String,
-    /// When it started.
-    #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
-    pub since: Timestamp,
-    /// When it said last how it is; of the one that is asked: now.
-    #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
-    pub seen_at: Timestamp,
-    /// `ready`; `draining`: it stops, and finishes what it has begun; `lost`: it has not said anything for ten looks (`runtime.scan_ms`), and
-    /// others take up what it had.
-    #[schema(example = "ready")]
-    pub state: String,
-    /// How many threads it looked after then.
-    pub threads: u64,
-    /// How many leases it held then: threads that it worked on.
-    pub leases: u64,
-    /// It is the one that is asked.
-    pub this: bool,
+    pub items: Vec<Server>,
 }
 
 /// The servers on the log. Each says how it is while it looks for threads that nobody runs (`runtime.scan_ms`): what has changed with its next look, the rest
 /// every third time. One that is stopped in order is not there any more; one that is lost is shown for a day. For a key with `role = "admin"`.
 #[utoipa::path(get, path = "/servers", operation_id = "list_servers", tag = "server",
     responses((status = 200, body = Servers)))]
-pub async fn servers(
-    session: Needs<Oversee>,
-    params: Params,
-) -> Result<axum::Json<Servers>, Problem> {
-    params.end()?;
-    let view = |Server {
-                    id,
-                    name,
-                    version,
-                    since,
-                    seen,
-                    state,
-                    threads,
-                    leases,
-                    is_this,
-                }| ServerView {
-        id,
-        name,
-        version,
-        since,
-        seen_at: seen,
-        state,
-        threads,
-        leases,
-        this: is_this,
-    };
-    Ok(axum::Json(Servers {
-        items: session.servers().await?.into_iter().map(view).collect(),
-    }))
+pub async fn servers(session: Needs<Oversee>, _: NoParams) -> Answer<Servers> {
+    let items = session.servers().await?;
+    Ok(axum::Json(Servers { items }))
 }

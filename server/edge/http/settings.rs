@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
 
 use super::needs::{Needs, Read, Shape};
-use super::params::Params;
-use super::{Json, Resource, bounds};
+use super::params::NoParams;
+use super::{Answer, Only, Resource, bounds};
 use crate::edge::json::Body;
-use crate::edge::problem::{Problem, Slug, Wrongs};
+use crate::edge::problem::{Slug, Wrongs};
 use crate::log::projections::settings::SettingRow;
 use crate::words::decode;
 use crate::words::id::{INTEGER_MAX, Seq};
@@ -29,22 +29,13 @@ pub const RESOURCE: Resource = Resource {
     routes: || Router::new().route("/settings", get(read).put(change)),
     document: Document::openapi,
     bounds: |document| {
-        let known: serde_json::Map<String, Value> = Setting::ALL
-            .into_iter()
-            .map(|setting| (setting.as_str().to_owned(), setting.schema()))
-            .collect();
-        let settings = || {
-            (
-                "settings",
-                json!({ "properties": known, "additionalProperties": false }),
-            )
-        };
+        let schema = |it: Setting| (it.as_str().to_owned(), it.schema());
+        let known: serde_json::Map<String, Value> = Setting::ALL.into_iter().map(schema).collect();
+        let settings = json!({ "properties": known, "additionalProperties": false });
+        let settings = || ("settings", settings.clone());
         let seq = json!({ "minimum": 0, "maximum": INTEGER_MAX });
-        bounds::of_body(
-            document,
-            "SettingsChange",
-            [settings(), ("expected_seq", seq)],
-        );
+        let change = [settings(), ("expected_seq", seq)];
+        bounds::of_body(document, "SettingsChange", change);
         bounds::of_body(document, "SpaceSettings", [settings()]);
     },
 };
@@ -82,25 +73,13 @@ impl From<Vec<SettingRow>> for SpaceSettings {
         let mut settings: BTreeMap<_, _> =
             Setting::ALL.map(|it| (it.as_str(), it.initial())).into();
         let mut changes = BTreeMap::new();
-        for SettingRow {
-            key,
-            value,
-            seq,
-            by,
-            updated,
-        } in rows
-        {
+        for row in rows {
             // A newer server may have set others, or to what is no value here.
-            if let Some(setting) = Setting::parse(&key).filter(|it| it.refuses(&value).is_none()) {
-                settings.insert(setting.as_str(), value);
-                changes.insert(
-                    setting.as_str(),
-                    LastChange {
-                        seq,
-                        by,
-                        at: updated,
-                    },
-                );
+            let known = Setting::parse(&row.key);
+            if let Some(setting) = known.filter(|it| it.refuses(&row.value).is_none()) {
+                let (seq, by, at) = (row.seq, row.by, row.updated);
+                settings.insert(setting.as_str(), row.value);
+                changes.insert(setting.as_str(), LastChange { seq, by, at });
             }
         }
         Self {
@@ -119,7 +98,6 @@ pub struct SettingsChange {
     #[schema(value_type = Object)]
     pub settings: BTreeMap<String, Value>,
     /// The `seq` that was read before: if somebody has changed a setting since, nothing is changed. Without it the last one wins.
-    #[serde(default)]
     #[schema(value_type = Option<i64>, example = 41)]
     pub expected_seq: Option<Seq>,
 }
@@ -130,18 +108,14 @@ impl Body for SettingsChange {
             let pointer = format!("/settings{}", decode::step(key));
             match Setting::parse(key) {
                 Some(setting) => {
-                    let wrong = setting.refuses(value);
-                    wrong
-                        .into_iter()
-                        .for_each(|why| wrongs.add(Slug::InvalidFrame, pointer.clone(), why));
+                    if let Some(why) = setting.refuses(value) {
+                        wrongs.add(Slug::InvalidFrame, pointer, why);
+                    }
                 }
                 None => {
                     let known = Setting::ALL.map(Setting::as_str).join(", ");
-                    wrongs.add(
-                        Slug::UnknownMember,
-                        pointer,
-                        format!("there is no such setting; there are: {known}"),
-                    );
+                    let detail = format!("there is no such setting; there are: {known}");
+                    wrongs.add(Slug::UnknownMember, pointer, detail);
                 }
             }
         }
@@ -154,11 +128,7 @@ impl Body for SettingsChange {
 /// The settings of the space.
 #[utoipa::path(get, path = "/settings", operation_id = "get_settings", tag = "settings",
     responses((status = 200, body = SpaceSettings)))]
-pub async fn read(
-    session: Needs<Read>,
-    params: Params,
-) -> Result<axum::Json<SpaceSettings>, Problem> {
-    params.end()?;
+pub async fn read(session: Needs<Read>, _: NoParams) -> Answer<SpaceSettings> {
     Ok(axum::Json(session.settings().await?.into()))
 }
 
@@ -167,19 +137,11 @@ pub async fn read(
     request_body = SettingsChange, responses((status = 200, body = SpaceSettings)))]
 pub async fn change(
     session: Needs<Shape>,
-    params: Params,
-    Json(body): Json<SettingsChange>,
-) -> Result<axum::Json<SpaceSettings>, Problem> {
-    params.end()?;
-    let known = body
-        .settings
-        .into_iter()
-        .filter_map(|(key, value)| Some((Setting::parse(&key)?, value)));
-    let changes: Vec<_> = known.collect();
-    Ok(axum::Json(
-        session
-            .change_settings(&changes, body.expected_seq)
-            .await?
-            .into(),
-    ))
+    Only(body): Only<SettingsChange>,
+) -> Answer<SpaceSettings> {
+    let changes = body.settings.into_iter();
+    let changes = changes.filter_map(|(key, value)| Some((Setting::parse(&key)?, value)));
+    let changes: Vec<_> = changes.collect();
+    let rows = session.change_settings(&changes, body.expected_seq);
+    Ok(axum::Json(rows.await?.into()))
 }

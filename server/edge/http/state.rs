@@ -5,11 +5,12 @@ use axum::routing::get;
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
+use super::cursor::Part;
 use super::needs::{Needs, Read};
-use super::params::Params;
+use super::params::{NoParams, Params};
 use super::path::{Key, Path};
-use super::{Page, Resource, cursor};
-use crate::edge::problem::{Problem, Slug};
+use super::{Answer, Page, Resource};
+use crate::edge::problem::Problem;
 use crate::log::projections::entries::EntryRow;
 use crate::words::time::Timestamp;
 
@@ -73,52 +74,33 @@ impl From<EntryRow> for Entry {
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"), ("q" = Option<String>, Query, max_length = 1024, description = "any of these words; best first, one page")),
     responses((status = 200, body = Page<Entry>)))]
-pub async fn list(
-    session: Needs<Read>,
-    mut params: Params,
-) -> Result<axum::Json<Page<Entry>>, Problem> {
-    let (limit, at, words) = (params.limit()?, params.one("cursor")?, params.words()?);
+pub async fn list(session: Needs<Read>, mut params: Params) -> Answer<Page<Entry>> {
+    let (part, words) = (Part::take(&mut params)?, params.words()?);
     params.end()?;
     if let Some(words) = words {
-        if at.is_some() {
-            return Err(Problem::parameter(
-                "cursor",
-                "a search has one page; ask for more with limit",
-            ));
+        if part.is_later() {
+            let detail = "a search has one page; ask for more with limit";
+            return Err(Problem::parameter("cursor", detail));
         }
-        let found = session.search_entries(&words, limit).await?;
+        let found = session.search_entries(&words, part.limit).await?;
         return Ok(axum::Json(Page {
             items: found.into_iter().map(Entry::from).collect(),
             next: None,
         }));
     }
-    let bound = format!("state {}", session.space());
-    let after = at.map(|at| cursor::read(&bound, &at)).transpose()?;
-    let mut entries = session.entries(after.as_deref(), limit + 1).await?;
-    let more = entries.len() > limit as usize;
-    entries.truncate(limit as usize);
-    let next = entries
-        .last()
-        .filter(|_| more)
-        .map(|last| cursor::write(&bound, &last.key));
-    Ok(axum::Json(Page {
-        items: entries.into_iter().map(Entry::from).collect(),
-        next,
-    }))
+    let part = part.of(format!("state {}", session.space()))?;
+    let entries = session.entries(part.at.as_deref(), part.limit + 1);
+    Ok(axum::Json(
+        part.page(entries.await?, |last| last.key.clone()),
+    ))
 }
 
 /// One note.
 #[utoipa::path(get, path = "/state/{key}", operation_id = "get_state", tag = "state",
     params(("key" = String, Path, description = "its key")),
     responses((status = 200, body = Entry)))]
-pub async fn one(
-    session: Needs<Read>,
-    Path(Key(key)): Path<Key>,
-    params: Params,
-) -> Result<axum::Json<Entry>, Problem> {
-    params.end()?;
+pub async fn one(session: Needs<Read>, Path(Key(key)): Path<Key>, _: NoParams) -> Answer<Entry> {
     let entry = session.entry(&key).await?;
-    let entry =
-        entry.ok_or_else(|| Problem::new(Slug::NotFound, "there is no entry of that key"))?;
+    let entry = entry.ok_or_else(|| Problem::not_found("there is no entry of that key"))?;
     Ok(axum::Json(entry.into()))
 }

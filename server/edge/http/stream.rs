@@ -89,18 +89,13 @@ pub async fn stream(
     let (last, last_epoch) = resumed(&headers)?.unzip();
     let after = last.or(filter.after);
     let limits = &edge.stream_limits;
-    let permit = limits
-        .take(session.principal())
-        .map_err(|full| limits.refusal(full))?;
-    let (follow, head) = session
-        .follow(
-            Query {
-                after: None,
-                ..filter
-            },
-            after,
-        )
-        .await?;
+    let permit = limits.take(session.principal());
+    let permit = permit.map_err(|full| limits.refusal(full))?;
+    let filter = Query {
+        after: None,
+        ..filter
+    };
+    let (follow, head) = session.follow(filter, after).await?;
     for given in [epoch, last_epoch.flatten()] {
         query::check_epoch(given, head.epoch)?;
     }
@@ -138,12 +133,9 @@ fn resumed(headers: &HeaderMap) -> Result<Option<(Seq, Option<Uuid>)>, Problem> 
         return Ok(None);
     };
     let text = value.to_str().unwrap_or_default().trim();
-    last_event(text).map(Some).ok_or_else(|| {
-        Problem::new(
-            Slug::InvalidCursor,
-            "Last-Event-ID is the id of the last event seen, <seq>@<epoch>, or a seq alone",
-        )
-    })
+    let detail = "Last-Event-ID is the id of the last event seen, <seq>@<epoch>, or a seq alone";
+    let wrong = || Problem::new(Slug::InvalidCursor, detail);
+    last_event(text).map(Some).ok_or_else(wrong)
 }
 
 /// `<seq>@<epoch>`, or a seq alone.
@@ -152,10 +144,8 @@ fn last_event(text: &str) -> Option<(Seq, Option<Uuid>)> {
         Some((seq, epoch)) => (seq, Some(ids::uuid(epoch, "").ok()?)),
         None => (text, None),
     };
-    let seq = seq
-        .parse()
-        .ok()
-        .filter(|seq| (0..=INTEGER_MAX).contains(seq))?;
+    let seq = seq.parse().ok();
+    let seq = seq.filter(|seq| (0..=INTEGER_MAX).contains(seq))?;
     Some((seq, epoch))
 }
 
@@ -189,16 +179,11 @@ const LINES: usize = 96;
 
 fn lines(events: &[FollowedEvent], epoch: Uuid) -> String {
     let bytes = events.iter().map(|told| told.json().len() + LINES).sum();
-    events
-        .iter()
-        .fold(String::with_capacity(bytes), |mut text, told| {
-            // JSON has no raw line breaks: one data line is enough. A string takes whatever is written.
-            let _ = write!(
-                text,
-                "id: {}@{epoch}\ndata: {}\n\n",
-                told.seq(),
-                told.json()
-            );
-            text
-        })
+    let mut text = String::with_capacity(bytes);
+    for told in events {
+        let (seq, json) = (told.seq(), told.json());
+        // JSON has no raw line breaks: one data line is enough. A string takes whatever is written.
+        let _ = write!(text, "id: {seq}@{epoch}\ndata: {json}\n\n");
+    }
+    text
 }

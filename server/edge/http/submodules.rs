@@ -1,22 +1,23 @@
 //! `/submodules`: the voices of a space.
 
 use axum::Router;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
+use axum::response::Response;
 use axum::routing::{get, patch};
 use serde::{Deserialize, Serialize};
 use utoipa::{OpenApi, ToSchema};
 
+use super::cursor::Part;
 use super::needs::{Needs, Read, Shape};
-use super::params::Params;
+use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Json, Page, Resource, bounds, cursor};
+use super::{Answer, Only, Page, Resource, bounds, made};
 use crate::edge::ids;
 use crate::edge::json::Body;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::fact::set;
 use crate::log::projections::submodules::SubmoduleRow;
-use crate::mind::submodule;
+use crate::mind::submodule::Heard;
 use crate::session::handle::Session;
 use crate::words::id::Name;
 use crate::words::time::Timestamp;
@@ -36,11 +37,8 @@ pub const RESOURCE: Resource = Resource {
     document: Document::openapi,
     bounds: |document| {
         let prompt = || ("prompt", bounds::text(bounds::WORDS));
-        bounds::of_body(
-            document,
-            "NewSubmodule",
-            [("name", bounds::name()), prompt()],
-        );
+        let members = [("name", bounds::name()), prompt()];
+        bounds::of_body(document, "NewSubmodule", members);
         bounds::of_body(document, "SubmoduleChange", [prompt()]);
     },
 };
@@ -62,39 +60,14 @@ pub struct Submodule {
     pub heard: Heard,
 }
 
-/// What became of the times that a voice was asked; each is counted once.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Heard {
-    /// It spoke in time.
-    pub spoke: u64,
-    /// It had nothing to say.
-    pub passed: u64,
-    /// It answered when the decision no longer waited for it.
-    pub late: u64,
-    /// It could not answer.
-    pub failed: u64,
-}
-
 impl Submodule {
     fn new(session: &Session, row: SubmoduleRow) -> Result<Self, Problem> {
-        let submodule::Heard {
-            spoke,
-            passed,
-            late,
-            failed,
-        } = session.heard(&row.name)?;
-        let heard = Heard {
-            spoke,
-            passed,
-            late,
-            failed,
-        };
         Ok(Self {
+            heard: session.heard(&row.name)?,
             name: row.name,
             prompt: row.prompt,
             follow_up: row.follow_up,
             updated_at: row.updated,
-            heard,
         })
     }
 }
@@ -104,32 +77,16 @@ impl Submodule {
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),),
     responses((status = 200, body = Page<Submodule>)))]
-pub async fn list(
-    session: Needs<Read>,
-    mut params: Params,
-) -> Result<axum::Json<Page<Submodule>>, Problem> {
-    let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
+pub async fn list(session: Needs<Read>, mut params: Params) -> Answer<Page<Submodule>> {
+    let part = Part::take(&mut params)?;
     params.end()?;
-    let bound = format!("submodules {}", session.space());
-    let after = at
-        .map(|at| cursor::read(&bound, &at))
-        .transpose()?
-        .unwrap_or_default();
+    let part = part.of(format!("submodules {}", session.space()))?;
+    let after = part.at.as_deref().unwrap_or_default();
     let rows = session.submodules().await?;
-    let mut rows: Vec<_> = rows
-        .into_iter()
-        .filter(|row| row.name.as_str() > after.as_str())
-        .collect();
-    let more = rows.len() > limit;
-    rows.truncate(limit);
-    let next = rows
-        .last()
-        .filter(|_| more)
-        .map(|row| cursor::write(&bound, row.name.as_str()));
-    let items = rows
-        .into_iter()
-        .map(|row| Submodule::new(&session, row))
-        .collect::<Result<_, _>>()?;
+    let rows = rows.into_iter().filter(|row| row.name.as_str() > after);
+    let Page { items, next } = part.page(rows, |row: &SubmoduleRow| row.name.clone());
+    let shown = items.into_iter().map(|row| Submodule::new(&session, row));
+    let items = shown.collect::<Result<_, _>>()?;
     Ok(axum::Json(Page { items, next }))
 }
 
@@ -158,13 +115,8 @@ pub struct SubmoduleChange {
 }
 
 fn check(prompt: &str, wrongs: &mut Wrongs) {
-    if prompt.trim().is_empty() {
-        wrongs.add(
-            Slug::EmptyInput,
-            "/prompt",
-            "a submodule is its prompt: it cannot be empty",
-        );
-    }
+    let detail = "a submodule is its prompt: it cannot be empty";
+    wrongs.unsaid("/prompt", prompt, detail);
 }
 
 impl Body for NewSubmodule {
@@ -179,11 +131,10 @@ impl Body for SubmoduleChange {
         match &self.prompt {
             Some(prompt) => check(prompt, wrongs),
             None if self.follow_up.is_some() => {}
-            None => wrongs.add(
-                Slug::InvalidFrame,
-                "/prompt",
-                "nothing is changed: give a prompt, follow_up, or both",
-            ),
+            None => {
+                let detail = "nothing is changed: give a prompt, follow_up, or both";
+                wrongs.add(Slug::InvalidFrame, "/prompt", detail);
+            }
         }
     }
 }
@@ -193,10 +144,8 @@ impl Body for SubmoduleChange {
     request_body = NewSubmodule, responses((status = 201, body = Submodule)))]
 pub async fn create(
     session: Needs<Shape>,
-    params: Params,
-    Json(body): Json<NewSubmodule>,
+    Only(body): Only<NewSubmodule>,
 ) -> Result<Response, Problem> {
-    params.end()?;
     let name = Name::parse(&body.name).map_err(ids::at("/name"))?;
     let submodule = set::Submodule {
         prompt: body.prompt,
@@ -204,12 +153,8 @@ pub async fn create(
     };
     let row = session.create_submodule(&name, submodule).await?;
     let place = format!("/submodules/{name}");
-    Ok((
-        StatusCode::CREATED,
-        [(header::LOCATION, place)],
-        axum::Json(Submodule::new(&session, row)?),
-    )
-        .into_response())
+    let submodule = Submodule::new(&session, row)?;
+    Ok(made(StatusCode::CREATED, place, submodule))
 }
 
 /// Gives a voice another prompt, or has it follow up or not.
@@ -218,10 +163,8 @@ pub async fn create(
 pub async fn change(
     session: Needs<Shape>,
     Path(name): Path<Name>,
-    params: Params,
-    Json(body): Json<SubmoduleChange>,
-) -> Result<axum::Json<Submodule>, Problem> {
-    params.end()?;
+    Only(body): Only<SubmoduleChange>,
+) -> Answer<Submodule> {
     let SubmoduleChange { prompt, follow_up } = body;
     let row = session
         .change_submodule(&name, prompt.as_deref(), follow_up)
@@ -235,9 +178,8 @@ pub async fn change(
 pub async fn remove(
     session: Needs<Shape>,
     Path(name): Path<Name>,
-    params: Params,
+    _: NoParams,
 ) -> Result<StatusCode, Problem> {
-    params.end()?;
     session.remove_submodule(&name).await?;
     Ok(StatusCode::NO_CONTENT)
 }

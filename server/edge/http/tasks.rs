@@ -7,14 +7,16 @@ use axum::routing::get;
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
+use super::cursor::Part;
 use super::needs::{Needs, Read};
-use super::params::Params;
+use super::params::{NoParams, Params};
 use super::path::Path;
-use super::{Page, Resource, cursor};
-use crate::edge::problem::{Problem, Slug};
+use super::{Answer, Page, Resource};
+use crate::edge::problem::Problem;
+use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::task::TAG;
-use crate::event::mission::{Check, TaskId, TaskStatus, Value};
+use crate::event::mission::{self, Check, TaskId, TaskStatus, Value};
 use crate::log::projections::tasks::TaskRow;
 use crate::log::query::{Order, Query};
 use crate::session::handle::Session;
@@ -97,6 +99,18 @@ pub struct Route {
     pub learned: Option<f64>,
 }
 
+impl From<mission::Route> for Route {
+    fn from(it: mission::Route) -> Self {
+        Self {
+            name: it.name,
+            how: it.how,
+            estimate: it.estimate,
+            splits: it.splits,
+            learned: it.learned,
+        }
+    }
+}
+
 /// How the answer of a task is checked.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TaskCheck {
@@ -110,28 +124,13 @@ pub struct TaskCheck {
 
 impl From<Check> for TaskCheck {
     fn from(check: Check) -> Self {
-        match check {
-            Check::Program { code, rubric } => Self {
-                by: "program",
-                with: Some(code),
-                rubric,
-            },
-            Check::Knowledge { query, rubric } => Self {
-                by: "knowledge",
-                with: Some(query),
-                rubric,
-            },
-            Check::Agreement { rubric } => Self {
-                by: "agreement",
-                with: None,
-                rubric,
-            },
-            Check::Rubric { rubric } => Self {
-                by: "rubric",
-                with: None,
-                rubric,
-            },
-        }
+        let (by, with, rubric) = match check {
+            Check::Program { code, rubric } => ("program", Some(code), rubric),
+            Check::Knowledge { query, rubric } => ("knowledge", Some(query), rubric),
+            Check::Agreement { rubric } => ("agreement", None, rubric),
+            Check::Rubric { rubric } => ("rubric", None, rubric),
+        };
+        Self { by, with, rubric }
     }
 }
 
@@ -140,10 +139,8 @@ pub(super) fn depending(rows: &[TaskRow]) -> BTreeMap<TaskId, Vec<String>> {
     let mut depending: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
     for row in rows {
         for required in &row.requires {
-            depending
-                .entry(*required)
-                .or_default()
-                .push(row.task.to_string());
+            let of = depending.entry(*required).or_default();
+            of.push(row.task.to_string());
         }
     }
     depending
@@ -163,17 +160,7 @@ impl Task {
             tasks_required: row.requires.iter().map(id).collect(),
             tasks_depending: depending.get(&row.task).cloned().unwrap_or_default(),
             tasks_and_thoughts_that_brought_to_it: row.brought_by,
-            routes: row
-                .routes
-                .into_iter()
-                .map(|it| Route {
-                    name: it.name,
-                    how: it.how,
-                    estimate: it.estimate,
-                    splits: it.splits,
-                    learned: it.learned,
-                })
-                .collect(),
+            routes: row.routes.into_iter().map(Route::from).collect(),
             check: row.check.map(Into::into),
             thread,
             name: row.name,
@@ -192,7 +179,7 @@ impl Task {
 
 pub(super) async fn rows(session: &Session, mission: &ThreadId) -> Result<Vec<TaskRow>, Problem> {
     let rows = session.tasks(mission).await?;
-    rows.ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no mission {mission}")))
+    rows.ok_or_else(|| Problem::not_found(format!("there is no mission {mission}")))
 }
 
 /// The tasks of a mission, in the order in which they were made.
@@ -205,28 +192,20 @@ pub async fn list(
     session: Needs<Read>,
     Path(mission): Path<ThreadId>,
     mut params: Params,
-) -> Result<axum::Json<Page<Task>>, Problem> {
-    let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
+) -> Answer<Page<Task>> {
+    let part = Part::take(&mut params)?;
     params.end()?;
-    let bound = format!("tasks {mission} {}", session.space());
-    let after = at.map(|at| cursor::read(&bound, &at)).transpose()?;
-    let after = after.as_deref().and_then(TaskId::parse);
+    let part = part.of(format!("tasks {mission} {}", session.space()))?;
+    let after = part.at.as_deref().and_then(TaskId::parse);
     let rows = rows(&session, &mission).await?;
     let depending = depending(&rows);
-    let mut rows = rows
-        .into_iter()
-        .skip_while(|row| after.is_some_and(|after| row.task <= after));
-    let page: Vec<TaskRow> = rows.by_ref().take(limit).collect();
-    let more = rows.next().is_some();
-    let next = page
-        .last()
-        .filter(|_| more)
-        .map(|last| cursor::write(&bound, &last.task.to_string()));
+    let behind = |row: &TaskRow| after.is_none_or(|after| row.task > after);
+    let rows = rows.into_iter().skip_while(|row| !behind(row));
+    let Page { items, next } = part.page(rows, |row: &TaskRow| row.task);
+    let items = items.into_iter();
+    let items = items.map(|row| Task::new(&mission, row, &depending));
     Ok(axum::Json(Page {
-        items: page
-            .into_iter()
-            .map(|row| Task::new(&mission, row, &depending))
-            .collect(),
+        items: items.collect(),
         next,
     }))
 }
@@ -238,9 +217,8 @@ pub async fn list(
 pub async fn one(
     session: Needs<Read>,
     Path((mission, task)): Path<(ThreadId, TaskId)>,
-    params: Params,
-) -> Result<axum::Json<Task>, Problem> {
-    params.end()?;
+    _: NoParams,
+) -> Answer<Task> {
     shown(&session, &mission, task).await.map(axum::Json)
 }
 
@@ -253,7 +231,7 @@ pub(super) async fn shown(
     let depending = depending(&rows);
     let row = rows.into_iter().find(|row| row.task == task);
     let detail = || format!("{mission} has no such task");
-    let row = row.ok_or_else(|| Problem::new(Slug::NotFound, detail()))?;
+    let row = row.ok_or_else(|| Problem::not_found(detail()))?;
     let thread = mission.of_task(row.task);
     let query = Query {
         thread: Some(thread),
@@ -263,13 +241,10 @@ pub(super) async fn shown(
         ..Query::default()
     };
     let said = session.events(&query).await?;
-    let thoughts = said
-        .iter()
-        .filter(|event| matches!(event.fact(), Fact::Task(it) if it.what.is_thought()));
-    let stream = thoughts
-        .map(|event| event.text().to_owned())
-        .collect::<Vec<_>>()
-        .join("\n\n");
+    let is_thought =
+        |event: &&Event| matches!(event.fact(), Fact::Task(it) if it.what.is_thought());
+    let thoughts = said.iter().filter(is_thought).map(Event::text);
+    let stream = Vec::from_iter(thoughts).join("\n\n");
     Ok(Task {
         stream_of_consciousness: Some(stream),
         ..Task::new(mission, row, &depending)

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use utoipa::ToSchema;
 
 use super::pending::{self, Gathering, OpenWatch, Timer};
-use crate::event::mission::{MissionBudget, Plan, Value, Wanted};
+use crate::event::mission::{MissionBudget, Plan, Value};
 use crate::event::outcome::{Counts, Outcome};
 use crate::log::projections::contacts::ContactRow;
 use crate::log::projections::timers::TimerRow;
@@ -57,7 +57,7 @@ pub struct Thread {
     /// How many messages wait for its next turn; in answers about one thread.
     pub queued: Option<u32>,
     /// Whom it can send to, besides its parent and itself; in answers about one thread.
-    pub contacts: Vec<Contact>,
+    pub contacts: Vec<ContactRow>,
     /// What it is about to do: `condition`, `steps` (`text`, `done`), `complete`.
     #[schema(value_type = Option<Object>)]
     pub plan: Option<Json>,
@@ -81,51 +81,10 @@ pub struct MissionOf {
     /// When its tasks begin.
     pub plan: Plan,
     /// What it may use up.
-    pub budget: Limits,
+    pub budget: MissionBudget,
     /// Why it rests: `paused`, until somebody lets it go on, or `people`, until they have said what it asks of them; null: it does not.
     #[schema(value_type = Option<String>, example = "people")]
     pub rests: Option<&'static str>,
-}
-
-/// What a mission may use up.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Limits {
-    /// Model calls.
-    pub model_calls: u64,
-    /// Tokens, in and out, as far as providers say.
-    pub tokens: u64,
-    /// Milliseconds of work.
-    pub time_ms: u64,
-}
-
-impl MissionOf {
-    fn new(
-        Wanted {
-            mission,
-            value,
-            budget,
-            plan,
-            ..
-        }: Wanted,
-        rests: Option<&'static str>,
-    ) -> Self {
-        let MissionBudget {
-            model_calls,
-            tokens,
-            time_ms,
-        } = budget;
-        Self {
-            mission,
-            value,
-            plan,
-            budget: Limits {
-                model_calls,
-                tokens,
-                time_ms,
-            },
-            rests,
-        }
-    }
 }
 
 /// What a thread has used.
@@ -144,17 +103,6 @@ pub struct Used {
     /// Of a mission: milliseconds of work, as far as its events tell; what is under way counts with its next event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
-}
-
-/// Whom a thread can send to.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Contact {
-    /// What the thread calls it.
-    pub name: String,
-    /// The thread.
-    pub thread: String,
-    /// What it does, wants and offers.
-    pub description: String,
 }
 
 /// What kind of process a thread is.
@@ -207,45 +155,46 @@ impl Thread {
         let (status, kind) = (shown_status(&row), Kind::of_row(&row));
         let Settings { title, wanted, .. } = Settings::of(&row.settings);
         let is_at_a_place = kind == Kind::Pipeline || row.thread.is_of_mission();
-        let rests = (status == Status::Waiting).then_some(if row.state.paused {
-            "paused"
-        } else {
-            "people"
+        let why = match row.state.paused {
+            true => "paused",
+            false => "people",
+        };
+        let rests = (status == Status::Waiting).then_some(why);
+        let mission = wanted.map(|wanted| MissionOf {
+            mission: wanted.mission,
+            value: wanted.value,
+            plan: wanted.plan,
+            budget: wanted.budget,
+            rests,
         });
         let worked = row.state.worked.unwrap_or_default().spent().as_millis();
-        let time_ms = row
-            .thread
-            .is_of_mission()
-            .then(|| u64::try_from(worked).unwrap_or(u64::MAX));
+        let worked = u64::try_from(worked).unwrap_or(u64::MAX);
+        let time_ms = row.thread.is_of_mission().then_some(worked);
         let parent = row.parent().filter(|_| !is_at_a_place);
         let waiting = row.state.waiting.filter(|_| status == Status::Waiting);
-        let reason = row.state.reason.filter(|_| status.is_final());
+        let (ended, reason) = (status.is_final(), row.state.reason);
+        let reason = reason.filter(|_| ended);
+        let (stuck, from, until) =
+            waiting.map_or_else(Default::default, |it| (it.reason, it.from, it.until));
         Self {
-            mission: wanted.map(|wanted| MissionOf::new(wanted, rests)),
+            mission,
             // What runs and missions are below is a place, no thread.
             parent,
             id: row.thread,
             title,
             kind,
             status: status.as_str().to_owned(),
-            outcome: status
-                .is_final()
-                .then(|| Outcome::of(status.as_str(), row.state.tasks)),
+            outcome: ended.then(|| Outcome::of(status.as_str(), row.state.tasks)),
             tasks: row.state.tasks,
-            reason: reason.or_else(|| waiting.as_ref().and_then(|waiting| waiting.reason.clone())),
-            waiting_for: waiting
-                .as_ref()
-                .and_then(|waiting| waiting.from.as_ref())
-                .map(ThreadId::to_string),
-            waiting_until: waiting
-                .and_then(|waiting| waiting.until)
-                .map(|until| until.to_string()),
+            reason: reason.or(stuck),
+            waiting_for: from.map(|from| from.to_string()),
+            waiting_until: until.map(|until| until.to_string()),
             turn: row.turn,
             archived: row.state.archived,
             head: row.head,
             handled: row.handled,
             queued: None,
-            contacts: contacts.into_iter().map(Contact::from).collect(),
+            contacts,
             plan: row.state.plan,
             gatherings: pending::gatherings(&row.state.gathers, timers),
             watches: pending::watches(row.state.watches),
@@ -258,22 +207,6 @@ impl Thread {
                 subthreads: row.state.subthreads,
                 time_ms,
             },
-        }
-    }
-}
-
-impl From<ContactRow> for Contact {
-    fn from(
-        ContactRow {
-            name,
-            target,
-            description,
-        }: ContactRow,
-    ) -> Self {
-        Self {
-            name: name.to_string(),
-            thread: target.to_string(),
-            description,
         }
     }
 }

@@ -8,6 +8,9 @@ use crate::log::thread_row::ThreadRow;
 use crate::session::handle::Session;
 use crate::words::id::ThreadId;
 
+const STATUSES: &str = "idle, thinking, waiting, done, failed, stopped";
+const KINDS: &str = "conversation, process, pipeline, mission";
+
 /// Which threads a list is asked for: all conditions are to be met.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Filter {
@@ -23,16 +26,8 @@ impl Filter {
     pub fn take(params: &mut Params) -> Result<Self, Problem> {
         let id = |text: Option<String>| text.map(|text| ThreadId::parse(&text)).transpose();
         Ok(Self {
-            status: params.word(
-                "status",
-                "idle, thinking, waiting, done, failed, stopped",
-                Status::parse,
-            )?,
-            kind: params.word(
-                "kind",
-                "conversation, process, pipeline, mission",
-                Kind::parse,
-            )?,
+            status: params.word("status", STATUSES, Status::parse)?,
+            kind: params.word("kind", KINDS, Kind::parse)?,
             parent: id(params.one("parent")?)?,
             subtree: id(params.one("subtree")?)?,
             stuck: params.word("stuck", "true, false", |word| word.parse().ok())?,
@@ -41,7 +36,7 @@ impl Filter {
 
     /// Where in the order of ids the first can be: here.
     pub fn begin(&self) -> Option<&ThreadId> {
-        self.parent.as_ref().into_iter().chain(&self.subtree).max()
+        self.parent.iter().chain(&self.subtree).max()
     }
 
     /// What a cursor is bound to.
@@ -57,38 +52,23 @@ impl Filter {
     pub fn is_past(&self, thread: &ThreadId) -> bool {
         // Bytewise, everything that begins with "x." lies between "x." and "x/".
         let past = |root: &ThreadId| thread.as_str() >= format!("{root}/").as_str();
-        self.parent
-            .as_ref()
-            .into_iter()
-            .chain(&self.subtree)
-            .any(past)
+        self.parent.iter().chain(&self.subtree).any(past)
     }
 
     /// Whether a thread is among them.
     pub fn admits(&self, row: &ThreadRow) -> bool {
         self.status.is_none_or(|status| shown_status(row) == status)
             && self.kind.is_none_or(|kind| Kind::of_row(row) == kind)
-            && self
-                .parent
-                .as_ref()
-                .is_none_or(|parent| row.parent().as_ref() == Some(parent))
-            && self
-                .subtree
-                .as_ref()
-                .is_none_or(|root| row.thread.is_within(root))
+            && (self.parent.as_ref()).is_none_or(|parent| row.parent().as_ref() == Some(parent))
+            && (self.subtree.as_ref()).is_none_or(|root| row.thread.is_within(root))
             && self.stuck.is_none_or(|stuck| is_stuck(row) == stuck)
     }
 }
 
 /// It waits because it cannot go on, not because it wants to.
 fn is_stuck(row: &ThreadRow) -> bool {
-    let waits = shown_status(row) == Status::Waiting;
-    waits
-        && row
-            .state
-            .waiting
-            .as_ref()
-            .is_some_and(|waiting| waiting.reason.is_some())
+    let waiting = row.state.waiting.as_ref();
+    shown_status(row) == Status::Waiting && waiting.is_some_and(|it| it.reason.is_some())
 }
 
 /// Threads that are asked for, after a position, and the position to go on from, if there may be more. It is not looked at more of
@@ -103,18 +83,13 @@ pub async fn listed(
     const PAGE: u32 = 501;
     const PAGES: u32 = 4;
     let (mut rows, most) = (Vec::new(), limit as usize);
-    let at_once = if *filter == Filter::default() {
-        limit + 1
-    } else {
-        PAGE
+    let at_once = match *filter == Filter::default() {
+        true => limit + 1,
+        false => PAGE,
     };
     if let (None, Some(first)) = (&after, filter.begin()) {
-        rows.extend(
-            session
-                .thread(first)
-                .await?
-                .filter(|row| filter.admits(row)),
-        );
+        let first_row = session.thread(first).await?;
+        rows.extend(first_row.filter(|row| filter.admits(row)));
         after = Some(first.clone());
     }
     for _ in 0..PAGES {

@@ -1,31 +1,31 @@
 //! `/threads`: what there is, what it does, starting and stopping it.
 
 use axum::Router;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
+use axum::response::Response;
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::{OpenApi, ToSchema};
 
+use super::cursor::Part;
 use super::missions::{self, CreateBudget};
 use super::needs::{Needs, Read, Speak};
-use super::params::Params;
+use super::params::{NoParams, Params};
 use super::path::Path;
-use super::thread::{Kind, Thread};
+use super::thread::{self, Thread};
 use super::thread_filter::{Filter, listed};
-use super::{Json, Page, Resource, bounds, cursor};
+use super::{Answer, Only, Page, Resource, bounds, made};
 use crate::edge::json::Body;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug, Wrongs};
 use crate::event::mission::{MISSION_MAX, Plan, Value};
 use crate::log::thread_row::ThreadRow;
 use crate::session::handle::Session;
-use crate::session::threads::ThreadDetails;
 use crate::thread::new_thread::{NewContact, NewThread};
-use crate::thread::settings::{self, Commit, Language, Policy, Settings};
+use crate::thread::settings::{Commit, Kind, Language, Policy, Settings};
 use crate::tools::contacts::{PARENT, SELF};
-use crate::words::id::{Label, Name, ThreadId};
+use crate::words::id::{InvalidId, Label, Name, ThreadId};
 
 #[derive(OpenApi)]
 #[openapi(paths(list, create, one, cancel, end),
@@ -68,86 +68,50 @@ pub const RESOURCE: Resource = Resource {
     },
 };
 
-/// What kind of process is created here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum NewKind {
-    /// It talks with people.
-    #[default]
-    Conversation,
-    /// It thinks by itself.
-    Process,
-    /// It splits what is wanted into tasks, does and checks them, and answers.
-    Mission,
-}
-
 /// The threads by id. One request looks at 2,004 threads at most: where few are what is asked for, a page has fewer than `limit`, or
 /// none, and `next` to go on with. The last page has no `next`.
 #[utoipa::path(get, path = "/threads", operation_id = "list_threads", tag = "threads",
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),
         ("status" = Option<String>, Query, description = "only those that do this: `idle`, `thinking`, `waiting`, `done`, `failed`, `stopped`"),
-        ("kind" = Option<Kind>, Query, description = "only of this kind"),
+        ("kind" = Option<thread::Kind>, Query, description = "only of this kind"),
         ("parent" = Option<String>, Query, description = "only subthreads of this thread"),
         ("subtree" = Option<String>, Query, description = "only this thread and all below it"),
         ("stuck" = Option<bool>, Query, description = "only those that wait because they cannot go on, or only others"),),
     responses((status = 200, body = Page<Thread>)))]
-pub async fn list(
-    session: Needs<Read>,
-    mut params: Params,
-) -> Result<axum::Json<Page<Thread>>, Problem> {
-    let (limit, at, filter) = (
-        params.limit()?,
-        params.one("cursor")?,
-        Filter::take(&mut params)?,
-    );
+pub async fn list(session: Needs<Read>, mut params: Params) -> Answer<Page<Thread>> {
+    let (part, filter) = (Part::take(&mut params)?, Filter::take(&mut params)?);
     params.end()?;
-    let bound = format!("threads {}{}", session.space(), filter.bound());
-    let after = at
-        .map(|at| Ok::<_, Problem>(ThreadId::parse(&cursor::read(&bound, &at)?)?))
-        .transpose()?;
-    let (rows, next) = listed(&session, after, &filter, limit).await?;
-    let next = next.map(|last| cursor::write(&bound, last.as_str()));
+    let part = part.of(format!("threads {}{}", session.space(), filter.bound()))?;
+    let after = part.at.as_deref().map(ThreadId::parse).transpose()?;
+    let (rows, next) = listed(&session, after, &filter, part.limit).await?;
+    let items = rows
+        .into_iter()
+        .map(|row| Thread::new(row, Vec::new(), &[]));
     Ok(axum::Json(Page {
-        items: rows
-            .into_iter()
-            .map(|row| Thread::new(row, Vec::new(), &[]))
-            .collect(),
-        next,
+        items: items.collect(),
+        next: next.map(|last| part.next(last)),
     }))
 }
 
 /// One thread.
 #[utoipa::path(get, path = "/threads/{thread}", operation_id = "get_thread", tag = "threads", params(("thread" = String, Path, description = "its id")),
     responses((status = 200, body = Thread)))]
-pub async fn one(
-    session: Needs<Read>,
-    Path(id): Path<ThreadId>,
-    params: Params,
-) -> Result<axum::Json<Thread>, Problem> {
-    params.end()?;
+pub async fn one(session: Needs<Read>, Path(id): Path<ThreadId>, _: NoParams) -> Answer<Thread> {
     let row = session.thread(&id).await?;
-    let row =
-        row.ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no thread {id}")))?;
+    let row = row.ok_or_else(|| Problem::not_found(format!("there is no thread {id}")))?;
     Ok(axum::Json(with_details(&session, row).await?))
 }
 
 /// A thread with what takes a look of its own.
 async fn with_details(session: &Session, row: ThreadRow) -> Result<Thread, Problem> {
-    let ThreadDetails {
-        contacts,
-        timers,
-        queued,
-        spent,
-    } = session.thread_details(&row).await?;
-    let mut thread = Thread::new(row, contacts, &timers);
-    if let Some(spent) = spent {
+    let details = session.thread_details(&row).await?;
+    let mut thread = Thread::new(row, details.contacts, &details.timers);
+    if let Some(spent) = details.spent {
         (thread.budget.model_calls, thread.budget.tokens) = (spent.calls, spent.tokens);
     }
-    Ok(Thread {
-        queued: Some(queued),
-        ..thread
-    })
+    thread.queued = Some(details.queued);
+    Ok(thread)
 }
 
 /// A thread to be.
@@ -163,7 +127,7 @@ pub struct CreateThread {
     pub title: Option<String>,
     /// What kind of process it is.
     #[serde(default)]
-    pub kind: NewKind,
+    pub kind: Kind,
     /// What the decision is told besides its own prompt.
     pub prompt: Option<String>,
     /// The voices it hears; all when absent.
@@ -216,17 +180,23 @@ pub enum TierWord {
     High,
 }
 
+/// An id, where one is given. None: it is given and wrong.
+fn given<T>(
+    pointer: &str,
+    text: Option<&str>,
+    parse: fn(&str) -> Result<T, InvalidId>,
+    wrongs: &mut Wrongs,
+) -> Option<Option<T>> {
+    text.map_or(Some(None), |text| {
+        wrongs.note(pointer, parse(text)).map(Some)
+    })
+}
+
 impl CreateThread {
     /// The thread to be, if nothing is wrong.
     fn parse(&self, wrongs: &mut Wrongs) -> Option<NewThread> {
-        let label = self
-            .label
-            .as_ref()
-            .map(|text| wrongs.note("/label", Label::parse(text)));
-        let parent = self
-            .parent
-            .as_ref()
-            .map(|text| wrongs.note("/parent", ThreadId::parse(text)));
+        let label = given("/label", self.label.as_deref(), Label::parse, wrongs);
+        let parent = given("/parent", self.parent.as_deref(), ThreadId::parse, wrongs);
         let names = self.submodules.iter().flatten().enumerate();
         let submodules: Vec<_> = names
             .map(|(index, text)| wrongs.note(format!("/submodules/{index}"), Name::parse(text)))
@@ -235,20 +205,15 @@ impl CreateThread {
         let contacts: Vec<_> = contacts
             .map(|(index, contact)| contact.parse(index, wrongs))
             .collect();
-        let kind = match self.kind {
-            NewKind::Conversation => settings::Kind::Conversation,
-            NewKind::Process => settings::Kind::Process,
-            NewKind::Mission => settings::Kind::Mission,
-        };
         let substeps = self.substeps.unwrap_or(false);
-        if substeps && kind != settings::Kind::Process {
+        if substeps && self.kind != Kind::Process {
             let detail = "only a process goes in sub-steps: set kind to process";
             wrongs.add(Slug::Unprocessable, "/substeps", detail);
         }
         let submodules = submodules.into_iter().collect::<Option<Vec<_>>>()?;
         let settings = Settings {
             title: self.title.clone(),
-            kind,
+            kind: self.kind,
             commit: self.commit.unwrap_or_default(),
             language: self.language,
             substeps,
@@ -259,14 +224,9 @@ impl CreateThread {
             ..Settings::default()
         };
         let contacts = contacts.into_iter().collect::<Option<_>>()?;
-        // What is given and wrong makes no thread; what is not given need not be.
-        let (label, parent) = (
-            label.map_or(Some(None), |it| it.map(Some))?,
-            parent.map_or(Some(None), |it| it.map(Some))?,
-        );
         Some(NewThread {
-            label,
-            parent,
+            label: label?,
+            parent: parent?,
             contacts,
             settings,
         })
@@ -291,7 +251,7 @@ impl CreateContact {
 impl CreateThread {
     /// What only missions have, of another thread; and the other way round.
     fn check_mission(&self, wrongs: &mut Wrongs) {
-        let is_mission = self.kind == NewKind::Mission;
+        let is_mission = self.kind == Kind::Mission;
         let own = [
             ("/mission", self.mission.is_some()),
             ("/value", self.value.is_some()),
@@ -341,17 +301,13 @@ fn named_once(contacts: &[NewContact]) -> Result<(), Problem> {
     for (index, NewContact { name, .. }) in contacts.iter().enumerate() {
         let taken = [PARENT, SELF].contains(&name.as_str());
         if taken || contacts[..index].iter().any(|before| before.name == *name) {
-            let why = if taken {
-                "every thread calls somebody so already"
-            } else {
-                "another contact is called so"
+            let why = match taken {
+                true => "every thread calls somebody so already",
+                false => "another contact is called so",
             };
             let text = format!("{name} names two threads ({why}); choose another name");
-            return Err(Problem::at(
-                Slug::Unprocessable,
-                format!("/contacts/{index}/name"),
-                text,
-            ));
+            let pointer = format!("/contacts/{index}/name");
+            return Err(Problem::at(Slug::Unprocessable, pointer, text));
         }
     }
     Ok(())
@@ -362,24 +318,17 @@ fn named_once(contacts: &[NewContact]) -> Result<(), Problem> {
     responses((status = 201, body = Thread)))]
 pub async fn create(
     session: Needs<Speak>,
-    params: Params,
-    Json(body): Json<CreateThread>,
+    Only(body): Only<CreateThread>,
 ) -> Result<Response, Problem> {
-    params.end()?;
     let row = match (body.kind, &body.mission) {
-        (NewKind::Mission, Some(mission)) => {
-            let CreateBudget {
-                model_calls,
-                tokens,
-                time_ms,
-            } = body.budget.unwrap_or_default();
+        (Kind::Mission, Some(mission)) => {
+            let budget = body.budget.unwrap_or_default();
             let (value, plan) = (
                 body.value.unwrap_or_default(),
                 body.plan.unwrap_or_default(),
             );
-            session
-                .start_mission(mission, value, plan, [model_calls, tokens, time_ms])
-                .await?
+            let most = [budget.model_calls, budget.tokens, budget.time_ms];
+            session.start_mission(mission, value, plan, most).await?
         }
         _ => {
             let mut wrongs = Wrongs::default();
@@ -391,12 +340,7 @@ pub async fn create(
     };
     let place = format!("/threads/{}", row.thread);
     let thread = with_details(&session, row).await?;
-    Ok((
-        StatusCode::CREATED,
-        [(header::LOCATION, place)],
-        axum::Json(thread),
-    )
-        .into_response())
+    Ok(made(StatusCode::CREATED, place, thread))
 }
 
 /// Whether there was a turn to cancel.
@@ -412,9 +356,8 @@ pub struct Cancelled {
 pub async fn cancel(
     session: Needs<Speak>,
     Path(thread): Path<ThreadId>,
-    params: Params,
-) -> Result<axum::Json<Cancelled>, Problem> {
-    params.end()?;
+    _: NoParams,
+) -> Answer<Cancelled> {
     let cancelled = session.cancel(&thread).await?;
     Ok(axum::Json(Cancelled { cancelled }))
 }
@@ -427,7 +370,7 @@ pub async fn end(
     session: Needs<Speak>,
     Path(thread): Path<ThreadId>,
     mut params: Params,
-) -> Result<axum::Json<Thread>, Problem> {
+) -> Answer<Thread> {
     let subtree = params
         .word("subtree", "true, false", |word| word.parse::<bool>().ok())?
         .unwrap_or(true);

@@ -11,14 +11,14 @@ use utoipa::{OpenApi, ToSchema};
 use super::needs::{Needs, Read, Shape};
 use super::params::Params;
 use super::path::{Id as _, Path, ToolName};
-use super::{Resource, bounds};
+use super::{Answer, Only, Resource, bounds};
 use crate::edge::json::Body;
-use crate::edge::problem::{Problem, Slug, Wrongs};
+use crate::edge::problem::{Slug, Wrongs};
 use crate::runtime::tools::{ThreadTool, ThreadTools};
 use crate::tools::approval::WaitingCalls;
 use crate::tools::tool::Effect;
-use crate::tools::toolbox;
 use crate::tools::toolbox::said::Provider;
+use crate::tools::toolbox::{self, State};
 use crate::words::text::Json;
 
 /// Most tools that one act approves.
@@ -68,7 +68,7 @@ pub struct Tool {
     #[schema(example = "files")]
     pub server: Option<String>,
     /// Whether models are told of it.
-    pub state: ToolState,
+    pub state: State,
     /// Why it is not ready.
     pub why: Option<String>,
     /// Of one that is withheld because it changed: what its server says differently, as a unified diff.
@@ -83,54 +83,13 @@ pub struct Tool {
     #[schema(value_type = Option<Object>)]
     pub schema: Option<Json>,
     /// What a call does to the world, once it runs.
-    pub effect: Option<ToolEffect>,
+    pub effect: Option<Effect>,
     /// How many of the thread's last 1,000 results are of this tool.
     #[schema(value_type = i64, minimum = 0)]
     pub calls: u64,
     /// How many of these are failures.
     #[schema(value_type = i64, minimum = 0)]
     pub failed: u64,
-}
-
-/// How a tool stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ToolState {
-    /// Models are told of it.
-    Ready,
-    /// Models are told of it once `more_tools` has opened it.
-    Rare,
-    /// The next turn is offered it for the first time.
-    New,
-    /// Models are told of it, and its server is away: calls fail.
-    Away,
-    /// It is another one than the space knows, or came after the first list of its server: `diff` says how it differs. A person may
-    /// approve it.
-    Changed,
-    /// Something is wrong with it: `why` says what. Nobody can approve it.
-    Withheld,
-}
-
-/// What a tool does to the world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ToolEffect {
-    /// Its whole effect are events in the log.
-    Events,
-    /// It only looks.
-    Repeatable,
-    /// It reaches outside: it is never repeated silently.
-    Outside,
-}
-
-impl From<Effect> for ToolEffect {
-    fn from(effect: Effect) -> Self {
-        match effect {
-            Effect::Events => Self::Events,
-            Effect::Repeatable => Self::Repeatable,
-            Effect::Outside => Self::Outside,
-        }
-    }
 }
 
 /// A server that offers tools.
@@ -160,7 +119,7 @@ pub struct ToolInstructions {
     /// Its words, as models that have one of the tools are told; where they are too long, the beginning.
     pub text: String,
     /// The standing of these words.
-    pub state: ToolState,
+    pub state: State,
     /// The reason that models are not told of them.
     pub why: Option<String>,
     /// Their difference from the words that the space knows, as a unified diff.
@@ -174,7 +133,7 @@ impl From<(String, toolbox::Shown)> for ToolInstructions {
         Self {
             name: shown.name,
             text,
-            state: shown.state.into(),
+            state: shown.state,
             why: shown.why,
             diff: shown.diff,
             sha256: shown.sha256,
@@ -182,77 +141,46 @@ impl From<(String, toolbox::Shown)> for ToolInstructions {
     }
 }
 
-impl From<toolbox::State> for ToolState {
-    fn from(state: toolbox::State) -> Self {
-        match state {
-            toolbox::State::Ready => Self::Ready,
-            toolbox::State::Rare => Self::Rare,
-            toolbox::State::New => Self::New,
-            toolbox::State::Away => Self::Away,
-            toolbox::State::Changed => Self::Changed,
-            toolbox::State::Withheld => Self::Withheld,
+impl From<ThreadTool> for Tool {
+    fn from(tool: ThreadTool) -> Self {
+        let shown = tool.shown;
+        let (told, effect) = shown.told.unzip();
+        let told = told.map(|told| (told.description, told.parameters));
+        let (description, schema) = told.unzip();
+        Self {
+            name: shown.name,
+            server: shown.server,
+            state: shown.state,
+            why: shown.why,
+            diff: shown.diff,
+            sha256: shown.sha256,
+            needs_approval: shown.needs_approval,
+            description,
+            schema,
+            effect,
+            calls: tool.calls,
+            failed: tool.failed,
         }
     }
 }
 
 impl From<ThreadTools> for Tools {
     fn from(all: ThreadTools) -> Self {
-        let tool = |ThreadTool {
-                        shown,
-                        calls,
-                        failed,
-                    }: ThreadTool| {
-            let toolbox::Shown {
-                name,
-                server,
-                state,
-                why,
-                diff,
-                sha256,
-                needs_approval,
-                told,
-            } = shown;
-            let effect = told.as_ref().map(|(_, effect)| (*effect).into());
-            let (description, schema) = told
-                .map(|(told, _)| (told.description, told.parameters))
-                .unzip();
-            let state = state.into();
-            Tool {
-                name,
-                server,
-                state,
-                why,
-                diff,
-                sha256,
-                needs_approval,
-                description,
-                schema,
-                effect,
-                calls,
-                failed,
-            }
-        };
-        let items: Vec<Tool> = all.tools.into_iter().map(tool).collect();
-        let server = |Provider {
-                          name,
-                          approve,
-                          is_connected,
-                          why,
-                          said,
-                      }| {
+        let items: Vec<Tool> = all.tools.into_iter().map(Tool::from).collect();
+        let server = |it: Provider| {
             let is_unseen = |tool: &&Tool| {
-                tool.server.as_ref() == Some(&name)
+                tool.server.as_ref() == Some(&it.name)
                     && !tool.needs_approval
-                    && !matches!(tool.state, ToolState::Changed | ToolState::Withheld)
+                    && !matches!(tool.state, State::Changed | State::Withheld)
             };
             let unseen = items.iter().filter(is_unseen);
             ToolServer {
                 unseen: unseen.map(|tool| tool.name.clone()).collect(),
-                name,
-                approve,
-                connected: is_connected,
-                why,
-                instructions: said.map(Into::into),
+                name: it.name,
+                approve: it.approve,
+                connected: it.is_connected,
+                why: it.why,
+                instructions: it.said.map(Into::into),
             }
         };
         let servers = all.providers.into_iter().map(server).collect();
@@ -335,7 +263,7 @@ pub struct ToolApproved {
 #[utoipa::path(get, path = "/tools", operation_id = "list_tools", tag = "tools",
     params(("thread" = Option<String>, Query, description = "the thread; without it `main`")),
     responses((status = 200, body = Tools)))]
-pub async fn list(session: Needs<Read>, mut params: Params) -> Result<axum::Json<Tools>, Problem> {
+pub async fn list(session: Needs<Read>, mut params: Params) -> Answer<Tools> {
     let thread = params.thread()?;
     params.end()?;
     Ok(axum::Json(session.tools(thread.as_ref()).await?.into()))
@@ -348,10 +276,8 @@ pub async fn list(session: Needs<Read>, mut params: Params) -> Result<axum::Json
 pub async fn approve(
     session: Needs<Shape>,
     Path(ToolName(name)): Path<ToolName>,
-    params: Params,
-    super::Json(body): super::Json<ToolApproval>,
-) -> Result<axum::Json<ToolApproved>, Problem> {
-    params.end()?;
+    Only(body): Only<ToolApproval>,
+) -> Answer<ToolApproved> {
     let tool = (name.clone(), body.sha256.to_ascii_lowercase());
     session.approve_tools(&[tool]).await?;
     Ok(axum::Json(ToolApproved { name }))
@@ -362,16 +288,12 @@ pub async fn approve(
     request_body = ToolApprovals, responses((status = 200, body = ToolsApproved)))]
 pub async fn approve_all(
     session: Needs<Shape>,
-    params: Params,
-    super::Json(body): super::Json<ToolApprovals>,
-) -> Result<axum::Json<ToolsApproved>, Problem> {
-    params.end()?;
-    let named = body.tools.into_iter();
+    Only(body): Only<ToolApprovals>,
+) -> Answer<ToolsApproved> {
     // The same one twice is one; with two hashes, one of them is wrong.
-    let tools: BTreeSet<(String, String)> = named
-        .map(|tool| (tool.name, tool.sha256.to_ascii_lowercase()))
-        .collect();
-    let tools: Vec<(String, String)> = tools.into_iter().collect();
+    let named = body.tools.into_iter();
+    let named = named.map(|tool| (tool.name, tool.sha256.to_ascii_lowercase()));
+    let tools = Vec::from_iter(BTreeSet::from_iter(named));
     session.approve_tools(&tools).await?;
     let names = tools.into_iter().map(|(name, _)| name).collect();
     Ok(axum::Json(ToolsApproved { names }))

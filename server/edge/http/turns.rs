@@ -5,10 +5,11 @@ use axum::routing::get;
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
+use super::cursor::Part;
 use super::needs::{Needs, Read};
 use super::params::Params;
 use super::path::Path;
-use super::{Page, Resource, cursor};
+use super::{Answer, Page, Resource};
 use crate::edge::problem::{Problem, Slug};
 use crate::session::turns::TurnsAt;
 use crate::thread::tokens::Tokens;
@@ -65,7 +66,7 @@ pub struct Turn {
     /// Failures of voices, tools and the decision.
     pub failures: u64,
     /// What its calls used.
-    pub tokens: TokenCounts,
+    pub tokens: Tokens,
 }
 
 /// A voice in a turn.
@@ -83,39 +84,11 @@ pub struct TurnVoice {
     pub followed_up: bool,
 }
 
-/// Tokens, as far as providers said; null: none of them said any.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct TokenCounts {
-    /// Of requests.
-    pub input: Option<u64>,
-    /// Of answers.
-    pub output: Option<u64>,
-    /// Of requests, from the provider's cache.
-    pub cached: Option<u64>,
-}
-
-impl From<Tokens> for TokenCounts {
-    fn from(
-        Tokens {
-            input,
-            output,
-            cached,
-        }: Tokens,
-    ) -> Self {
-        Self {
-            input,
-            output,
-            cached,
-        }
-    }
-}
-
-impl TurnVoice {
-    fn new((name, voice): (String, Voice)) -> Self {
-        let outcome = voice.outcome().map(|outcome| outcome.as_str());
+impl From<(String, Voice)> for TurnVoice {
+    fn from((name, voice): (String, Voice)) -> Self {
         Self {
             name,
-            outcome,
+            outcome: voice.outcome().map(|outcome| outcome.as_str()),
             ms: voice.ms,
             followed_up: voice.followed_up,
         }
@@ -126,26 +99,23 @@ impl Turn {
     /// None: its beginning is not known.
     fn new(turn: u64, summary: TurnSummary) -> Option<Self> {
         let (first, started_at) = summary.started?;
-        let outcome = summary
-            .ended
-            .and_then(|(_, outcome)| outcome)
-            .map(|outcome| outcome.as_str());
+        let (ended_at, outcome) = summary.ended.unzip();
         Some(Self {
             turn,
             first,
             last: summary.last.map_or(first, |(seq, _)| seq),
             started_at,
-            ended_at: summary.ended.map(|(at, _)| at),
-            outcome,
+            ended_at,
+            outcome: outcome.flatten().map(|outcome| outcome.as_str()),
             deadline_ms: summary.deadline_ms,
             batch: summary.batch,
-            voices: summary.voices.into_iter().map(TurnVoice::new).collect(),
+            voices: summary.voices.into_iter().map(TurnVoice::from).collect(),
             rounds: summary.rounds,
             calls: summary.calls,
             tools: summary.tools,
             replies: summary.replies,
             failures: summary.failures,
-            tokens: summary.tokens.into(),
+            tokens: summary.tokens,
         })
     }
 }
@@ -161,27 +131,22 @@ pub async fn list(
     session: Needs<Read>,
     Path(thread): Path<ThreadId>,
     mut params: Params,
-) -> Result<axum::Json<Page<Turn>>, Problem> {
-    let (limit, at) = (params.limit()? as usize, params.one("cursor")?);
+) -> Answer<Page<Turn>> {
+    let part = Part::take(&mut params)?;
     params.end()?;
-    let bound = format!("turns {} {thread}", session.space());
-    let at = at.map(|at| read(&cursor::read(&bound, &at)?)).transpose()?;
+    let part = part.of(format!("turns {} {thread}", session.space()))?;
+    let at = part.at.as_deref().map(read).transpose()?;
     if session.thread(&thread).await?.is_none() {
-        return Err(Problem::new(
-            Slug::NotFound,
-            format!("there is no thread {thread}"),
-        ));
+        return Err(Problem::not_found(format!("there is no thread {thread}")));
     }
-    let found = session.turns(&thread, at, limit).await?;
-    let next = found
-        .next
-        .map(|at| cursor::write(&bound, &format!("{} {}", at.turn, at.before)));
-    let items = found
-        .turns
-        .into_iter()
-        .filter_map(|(number, summary)| Turn::new(number, summary))
-        .collect();
-    Ok(axum::Json(Page { items, next }))
+    let found = session.turns(&thread, at, part.limit as usize).await?;
+    let next = (found.next).map(|at| part.next(format_args!("{} {}", at.turn, at.before)));
+    let turns = found.turns.into_iter();
+    let items = turns.filter_map(|(number, summary)| Turn::new(number, summary));
+    Ok(axum::Json(Page {
+        items: items.collect(),
+        next,
+    }))
 }
 
 /// The place that a cursor of ours names.

@@ -5,17 +5,17 @@ use axum::routing::get;
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
-use super::Resource;
 use super::needs::{Needs, Read};
-use super::params::Params;
+use super::params::{NoParams, Params};
 use super::path::Path;
-use super::turns::TokenCounts;
-use crate::edge::problem::{Problem, Slug};
+use super::{Answer, Resource};
+use crate::edge::problem::Problem;
 use crate::session::handle::Session;
 use crate::session::usage::{By, Span, Usage, VoiceVersion};
+use crate::thread::tokens::Tokens;
 use crate::thread::turns::VoiceOutcome;
 use crate::thread::usage::{Calls, Figures};
-use crate::words::id::{Name, Seq};
+use crate::words::id::Name;
 use crate::words::time::Timestamp;
 
 #[derive(OpenApi)]
@@ -43,37 +43,6 @@ const BINS: [u64; 12] = [
     50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000,
 ];
 
-/// What some calls of models came to.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct CallSums {
-    /// How many there were.
-    pub calls: u64,
-    /// How many came to nothing: failed, refused or stopped.
-    pub failed: u64,
-    /// How long they took, in milliseconds, one after the other.
-    pub ms: u64,
-    /// What they used.
-    pub tokens: TokenCounts,
-}
-
-impl From<Calls> for CallSums {
-    fn from(
-        Calls {
-            calls,
-            failed,
-            ms,
-            tokens,
-        }: Calls,
-    ) -> Self {
-        Self {
-            calls,
-            failed,
-            ms,
-            tokens: tokens.into(),
-        }
-    }
-}
-
 /// What the calls of one module, thread, model or purpose came to.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct UsageItem {
@@ -82,7 +51,7 @@ pub struct UsageItem {
     pub key: String,
     /// What they came to.
     #[serde(flatten)]
-    pub sums: CallSums,
+    pub sums: Calls,
 }
 
 /// What the calls of one step came to.
@@ -93,7 +62,7 @@ pub struct UsageStep {
     pub at: Timestamp,
     /// What they came to.
     #[serde(flatten)]
-    pub sums: CallSums,
+    pub sums: Calls,
 }
 
 /// What calls of models came to over a span.
@@ -103,7 +72,7 @@ pub struct UsageBody {
     /// Those that used the most tokens, at most 100.
     pub items: Vec<UsageItem>,
     /// All others together.
-    pub rest: CallSums,
+    pub rest: Calls,
     /// By time, the oldest first, where a step was asked for; steps without calls are missing.
     pub steps: Vec<UsageStep>,
     /// Where it begins, if the span has more calls than were read; null: all of the span was.
@@ -117,17 +86,14 @@ impl From<Usage> for UsageBody {
         all.sort_by_key(|(_, sums)| std::cmp::Reverse((sums.tokens.all(), sums.calls)));
         let mut rest = Calls::default();
         all.iter().skip(ITEMS).for_each(|(_, sums)| rest.join(sums));
-        let item = |(key, sums): (String, Calls)| UsageItem {
-            key,
-            sums: sums.into(),
-        };
+        let item = |(key, sums): (String, Calls)| UsageItem { key, sums };
         let step = |(at, sums): (i64, Calls)| UsageStep {
             at: Timestamp::from_micros(at),
-            sums: sums.into(),
+            sums,
         };
         Self {
             items: all.into_iter().take(ITEMS).map(item).collect(),
-            rest: rest.into(),
+            rest,
             steps: usage.steps.into_iter().map(step).collect(),
             cut: usage.cut,
         }
@@ -149,10 +115,7 @@ fn span(params: &mut Params) -> Result<Span, Problem> {
         ("before_ts" = Option<String>, Query, format = DateTime, description = "only calls that ended before this moment"),
         ("step_s" = Option<u32>, Query, minimum = 1, maximum = 86400, description = "seconds of a step, to have them by time, too"),),
     responses((status = 200, body = UsageBody)))]
-pub async fn usage(
-    session: Needs<Read>,
-    mut params: Params,
-) -> Result<axum::Json<UsageBody>, Problem> {
+pub async fn usage(session: Needs<Read>, mut params: Params) -> Answer<UsageBody> {
     let by = params.word("by", "module, thread, model, purpose", |word| match word {
         "module" => Some(By::Module),
         "thread" => Some(By::Thread),
@@ -163,12 +126,8 @@ pub async fn usage(
     let (span, step) = (span(&mut params)?, params.integer("step_s", 1..=STEP_MAX)?);
     params.end()?;
     let step = step.map(|seconds| seconds * 1_000_000);
-    Ok(axum::Json(
-        session
-            .usage(span, by.unwrap_or(By::Module), step)
-            .await?
-            .into(),
-    ))
+    let usage = session.usage(span, by.unwrap_or(By::Module), step);
+    Ok(axum::Json(usage.await?.into()))
 }
 
 /// How often the calls of a voice took about so long.
@@ -202,7 +161,7 @@ pub struct SubmoduleFigures {
     /// The same, all of them.
     pub times: Vec<TimeBin>,
     /// What its calls used, those after decisions with them.
-    pub tokens: TokenCounts,
+    pub tokens: Tokens,
     /// Where it begins, if the span has more than was read; null: all of the span was.
     #[schema(value_type = Option<String>, example = "2026-11-21T04:25:00.123456Z")]
     pub cut: Option<Timestamp>,
@@ -232,7 +191,7 @@ impl SubmoduleFigures {
             p50_ms: figures.percentile(50),
             p95_ms: figures.percentile(95),
             times: bins(&figures.times),
-            tokens: figures.tokens.into(),
+            tokens: figures.tokens,
             cut,
         }
     }
@@ -248,32 +207,19 @@ pub async fn figures(
     session: Needs<Read>,
     Path(name): Path<Name>,
     mut params: Params,
-) -> Result<axum::Json<SubmoduleFigures>, Problem> {
-    let (name, span) = (name, span(&mut params)?);
+) -> Answer<SubmoduleFigures> {
+    let span = span(&mut params)?;
     params.end()?;
     known(&session, &name).await?;
     let found = session.voice_figures(&name, span).await?;
     Ok(axum::Json(SubmoduleFigures::new(&found.figures, found.cut)))
 }
 
-/// What a voice was from some event on.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct SubmoduleVersion {
-    /// The event that made it so.
-    #[schema(value_type = i64)]
-    pub seq: Seq,
-    /// When.
-    #[schema(value_type = String, example = "2026-11-21T04:25:00.123456Z")]
-    pub at: Timestamp,
-    /// Its prompt from then on; null: it was removed.
-    pub prompt: Option<String>,
-}
-
 /// What a voice was and is.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SubmoduleVersions {
     /// The newest first.
-    pub items: Vec<SubmoduleVersion>,
+    pub items: Vec<VoiceVersion>,
 }
 
 /// What a voice was and is, among the newest 10,000 changes of voices.
@@ -283,24 +229,18 @@ pub struct SubmoduleVersions {
 pub async fn versions(
     session: Needs<Read>,
     Path(name): Path<Name>,
-    params: Params,
-) -> Result<axum::Json<SubmoduleVersions>, Problem> {
-    params.end()?;
-    let versions = known(&session, &name).await?;
-    let version = |VoiceVersion { seq, at, prompt }| SubmoduleVersion { seq, at, prompt };
-    Ok(axum::Json(SubmoduleVersions {
-        items: versions.into_iter().map(version).collect(),
-    }))
+    _: NoParams,
+) -> Answer<SubmoduleVersions> {
+    let items = known(&session, &name).await?;
+    Ok(axum::Json(SubmoduleVersions { items }))
 }
 
 /// The versions of a voice that there is, or was.
 async fn known(session: &Session, name: &Name) -> Result<Vec<VoiceVersion>, Problem> {
     let versions = session.voice_versions(name).await?;
-    match versions.is_empty() {
-        true => Err(Problem::new(
-            Slug::NotFound,
-            format!("there is no submodule {name}, and there was none"),
-        )),
-        false => Ok(versions),
+    if versions.is_empty() {
+        let detail = format!("there is no submodule {name}, and there was none");
+        return Err(Problem::not_found(detail));
     }
+    Ok(versions)
 }

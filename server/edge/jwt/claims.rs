@@ -85,19 +85,15 @@ pub fn principal(
         .and_then(Value::as_str)
         .filter(|user| is_user(user));
     let user = user.ok_or_else(|| lacks(&options.user_claim))?;
-    let space = match claim(claims, &options.space_claim) {
-        Some(value) => space(value).ok_or_else(|| Unfit::Space(options.space_claim.clone()))?,
-        None => options
-            .default_space
-            .clone()
-            .ok_or_else(|| lacks(&options.space_claim))?,
-    };
-    let role = match claim(claims, &options.role_claim) {
-        Some(value) => role(value).ok_or_else(|| Unfit::Role(options.role_claim.clone()))?,
-        None => options
-            .default_role
-            .ok_or_else(|| lacks(&options.role_claim))?,
-    };
+    let (space_claim, role_claim) = (&options.space_claim, &options.role_claim);
+    let space = match claim(claims, space_claim) {
+        Some(value) => space(value).ok_or_else(|| Unfit::Space(space_claim.clone())),
+        None => (options.default_space.clone()).ok_or_else(|| lacks(space_claim)),
+    }?;
+    let role = match claim(claims, role_claim) {
+        Some(value) => role(value).ok_or_else(|| Unfit::Role(role_claim.clone())),
+        None => options.default_role.ok_or_else(|| lacks(role_claim)),
+    }?;
     let ends = ends(claims, options.leeway_s, now).ok_or_else(|| lacks("exp"))?;
     let credential = Credential::Token {
         holder: holder(&space, user),
@@ -117,12 +113,9 @@ fn claim<'a>(claims: &'a Claims, name: &str) -> Option<&'a Value> {
     let found = match name.strip_prefix('/') {
         None => claims.get(name),
         Some(path) => {
-            let (first, rest) = path
-                .split_once('/')
-                .map_or((path, ""), |(first, _)| (first, &path[first.len()..]));
-            claims
-                .get(&first.replace("~1", "/").replace("~0", "~"))
-                .and_then(|value| value.pointer(rest))
+            let (first, rest) = path.split_at(path.find('/').unwrap_or(path.len()));
+            let first = first.replace("~1", "/").replace("~0", "~");
+            claims.get(&first).and_then(|value| value.pointer(rest))
         }
     };
     found.filter(|value| !value.is_null())
@@ -141,9 +134,8 @@ fn space(value: &Value) -> Option<Space> {
 /// A role, or the highest one in a list, which may name what means nothing here, too.
 fn role(value: &Value) -> Option<Role> {
     let named = |value: &Value| {
-        Role::ALL
-            .iter()
-            .position(|role| Some(role.as_str()) == value.as_str())
+        let word = value.as_str()?;
+        Role::ALL.iter().position(|role| role.as_str() == word)
     };
     let at = match value {
         Value::Array(all) => all.iter().filter_map(named).max(),
@@ -156,11 +148,8 @@ fn role(value: &Value) -> Option<Role> {
 fn ends(claims: &Claims, leeway_s: u64, now: Timestamp) -> Option<Timestamp> {
     let at = |seconds: f64| Timestamp::from_micros((seconds.clamp(0.0, LAST_SECOND) * 1e6) as i64);
     let exp = claims.get("exp")?.as_f64()?;
-    Some(if at(exp) > now {
-        at(exp)
-    } else {
-        at(exp + leeway_s as f64)
-    })
+    let own = Some(at(exp)).filter(|end| *end > now);
+    own.or_else(|| Some(at(exp + leeway_s as f64)))
 }
 
 /// A number for a user of a space.
@@ -170,8 +159,6 @@ fn holder(space: &Space, user: &str) -> u64 {
         .chain_update([0])
         .chain_update(user)
         .finalize();
-    digest
-        .iter()
-        .take(8)
-        .fold(0, |number, byte| number << 8 | u64::from(*byte))
+    let first = digest.iter().take(8);
+    first.fold(0, |number, byte| number << 8 | u64::from(*byte))
 }

@@ -83,10 +83,8 @@ impl KeySet {
             keys: Vec::new(),
             next: self.next,
         };
-        for jwk in keys
-            .into_iter()
-            .filter_map(|key| serde_json::from_value::<Jwk>(key).ok())
-        {
+        let read = |key| serde_json::from_value::<Jwk>(key).ok();
+        for jwk in keys.into_iter().filter_map(read) {
             let Some(material) = jwk.material() else {
                 continue;
             };
@@ -97,9 +95,8 @@ impl KeySet {
         }
         if set.keys.is_empty() {
             let usable = "signatures by RSA (2048 to 8192 bits), P-256, P-384 or Ed25519";
-            return Err(format!(
-                "none of its {count} keys is a public one for {usable}"
-            ));
+            let why = format!("none of its {count} keys is a public one for {usable}");
+            return Err(why);
         }
         Ok(set)
     }
@@ -111,10 +108,8 @@ impl KeySet {
         material: Material,
         validation: &Validation,
     ) {
-        let kept = before
-            .keys
-            .iter()
-            .find(|key| key.kid == kid && key.material == material);
+        let is_it = |key: &&Arc<Key>| key.kid == kid && key.material == material;
+        let kept = before.keys.iter().find(is_it);
         let key = kept.cloned().unwrap_or_else(|| {
             self.next += 1;
             Arc::new(Key::new(self.next - 1, kid, material, validation))
@@ -137,10 +132,9 @@ impl KeySet {
 
     /// Tells those who came in by keys that the later set does not have.
     pub fn yields_to(&self, later: &Self) {
-        self.keys
-            .iter()
-            .filter(|key| later.numbered(key.number).is_none())
-            .for_each(|key| key.gone.cancel());
+        let is_gone = |key: &&Arc<Key>| later.numbered(key.number).is_none();
+        let gone = self.keys.iter().filter(is_gone);
+        gone.for_each(|key| key.gone.cancel());
     }
 
     /// How many keys there are.
@@ -152,14 +146,9 @@ impl KeySet {
 impl Jwk {
     /// The key itself; none: of no use here.
     fn material(&self) -> Option<Material> {
-        let signs = self
-            .purpose
-            .as_deref()
-            .is_none_or(|purpose| purpose == "sig");
-        let verifies = self
-            .key_ops
-            .as_ref()
-            .is_none_or(|all| all.iter().any(|op| op == "verify"));
+        let signs = (self.purpose.as_deref()).is_none_or(|purpose| purpose == "sig");
+        let verifies = |all: &Vec<String>| all.iter().any(|op| op == "verify");
+        let verifies = self.key_ops.as_ref().is_none_or(verifies);
         let named = self.kid.as_ref().is_none_or(|kid| kid.len() <= KID_MAX);
         if !(signs && verifies && named) {
             return None;
@@ -177,9 +166,8 @@ impl Jwk {
                     _ => return None,
                 };
                 let (n, e) = (unsigned(self.n.as_deref())?, unsigned(self.e.as_deref())?);
-                MODULUS
-                    .contains(&n.len())
-                    .then_some(Material::Rsa(algorithm, n, e))
+                let fits = MODULUS.contains(&n.len());
+                fits.then_some(Material::Rsa(algorithm, n, e))
             }
             ("EC", Some("P-256")) if alg.is_none_or(|alg| alg == "ES256") => {
                 self.point(Algorithm::ES256, 32)
@@ -190,9 +178,8 @@ impl Jwk {
             ("OKP", Some("Ed25519"))
                 if alg.is_none_or(|alg| matches!(alg, "EdDSA" | "Ed25519")) =>
             {
-                bytes(self.x.as_deref())
-                    .filter(|x| x.len() == 32)
-                    .map(Material::Ed)
+                let x = bytes(self.x.as_deref()).filter(|x| x.len() == 32);
+                x.map(Material::Ed)
             }
             _ => None,
         }
@@ -221,10 +208,10 @@ impl Key {
             Material::Rsa(algorithm, n, e) => {
                 (*algorithm, DecodingKey::from_rsa_raw_components(n, e))
             }
-            Material::Ec(algorithm, x, y) => (
-                *algorithm,
-                DecodingKey::from_ec_der(&[&[4], x.as_slice(), y.as_slice()].concat()),
-            ),
+            Material::Ec(algorithm, x, y) => {
+                let point = [&[4], x.as_slice(), y.as_slice()].concat();
+                (*algorithm, DecodingKey::from_ec_der(&point))
+            }
             Material::Ed(x) => (Algorithm::EdDSA, DecodingKey::from_ed_der(x)),
         };
         let validation = Validation {

@@ -137,19 +137,14 @@ const LEEWAY_MAX: u64 = 300;
 /// Keys come over TLS, or from this machine.
 fn check_url(url: &str) -> Result<(), String> {
     let uri = url.parse::<Uri>().unwrap_or_default();
-    if uri
-        .authority()
-        .is_some_and(|authority| authority.as_str().contains('@'))
-    {
-        return Err(
-            "jwt.jwks_url must not hold credentials: the keys of an issuer are public".into(),
-        );
+    let authority = uri.authority().map_or("", |authority| authority.as_str());
+    if authority.contains('@') {
+        let why = "jwt.jwks_url must not hold credentials: the keys of an issuer are public";
+        return Err(why.into());
     }
     let host = uri.host().unwrap_or_default();
-    let address = host
-        .trim_start_matches('[')
-        .trim_end_matches(']')
-        .parse::<IpAddr>();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    let address = address.parse::<IpAddr>();
     let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
     match uri.scheme_str() {
         Some("https") if !host.is_empty() => Ok(()),

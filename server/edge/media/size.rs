@@ -16,22 +16,13 @@ pub fn size(mime: &str, bytes: &[u8]) -> Option<Size> {
 }
 
 fn big(bytes: &[u8], at: usize, count: usize) -> Option<u32> {
-    let bytes = bytes.get(at..at.checked_add(count)?)?;
-    Some(
-        bytes
-            .iter()
-            .fold(0, |all, byte| all << 8 | u32::from(*byte)),
-    )
+    let mut bytes = bytes.get(at..at.checked_add(count)?)?.iter();
+    bytes.try_fold(0, |all, byte| Some(all << 8 | u32::from(*byte)))
 }
 
 fn little(bytes: &[u8], at: usize, count: usize) -> Option<u32> {
-    let bytes = bytes.get(at..at.checked_add(count)?)?;
-    Some(
-        bytes
-            .iter()
-            .rev()
-            .fold(0, |all, byte| all << 8 | u32::from(*byte)),
-    )
+    let mut bytes = bytes.get(at..at.checked_add(count)?)?.iter().rev();
+    bytes.try_fold(0, |all, byte| Some(all << 8 | u32::from(*byte)))
 }
 
 /// So far behind what is there.

@@ -35,13 +35,21 @@ fn kind<T: ToSchema + PartialSchema>(
     schemas: &mut Schemas,
     kind: &'static str,
     answers: &'static [&'static str],
-    examples: Vec<Value>,
+    examples: &Value,
 ) -> FrameKind {
     T::schemas(schemas);
+    let examples = examples[kind].as_array().cloned().unwrap_or_default();
+    let typed = |(at, mut example): (usize, Value)| {
+        // The first message shows that it may go without.
+        if kind != "message" || at > 0 {
+            example["type"] = kind.into();
+        }
+        example
+    };
     FrameKind {
         kind,
         schema: to_value(&T::schema()),
-        examples,
+        examples: examples.into_iter().enumerate().map(typed).collect(),
         answers,
     }
 }
@@ -58,88 +66,39 @@ fn of_clients(s: &mut Schemas) -> Vec<FrameKind> {
     let png = json!({ "data": "iVBORw0KGgo=", "mimeType": "image/png" });
     let blob =
         json!({ "blob": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" });
+    let examples = json!({
+        "auth": [{ "token": "…" }],
+        "message": [
+            { "text": "hi" },
+            { "id": "1", "thread": "main", "event_id": UUID, "text": "hi", "images": [png] },
+        ],
+        "sensory": [{ "text": "it rains" }, { "audio": [blob] }],
+        "trigger": [{ "event": "daily_review", "payload": {}, "thread": "main" }],
+        "subscribe": [
+            { "after": 0 },
+            { "id": "2", "thread": "main", "subtree": true, "tags": ["input", "response"], "after": 41, "epoch": EPOCH },
+        ],
+        "unsubscribe": [{}],
+        "approve": [{ "approval": UUID, "arguments": {}, "reason": "looks right" }],
+        "deny": [{ "approval": UUID, "reason": "not now" }],
+        "respond": [{ "approval": UUID, "text": "Bob has left." }],
+        "answer": [{ "question": UUID, "text": "the blue one" }],
+        "cancel": [{ "thread": "main" }],
+        "ping": [{}],
+    });
     vec![
-        kind::<frame::Authenticate>(
-            s,
-            "auth",
-            &["ack", "hello"],
-            vec![json!({ "type": "auth", "token": "…" })],
-        ),
-        kind::<frame::Said>(
-            s,
-            "message",
-            TAKEN,
-            vec![
-                json!({ "text": "hi" }),
-                json!({ "type": "message", "id": "1", "thread": "main", "event_id": UUID, "text": "hi", "images": [png] }),
-            ],
-        ),
-        kind::<frame::Said>(
-            s,
-            "sensory",
-            TAKEN,
-            vec![
-                json!({ "type": "sensory", "text": "it rains" }),
-                json!({ "type": "sensory", "audio": [blob] }),
-            ],
-        ),
-        kind::<frame::Trigger>(
-            s,
-            "trigger",
-            TAKEN,
-            vec![
-                json!({ "type": "trigger", "event": "daily_review", "payload": {}, "thread": "main" }),
-            ],
-        ),
-        kind::<frame::Subscribe>(
-            s,
-            "subscribe",
-            &["ack", "caught_up", "problem"],
-            vec![
-                json!({ "type": "subscribe", "after": 0 }),
-                json!({ "type": "subscribe", "id": "2", "thread": "main", "subtree": true,
-                        "tags": ["input", "response"], "after": 41, "epoch": EPOCH }),
-            ],
-        ),
-        kind::<frame::Unsubscribe>(
-            s,
-            "unsubscribe",
-            TAKEN,
-            vec![json!({ "type": "unsubscribe" })],
-        ),
-        kind::<frame::Approve>(
-            s,
-            "approve",
-            TAKEN,
-            vec![
-                json!({ "type": "approve", "approval": UUID, "arguments": {}, "reason": "looks right" }),
-            ],
-        ),
-        kind::<frame::Deny>(
-            s,
-            "deny",
-            TAKEN,
-            vec![json!({ "type": "deny", "approval": UUID, "reason": "not now" })],
-        ),
-        kind::<frame::Respond>(
-            s,
-            "respond",
-            TAKEN,
-            vec![json!({ "type": "respond", "approval": UUID, "text": "Bob has left." })],
-        ),
-        kind::<frame::Answer>(
-            s,
-            "answer",
-            TAKEN,
-            vec![json!({ "type": "answer", "question": UUID, "text": "the blue one" })],
-        ),
-        kind::<frame::Cancel>(
-            s,
-            "cancel",
-            TAKEN,
-            vec![json!({ "type": "cancel", "thread": "main" })],
-        ),
-        kind::<frame::Ping>(s, "ping", &["ack", "pong"], vec![json!({ "type": "ping" })]),
+        kind::<frame::Authenticate>(s, "auth", &["ack", "hello"], &examples),
+        kind::<frame::Said>(s, "message", TAKEN, &examples),
+        kind::<frame::Said>(s, "sensory", TAKEN, &examples),
+        kind::<frame::Trigger>(s, "trigger", TAKEN, &examples),
+        kind::<frame::Subscribe>(s, "subscribe", &["ack", "caught_up", "problem"], &examples),
+        kind::<frame::Unsubscribe>(s, "unsubscribe", TAKEN, &examples),
+        kind::<frame::Approve>(s, "approve", TAKEN, &examples),
+        kind::<frame::Deny>(s, "deny", TAKEN, &examples),
+        kind::<frame::Respond>(s, "respond", TAKEN, &examples),
+        kind::<frame::Answer>(s, "answer", TAKEN, &examples),
+        kind::<frame::Cancel>(s, "cancel", TAKEN, &examples),
+        kind::<frame::Ping>(s, "ping", &["ack", "pong"], &examples),
     ]
 }
 
@@ -152,97 +111,38 @@ fn of_server(s: &mut Schemas) -> Vec<FrameKind> {
         "type": "/problems/empty-input", "title": "Nothing is said", "status": 400,
         "detail": "at least one of text, images and audio is needed",
     });
+    let examples = json!({
+        "hello": [{ "protocol": frame::PROTOCOL, "version": "0.1.0", "space": "default",
+                    "role": "member", "epoch": EPOCH, "head": 120, "limits": { "frame_bytes": 8_388_608 } }],
+        "event": [{ "event": event }, { "event": event, "replay": true }],
+        "caught_up": [{ "id": "2", "after": 120 }],
+        "ack": [{ "id": "1", "status": "started", "events": [{ "event_id": UUID, "thread": "main", "seq": 121 }] }],
+        "delta": [{ "thread": "main", "event_id": UUID, "at": 0, "text": "Hel" }],
+        "delta_end": [{ "thread": "main", "event_id": UUID, "outcome": "stored" }],
+        "status": [{ "thread": "main", "status": "thinking", "queued": 0 }],
+        "work": [
+            { "thread": "main", "turn": 7, "phase": "started", "at": "2026-11-21T04:25:00.000000Z", "limit_ms": 20_000 },
+            { "thread": "main", "turn": 7, "phase": "ended", "at": "2026-11-21T04:25:02.500000Z",
+              "module": "submodule:critic", "purpose": "turn", "round": 0, "limit_ms": 120_000 },
+        ],
+        "problem": [{ "id": "1", "problem": problem }],
+        "pong": [{ "after": 131 }],
+        "expiring": [{ "at": "2026-11-21T05:25:00.000000Z" }],
+        "response": [{ "role": "assistant", "user": "ada", "chat": ["hi"], "timestamp": 1_795_235_100 }],
+    });
     vec![
-        kind::<outgoing::Hello>(
-            s,
-            "hello",
-            &[],
-            vec![
-                json!({ "type": "hello", "protocol": frame::PROTOCOL, "version": "0.1.0", "space": "default",
-                         "role": "member", "epoch": EPOCH, "head": 120, "limits": { "frame_bytes": 8_388_608 } }),
-            ],
-        ),
-        kind::<outgoing::EventFrame>(
-            s,
-            "event",
-            &[],
-            vec![
-                json!({ "type": "event", "event": event }),
-                json!({ "type": "event", "event": event, "replay": true }),
-            ],
-        ),
-        kind::<outgoing::CaughtUp>(
-            s,
-            "caught_up",
-            &[],
-            vec![json!({ "type": "caught_up", "id": "2", "after": 120 })],
-        ),
-        kind::<ack::Ack>(
-            s,
-            "ack",
-            &[],
-            vec![json!({ "type": "ack", "id": "1", "status": "started",
-                         "events": [{ "event_id": UUID, "thread": "main", "seq": 121 }] })],
-        ),
-        kind::<outgoing::Delta>(
-            s,
-            "delta",
-            &[],
-            vec![
-                json!({ "type": "delta", "thread": "main", "event_id": UUID, "at": 0, "text": "Hel" }),
-            ],
-        ),
-        kind::<outgoing::DeltaEnd>(
-            s,
-            "delta_end",
-            &[],
-            vec![
-                json!({ "type": "delta_end", "thread": "main", "event_id": UUID, "outcome": "stored" }),
-            ],
-        ),
-        kind::<outgoing::StatusFrame>(
-            s,
-            "status",
-            &[],
-            vec![json!({ "type": "status", "thread": "main", "status": "thinking", "queued": 0 })],
-        ),
-        kind::<outgoing::WorkFrame>(
-            s,
-            "work",
-            &[],
-            vec![
-                json!({ "type": "work", "thread": "main", "turn": 7, "phase": "started", "at": "2026-11-21T04:25:00.000000Z",
-                        "limit_ms": 20_000 }),
-                json!({ "type": "work", "thread": "main", "turn": 7, "phase": "ended", "at": "2026-11-21T04:25:02.500000Z",
-                        "module": "submodule:critic", "purpose": "turn", "round": 0, "limit_ms": 120_000 }),
-            ],
-        ),
-        kind::<outgoing::ProblemFrame>(
-            s,
-            "problem",
-            &[],
-            vec![json!({ "type": "problem", "id": "1", "problem": problem })],
-        ),
-        kind::<outgoing::Pong>(
-            s,
-            "pong",
-            &[],
-            vec![json!({ "type": "pong", "after": 131 })],
-        ),
-        kind::<outgoing::Expiring>(
-            s,
-            "expiring",
-            &[],
-            vec![json!({ "type": "expiring", "at": "2026-11-21T05:25:00.000000Z" })],
-        ),
-        kind::<outgoing::Older>(
-            s,
-            "response",
-            &[],
-            vec![
-                json!({ "type": "response", "role": "assistant", "user": "ada", "chat": ["hi"], "timestamp": 1_795_235_100 }),
-            ],
-        ),
+        kind::<outgoing::Hello>(s, "hello", &[], &examples),
+        kind::<outgoing::EventFrame>(s, "event", &[], &examples),
+        kind::<outgoing::CaughtUp>(s, "caught_up", &[], &examples),
+        kind::<ack::Ack>(s, "ack", &[], &examples),
+        kind::<outgoing::Delta>(s, "delta", &[], &examples),
+        kind::<outgoing::DeltaEnd>(s, "delta_end", &[], &examples),
+        kind::<outgoing::StatusFrame>(s, "status", &[], &examples),
+        kind::<outgoing::WorkFrame>(s, "work", &[], &examples),
+        kind::<outgoing::ProblemFrame>(s, "problem", &[], &examples),
+        kind::<outgoing::Pong>(s, "pong", &[], &examples),
+        kind::<outgoing::Expiring>(s, "expiring", &[], &examples),
+        kind::<outgoing::Older>(s, "response", &[], &examples),
     ]
 }
 
@@ -271,11 +171,8 @@ fn payload(frame: &FrameKind, of_client: bool) -> Value {
 }
 
 fn message(frame: &FrameKind, of_client: bool) -> Value {
-    let examples: Vec<Value> = frame
-        .examples
-        .iter()
-        .map(|example| json!({ "payload": example }))
-        .collect();
+    let examples = frame.examples.iter();
+    let examples: Vec<Value> = examples.map(|it| json!({ "payload": it })).collect();
     let summary = frame.schema["description"].clone();
     json!({
         "name": frame.kind, "title": frame.kind, "summary": summary, "contentType": "application/json",
@@ -297,11 +194,8 @@ fn operation(frame: &FrameKind) -> (String, Value) {
         let operation = json!({ "action": "send", "channel": channel, "messages": messages });
         return (format!("send_{}", frame.kind), operation);
     }
-    let answers: Vec<Value> = frame
-        .answers
-        .iter()
-        .map(|answer| reference(ON_SOCKET, answer))
-        .collect();
+    let answers = frame.answers.iter();
+    let answers: Vec<Value> = answers.map(|it| reference(ON_SOCKET, it)).collect();
     let reply = json!({ "channel": channel, "messages": answers });
     let operation =
         json!({ "action": "receive", "channel": channel, "messages": messages, "reply": reply });
@@ -334,10 +228,8 @@ pub fn value() -> Value {
     let mut schemas = Schemas::new();
     let (clients, server) = (of_clients(&mut schemas), of_server(&mut schemas));
     let frames = || {
-        clients
-            .iter()
-            .map(|frame| (frame, true))
-            .chain(server.iter().map(|frame| (frame, false)))
+        let of_server = server.iter().map(|frame| (frame, false));
+        clients.iter().map(|frame| (frame, true)).chain(of_server)
     };
     let messages: Map<_, _> = frames()
         .map(|(frame, client)| (frame.kind.to_owned(), message(frame, client)))
@@ -347,9 +239,9 @@ pub fn value() -> Value {
         .map(|name| (name.clone(), reference("components/messages", name)))
         .collect();
     let operations: Map<_, _> = frames().map(|(frame, _)| operation(frame)).collect();
+    let schemas = schemas.iter();
     let schemas: Map<_, _> = schemas
-        .iter()
-        .map(|(name, schema)| (name.clone(), to_value(schema)))
+        .map(|(name, it)| (name.clone(), to_value(it)))
         .collect();
     json!({
         "asyncapi": "3.1.0",

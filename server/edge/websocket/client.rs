@@ -182,25 +182,17 @@ impl Client {
 
     /// When to wake up without anything happening.
     fn wake(&self) -> Instant {
-        let stalled = self
-            .socket
-            .unflushed()
-            .map(|since| since + ms(self.edge.limits.stall_ms));
-        let paced = self.rate.again();
-        [stalled, paced]
-            .into_iter()
-            .flatten()
-            .fold(self.next_ping, Instant::min)
+        let stalled = self.socket.unflushed();
+        let stalled = stalled.map(|since| since + ms(self.edge.limits.stall_ms));
+        let sooner = stalled.into_iter().chain(self.rate.again());
+        sooner.fold(self.next_ping, Instant::min)
     }
 
     fn tick(&mut self) -> Result<(), End> {
         let now = Instant::now();
         let limits = &self.edge.limits;
-        if self
-            .socket
-            .unflushed()
-            .is_some_and(|since| since + ms(limits.stall_ms) <= now)
-        {
+        let stalled = |since| since + ms(limits.stall_ms) <= now;
+        if self.socket.unflushed().is_some_and(stalled) {
             return Err(End::Lost("it took nothing of what was sent to it"));
         }
         if self.next_ping <= now {
@@ -227,19 +219,14 @@ impl Client {
             self.tell_of_pace()?;
         }
         match message {
-            Message::Text(text) => self.text(&text),
-            Message::Binary(_) => Err(End::Close(1003, "frames are text")),
-            Message::Close(_) => Err(End::Closed),
-            Message::Ping(_) => {
-                self.socket.touch();
-                Ok(())
-            }
-            Message::Pong(mark) => {
-                self.order.pong(&mark, Instant::now());
-                Ok(())
-            }
-            Message::Frame(_) => Ok(()),
+            Message::Text(text) => return self.text(&text),
+            Message::Binary(_) => return Err(End::Close(1003, "frames are text")),
+            Message::Close(_) => return Err(End::Closed),
+            Message::Ping(_) => self.socket.touch(),
+            Message::Pong(mark) => self.order.pong(&mark, Instant::now()),
+            Message::Frame(_) => {}
         }
+        Ok(())
     }
 
     fn text(&mut self, text: &str) -> Result<(), End> {
@@ -248,15 +235,13 @@ impl Client {
         match frame {
             Ok(frame) => self.act(id, frame),
             Err(problem) if may_name_itself && problem.slug() == Slug::MalformedJson => {
-                match named(text) {
-                    Some(user) => {
-                        self.session.set_user(user);
-                        // Whoever begins like this speaks the older protocol, with or without a token to check.
-                        self.older = true;
-                        Ok(())
-                    }
-                    None => self.refuse(id, problem),
-                }
+                let Some(user) = named(text) else {
+                    return self.refuse(id, problem);
+                };
+                self.session.set_user(user);
+                // Whoever begins like this speaks the older protocol, with or without a token to check.
+                self.older = true;
+                Ok(())
             }
             Err(problem) => self.refuse(id, problem),
         }
@@ -268,38 +253,28 @@ impl Client {
                 if !self.takes(said.event_id.as_deref()) {
                     return self.refuse(id, behind());
                 }
-                let (edge, session) = (self.edge.clone(), self.session.clone());
-                self.start(id, async move |id| {
-                    input::submit_said(&session, &edge.limits, id, kind, said)
-                        .await
-                        .map(Done::Ack)
+                self.start(id, async move |edge, session, id| {
+                    let ack = input::submit_said(&session, &edge.limits, id, kind, said);
+                    ack.await.map(Done::Ack)
                 })
             }
             ClientFrame::Trigger(trigger) => {
                 if !self.takes(trigger.event_id.as_deref()) {
                     return self.refuse(id, behind());
                 }
-                let session = self.session.clone();
-                self.start(id, async move |id| {
-                    input::submit_trigger(&session, id, trigger)
-                        .await
-                        .map(Done::Ack)
+                self.start(id, async move |_, session, id| {
+                    let ack = input::submit_trigger(&session, id, trigger);
+                    ack.await.map(Done::Ack)
                 })
             }
-            ClientFrame::Subscribe(frame) => {
-                let (edge, session) = (self.edge.clone(), self.session.clone());
-                self.start(id, async move |id| {
-                    subscribe(&session, &edge.limits, id, frame).await
-                })
-            }
-            ClientFrame::Cancel(cancel) => {
-                let session = self.session.clone();
-                self.start(id, async move |id| {
-                    let thread = ids::thread(cancel.thread.as_deref())?;
-                    session.cancel(&thread).await?;
-                    Ok(Done::Ack(Ack::ok(id)))
-                })
-            }
+            ClientFrame::Subscribe(frame) => self.start(id, async move |edge, session, id| {
+                subscribe(&session, &edge.limits, id, frame).await
+            }),
+            ClientFrame::Cancel(cancel) => self.start(id, async move |_, session, id| {
+                let thread = ids::thread(cancel.thread.as_deref())?;
+                session.cancel(&thread).await?;
+                Ok(Done::Ack(Ack::ok(id)))
+            }),
             ClientFrame::Unsubscribe(_) => {
                 self.cursor = self.reached();
                 self.follow = None;
@@ -311,31 +286,19 @@ impl Client {
                 self.say(&ServerFrame::Pong(Pong { after }))
             }
             ClientFrame::Auth(shown) => {
-                let (edge, from) = (self.edge.clone(), self.from);
-                self.start(id, async move |id| {
+                let from = self.from;
+                self.start(id, async move |edge, _, id| {
                     let session = edge.enter(Shown::Secret(&shown.token), from).await?;
                     Ok(Done::Shown(id, Box::new(session)))
                 })
             }
-            ClientFrame::Approve(frame::Approve {
-                approval,
-                arguments,
-                reason,
-            }) => self.decide(
-                id,
-                approval,
-                Said::Approve(arguments.map(Value::Object)),
-                reason,
-            ),
-            ClientFrame::Deny(frame::Deny { approval, reason }) => {
-                self.decide(id, approval, Said::Reject, reason)
+            ClientFrame::Approve(it) => {
+                let said = Said::Approve(it.arguments.map(Value::Object));
+                self.decide(id, it.approval, said, it.reason)
             }
-            ClientFrame::Respond(frame::Respond { approval, text }) => {
-                self.decide(id, approval, Said::Respond(text), None)
-            }
-            ClientFrame::Answer(frame::Answer { question, text }) => {
-                self.answer(id, question, text)
-            }
+            ClientFrame::Deny(it) => self.decide(id, it.approval, Said::Reject, it.reason),
+            ClientFrame::Respond(it) => self.decide(id, it.approval, Said::Respond(it.text), None),
+            ClientFrame::Answer(it) => self.answer(id, it.question, it.text),
         }
     }
 
@@ -351,16 +314,14 @@ impl Client {
     fn start<F>(
         &mut self,
         id: Option<String>,
-        work: impl FnOnce(Option<String>) -> F,
+        work: impl FnOnce(Arc<Edge>, Session, Option<String>) -> F,
     ) -> Result<(), End>
     where
         F: Future<Output = Result<Done, Problem>> + Send + 'static,
     {
-        let work = work(id.clone());
-        self.work = Some(Box::pin(async move {
-            work.await
-                .unwrap_or_else(|problem| Done::Refused(id, problem))
-        }));
+        let work = work(self.edge.clone(), self.session.clone(), id.clone());
+        let refused = |problem| Done::Refused(id, problem);
+        self.work = Some(Box::pin(async move { work.await.unwrap_or_else(refused) }));
         Ok(())
     }
 
@@ -372,10 +333,9 @@ impl Client {
             Done::Shown(id, session) => self.shown(id, *session),
             Done::Ack(ack) => {
                 // Inputs are always acknowledged; what has no events only when it asked to be.
-                if ack.id.is_some() || !ack.events.is_empty() {
-                    self.say(&ServerFrame::Ack(ack))
-                } else {
-                    Ok(())
+                match ack.id.is_none() && ack.events.is_empty() {
+                    true => Ok(()),
+                    false => self.say(&ServerFrame::Ack(ack)),
                 }
             }
             Done::Refused(id, problem) => {
@@ -390,13 +350,10 @@ impl Client {
                 self.subscribed(follow);
                 self.replaying = id.clone();
                 self.acknowledge(id)?;
-                if begins {
-                    self.say(&ServerFrame::CaughtUp(CaughtUp {
-                        id: None,
-                        after: self.reached(),
-                    }))
-                } else {
-                    Ok(())
+                let (id, after) = (None, self.reached());
+                match begins {
+                    true => self.say(&ServerFrame::CaughtUp(CaughtUp { id, after })),
+                    false => Ok(()),
                 }
             }
         }
@@ -471,17 +428,10 @@ async fn subscribe(
 
 /// What a subscription asks for: the filter, and the epoch its cursor belongs to.
 fn subscription(frame: &Subscribe, limits: &Limits) -> Result<(Query, Option<Uuid>), Problem> {
-    let thread = frame
-        .thread
-        .as_deref()
-        .map(ThreadId::parse)
-        .transpose()
-        .map_err(ids::at("/thread"))?;
-    let epoch = frame
-        .epoch
-        .as_deref()
-        .map(|text| ids::uuid(text, "/epoch"))
-        .transpose()?;
+    let thread = frame.thread.as_deref().map(ThreadId::parse).transpose();
+    let thread = thread.map_err(ids::at("/thread"))?;
+    let epoch = frame.epoch.as_deref().map(|text| ids::uuid(text, "/epoch"));
+    let epoch = epoch.transpose()?;
     let show = if frame.debug { Show::All } else { Show::Public };
     let query = Query {
         thread,

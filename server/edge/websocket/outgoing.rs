@@ -9,7 +9,6 @@ use crate::edge::problem::{Problem, Slug};
 use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::log::hint::{DeltaOutcome, Hint};
-use crate::log::status::Status;
 use crate::log::work::Work;
 use crate::words::id::{Seq, ThreadId};
 use crate::words::principal::Role;
@@ -118,19 +117,7 @@ pub struct DeltaEnd {
     /// The reply's id.
     pub event_id: Uuid,
     /// What became of the pieces.
-    pub outcome: DeltaFate,
-}
-
-/// What became of a reply's pieces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum DeltaFate {
-    /// The whole reply is an event.
-    Stored,
-    /// What was sent is an event, tagged `partial`.
-    Partial,
-    /// Forget them.
-    Discarded,
+    pub outcome: DeltaOutcome,
 }
 
 /// A thread's status.
@@ -241,37 +228,26 @@ impl ServerFrame {
                 thread,
                 event_id,
                 outcome,
-            } => {
-                let outcome = match outcome {
-                    DeltaOutcome::Stored => DeltaFate::Stored,
-                    DeltaOutcome::Partial => DeltaFate::Partial,
-                    DeltaOutcome::Discarded => DeltaFate::Discarded,
-                };
-                Self::DeltaEnd(DeltaEnd {
-                    thread,
-                    event_id,
-                    outcome,
-                })
-            }
+            } => Self::DeltaEnd(DeltaEnd {
+                thread,
+                event_id,
+                outcome,
+            }),
             Hint::Status {
                 thread,
                 status,
                 queued,
-            } => Self::status(thread, status, queued),
+            } => Self::Status(StatusFrame {
+                thread,
+                status: status.as_str().to_owned(),
+                queued,
+            }),
             Hint::Work(work) => Self::Work(work.into()),
             Hint::Trouble { thread, text } => {
                 let problem = Problem::new(Slug::Unavailable, format!("thread {thread}: {text}"));
                 Self::Problem(ProblemFrame { id: None, problem })
             }
         }
-    }
-
-    fn status(thread: ThreadId, status: Status, queued: u32) -> Self {
-        Self::Status(StatusFrame {
-            thread,
-            status: status.as_str().to_owned(),
-            queued,
-        })
     }
 
     /// A problem in the older shape.
@@ -299,28 +275,21 @@ impl ServerFrame {
 
 impl From<Work> for WorkFrame {
     fn from(work: Work) -> Self {
-        let Work {
-            thread,
-            turn,
-            call,
-            limit_ms,
-            ended,
-            at,
-        } = work;
-        let phase = if ended { "ended" } else { "started" }.to_owned();
-        let (module, purpose, round) = match call {
-            Some((module, purpose, round)) => (Some(module), Some(purpose), Some(round)),
-            None => (None, None, None),
-        };
+        let phase = if work.ended { "ended" } else { "started" };
+        let call = work
+            .call
+            .map(|(module, purpose, round)| (module, (purpose, round)));
+        let (module, call) = call.unzip();
+        let (purpose, round) = call.unzip();
         Self {
-            thread,
-            turn,
-            phase,
-            at,
+            thread: work.thread,
+            turn: work.turn,
+            phase: phase.to_owned(),
+            at: work.at,
             module,
             purpose,
             round,
-            limit_ms,
+            limit_ms: work.limit_ms,
         }
     }
 }

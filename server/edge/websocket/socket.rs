@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
@@ -98,18 +99,13 @@ impl From<Error> for End {
             }
             Error::Capacity(_) => Self::Close(1009, "too big"),
             Error::Utf8(_) => Self::Close(1007, "not UTF-8"),
-            Error::Protocol(kind) if is_gone(&kind) => Self::Lost("closed without a close frame"),
+            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
+                Self::Lost("closed without a close frame")
+            }
             Error::Protocol(_) => Self::Close(1002, "not the WebSocket protocol"),
             _ => Self::Lost("the connection broke"),
         }
     }
-}
-
-fn is_gone(kind: &tokio_tungstenite::tungstenite::error::ProtocolError) -> bool {
-    matches!(
-        kind,
-        tokio_tungstenite::tungstenite::error::ProtocolError::ResetWithoutClosingHandshake
-    )
 }
 
 /// A WebSocket after its handshake.

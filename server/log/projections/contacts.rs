@@ -11,12 +11,16 @@ use crate::log::table::{Row, Table, text};
 use crate::log::thread_row::Span;
 use crate::words::id::{Name, Space, ThreadId};
 
-/// A contact: whom a thread can send to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Whom a thread can send to.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+#[schema(as = Contact)]
 pub struct ContactRow {
     /// What the thread calls it.
+    #[schema(value_type = String)]
     pub name: Name,
     /// The thread.
+    #[serde(rename = "thread")]
+    #[schema(value_type = String)]
     pub target: ThreadId,
     /// What it does, wants and offers.
     pub description: String,

@@ -14,8 +14,8 @@ use crate::words::id::{Name, Space};
 /// Submodules that are counted; with more, those of spaces that were heard long ago are not told apart from those never heard.
 const SUBMODULES_MAX: usize = 16_384;
 
-/// What became of the times that one submodule was asked; each is counted once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What became of the times that a voice was asked; each is counted once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, utoipa::ToSchema)]
 pub struct Heard {
     /// It spoke in time.
     pub spoke: u64,

@@ -79,10 +79,8 @@ const OPENING: u32 = 6;
 
 /// Talks until the person leaves or, from a pipe, all is answered.
 pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
-    let server = options
-        .target
-        .server(settings)
-        .named(options.user.clone())?;
+    let server = options.target.server(settings);
+    let server = server.named(options.user.clone())?;
     let thread = ThreadId::parse(&options.thread)?;
     // A first connection that fails is a mistake to be shown, not a loss to be waited out; nothing else is shown before it stands.
     let (socket, hello) = enter(&server).await?;
@@ -167,14 +165,10 @@ struct Thinking {
 impl Thinking {
     fn describe(&self) -> String {
         let seconds = self.since.elapsed().as_secs();
-        let have = if self.spoken.len() == 1 {
-            "has"
-        } else {
-            "have"
-        };
         match self.spoken.as_slice() {
             [] => format!("thinking… {seconds} s"),
-            spoken => format!("thinking… {} {have} spoken, {seconds} s", spoken.join(", ")),
+            [one] => format!("thinking… {one} has spoken, {seconds} s"),
+            all => format!("thinking… {} have spoken, {seconds} s", all.join(", ")),
         }
     }
 }
@@ -256,10 +250,9 @@ impl Chat {
                 return Ok(Parted::Done);
             }
             // From a pipe one thing is said after the other; a person may interrupt, but not outrun the server.
-            let may_type = if self.is_live {
-                self.unsent.len() < UNSENT
-            } else {
-                self.is_idle()
+            let may_type = match self.is_live {
+                true => self.unsent.len() < UNSENT,
+                false => self.is_idle(),
             };
             let may_type = may_type && !self.ended;
             tokio::select! {
@@ -331,16 +324,12 @@ impl Chat {
             ("/why", _) => self.why().await.map(|()| false),
             ("/thoughts", _) => {
                 self.thoughts = !self.thoughts;
-                self.notice(if self.thoughts {
-                    "(thoughts are shown)"
-                } else {
-                    "(thoughts are hidden)"
-                })
-                .await
+                let how = if self.thoughts { "shown" } else { "hidden" };
+                self.notice(&format!("(thoughts are {how})")).await
             }
             (other, _) => {
-                self.notice(&format!("({other} is not known here; /help says what is)"))
-                    .await
+                let text = format!("({other} is not known here; /help says what is)");
+                self.notice(&text).await
             }
         }
     }
@@ -354,19 +343,15 @@ impl Chat {
         let Some(socket) = socket else {
             return self.notice("(not now: there is no connection)").await;
         };
-        send(
-            socket,
-            &json!({ "type": "cancel", "id": "cancel", "thread": self.thread }),
-        )
-        .await;
+        let frame = json!({ "type": "cancel", "id": "cancel", "thread": self.thread });
+        send(socket, &frame).await;
         Ok(false)
     }
 
     async fn say(&mut self, socket: Option<&mut Socket>, text: String) -> anyhow::Result<bool> {
         if self.unsent.len() >= UNSENT {
-            return self
-                .notice("(not said: too much is waiting for the server)")
-                .await;
+            let text = "(not said: too much is waiting for the server)";
+            return self.notice(text).await;
         }
         let id = fresh();
         if let Some(socket) = socket {

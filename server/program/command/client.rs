@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -30,6 +31,15 @@ pub struct Target {
     /// The secret; THINKD_TOKEN or the configured one if not given
     #[arg(long, value_name = "TOKEN", global = true)]
     token: Option<String>,
+}
+
+/// A page of a list.
+#[derive(Deserialize)]
+pub struct Page<T> {
+    /// Its items.
+    pub items: Vec<T>,
+    /// The cursor of the next page.
+    pub next: Option<String>,
 }
 
 /// A server to talk to.
@@ -62,14 +72,10 @@ pub struct Unreached {
 impl Target {
     /// The server that the flags name, or else the configured one.
     pub fn server(&self, settings: &Settings) -> Server {
-        let configured = settings
-            .token
-            .clone()
-            .or_else(|| settings.keys.iter().find_map(|key| key.key.clone()));
-        let url = self
-            .url
-            .clone()
-            .or_else(|| environment().remove("THINKD_URL"));
+        let of_key = || settings.keys.iter().find_map(|key| key.key.clone());
+        let configured = settings.token.clone().or_else(of_key);
+        let of_environment = || environment().remove("THINKD_URL");
+        let url = self.url.clone().or_else(of_environment);
         let base = match &url {
             Some(url) => http_base(url),
             None => format!("http://{}", reachable(settings.listen)),
@@ -99,10 +105,8 @@ impl Server {
     pub fn named(self, user: Option<String>) -> anyhow::Result<Self> {
         let user = user.or_else(|| environment().remove("THINKD_USER"));
         // It stands before the secret, in a line of its own.
-        if let Some(user) = user
-            .as_deref()
-            .filter(|user| user.contains(|c: char| c == ':' || c.is_control()))
-        {
+        let is_strange = |c: char| c == ':' || c.is_control();
+        if let Some(user) = user.as_deref().filter(|user| user.contains(is_strange)) {
             bail!(
                 "--user: {:?} cannot be a name: it has a colon, or what cannot be printed",
                 escaped(user)
@@ -144,17 +148,14 @@ impl Server {
         path: &str,
         body: &Value,
     ) -> anyhow::Result<Value> {
-        let request = self
-            .authorized(client.post(format!("{}{path}", self.base)))
-            .json(body)
-            .timeout(ANSWER);
+        let request = self.authorized(client.post(format!("{}{path}", self.base)));
+        let request = request.json(body).timeout(ANSWER);
         let bytes = self.answered(request).await?.bytes().await;
         let bytes = bytes.map_err(|error| self.unreached(&error))?;
-        Ok(if bytes.is_empty() {
-            Value::Null
-        } else {
-            serde_json::from_slice(&bytes)?
-        })
+        match bytes.is_empty() {
+            true => Ok(Value::Null),
+            false => Ok(serde_json::from_slice(&bytes)?),
+        }
     }
 
     /// What it answers to a question, as JSON.
@@ -167,12 +168,9 @@ impl Server {
         let request = self.get(client, path).query(query).timeout(ANSWER);
         let answer = self.answered(request).await?.bytes().await;
         let answer = answer.map_err(|error| self.unreached(&error))?;
-        serde_json::from_slice(&answer).with_context(|| {
-            format!(
-                "{} answers what this program does not understand",
-                self.base
-            )
-        })
+        let base = &self.base;
+        let strange = || format!("{base} answers what this program does not understand");
+        serde_json::from_slice(&answer).with_context(strange)
     }
 
     /// The answer to a request, unless it is a refusal, or there is none.
@@ -187,9 +185,8 @@ impl Server {
 
     /// Says that the server is away, and waits a moment, so that it can be asked again. Fails with any other error.
     pub async fn wait_until_back(&self, error: anyhow::Error) -> anyhow::Result<()> {
-        let is_draining = error
-            .downcast_ref::<Refused>()
-            .is_some_and(|refused| refused.status == 503);
+        let refused = error.downcast_ref::<Refused>();
+        let is_draining = refused.is_some_and(|refused| refused.status == 503);
         if !is_draining && !error.is::<Unreached>() {
             return Err(error);
         }
@@ -206,16 +203,8 @@ impl Server {
         }
         let body = answer.bytes().await.unwrap_or_default();
         let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let word = |name: &str| {
-            problem
-                .get(name)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
-        let words: Vec<_> = [word("title"), word("detail")]
-            .into_iter()
-            .filter(|word| !word.is_empty())
-            .collect();
+        let words = ["title", "detail"].map(|name| problem[name].as_str().unwrap_or_default());
+        let words = Vec::from_iter(words.into_iter().filter(|word| !word.is_empty()));
         Err(self.refused(status.as_u16(), &words.join(": ")).into())
     }
 

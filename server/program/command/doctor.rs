@@ -64,14 +64,10 @@ pub async fn run(
             return report.end();
         }
     };
-    let (prompts, tools) = (
-        Prompts::load(settings.prompts.as_deref()),
-        &settings.switched_on(tools),
-    );
-    report.tell(
-        "configuration",
-        configuration(&settings, &sources, prompts.as_ref().ok(), tools),
-    )?;
+    let prompts = Prompts::load(settings.prompts.as_deref());
+    let tools = &settings.switched_on(tools);
+    let configured = configuration(&settings, &sources, prompts.as_ref().ok(), tools);
+    report.tell("configuration", configured)?;
     report.tell("descriptors", Ok(descriptors::said(settings.edge().limits)))?;
     storage::check(&settings, &options.target.server(&settings), &mut report).await?;
     match &prompts {
@@ -79,22 +75,20 @@ pub async fn run(
         Err(error) => report.tell("prompts", Err(anyhow::anyhow!("{error}")))?,
     }
     if settings.tools.code.enabled {
-        report.check("code", worker(&settings.tools.code)).await?;
+        report.look("code", worker(&settings.tools.code)).await?;
     }
     servers::check(&settings, tools, &mut report).await?;
     if let Some(unused) = proxy::unused() {
         report.tell("proxy", Ok(unused))?;
     }
     instruments::check(&settings, &mut report).await?;
-    report.tell(
-        "clock",
-        clock::check(crate::words::time::now(), &report.clocks),
-    )?;
+    let clock = clock::check(crate::words::time::now(), &report.clocks);
+    report.tell("clock", clock)?;
     report.end()
 }
 
 /// Whether a worker of `run_code` starts, and what protects others from the code that it runs.
-async fn worker(code: &code::Options) -> anyhow::Result<(String, ())> {
+async fn worker(code: &code::Options) -> anyhow::Result<String> {
     let begin = Instant::now();
     let cure = match code.replica.url {
         Some(_) => "tools.code.replica.url: start thinkd replica there, or name another one",
@@ -102,34 +96,21 @@ async fn worker(code: &code::Options) -> anyhow::Result<(String, ())> {
     };
     let workers = reach(code).await.context(cure)?;
     let kept = workers.probe().await.context(cure)?;
-    let place = code
-        .replica
-        .url
-        .as_ref()
-        .map(|url| format!(" at {}", shown_url(url)))
-        .unwrap_or_default();
-    let started = format!(
-        "a worker{place} for the code that models write (run_code) starts in {} ms",
-        begin.elapsed().as_millis()
-    );
+    let place = (code.replica.url.as_ref()).map(|url| format!(" at {}", shown_url(url)));
+    let (place, ms) = (place.unwrap_or_default(), begin.elapsed().as_millis());
+    let started =
+        format!("a worker{place} for the code that models write (run_code) starts in {ms} ms");
     Ok(match kept.as_slice() {
-        [] => (
-            format!(
-                "{started}, and gives up files, network, processes and memory beyond its limit"
-            ),
-            (),
-        ),
-        kept => (
-            format!(
-                "{started}; the kernel did not let it give up {}",
-                kept.join(", ")
-            ),
-            (),
+        [] => {
+            format!("{started}, and gives up files, network, processes and memory beyond its limit")
+        }
+        kept => format!(
+            "{started}; the kernel did not let it give up {}",
+            kept.join(", ")
         ),
     })
 }
 
-/// Whether this could be served, and where it comes from.
 fn configuration(
     settings: &Settings,
     sources: &[(String, String)],
@@ -138,15 +119,11 @@ fn configuration(
 ) -> anyhow::Result<String> {
     settings.clone().with_key_files()?.check()?;
     prompts.map_or(Ok(()), |prompts| settings.check_tools(prompts, tools))?;
-    let variable = |source: &str| {
-        source
-            .strip_prefix("the environment variable ")
-            .map(str::to_owned)
+    let shown = |source: &str| {
+        let variable = source.strip_prefix("the environment variable ");
+        variable.unwrap_or(source).to_owned()
     };
-    let from: BTreeSet<String> = sources
-        .iter()
-        .map(|(_, source)| variable(source).unwrap_or_else(|| source.clone()))
-        .collect();
+    let from: BTreeSet<String> = sources.iter().map(|(_, source)| shown(source)).collect();
     Ok(match Vec::from_iter(from).as_slice() {
         [] => "nothing is configured: all is as built in".to_owned(),
         from => format!("read from {}", from.join(", ")),
@@ -180,12 +157,8 @@ impl Report {
         name: &str,
         work: impl Future<Output = anyhow::Result<(String, T)>>,
     ) -> anyhow::Result<Option<T>> {
-        let late = || {
-            format!(
-                "this did not come to its end within {} ms (--wait-ms)",
-                self.limit.as_millis()
-            )
-        };
+        let ms = self.limit.as_millis();
+        let late = || format!("this did not come to its end within {ms} ms (--wait-ms)");
         let (found, left) = match timeout(self.limit, work).await.with_context(late) {
             Ok(Ok((text, left))) => (Ok(text), Some(left)),
             Ok(Err(error)) | Err(error) => (Err(error), None),
@@ -194,14 +167,22 @@ impl Report {
         Ok(left)
     }
 
+    /// Makes a check that leaves nothing for others. Returns true if all is well.
+    async fn look(
+        &mut self,
+        name: &str,
+        work: impl Future<Output = anyhow::Result<String>>,
+    ) -> anyhow::Result<bool> {
+        let found = self.check(name, async { Ok((work.await?, ())) });
+        Ok(found.await?.is_some())
+    }
+
     fn tell(&mut self, name: &str, found: anyhow::Result<String>) -> anyhow::Result<()> {
         let ok = found.is_ok();
         let text = escaped(&found.unwrap_or_else(|error| format!("{error:#}")));
         if !self.json {
-            say(format_args!(
-                "{}  {name:<13}  {text}",
-                if ok { "ok   " } else { "WRONG" }
-            ))?;
+            let mark = if ok { "ok   " } else { "WRONG" };
+            say(format_args!("{mark}  {name:<13}  {text}"))?;
         }
         self.checks.push(Check {
             name: name.to_owned(),
@@ -214,11 +195,9 @@ impl Report {
     fn end(self) -> anyhow::Result<()> {
         let wrong = self.checks.iter().filter(|check| !check.ok).count();
         if self.json {
-            let check =
-                |Check { name, ok, text }: &Check| json!({ "check": name, "ok": ok, "text": text });
-            say_json(
-                &json!({ "ok": wrong == 0, "checks": Vec::from_iter(self.checks.iter().map(check)) }),
-            )?;
+            let check = |it: &Check| json!({ "check": it.name, "ok": it.ok, "text": it.text });
+            let checks = Vec::from_iter(self.checks.iter().map(check));
+            say_json(&json!({ "ok": wrong == 0, "checks": checks }))?;
         }
         match wrong {
             0 if self.json => Ok(()),

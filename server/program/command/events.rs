@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use anyhow::bail;
 use futures_util::StreamExt as _;
-use serde::Deserialize;
 
-use super::client::{Server, Target};
+use super::client::{Page, Server, Target};
 use super::safe::say_json;
 use crate::event::envelope::Event;
 use crate::program::output::say;
@@ -45,12 +44,6 @@ pub struct Options {
     json: bool,
 }
 
-#[derive(Deserialize)]
-struct Page {
-    items: Vec<Event>,
-    next: Option<String>,
-}
-
 /// Most events of a page.
 const PAGE: u32 = 500;
 
@@ -85,9 +78,8 @@ pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
     let after = events.last().map_or(0, |event| event.seq);
     reader.show_all(events.split_off(skip))?;
     if options.follow {
-        let follows = futures_util::future::try_join_all(
-            filters.iter().map(|filter| reader.follow(filter, after)),
-        );
+        let follows = filters.iter().map(|filter| reader.follow(filter, after));
+        let follows = futures_util::future::try_join_all(follows);
         tokio::try_join!(follows, reader.show_overdue())?;
     }
     Ok(())
@@ -119,7 +111,7 @@ impl Reader<'_> {
             let mut query = filter.to_vec();
             query.push(("limit", missing.min(PAGE).to_string()));
             query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
-            let page: Page = self.server.ask(&self.client, "/events", &query).await?;
+            let page: Page<Event> = self.server.ask(&self.client, "/events", &query).await?;
             events.extend(page.items);
             cursor = page.next;
             if cursor.is_none() {
@@ -133,15 +125,9 @@ impl Reader<'_> {
     async fn follow(&self, filter: &[(&'static str, String)], after: Seq) -> anyhow::Result<()> {
         let mut last = after.to_string();
         loop {
-            let request = self
-                .server
-                .get(&self.client, "/events/stream")
-                .query(filter);
-            match self
-                .server
-                .answered(request.header("last-event-id", &last))
-                .await
-            {
+            let request = self.server.get(&self.client, "/events/stream");
+            let request = request.query(filter).header("last-event-id", &last);
+            match self.server.answered(request).await {
                 Ok(answer) => {
                     self.read_stream(answer, &mut last).await?;
                     tokio::time::sleep(Duration::from_secs(1)).await;

@@ -74,10 +74,8 @@ enum Act {
 
 /// Lists what waits, or does what is said about one.
 pub async fn run(options: &Options, settings: &Settings) -> anyhow::Result<()> {
-    let server = options
-        .target
-        .server(settings)
-        .named(options.user.clone())?;
+    let server = options.target.server(settings);
+    let server = server.named(options.user.clone())?;
     let (client, colours) = (reqwest::Client::new(), paint::is_wanted());
     let (id, word, why) = match &options.act {
         None => {
@@ -112,16 +110,11 @@ fn list(all: &[Waiting], colours: bool) -> anyhow::Result<()> {
         return Ok(say("nothing waits for a person")?);
     }
     for waiting in all {
-        let (name, place) = (
-            painted(colours, &[BOLD], &waiting.handle(all)),
-            escaped(&waiting.thread),
-        );
+        let name = painted(colours, &[BOLD], &waiting.handle(all));
+        let (kind, place) = (waiting.kind.as_str(), escaped(&waiting.thread));
         let times = painted(colours, &[FAINT], &format!("({})", waiting.times()));
-        say(format_args!(
-            "{name}  {}  {place}: {} {times}",
-            waiting.kind.as_str(),
-            waiting.about()
-        ))?;
+        let about = waiting.about();
+        say(format_args!("{name}  {kind}  {place}: {about} {times}"))?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::client::{Server, Target};
@@ -44,12 +44,8 @@ pub struct Options {
 }
 
 fn doubt(word: &str) -> Result<Doubt, String> {
-    Doubt::parse(word).ok_or_else(|| {
-        format!(
-            "a doubt is one of {}",
-            Doubt::ALL.map(Doubt::as_str).join(", ")
-        )
-    })
+    let known = || Doubt::ALL.map(Doubt::as_str).join(", ");
+    Doubt::parse(word).ok_or_else(|| format!("a doubt is one of {}", known()))
 }
 
 /// Statements that a page looks at.
@@ -75,7 +71,7 @@ struct Audit {
 }
 
 /// Of one doubt: how many, and the first of them.
-#[derive(Default)]
+#[derive(Default, Serialize)]
 struct Found {
     count: u64,
     items: Vec<Value>,
@@ -92,8 +88,8 @@ pub async fn run(Command::Audit(options): &Command, settings: &Settings) -> anyh
 
 impl Audit {
     async fn of(server: &Server, options: &Options) -> anyhow::Result<Self> {
-        let (client, mut audit, mut next) =
-            (reqwest::Client::new(), Self::default(), None::<String>);
+        let client = reqwest::Client::new();
+        let (mut audit, mut next) = (Self::default(), None::<String>);
         loop {
             let left = options.most.saturating_sub(audit.total());
             if left == 0 {
@@ -103,11 +99,8 @@ impl Audit {
                 ("limit", left.min(PAGE).to_string()),
                 ("overdue_days", options.overdue_days.to_string()),
             ];
-            query.extend(
-                options
-                    .doubt
-                    .map(|doubt| ("doubt", doubt.as_str().to_owned())),
-            );
+            let doubt = options.doubt.map(|doubt| doubt.as_str().to_owned());
+            query.extend(doubt.map(|doubt| ("doubt", doubt)));
             query.extend(next.map(|cursor| ("cursor", cursor)));
             let page: Page = server.ask(&client, "/world-model/audit", &query).await?;
             next = page.next.clone();
@@ -123,17 +116,10 @@ impl Audit {
         for (status, count) in page.looked_at {
             *self.statements.entry(status).or_default() += count;
         }
-        (self.recalls, self.without_vectors) = (
-            page.recalls,
-            page.without_vectors.or(self.without_vectors.take()),
-        );
+        self.recalls = page.recalls;
+        self.without_vectors = page.without_vectors.or(self.without_vectors.take());
         for item in page.items {
-            for doubt in item["doubts"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str)
-            {
+            for doubt in texts(&item, "doubts") {
                 let found = self.found.entry(doubt.to_owned()).or_default();
                 found.count += 1;
                 if found.items.len() < limit {
@@ -150,10 +136,8 @@ impl Audit {
     /// How many trials refuted, of all that had an outcome.
     fn falsified(&self) -> (u64, u64) {
         let of = |status: &str| self.statements.get(status).copied().unwrap_or(0);
-        let tried = ["surviving", "contested", "untested", "falsified", "ended"]
-            .map(of)
-            .iter()
-            .sum();
+        let tried = ["surviving", "contested", "untested", "falsified", "ended"];
+        let tried = tried.into_iter().map(of).sum();
         (of("falsified"), tried)
     }
 
@@ -163,16 +147,10 @@ impl Audit {
     )]
     fn to_json(&self) -> Value {
         let (falsified, tried) = self.falsified();
-        let found = |(doubt, found): (&String, &Found)| {
-            (
-                doubt.clone(),
-                json!({ "count": found.count, "items": found.items }),
-            )
-        };
         json!({
             "statements": self.statements,
             "falsified_share": (tried > 0).then(|| falsified as f64 / tried as f64),
-            "doubts": self.found.iter().map(found).collect::<serde_json::Map<_, _>>(),
+            "doubts": self.found,
             "recalls": self.recalls,
             "without_vectors": self.without_vectors,
             "complete": self.is_whole,
@@ -180,97 +158,78 @@ impl Audit {
     }
 
     fn say(&self, colours: bool) -> anyhow::Result<()> {
-        let bold = |text: &str| painted(colours, &[BOLD], text);
-        let each: Vec<String> = self
-            .statements
-            .iter()
-            .map(|(status, count)| format!("{count} {status}"))
-            .collect();
-        say(format_args!(
-            "{}: {}",
-            counted(self.total(), "statement"),
-            escaped(&each.join(", "))
-        ))?;
         let (falsified, tried) = self.falsified();
+        let each = self.statements.iter();
+        let each = Vec::from_iter(each.map(|(status, count)| format!("{count} {status}")));
+        let total = counted(self.total(), "statement");
+        say(format_args!("{total}: {}", escaped(&each.join(", "))))?;
         say(format_args!(
             "{falsified} of {tried} that had an outcome were refuted"
         ))?;
-        say(format_args!(
-            "this looked at {} by minds",
-            counted(self.recalls, "recall")
-        ))?;
+        let recalls = counted(self.recalls, "recall");
+        say(format_args!("this looked at {recalls} by minds"))?;
         if let Some(why) = &self.without_vectors {
-            say(format_args!(
-                "not all that look alike were found: {}",
-                escaped(why)
-            ))?;
+            let why = escaped(why);
+            say(format_args!("not all that look alike were found: {why}"))?;
         }
         for (doubt, found) in &self.found {
-            say(format_args!(
-                "\n{}",
-                bold(&format!("{doubt}: {}", found.count))
-            ))?;
+            let title = format!("{doubt}: {}", found.count);
+            say(format_args!("\n{}", painted(colours, &[BOLD], &title)))?;
             for item in &found.items {
-                say(format_args!(
-                    "  {}  {}",
-                    text(item),
-                    painted(colours, &[FAINT], &word(item, "id"))
-                ))?;
-                others(doubt, item)
-                    .iter()
-                    .try_for_each(|other| say(format_args!("      {other}")))?;
+                let id = painted(colours, &[FAINT], &word(item, "id"));
+                say(format_args!("  {}  {id}", word(item, "text")))?;
+                let others = others(doubt, item);
+                (others.iter()).try_for_each(|other| say(format_args!("      {other}")))?;
             }
             let more = found.count - found.items.len() as u64;
             if more > 0 {
                 say(format_args!("  {more} more: --limit shows more"))?;
             }
         }
-        if self.found.is_empty() {
-            say(if self.is_whole {
-                "nothing is doubtful"
-            } else {
-                "nothing of these is doubtful"
-            })?;
+        match (self.found.is_empty(), self.is_whole) {
+            (true, true) => say("nothing is doubtful")?,
+            (true, false) => say("nothing of these is doubtful")?,
+            (false, _) => {}
         }
         if !self.is_whole {
+            let total = self.total();
             say(format_args!(
-                "\nthere are more statements than {}: --most looks at more",
-                self.total()
+                "\nthere are more statements than {total}: --most looks at more"
             ))?;
         }
         Ok(())
     }
 }
 
-/// What it says the same as, looks like, or is contradicted by; why a trial had no outcome, or what was lost.
+/// The texts of a member that is a list of them.
+fn texts<'a>(item: &'a Value, member: &str) -> impl Iterator<Item = &'a str> {
+    let all = item[member].as_array().into_iter().flatten();
+    all.filter_map(Value::as_str)
+}
+
 fn others(doubt: &str, item: &Value) -> Vec<String> {
-    let ids = |member: &str| {
-        item[member]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .map(escaped)
+    let ids = |member: &str, relation: &str| {
+        let ids = texts(item, member).map(escaped);
+        ids.map(|id| format!("{relation} {id}")).collect()
     };
     match Doubt::parse(doubt) {
-        Some(Doubt::Duplicate) => ids("same")
-            .map(|id| format!("says the same: {id}"))
-            .collect(),
-        Some(Doubt::Contested) => ids("contested_by")
-            .map(|id| format!("contradicted by {id}"))
-            .collect(),
+        Some(Doubt::Duplicate) => ids("same", "says the same:"),
+        Some(Doubt::Contested) => ids("contested_by", "contradicted by"),
         Some(Doubt::Near) => {
             let near = item["near"].as_array().into_iter().flatten();
-            near.map(|it| format!("{} like  {}  {}", it["likeness"], text(it), word(it, "id")))
-                .collect()
+            near.map(|it| {
+                format!(
+                    "{} like  {}  {}",
+                    it["likeness"],
+                    word(it, "text"),
+                    word(it, "id")
+                )
+            })
+            .collect()
         }
         Some(Doubt::Undecided | Doubt::Untested) => vec![word(item, "reason")],
         _ => Vec::new(),
     }
-}
-
-fn text(of: &Value) -> String {
-    word(of, "text")
 }
 
 fn word(of: &Value, member: &str) -> String {

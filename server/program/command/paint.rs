@@ -35,11 +35,8 @@ pub fn of_name(name: &str) -> &'static str {
 
 /// The text in these colours, or as it is.
 pub fn painted(colours: bool, codes: &[&str], text: &str) -> String {
-    let codes: Vec<&str> = codes
-        .iter()
-        .copied()
-        .filter(|code| !code.is_empty())
-        .collect();
+    let codes = codes.iter().copied().filter(|code| !code.is_empty());
+    let codes: Vec<&str> = codes.collect();
     if !colours || codes.is_empty() || text.is_empty() {
         return text.to_owned();
     }

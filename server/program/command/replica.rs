@@ -48,10 +48,8 @@ pub fn serve(settings: &Settings) -> anyhow::Result<()> {
         .build()?;
     threads.block_on(async {
         let mut stop = Stop::listen()?;
-        let bound = server
-            .bind(&listen.to_string())
-            .await
-            .with_context(|| format!("replica.listen = {listen}"))?;
+        let bound = server.bind(&listen.to_string()).await;
+        let bound = bound.with_context(|| format!("replica.listen = {listen}"))?;
         // Whoever should read it may be gone: that is no reason not to serve.
         let _ = say(format!("code is run for others at {}", bound.address()));
         let stopped = async move {

@@ -133,10 +133,8 @@ impl Rows {
 
     fn indentation(&self) -> (String, usize) {
         let texts: Vec<&str> = self.indents.iter().map(|(text, _)| text.as_str()).collect();
-        (
-            texts.concat(),
-            self.indents.iter().map(|(_, width)| width).sum(),
-        )
+        let widths = self.indents.iter().map(|(_, width)| width);
+        (texts.concat(), widths.sum())
     }
 
     fn begin_row(&mut self) {
@@ -149,10 +147,8 @@ impl Rows {
 
     fn finish_row(&mut self) {
         let parts = std::mem::take(&mut self.row);
-        let row: String = parts
-            .iter()
-            .map(|(text, look)| painted(self.colours, look, text))
-            .collect();
+        let painted = |(text, look): &Part| painted(self.colours, look, text);
+        let row: String = parts.iter().map(painted).collect();
         self.done.push(row.trim_end().to_owned());
     }
 
@@ -181,15 +177,11 @@ impl Rows {
         if has_words && self.used + self.spaces + width > self.width {
             self.wrap();
         }
-        let goes_on = self
-            .row
-            .last()
-            .zip(word.first())
-            .is_some_and(|((_, before), (_, after))| before == after);
-        let look = if goes_on {
-            word[0].1.clone()
-        } else {
-            Vec::new()
+        let ends = self.row.last().zip(word.first());
+        let goes_on = ends.is_some_and(|((_, before), (_, after))| before == after);
+        let look = match goes_on {
+            true => word[0].1.clone(),
+            false => Vec::new(),
         };
         self.put(&" ".repeat(self.spaces), &look);
         self.used += self.spaces;

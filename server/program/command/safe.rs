@@ -10,20 +10,16 @@ use crate::words::unseen::in_json;
 
 /// The text without anything that could steer a terminal; its lines stay lines.
 pub fn safe(text: &str) -> String {
-    let lines: Vec<String> = text
-        .replace('\t', "    ")
-        .split('\n')
-        .map(escaped)
-        .collect();
+    let text = text.replace('\t', "    ");
+    let lines: Vec<String> = text.split('\n').map(escaped).collect();
     lines.join("\n")
 }
 
 /// Says a value as JSON on one line: for programs as it is, for a terminal without anything that could steer it.
 pub fn say_json(value: &impl Serialize) -> anyhow::Result<()> {
     let json = serde_json::to_string(value)?;
-    if std::io::stdout().is_terminal() {
-        Ok(say(in_json(&json))?)
-    } else {
-        Ok(say(json)?)
+    match std::io::stdout().is_terminal() {
+        true => Ok(say(in_json(&json))?),
+        false => Ok(say(json)?),
     }
 }

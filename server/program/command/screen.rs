@@ -92,15 +92,14 @@ impl Screen {
     }
 
     /// Shows what somebody (or, without a name, the chat) says, in rows of its own.
-    pub async fn show(&mut self, manner: Manner, name: &str, text: &str) -> io::Result<()> {
-        let named = if name.is_empty() {
-            safe(text)
-        } else {
-            format!("  {}: {}", escaped(name), safe(text))
+    pub async fn show(&mut self, manner: Manner, name: &str, text: &str) -> anyhow::Result<()> {
+        let named = match name {
+            "" => safe(text),
+            name => format!("  {}: {}", escaped(name), safe(text)),
         };
         match self {
-            Self::Plain if manner == Manner::Reply => say(safe(text)),
-            Self::Plain => writeln!(io::stderr().lock(), "{named}"),
+            Self::Plain if manner == Manner::Reply => Ok(say(safe(text))?),
+            Self::Plain => Ok(writeln!(io::stderr().lock(), "{named}")?),
             Self::Terminal(terminal) => {
                 let rows = terminal.rows(manner, name, text);
                 if manner == Manner::Reply {
@@ -112,7 +111,7 @@ impl Screen {
     }
 
     /// Shows a reply as far as it has come. On plain output nothing: replies come whole there.
-    pub async fn grow(&mut self, name: &str, text: &str) -> io::Result<()> {
+    pub async fn grow(&mut self, name: &str, text: &str) -> anyhow::Result<()> {
         let Self::Terminal(terminal) = self else {
             return Ok(());
         };
@@ -122,7 +121,7 @@ impl Screen {
     }
 
     /// Shows in one row what goes on, or takes that row away. A growing reply says it better.
-    pub async fn status(&mut self, text: Option<String>) -> io::Result<()> {
+    pub async fn status(&mut self, text: Option<String>) -> anyhow::Result<()> {
         let Self::Terminal(terminal) = self else {
             return Ok(());
         };
@@ -131,10 +130,9 @@ impl Screen {
             return Ok(());
         }
         let rows = terminal.status_rows();
-        let live = if rows.is_empty() {
-            Live::Nothing
-        } else {
-            Live::Status
+        let live = match rows.is_empty() {
+            true => Live::Nothing,
+            false => Live::Status,
         };
         terminal.draw(live, rows).await
     }
@@ -162,27 +160,18 @@ impl Terminal {
             Manner::Notice => ("", &[FAINT]),
             Manner::Alarm => ("  ", &[ALARM]),
         };
-        let colour = if manner == Manner::Alarm {
-            ALARM
-        } else {
-            paint::of_name(name)
+        let colour = match manner {
+            Manner::Alarm => ALARM,
+            _ => paint::of_name(name),
         };
-        let lead = match name {
-            "" => String::new(),
-            name => format!(
-                "{margin}{}: ",
-                painted(self.colours, &[BOLD, colour], &escaped(name))
-            ),
-        };
-        let wide = if name.is_empty() {
-            0
-        } else {
-            margin.len() + columns(&escaped(name)) + 2
-        };
-        let hang = if name.is_empty() {
-            margin.len()
-        } else {
-            margin.len() + 2
+        let (lead, wide, hang) = match name {
+            "" => (String::new(), 0, margin.len()),
+            name => {
+                let name = escaped(name);
+                let wide = margin.len() + columns(&name) + 2;
+                let name = painted(self.colours, &[BOLD, colour], &name);
+                (format!("{margin}{name}: "), wide, margin.len() + 2)
+            }
         };
         let width = self.keyboard.width.load(Ordering::SeqCst).saturating_sub(1);
         let mut rows = Rows::new(width, self.colours, (lead, wide), hang);
@@ -194,34 +183,27 @@ impl Terminal {
     }
 
     fn status_rows(&self) -> Vec<String> {
-        self.status
-            .iter()
-            .map(|text| painted(self.colours, &[FAINT], &escaped(text)))
-            .collect()
+        let painted = |text: &String| painted(self.colours, &[FAINT], &escaped(text));
+        self.status.iter().map(painted).collect()
     }
 
     /// Rows that stay. The row that says what goes on moves below them.
-    async fn print_rows(&mut self, rows: Vec<String>) -> io::Result<()> {
+    async fn print_rows(&mut self, rows: Vec<String>) -> anyhow::Result<()> {
         let mut drawing = String::new();
         if self.live == Live::Status && self.is_in_reach() {
             drawing = up(self.drawn.len());
         }
         self.leave();
-        rows.iter().for_each(|row| {
-            drawing.push_str(row);
-            drawing.push('\n');
-        });
+        drawing.extend(rows.iter().flat_map(|row| [row.as_str(), "\n"]));
         self.print(drawing).await?;
-        let status = self.status_rows();
-        if status.is_empty() {
-            Ok(())
-        } else {
-            self.draw(Live::Status, status).await
+        match self.status_rows() {
+            status if status.is_empty() => Ok(()),
+            status => self.draw(Live::Status, status).await,
         }
     }
 
     /// Draws what is live as it is now, from the first row that has changed.
-    async fn draw(&mut self, live: Live, rows: Vec<String>) -> io::Result<()> {
+    async fn draw(&mut self, live: Live, rows: Vec<String>) -> anyhow::Result<()> {
         if !self.is_in_reach() {
             // A line was entered: what stood above it stays. A reply goes on below, with its last row once more, since that was not whole.
             let shown = self.frozen + self.drawn.len();
@@ -230,26 +212,15 @@ impl Terminal {
             self.frozen = if goes_on { shown.saturating_sub(1) } else { 0 };
         }
         let rows = rows.get(self.frozen..).unwrap_or_default();
-        let same = self
-            .drawn
-            .iter()
-            .zip(rows)
-            .take_while(|(old, new)| old == new)
-            .count();
+        let both = self.drawn.iter().zip(rows);
+        let same = both.take_while(|(old, new)| old == new).count();
         let mut drawing = up(self.drawn.len() - same);
-        for row in &rows[same..] {
-            drawing.push_str(row);
-            drawing.push('\n');
-        }
+        drawing.extend(rows[same..].iter().flat_map(|row| [row.as_str(), "\n"]));
         (self.live, self.drawn) = (live, rows.to_vec());
         self.entered = self.keyboard.entered.load(Ordering::SeqCst);
         // What has left the screen at its top cannot be drawn again.
-        let height = self
-            .keyboard
-            .height
-            .load(Ordering::SeqCst)
-            .saturating_sub(3)
-            .max(3);
+        let height = self.keyboard.height.load(Ordering::SeqCst);
+        let height = height.saturating_sub(3).max(3);
         let gone = self.drawn.len().saturating_sub(height);
         self.drawn.drain(..gone);
         self.frozen += gone;
@@ -276,19 +247,16 @@ impl Terminal {
         self.drawn.clear();
     }
 
-    async fn print(&self, text: String) -> io::Result<()> {
-        self.printer
-            .send(text)
-            .await
-            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+    async fn print(&self, text: String) -> anyhow::Result<()> {
+        let sent = self.printer.send(text).await;
+        Ok(sent.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?)
     }
 }
 
 /// Goes so many rows up, and clears what is there.
 fn up(rows: usize) -> String {
-    if rows == 0 {
-        String::new()
-    } else {
-        format!("\x1b[{rows}A\r\x1b[J")
+    match rows {
+        0 => String::new(),
+        rows => format!("\x1b[{rows}A\r\x1b[J"),
     }
 }

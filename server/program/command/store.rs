@@ -33,14 +33,10 @@ pub async fn rebuild(settings: &Settings, check: bool) -> anyhow::Result<()> {
     let rebuilt = rebuilt?;
     told?;
     say(format_args!("{} events read", rebuilt.events))?;
-    rebuilt
-        .differences
-        .iter()
-        .try_for_each(|difference| say(format_args!("  differed: {difference}")))?;
-    rebuilt
-        .unreadable
-        .iter()
-        .try_for_each(|it| say(format_args!("  {}", words(it))))?;
+    let mut differences = rebuilt.differences.iter();
+    differences.try_for_each(|difference| say(format_args!("  differed: {difference}")))?;
+    let mut unread = rebuilt.unreadable.iter();
+    unread.try_for_each(|it| say(format_args!("  {}", words(it))))?;
     if check && !rebuilt.unreadable.is_empty() {
         bail!("the log has changes that this thinkd cannot read; use the version that wrote them");
     }
@@ -59,13 +55,7 @@ pub async fn migrate(settings: &Settings) -> anyhow::Result<()> {
 }
 
 fn words(it: &Unread) -> String {
-    let Unread {
-        space,
-        seq,
-        kind,
-        key,
-        ..
-    } = it;
+    let (kind, key, seq, space) = (&it.kind, &it.key, it.seq, &it.space);
     format!(
         "the change of the {kind} {key} at seq {seq} of {space} is in a form that this thinkd does not know; what was there stays"
     )
@@ -92,13 +82,9 @@ pub async fn backup(settings: &Settings, file: &Path) -> anyhow::Result<()> {
     settings.check_database()?;
     let url = settings.direct();
     let what = || format!("backing up {} to {}", shown_url(url), file.display());
-    let events = crate::log::backup::backup(url, file)
-        .await
-        .with_context(what)?;
-    Ok(say(format_args!(
-        "{events} events copied to {}",
-        file.display()
-    ))?)
+    let events = crate::log::backup::backup(url, file).await;
+    let (events, file) = (events.with_context(what)?, file.display());
+    Ok(say(format_args!("{events} events copied to {file}"))?)
 }
 
 /// Fills the configured database, which must be empty, from a backup.
@@ -106,9 +92,8 @@ pub async fn restore(settings: &Settings, file: &Path) -> anyhow::Result<()> {
     settings.check_database()?;
     let url = settings.direct();
     let what = || format!("restoring {} into {}", file.display(), shown_url(url));
-    let made = backup::restore(url, file, project)
-        .await
-        .with_context(what)?;
+    let made = backup::restore(url, file, project).await;
+    let made = made.with_context(what)?;
     if !made.unreadable.is_empty() {
         let store = open_store(settings, &Supervisor::default()).await?;
         let told = tell(&store, &made.unreadable).await;

@@ -2,11 +2,10 @@
 //! and `thinkd chat` use it.
 
 use anyhow::bail;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::client::Server;
+use super::client::{Page, Server};
 use super::paint::{ALARM, BOLD, CODE, FAINT, painted};
 use super::safe::safe;
 use crate::event::envelope::Event;
@@ -76,12 +75,6 @@ pub enum Word {
     Answer(String),
 }
 
-#[derive(Deserialize)]
-struct Page {
-    items: Vec<Value>,
-    next: Option<String>,
-}
-
 impl Word {
     const fn kind(&self) -> Kind {
         match self {
@@ -94,13 +87,7 @@ impl Word {
 impl Waiting {
     /// A request, by what its event or the server says of it.
     pub fn new(kind: Kind, asked: Value) -> Self {
-        let text = |key: &str| {
-            asked
-                .get(key)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
+        let text = |key: &str| asked[key].as_str().unwrap_or_default().to_owned();
         let (id, thread) = (text(&format!("{}_id", kind.as_str())), text("thread"));
         Self {
             kind,
@@ -112,30 +99,22 @@ impl Waiting {
     }
 
     fn text(&self, key: &str) -> &str {
-        self.asked
-            .get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
+        self.asked[key].as_str().unwrap_or_default()
     }
 
     /// The name by which people call it: the last digits of its id that it shares with no other. The whole id, should another of these be called so.
     pub fn handle(&self, among: &[Self]) -> String {
         let name = self.short_name();
-        let is_alone = among
-            .iter()
-            .filter(|other| other.short_name() == name)
-            .count()
-            < 2;
+        let same = among.iter().filter(|other| other.short_name() == name);
+        let is_alone = same.count() < 2;
         if is_alone { name } else { self.id.clone() }
     }
 
     fn short_name(&self) -> String {
         let digits = digits(&self.id);
         let drawn = drawn(&digits);
-        drawn
-            .chars()
-            .skip(drawn.chars().count().saturating_sub(END))
-            .collect()
+        let before = drawn.chars().count().saturating_sub(END);
+        drawn.chars().skip(before).collect()
     }
 
     fn is_named(&self, given: &str) -> bool {
@@ -148,11 +127,8 @@ impl Waiting {
     pub fn about(&self) -> String {
         let about = match self.kind {
             Kind::Approval => {
-                let arguments = self
-                    .asked
-                    .get("arguments")
-                    .map(Value::to_string)
-                    .unwrap_or_default();
+                let arguments = self.asked.get("arguments").map(Value::to_string);
+                let arguments = arguments.unwrap_or_default();
                 format!("{} {arguments}", self.text("tool"))
             }
             Kind::Question => self.text("text").to_owned(),
@@ -167,35 +143,25 @@ impl Waiting {
     /// Since when and until when it waits.
     pub fn times(&self) -> String {
         let now = time::now().micros();
-        let since = self
-            .since
-            .map(|since| format!("{} ago", span((now - since.micros()) / 1_000_000)));
         let until = Timestamp::parse(self.text("expires_at"));
-        let until =
-            until.map(|until| format!("expires in {}", span((until.micros() - now) / 1_000_000)));
-        since
-            .into_iter()
-            .chain(until)
-            .collect::<Vec<_>>()
-            .join(", ")
+        let since = self.since.map(|it| now - it.micros());
+        let left = until.map(|it| it.micros() - now);
+        let since = since.map(|it| format!("{} ago", span(it / 1_000_000)));
+        let left = left.map(|it| format!("expires in {}", span(it / 1_000_000)));
+        Vec::from_iter(since.into_iter().chain(left)).join(", ")
     }
 
     /// All of it: the call with its arguments and what it would change, or the question and what its answer has to be like.
     pub fn described(&self, colours: bool) -> String {
         let mut lines = Vec::new();
         let mut put = |name: &str, text: &str| {
-            lines.push(format!(
-                "{} {}",
-                painted(colours, &[FAINT], &format!("{name:<9}")),
-                safe(text)
-            ));
+            let name = painted(colours, &[FAINT], &format!("{name:<9}"));
+            lines.push(format!("{name} {}", safe(text)));
         };
         put(self.kind.as_str(), &self.id);
         put("thread", &self.thread);
-        put(
-            "waits",
-            &format!("{} ({})", self.times(), self.text("expires_at")),
-        );
+        let times = format!("{} ({})", self.times(), self.text("expires_at"));
+        put("waits", &times);
         match self.kind {
             Kind::Approval => {
                 put("tool", self.text("tool"));
@@ -212,10 +178,8 @@ impl Waiting {
         }
         if let Some(diff) = self.diff() {
             lines.push(String::new());
-            lines.extend(
-                diff.lines()
-                    .map(|line| painted(colours, &[look(line)], &safe(line))),
-            );
+            let line = |line| painted(colours, &[look(line)], &safe(line));
+            lines.extend(diff.lines().map(line));
         }
         lines.join("\n")
     }
@@ -228,10 +192,7 @@ impl Waiting {
 
 /// The digits of an id, however it is written.
 fn digits(id: &str) -> String {
-    id.chars()
-        .filter(|c| *c != '-')
-        .map(|c| c.to_ascii_lowercase())
-        .collect()
+    id.replace('-', "").to_ascii_lowercase()
 }
 
 /// The digits of an id without those in which all ids of the server's own making end.
@@ -287,12 +248,9 @@ impl Server {
                 let mut query = vec![("limit", PAGE.to_owned())];
                 query.extend(thread.map(|thread| ("thread", thread.to_owned())));
                 query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
-                let page: Page = self.ask(client, &kind.path(), &query).await?;
-                all.extend(
-                    page.items
-                        .into_iter()
-                        .map(|asked| Waiting::new(kind, asked)),
-                );
+                let page: Page<Value> = self.ask(client, &kind.path(), &query).await?;
+                let items = page.items.into_iter();
+                all.extend(items.map(|asked| Waiting::new(kind, asked)));
                 cursor = page.next;
                 if cursor.is_none() {
                     break;
@@ -301,9 +259,8 @@ impl Server {
         }
         for waiting in all.iter_mut().filter(|waiting| waiting.since.is_none()) {
             // A request whose event cannot be read is one all the same, of an age that nobody knows.
-            let event = self
-                .ask::<Event>(client, &format!("/events/{}", waiting.id), &[])
-                .await;
+            let path = format!("/events/{}", waiting.id);
+            let event = self.ask::<Event>(client, &path, &[]).await;
             waiting.since = event.ok().map(|event| event.ts);
         }
         all.sort_by(|one, other| (one.since, &one.id).cmp(&(other.since, &other.id)));
@@ -323,10 +280,7 @@ impl Server {
             );
         }
         let all = self.waiting(client, None).await?;
-        let named: Vec<&Waiting> = all
-            .iter()
-            .filter(|waiting| waiting.is_named(&digits))
-            .collect();
+        let named: Vec<&Waiting> = all.iter().filter(|it| it.is_named(&digits)).collect();
         match named[..] {
             [] => Ok(None),
             [one] => Ok(Some(one.clone())),
@@ -361,16 +315,13 @@ impl Server {
                 "nothing that waits has an id like {given:?}; `thinkd inbox` lists what waits"
             ),
         };
+        let id = &waiting.id;
         match (waiting.kind, kind) {
-            (Kind::Question, Kind::Approval) => bail!(
-                "{} is a question: it takes an answer, no verdict",
-                waiting.id
-            ),
+            (Kind::Question, Kind::Approval) => {
+                bail!("{id} is a question: it takes an answer, no verdict")
+            }
             (Kind::Approval, Kind::Question) => {
-                bail!(
-                    "{} is an approval: approve it, reject it, or respond to it",
-                    waiting.id
-                )
+                bail!("{id} is an approval: approve it, reject it, or respond to it")
             }
             _ => {}
         }
@@ -384,14 +335,9 @@ impl Server {
         if let Some(why) = why {
             body["reason"] = why.into();
         }
-        let answered = self
-            .post(client, &format!("{}/{}", kind.path(), waiting.id), &body)
-            .await?;
-        let status = answered
-            .get("status")
-            .and_then(Value::as_str)
-            .unwrap_or("answered");
-        // Of one that was not in the list nothing more is known.
+        let path = format!("{}/{}", kind.path(), waiting.id);
+        let answered = self.post(client, &path, &body).await?;
+        let status = answered["status"].as_str().unwrap_or("answered");
         let known = !waiting.thread.is_empty();
         let about = known.then(|| format!(": {} in {}", waiting.about(), escaped(&waiting.thread)));
         Ok(format!("{}{}", escaped(status), about.unwrap_or_default()))

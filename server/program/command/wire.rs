@@ -64,9 +64,8 @@ async fn connect(server: &Server) -> anyhow::Result<Socket> {
     let mut request = server.socket().into_client_request().context("--url")?;
     if server.user.is_none() {
         // Without a secret something is shown all the same: a server that wants one says so at once, and does not wait for it.
-        let authorization = server
-            .authorization()
-            .unwrap_or_else(|| "Bearer none".to_owned());
+        let authorization = server.authorization();
+        let authorization = authorization.unwrap_or_else(|| "Bearer none".to_owned());
         let value = HeaderValue::from_str(&authorization)
             .context("the token has characters that no header may have")?;
         request.headers_mut().insert("authorization", value);
@@ -76,23 +75,16 @@ async fn connect(server: &Server) -> anyhow::Result<Socket> {
         Err(tungstenite::Error::Http(answer)) if answer.status().is_client_error() => {
             let body = answer.body().as_deref().unwrap_or_default();
             let problem: Value = serde_json::from_slice(body).unwrap_or_default();
-            let detail = problem
-                .get("detail")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
+            let detail = problem["detail"].as_str().unwrap_or_default();
             return Err(server.refused(answer.status().as_u16(), detail).into());
         }
         Err(error) => return Err(server.unreached(&error).into()),
     };
     if let Some(user) = &server.user {
         // Only this form carries a name.
-        let token = server
-            .token
-            .as_ref()
-            .map_or("none", |token| token.expose_secret());
-        socket
-            .send(Message::text(format!("{user}:{token}")))
-            .await?;
+        let token = server.token.as_ref().map(|token| token.expose_secret());
+        let first = format!("{user}:{}", token.unwrap_or("none"));
+        socket.send(Message::text(first)).await?;
     }
     Ok(socket)
 }

@@ -6,10 +6,8 @@ use crate::event::fact::input::{Content, Input};
 
 /// Who speaks or acts, in a few words.
 pub fn who(event: &Event) -> String {
-    let who = event
-        .fact()
-        .label()
-        .unwrap_or_else(|| event.source.to_string());
+    let who = event.fact().label();
+    let who = who.unwrap_or_else(|| event.source.to_string());
     let marks = event.marks();
     if marks.is_empty() {
         who

@@ -12,11 +12,9 @@ impl Client {
         said: Said,
         reason: Option<String>,
     ) -> Result<(), End> {
-        let session = self.session.clone();
-        self.start(id, async move |id| {
-            session
-                .decide(&approval, said, reason.as_deref().unwrap_or_default())
-                .await?;
+        self.start(id, async move |_, session, id| {
+            let reason = reason.as_deref().unwrap_or_default();
+            session.decide(&approval, said, reason).await?;
             Ok(Done::Ack(Ack::ok(id)))
         })
     }
@@ -27,8 +25,7 @@ impl Client {
         question: String,
         text: String,
     ) -> Result<(), End> {
-        let session = self.session.clone();
-        self.start(id, async move |id| {
+        self.start(id, async move |_, session, id| {
             // Of a question with a schema the text is JSON.
             let value = serde_json::from_str(&text).ok();
             session.answer(&question, text, value).await?;

@@ -21,11 +21,8 @@ impl Client {
     /// Says hello; from then on the whole space is followed.
     pub async fn greet(&mut self) -> Result<(), End> {
         self.session.open_space().await.map_err(lost_log)?;
-        let (follow, head) = self
-            .session
-            .follow(Query::default(), None)
-            .await
-            .map_err(lost_log)?;
+        let follow = self.session.follow(Query::default(), None).await;
+        let (follow, head) = follow.map_err(lost_log)?;
         self.follow = Some(Box::new(follow));
         self.pieces = Some(self.session.pieces().map_err(lost_log)?);
         if let Some(id) = self.acknowledge.take() {
@@ -59,10 +56,9 @@ impl Client {
     }
 
     pub fn acknowledge(&mut self, id: Option<String>) -> Result<(), End> {
-        if id.is_some() {
-            self.say(&ServerFrame::Ack(Ack::ok(id)))
-        } else {
-            Ok(())
+        match id {
+            Some(_) => self.say(&ServerFrame::Ack(Ack::ok(id))),
+            None => Ok(()),
         }
     }
 

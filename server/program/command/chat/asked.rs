@@ -33,19 +33,15 @@ impl Chat {
             let choices: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
             lines.insert(1, format!("one of: {}", choices.join(", ")));
         }
-        Ok(self
-            .screen
+        self.screen
             .show(Manner::Input, waiting.kind.as_str(), &lines.join("\n"))
-            .await?)
+            .await
     }
 
     /// Shows what waits in the thread; that there is nothing only where somebody asked.
     pub(super) async fn inbox(&mut self, is_asked: bool) -> anyhow::Result<()> {
-        let all = match self
-            .server
-            .waiting(&self.http, Some(self.thread.as_str()))
-            .await
-        {
+        let waiting = self.server.waiting(&self.http, Some(self.thread.as_str()));
+        let all = match waiting.await {
             Ok(all) => all,
             // A server of before knows nothing of this.
             Err(_) if !is_asked => return Ok(()),
@@ -63,10 +59,8 @@ impl Chat {
 
     /// Takes what a command says to what it names.
     pub(super) async fn tell(&mut self, command: &str, rest: &str) -> anyhow::Result<bool> {
-        let (id, text) = rest
-            .trim()
-            .split_once(char::is_whitespace)
-            .unwrap_or((rest.trim(), ""));
+        let rest = rest.trim();
+        let (id, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let text = text.trim();
         let (word, why) = match command {
             "/approve" if text.is_empty() => (Word::Approve(None), None),
@@ -75,15 +69,13 @@ impl Chat {
             "/answer" if !text.is_empty() => (Word::Answer(text.to_owned()), None),
             "/approve" => return self.notice("(/approve takes an ID and nothing else)").await,
             _ => {
-                return self
-                    .notice(&format!("({command} takes an ID and a text)"))
-                    .await;
+                let usage = format!("({command} takes an ID and a text)");
+                return self.notice(&usage).await;
             }
         };
         if id.is_empty() {
-            return self
-                .notice(&format!("({command} takes an ID; /inbox shows what waits)"))
-                .await;
+            let usage = format!("({command} takes an ID; /inbox shows what waits)");
+            return self.notice(&usage).await;
         }
         match self.server.tell(&self.http, id, &word, why).await {
             Ok(done) => self.notice(&format!("({done})")).await,

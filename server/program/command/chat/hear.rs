@@ -5,9 +5,10 @@ use uuid::Uuid;
 
 use super::{Chat, MIND, Thinking};
 use crate::edge::ack::Placement;
-use crate::edge::websocket::outgoing::{DeltaFate, Hello, ProblemFrame, ServerFrame};
+use crate::edge::websocket::outgoing::{Hello, ProblemFrame, ServerFrame};
 use crate::event::envelope::{Event, Modality, TurnOutcome};
 use crate::event::fact::Fact;
+use crate::log::hint::DeltaOutcome;
 use crate::program::command::screen::Manner;
 use crate::program::command::waiting::Kind;
 use crate::program::command::words::{what, who};
@@ -70,10 +71,9 @@ impl Chat {
     }
 
     pub(super) async fn show_thinking(&mut self) -> anyhow::Result<()> {
-        Ok(self
-            .screen
+        self.screen
             .status(self.thinking.as_ref().map(Thinking::describe))
-            .await?)
+            .await
     }
 
     fn acknowledged(&mut self, id: Option<&str>, events: &[Placement]) {
@@ -82,11 +82,8 @@ impl Chat {
         };
         self.unsent.retain(|(unsent, ..)| *unsent != id);
         let own = events.iter().filter(|event| event.thread == self.thread);
-        self.woken = own
-            .map(|event| event.seq)
-            .max()
-            .unwrap_or(0)
-            .max(self.woken);
+        let last = own.map(|event| event.seq).max();
+        self.woken = self.woken.max(last.unwrap_or(0));
     }
 
     async fn show(&mut self, event: &Event) -> anyhow::Result<()> {
@@ -111,27 +108,19 @@ impl Chat {
             }
             Fact::Reply(reply) => return self.show_reply(event, reply.is_partial).await,
             fact if fact.is_failure() || matches!(fact, Fact::ClientFailure(_)) => {
-                return Ok(self
-                    .screen
-                    .show(Manner::Alarm, &who(event), &what(event))
-                    .await?);
+                return self.tell_event(Manner::Alarm, event).await;
             }
             Fact::Input(_) | Fact::Trigger(_)
                 if self.is_live && !self.said.contains(&event.event_id) =>
             {
-                return Ok(self
-                    .screen
-                    .show(Manner::Input, &who(event), &what(event))
-                    .await?);
+                return self.tell_event(Manner::Input, event).await;
             }
             Fact::Input(_) | Fact::Trigger(_) => true,
             Fact::ApprovalPending(_) => return self.show_request(Kind::Approval, event).await,
             Fact::Question(_) => return self.show_request(Kind::Question, event).await,
             Fact::ApprovalVerdict(_) | Fact::Answer(_) => {
-                return self
-                    .notice(&format!("({}: {})", who(event), what(event)))
-                    .await
-                    .map(drop);
+                let text = format!("({}: {})", who(event), what(event));
+                return self.notice(&text).await.map(drop);
             }
             // The call of `reply` only says what the reply says.
             Fact::Action(action) => action.tool == "reply",
@@ -141,15 +130,17 @@ impl Chat {
         let has_spoken = self.note_submodule(event, fact.submodule());
         let is_thought = event.modality != Modality::State && !is_known;
         if is_thought && self.thoughts {
-            self.screen
-                .show(Manner::Thought, &who(event), &what(event))
-                .await?;
+            self.tell_event(Manner::Thought, event).await?;
         }
         if has_spoken {
             self.show_thinking().await
         } else {
             Ok(())
         }
+    }
+
+    async fn tell_event(&mut self, manner: Manner, event: &Event) -> anyhow::Result<()> {
+        self.screen.show(manner, &who(event), &what(event)).await
     }
 
     /// Remembers who has spoken in this turn. Whether it is somebody new.
@@ -168,11 +159,8 @@ impl Chat {
     /// The whole reply, in place of what was seen of it, where all of that was seen.
     async fn show_reply(&mut self, event: &Event, is_partial: bool) -> anyhow::Result<()> {
         self.replied = Some(event.event_id);
-        if self
-            .growing
-            .take_if(|(id, _)| *id == event.event_id)
-            .is_some()
-        {
+        let grown = self.growing.take_if(|(id, _)| *id == event.event_id);
+        if grown.is_some() {
             self.screen.grow(MIND, event.text()).await?;
             self.screen.end();
         } else {
@@ -204,16 +192,12 @@ impl Chat {
             _ => return Ok(()),
         }
         let seen = self.growing.as_ref().map_or("", |(_, seen)| seen);
-        Ok(self.screen.grow(MIND, seen).await?)
+        self.screen.grow(MIND, seen).await
     }
 
-    async fn grown(&mut self, id: Uuid, outcome: DeltaFate) -> anyhow::Result<()> {
-        if outcome == DeltaFate::Discarded
-            && self
-                .growing
-                .take_if(|(growing, _)| *growing == id)
-                .is_some()
-        {
+    async fn grown(&mut self, id: Uuid, outcome: DeltaOutcome) -> anyhow::Result<()> {
+        let is_it = |(growing, _): &mut (Uuid, String)| *growing == id;
+        if outcome == DeltaOutcome::Discarded && self.growing.take_if(is_it).is_some() {
             self.screen.end();
             self.notice("  (taken back)").await?;
         }
@@ -221,19 +205,14 @@ impl Chat {
     }
 
     async fn complain(&mut self, refused: &ProblemFrame) -> anyhow::Result<()> {
-        if let Some(id) = refused
-            .id
-            .as_deref()
-            .and_then(|id| Uuid::parse_str(id).ok())
-        {
+        let ProblemFrame { id, problem } = refused;
+        if let Some(id) = id.as_deref().and_then(|id| Uuid::parse_str(id).ok()) {
             self.unsent.retain(|(unsent, ..)| *unsent != id);
         }
-        let ProblemFrame { id, problem } = refused;
         // Without an id and unavailable: the thread cannot go on now, but will.
         self.failed |= id.is_some() || problem.status != 503;
-        Ok(self
-            .screen
+        self.screen
             .show(Manner::Alarm, &problem.title, &problem.detail)
-            .await?)
+            .await
     }
 }

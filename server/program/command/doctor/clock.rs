@@ -45,22 +45,15 @@ pub fn check(now: Timestamp, others: &[Clock]) -> anyhow::Result<String> {
     if now.seconds() < BUILT {
         bail!("it says {now}, which is past: set it (timedatectl set-ntp true)");
     }
-    if let Some(Clock {
-        whose,
-        ahead,
-        may_rest: true,
-        ..
-    }) = others.iter().find(|it| it.may_rest && it.ahead > it.fine)
-    {
+    let is_behind = |it: &&Clock| it.may_rest && it.ahead > it.fine;
+    if let Some(Clock { whose, ahead, .. }) = others.iter().find(is_behind) {
         bail!(
             "it says {now}, and {whose} is {ahead} s ahead of that: this clock was set back, or another server's is ahead. Set it \
              (timedatectl set-ntp true); until it has caught up, all that is stored has that same time"
         );
     }
-    if let Some(Clock { whose, ahead, .. }) = others
-        .iter()
-        .find(|it| !it.may_rest && it.ahead.abs() > it.fine)
-    {
+    let is_off = |it: &&Clock| !it.may_rest && it.ahead.abs() > it.fine;
+    if let Some(Clock { whose, ahead, .. }) = others.iter().find(is_off) {
         let (by, how) = (ahead.abs(), if *ahead > 0 { "ahead" } else { "behind" });
         bail!(
             "it says {now}, and {whose} is {by} s {how}: set the one that is wrong (timedatectl set-ntp true)"

@@ -49,10 +49,8 @@ pub async fn check(
     let tiers = tiers
         .into_iter()
         .filter_map(|(name, options)| Some((name, Who::Decision, options.as_ref()?)));
-    let modules = models
-        .modules
-        .iter()
-        .map(|(name, options)| (name.as_str(), who(name), options));
+    let modules = models.modules.iter();
+    let modules = modules.map(|(name, options)| (name.as_str(), who(name), options));
     let all: Vec<_> = tiers.chain(modules).collect();
     if all.is_empty() {
         let advice = models.unused().unwrap_or_else(|| {
@@ -63,12 +61,8 @@ pub async fn check(
         report.tell("model", Ok(text))?;
     }
     // What is wrong with their prompts is a finding of the configuration.
-    let offered: Vec<ToolSpec> = tools
-        .specs(prompts)
-        .unwrap_or_default()
-        .into_iter()
-        .map(|spec| spec.told)
-        .collect();
+    let offered = tools.specs(prompts).unwrap_or_default().into_iter();
+    let offered: Vec<ToolSpec> = offered.map(|spec| spec.told).collect();
     for (name, who, options) in all {
         let asked = Asked {
             options,
@@ -95,9 +89,8 @@ pub async fn check(
         }
     }
     if let Some(options) = &models.embedding {
-        report
-            .check("embedding", async { Endpoint::of(options)?.embeds().await })
-            .await?;
+        let embeds = async { Endpoint::of(options)?.embeds().await };
+        report.look("embedding", embeds).await?;
     }
     Ok(())
 }
@@ -156,39 +149,27 @@ impl Asked<'_> {
             .await?;
         if !first.calls.is_empty() {
             as_offered(&first).map_err(|why| anyhow!("{name} {why}"))?;
-            return Ok((
-                format!(
-                    "{name} calls tools ({} ms, {} tokens)",
-                    ms(),
-                    first.usage.tokens()
-                ),
-                Some(called),
-            ));
+            let tokens = first.usage.tokens();
+            let text = format!("{name} calls tools ({} ms, {tokens} tokens)", ms());
+            return Ok((text, Some(called)));
         }
         if self.is_written(&first) {
-            let ms = ms();
-            return Ok((
-                format!("{name} writes its tool calls as text, which is read ({ms} ms)"),
-                Some(called),
-            ));
+            let text = "writes its tool calls as text, which is read";
+            return Ok((format!("{name} {text} ({} ms)", ms()), Some(called)));
         }
         let (last, called) = match self.language {
             Some(Language::Xml) => (first, called),
             Some(Language::Auto) => self.ask(model, true).await?,
             Some(Language::Tools) | None => bail!("{name} calls no tools: {}", self.remedy(&first)),
         };
-        if thinking_language::read(&last.text, ThreadId::default().label())
-            .calls
-            .iter()
-            .any(|call| call.name == REPLY)
-        {
-            return Ok((
-                format!(
-                    "{name} calls no tools, and acts by elements in its text, such as <reply>…</reply> (turn.language; {} ms)",
-                    ms()
-                ),
-                Some(called),
-            ));
+        let own = ThreadId::default();
+        let read = thinking_language::read(&last.text, own.label());
+        if read.calls.iter().any(|call| call.name == REPLY) {
+            let text = format!(
+                "{name} calls no tools, and acts by elements in its text, such as <reply>…</reply> (turn.language; {} ms)",
+                ms()
+            );
+            return Ok((text, Some(called)));
         }
         bail!(
             "{name} calls no tools and writes no elements: it wrote “{}”. Please choose another model",
@@ -290,17 +271,9 @@ impl Asked<'_> {
     /// What to do about a refusal.
     async fn explained(&self, failure: &Failure) -> String {
         let Options { model, api_key, .. } = self.options;
-        let status = failure
-            .detail
-            .get("status")
-            .and_then(Value::as_u64)
-            .unwrap_or_default();
-        // What the provider said, without what stands around it.
-        let said = failure
-            .text
-            .split_once(" answered ")
-            .map_or("", |(_, said)| said)
-            .to_lowercase();
+        let status = failure.detail["status"].as_u64().unwrap_or_default();
+        let said = failure.text.split_once(" answered ");
+        let said = said.map_or("", |(_, said)| said).to_lowercase();
         let said = said.replace("(check base_url and model)", "");
         let known = match Endpoint::of(self.options) {
             Ok(endpoint) if matches!(status, 400 | 404 | 422) => endpoint.models().await,
@@ -342,16 +315,10 @@ fn base_url_remedy() -> String {
 }
 
 fn listed(names: &[String]) -> String {
-    let shown = names
-        .iter()
-        .take(10)
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .join(", ");
-    if names.len() > 10 {
-        format!("{shown}, and {} more", names.len() - 10)
-    } else {
-        shown
+    let first: Vec<&str> = names.iter().take(10).map(String::as_str).collect();
+    match names.len().saturating_sub(10) {
+        0 => first.join(", "),
+        more => format!("{}, and {more} more", first.join(", ")),
     }
 }
 

@@ -24,9 +24,8 @@ pub async fn check(
     for (name, options) in &settings.tools.servers() {
         let asked = async {
             let refused = |why: String| anyhow!("{} does not serve tools: {why}", options.place());
-            let connection = wire::connect(name, options, Garbled::default())
-                .await
-                .map_err(refused)?;
+            let connection = wire::connect(name, options, Garbled::default());
+            let connection = connection.await.map_err(refused)?;
             let listed = connection.link.tools(TOOLS_MAX).await;
             connection.close().await;
             let Listing { tools, left_out } =
@@ -34,29 +33,21 @@ pub async fn check(
             let offers = offers(name, options, tools);
             let wrong = |offer: &Offer| Some(format!("{} ({})", offer.name, offer.wrong.as_ref()?));
             let wrong: Vec<String> = offers.iter().filter_map(wrong).collect();
-            let withheld = if wrong.is_empty() {
-                String::new()
-            } else {
-                format!("; withheld: {}", wrong.join(", "))
+            let withheld = match wrong.as_slice() {
+                [] => String::new(),
+                wrong => format!("; withheld: {}", wrong.join(", ")),
             };
-            let lacks = left_out.join("; ");
-            let lacks = if lacks.is_empty() {
-                lacks
-            } else {
-                format!("; not taken of its list: {lacks}")
+            let lacks = match left_out.as_slice() {
+                [] => String::new(),
+                left_out => format!("; not taken of its list: {}", left_out.join("; ")),
             };
             let unseen = unseen(&offers, |offer| {
                 let alias = format!("{PREFIX}{name}__{}", offer.original);
                 offer.waits || marks.marks(&offer.name) || marks.marks(&alias)
             });
-            Ok((
-                format!(
-                    "{}: {} tools{unseen}{withheld}{lacks}",
-                    options.place(),
-                    offers.len()
-                ),
-                offers,
-            ))
+            let (place, count) = (options.place(), offers.len());
+            let text = format!("{place}: {count} tools{unseen}{withheld}{lacks}");
+            Ok((text, offers))
         };
         let offers = report.check(&format!("tools of {name}"), asked).await?;
         let offers = offers.into_iter().flatten();

@@ -142,10 +142,9 @@ impl Turn {
 
     /// The longer of both that has to be expected.
     fn expected(&self) -> Duration {
-        if self.is_local {
-            self.one_by_one()
-        } else {
-            self.side_by_side()
+        match self.is_local {
+            true => self.one_by_one(),
+            false => self.side_by_side(),
         }
     }
 
@@ -153,10 +152,7 @@ impl Turn {
         let (call, calls) = (shown(self.call), self.calls());
         let after = match self.follow_ups {
             0 => String::new(),
-            one_or_more => format!(
-                ", and {} after the reply",
-                counted(one_or_more, "follow-up")
-            ),
+            some => format!(", and {} after the reply", counted(some, "follow-up")),
         };
         if self.voices == 0 {
             return format!(

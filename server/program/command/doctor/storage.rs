@@ -1,5 +1,6 @@
 //! The database, the feed and the file; through the server, where one has the file.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,10 +22,12 @@ use crate::log::kernel::Store;
 use crate::log::projections::submodules::SubmoduleRow;
 use crate::log::query::{Query, Show};
 use crate::log::store;
-use crate::program::command::client::Server;
+use crate::log::upkeep::Checked;
+use crate::program::command::client::{Page, Server};
 use crate::program::parts::open_store;
 use crate::program::settings::Settings;
 use crate::session::follow::{Follow, Seen};
+use crate::session::space::Unserved;
 use crate::tasks::share::Places;
 use crate::tasks::supervisor::Supervisor;
 use crate::words::id::{Space, ThreadId};
@@ -60,11 +63,11 @@ pub async fn check(
         return Ok(());
     };
     report.write = Some(took);
-    report.check("feed", hear(follow, &event, begin)).await?;
+    report.look("feed", hear(follow, &event, begin)).await?;
     let store = &stores[0];
     report.voices = voices_of(store).await;
     if !store.is_shared() {
-        report.check("file", read(store)).await?;
+        report.look("file", read(store)).await?;
     }
     if let Ok(Ok(found)) = timeout(report.limit, look_at_clocks(store, settings)).await {
         report.clocks.extend(found);
@@ -108,12 +111,10 @@ async fn write(settings: &Settings) -> anyhow::Result<(String, Tried)> {
         bail!("a write that needs no lease was refused for want of one");
     };
     let took = begin.elapsed();
-    let event = placed
+    let first = placed
         .first()
-        .context("a write was acknowledged and made no event")?
-        .shown
-        .event
-        .clone();
+        .context("a write was acknowledged and made no event")?;
+    let event = first.shown.event.clone();
     if reader.event(&space, event.event_id).await?.as_ref() != Some(&event) {
         bail!(
             "event {} of the space {SPACE} was acknowledged, but is not in the log as it was written",
@@ -148,34 +149,30 @@ async fn voices_of(store: &Arc<dyn Store>) -> Option<Vec<Voice>> {
 }
 
 /// Waits until a follower is told of the event.
-async fn hear(mut follow: Follow, event: &Event, begin: Instant) -> anyhow::Result<(String, ())> {
+async fn hear(mut follow: Follow, written: &Event, begin: Instant) -> anyhow::Result<String> {
     loop {
         let Seen::Events { events, .. } = follow.next().await? else {
             continue;
         };
-        if events
-            .iter()
-            .any(|told| told.event().is_ok_and(|it| it.event_id == event.event_id))
-        {
-            let (seq, took) = (event.seq, begin.elapsed().as_millis());
-            return Ok((
-                format!(
-                    "a live client was told of event {seq} of the space {SPACE}, which was written to try this, after {took} ms"
-                ),
-                (),
+        let is_it = |event: Cow<'_, Event>| event.event_id == written.event_id;
+        if events.iter().any(|told| told.event().is_ok_and(is_it)) {
+            let (seq, took) = (written.seq, begin.elapsed().as_millis());
+            return Ok(format!(
+                "a live client was told of event {seq} of the space {SPACE}, which was written to try this, after {took} ms"
             ));
         }
     }
 }
 
 /// Reads all that is stored.
-async fn read(store: &Arc<dyn Store>) -> anyhow::Result<(String, ())> {
+async fn read(store: &Arc<dyn Store>) -> anyhow::Result<String> {
     let checked = store.check(Duration::ZERO).await?;
-    Ok((whole(&checked.faults, checked.events, checked.pages)?, ()))
+    whole(&checked)
 }
 
-fn whole(faults: &[String], events: u64, pages: u64) -> anyhow::Result<String> {
-    match faults {
+fn whole(checked: &Checked) -> anyhow::Result<String> {
+    let Checked { events, pages, .. } = checked;
+    match checked.faults.as_slice() {
         [] => Ok(format!(
             "all of it can be read: {events} events, {pages} pages"
         )),
@@ -196,23 +193,15 @@ async fn look_at_clocks(
         found.push(Clock::running("the database's", said, CLOCK));
     }
     let mut last: Option<Timestamp> = None;
-    let spaces = settings
-        .keys
-        .iter()
-        .map(|key| key.space.clone())
-        .chain([Space::default()])
-        .chain(Space::parse(SPACE));
+    let newest = Query {
+        show: Show::All,
+        limit: 1,
+        ..Query::default()
+    };
+    let spaces = settings.keys.iter().map(|key| key.space.clone());
+    let spaces = spaces.chain([Space::default()]).chain(Space::parse(SPACE));
     for space in &Vec::from_iter(spaces) {
-        let newest = store
-            .events(
-                space,
-                &Query {
-                    show: Show::All,
-                    limit: 1,
-                    ..Query::default()
-                },
-            )
-            .await?;
+        let newest = store.events(space, &newest).await?;
         last = last.max(newest.first().map(|event| event.ts));
     }
     found.extend(last.map(Clock::log));
@@ -222,36 +211,10 @@ async fn look_at_clocks(
 /// What a server says of itself, in full, as far as it is needed here.
 #[derive(Deserialize)]
 struct Readiness {
-    unserved: Vec<NotServed>,
-    checked: Option<Looked>,
+    unserved: Vec<Unserved>,
+    checked: Option<Checked>,
 }
 
-#[derive(Deserialize)]
-struct NotServed {
-    space: String,
-    work: String,
-    reason: String,
-}
-
-#[derive(Deserialize)]
-struct Looked {
-    at: Timestamp,
-    events: u64,
-    pages: u64,
-    faults: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Page {
-    items: Vec<Event>,
-}
-
-#[derive(Deserialize)]
-struct Voices {
-    items: Vec<Listed>,
-}
-
-/// A voice, as a server lists it.
 #[derive(Deserialize)]
 struct Listed {
     prompt: String,
@@ -261,17 +224,13 @@ struct Listed {
 /// Asks the server that has the file.
 async fn ask(server: &Server, report: &mut Report) -> anyhow::Result<()> {
     let client = reqwest::Client::builder().no_proxy().build()?;
-    if report
-        .check("server", is_ready(server, &client))
-        .await?
-        .is_none()
-    {
+    if !report.look("server", is_ready(server, &client)).await? {
         return Ok(());
     }
-    report.check("file", in_full(server, &client)).await?;
+    report.look("file", in_full(server, &client)).await?;
     let all = [("limit", "500".to_owned())];
-    let voices = server.ask::<Voices>(&client, "/submodules", &all);
-    if let Ok(Ok(Voices { items })) = timeout(report.limit, voices).await {
+    let voices = server.ask::<Page<Listed>>(&client, "/submodules", &all);
+    if let Ok(Ok(Page { items, .. })) = timeout(report.limit, voices).await {
         let voice = |it: &Listed| Voice {
             prompt_bytes: it.prompt.len(),
             follow_up: it.follow_up,
@@ -279,16 +238,17 @@ async fn ask(server: &Server, report: &mut Report) -> anyhow::Result<()> {
         report.voices = Some(items.iter().map(voice).collect());
     }
     let limit = [("limit", "1".to_owned())];
-    let newest = server.ask::<Page>(&client, "/events", &limit);
+    let newest = server.ask::<Page<Event>>(&client, "/events", &limit);
     if let Ok(Ok(page)) = timeout(report.limit, newest).await {
+        let newest = page.items.first();
         report
             .clocks
-            .extend(page.items.first().map(|event| Clock::log(event.ts)));
+            .extend(newest.map(|event| Clock::log(event.ts)));
     }
     Ok(())
 }
 
-async fn is_ready(server: &Server, client: &reqwest::Client) -> anyhow::Result<(String, ())> {
+async fn is_ready(server: &Server, client: &reqwest::Client) -> anyhow::Result<String> {
     let base = &server.base;
     let nobody = || {
         format!(
@@ -296,11 +256,8 @@ async fn is_ready(server: &Server, client: &reqwest::Client) -> anyhow::Result<(
              ask again"
         )
     };
-    let answer = client
-        .get(format!("{base}/readyz"))
-        .send()
-        .await
-        .map_err(|_| anyhow!(nobody()))?;
+    let answer = client.get(format!("{base}/readyz")).send().await;
+    let answer = answer.map_err(|_| anyhow!(nobody()))?;
     let not_ready = "the server that has the database open is not ready";
     if let Err(error) = server.accepted(answer).await {
         // Why, it tells an admin.
@@ -312,19 +269,16 @@ async fn is_ready(server: &Server, client: &reqwest::Client) -> anyhow::Result<(
         }
         server.accepted(full).await.context(not_ready)?;
     }
-    Ok((
-        format!(
-            "another thinkd has this database open; the one at {base} is ready, and takes writes"
-        ),
-        (),
+    Ok(format!(
+        "another thinkd has this database open; the one at {base} is ready, and takes writes"
     ))
 }
 
-async fn in_full(server: &Server, client: &reqwest::Client) -> anyhow::Result<(String, ())> {
+async fn in_full(server: &Server, client: &reqwest::Client) -> anyhow::Result<String> {
     let answer = server.get(client, "/readyz?full=true").send().await?;
     if matches!(answer.status().as_u16(), 401 | 403) {
         let text = "not looked at: what the server found in it, it tells an admin (--token, or THINKD_TOKEN)";
-        return Ok((text.to_owned(), ()));
+        return Ok(text.to_owned());
     }
     let Readiness { unserved, checked } = server.accepted(answer).await?.json().await?;
     if !unserved.is_empty() {
@@ -337,21 +291,12 @@ async fn in_full(server: &Server, client: &reqwest::Client) -> anyhow::Result<(S
         );
     }
     match checked {
-        Some(Looked {
-            at,
-            events,
-            pages,
-            faults,
-        }) => Ok((
-            format!(
-                "{}, the server found at {at}",
-                whole(&faults, events, pages)?
-            ),
-            (),
-        )),
-        None => Ok((
-            "the server has not looked through it yet; it does soon after its start".to_owned(),
-            (),
-        )),
+        Some(checked) => {
+            let at = checked.at;
+            Ok(format!("{}, the server found at {at}", whole(&checked)?))
+        }
+        None => {
+            Ok("the server has not looked through it yet; it does soon after its start".to_owned())
+        }
     }
 }

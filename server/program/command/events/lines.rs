@@ -44,13 +44,11 @@ impl Lines {
                 results.insert(key);
             }
         }
-        let lines = events
-            .into_iter()
-            .zip(waits)
-            .flat_map(|(event, waits)| match waits {
-                false if is_action(&event) => vec![self.line(&event, None)],
-                _ => self.take(event),
-            });
+        let lines = events.into_iter().zip(waits);
+        let lines = lines.flat_map(|(event, waits)| match waits {
+            false if is_action(&event) => vec![self.line(&event, None)],
+            _ => self.take(event),
+        });
         lines.collect()
     }
 
@@ -63,11 +61,8 @@ impl Lines {
         let is_call = |(call, _): &(Event, Instant)| {
             call.thread == event.thread && call_of(call) == call_of(&event)
         };
-        let call = self
-            .calls
-            .iter()
-            .position(is_call)
-            .filter(|_| answers(&event));
+        let call = self.calls.iter().position(is_call);
+        let call = call.filter(|_| answers(&event));
         let call = call.map(|at| self.calls.remove(at).0);
         let mut lines = Vec::new();
         if matches!(event.fact(), Fact::TurnEnded(_)) {
@@ -105,34 +100,25 @@ impl Lines {
                 Fact::Action(action) => action.tool,
                 _ => "",
             };
-            let arguments = arguments
-                .strip_prefix(tool)
-                .unwrap_or(&arguments)
-                .trim_start();
+            let arguments = arguments.strip_prefix(tool).unwrap_or(&arguments);
+            let arguments = arguments.trim_start();
             said = format!("{arguments} ⇒ {said}");
-            name = if event.fact().is_failure() {
-                format!("{} (failure)", who(call))
-            } else {
-                who(call)
+            name = match event.fact().is_failure() {
+                true => format!("{} (failure)", who(call)),
+                false => who(call),
             };
         }
-        let colour = if is_alarm(event) {
-            ALARM
-        } else {
-            of_name(name.split([' ', ':']).next().unwrap_or(""))
+        let colour = match is_alarm(event) {
+            true => ALARM,
+            false => of_name(name.split([' ', ':']).next().unwrap_or("")),
         };
-        let look: &[&str] = if event.modality == Modality::State {
-            &[FAINT]
-        } else {
-            &[BOLD, colour]
+        let look: &[&str] = match event.modality {
+            Modality::State => &[FAINT],
+            _ => &[BOLD, colour],
         };
         let position = format!("{} {:>6} {}", short(event), event.seq, event.thread);
-        format!(
-            "{} {}: {}",
-            paint(&[FAINT], &position),
-            paint(look, &escaped(&name)),
-            escaped(&said)
-        )
+        let (position, name) = (paint(&[FAINT], &position), paint(look, &escaped(&name)));
+        format!("{position} {name}: {}", escaped(&said))
     }
 }
 

@@ -72,14 +72,9 @@ impl<'a> Endpoint<'a> {
             return Vec::new();
         };
         let list: Value = list.json().await.unwrap_or_default();
-        let models = list
-            .get("data")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        models
-            .filter_map(|model| Some(model.get("id")?.as_str()?.to_owned()))
-            .collect()
+        let models = list["data"].as_array().into_iter().flatten();
+        let id = |model: &Value| Some(model["id"].as_str()?.to_owned());
+        models.filter_map(id).collect()
     }
 
     /// Its clock, if it says.
@@ -90,7 +85,7 @@ impl<'a> Endpoint<'a> {
     }
 
     /// Asks for one embedding.
-    pub async fn embeds(&self) -> anyhow::Result<(String, ())> {
+    pub async fn embeds(&self) -> anyhow::Result<String> {
         let Options {
             model,
             base_url,
@@ -102,15 +97,10 @@ impl<'a> Endpoint<'a> {
             .request(reqwest::Method::POST, "/embeddings")
             .json(&json!({ "model": model, "input": "hello" }));
         // Its own words have the whole address, and what that hides.
-        let answer = request
-            .send()
-            .await
-            .map_err(|_| anyhow!("{name} could not be reached. {}", base_url_remedy()))?;
-        let status = answer.status();
-        let body = answer
-            .bytes()
-            .await
-            .map_err(|_| anyhow!("{name} broke its answer off"))?;
+        let unreached = |_| anyhow!("{name} could not be reached. {}", base_url_remedy());
+        let answer = request.send().await.map_err(unreached)?;
+        let (status, body) = (answer.status(), answer.bytes().await);
+        let body = body.map_err(|_| anyhow!("{name} broke its answer off"))?;
         if !status.is_success() {
             let veil = Veil::new(in_url(base_url).into_iter().chain(api_key.clone()));
             let said = short(&veil.over(&String::from_utf8_lossy(&body)));
@@ -121,12 +111,9 @@ impl<'a> Endpoint<'a> {
             bail!("{name} answered {status}: {said}. {remedy}");
         }
         let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
-        match answer
-            .pointer("/data/0/embedding")
-            .and_then(Value::as_array)
-            .map(Vec::len)
-        {
-            Some(size) if size > 0 => Ok((format!("{name} makes vectors of {size} numbers"), ())),
+        let vector = answer.pointer("/data/0/embedding");
+        match vector.and_then(Value::as_array).map(Vec::len) {
+            Some(size) if size > 0 => Ok(format!("{name} makes vectors of {size} numbers")),
             _ => bail!("{name} answered without a vector: is it a model for embeddings?"),
         }
     }
