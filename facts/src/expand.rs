@@ -454,6 +454,9 @@ impl<'v> Variant<'v> {
             let inner = inside(&part.kind, "Box");
             return Ok(quote!(<#inner as crate::event::spec::Kinds>::specs(tags, shared)));
         }
+        if self.settings.has("hidden") {
+            return Ok(quote!(Vec::new()));
+        }
         let (kind, about, tags) = (self.kind()?, &self.about, patterns(&self.settings.tags));
         let members = self.parts.iter().map(Part::spec);
         let tail = self.settings.get("tail").into_iter();
@@ -474,7 +477,8 @@ impl<'v> Variant<'v> {
         }
         let word = self.settings.tags.first().map(|tag| &tag.pattern);
         let parts = self.parts.iter().map(Part::init);
-        quote!(Some(#word) => Some(Self::#name { #(#parts),* }))
+        let when = self.settings.get("when").into_iter();
+        quote!(Some(#word) #(if #when)* => Some(Self::#name { #(#parts),* }))
     }
 
     fn head(&self, all: &Settings) -> TokenStream {
@@ -506,7 +510,8 @@ impl<'v> Variant<'v> {
             return quote!(crate::event::spec::Kinds::write(*it0, draft));
         }
         let writes = self.parts.iter().map(Part::write);
-        quote!({ #(#writes)* draft })
+        let put = self.settings.get("put").into_iter();
+        quote!({ #(#writes)* #(let draft = #put;)* draft })
     }
 }
 
