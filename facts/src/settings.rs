@@ -15,13 +15,13 @@ use syn::{
 /// Of a kind of fact, or of all kinds of an enum:
 /// - `name = "turn-ended"`: its name in the documents.
 /// - `source = User`, `modality = Text`: of its event; by default `Internal` and `State`.
-/// - `text = format!(…)`: its text, where no field has that. `of` is the `text_of` of the struct.
+/// - `text = format!(…)`: its text, where no field has one. `of` is the `text_of` of the struct.
 /// - `visibility = State`, `role = Aside`, `wakes = …`, `changes_thread = …`, `label = "turn"`: the plain answers.
 /// - `plain`: it has no other answers.
 /// - `element = element`: of an enum: the function of a variant's first tag and members that makes the text.
 /// - `tail = [ROOT]`: of a variant: members behind its own that the struct has.
-/// - `when = raw.is("transient")`: of a variant that shares its tag with the one behind it; `put = …`: the draft with what
-///   tells it; `hidden`: the documents have it there.
+/// - `when = raw.is("transient")`: of a variant that shares its tag with the one behind it; `put = …`: the draft with the member
+///   that tells it; `hidden`: the documents have it there.
 /// - `others`: of a variant: the kinds of the enum in its box.
 ///
 /// Of a member:
