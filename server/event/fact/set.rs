@@ -378,14 +378,10 @@ impl<'a> Set<'a> {
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self {
-            key,
-            change,
-            turn,
-            root,
-        } = self;
-        let draft = Draft::changed(thread, change.kind().as_str(), key, change.to_value());
-        draft.payload_some("turn", turn).payload_some("root", root)
+        let (kind, change) = (self.change.kind().as_str(), self.change.to_value());
+        Draft::changed(thread, kind, self.key, change)
+            .payload_some("turn", self.turn)
+            .payload_some("root", self.root)
     }
 }
 
