@@ -13,7 +13,8 @@ use crate::event::raw::Raw;
 use crate::event::spec::{Flat, Member};
 use crate::words::id::{Seq, ThreadId};
 
-/// A tool call waits for a person: POST /approvals/{approval_id}, or the frames `approve`, `deny` and `respond`. It is no result: that comes with the verdict.
+/// A tool call waits for a person: POST /approvals/{approval_id}, or the frames `approve`,
+/// `deny` and `respond`. It is no result: that comes with the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Fact)]
 #[fact(name = "approval-pending", tags("approval", "pending", "tool:<name>" = tool),
        source = System, modality = Text, visibility = Heard, role = Decision, label = "approval",

@@ -138,7 +138,8 @@ impl<'a> Record<'a> {
             TURN,
             /// who asked: decision, submodule:<name>, pipeline:<name>, mission:<step>, trial, summary
             "module" => "string",
-            /// turn, follow-up, answer, decide, repair; node; derive, reflect, weigh; sum-up, join; a mission's step; trial: a call of before,
+            /// turn, follow-up, answer, decide, repair; node; derive, reflect, weigh; sum-up,
+            /// join; a mission's step; trial: a call of before,
             /// made again with another prompt
             "purpose?" => "string",
             /// which call of its kind in the turn, from 0

@@ -12,7 +12,8 @@ use crate::words::id::{self, ThreadId};
 /// The first tag.
 pub const TAG: &str = "correction";
 
-/// A statement that came from events of this thread, or that they returned, is not held any more, never was, or is held again. Once for each
+/// A statement that came from events of this thread, or that they returned, is not held any
+/// more, never was, or is held again. Once for each
 /// thread and fall, and once more where it came from, or was returned by, further events behind the fall.
 #[derive(Debug, Clone, PartialEq, Eq, Fact)]
 #[fact(name = "correction", tags("correction", "corrected:<statement>" = it.statement), plain,

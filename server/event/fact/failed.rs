@@ -62,7 +62,9 @@ pub struct ClientFailed<'a> {
     /// The same thing may succeed later.
     #[fact(read = false)]
     pub retryable: bool,
-    /// Further facts, such as `key`: the setting that limits it; or `left_out`: the stretches of the thread that a provider refused, by seq, and `kinds`: the kinds of media that `model` takes none of.
+    /// Further facts, such as `key`: the setting that limits it; or `left_out`: the stretches
+    /// of the thread that a provider refused, by seq, and `kinds`: the kinds of media that
+    /// `model` takes none of.
     #[fact(read = raw.get("detail").unwrap_or(&Value::Null))]
     pub detail: &'a Value,
 }

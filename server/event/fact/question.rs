@@ -11,7 +11,8 @@ use crate::event::spec::{Flat, Member};
 use crate::event::statement::OfTrial;
 use crate::words::id::ThreadId;
 
-/// The mind, or a server of tools that it called, asks a person: POST /questions/{question_id}, the frame `answer`, or, where it is the mind's only open question of
+/// The mind, or a server of tools that it called, asks a person: POST /questions/{question_id},
+/// the frame `answer`, or, where it is the mind's only open question of
 /// its thread, the next message.
 ///
 /// It is no result of the call that asked: that comes with the answer.
@@ -48,7 +49,8 @@ pub struct Question<'a> {
     pub trial: Option<OfTrial>,
 }
 
-/// What came of a question to a person. The result of the call that asked stands behind it, unless a server of tools asked; of a trial's its reading.
+/// What came of a question to a person. The result of the call that asked stands behind it,
+/// unless a server of tools asked; of a trial's its reading.
 ///
 /// A message of a client may answer one, too (`Input::answers`).
 #[derive(Debug, Clone, PartialEq, Fact)]
