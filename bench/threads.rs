@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use thinkd::event::draft::Draft;
-use thinkd::event::process::Feedback;
 use thinkd::log::appended::Append;
 use thinkd::words::id::{Space, ThreadId};
 use thinkd::words::time::{self, Timestamp};
@@ -56,7 +55,7 @@ async fn long_thread(arguments: &Arguments, stub: &Stub, folder: &Folder) {
         drafts.push(Draft::feedback(
             &thread,
             Some(1),
-            Feedback::Cleared,
+            "context-cleared",
             &keep,
             "",
         ));

@@ -1,225 +1,11 @@
 //! The code of a fact, written from its declaration.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
-use syn::{
-    DataEnum, DataStruct, DeriveInput, Expr, Fields, GenericArgument, Ident, Member, PathArguments,
-    Result, Type, parse_quote,
-};
+use quote::quote;
+use syn::{DataEnum, DataStruct, DeriveInput, Expr, Ident, Result, parse_quote};
 
+use crate::part::{Part, inside, parts};
 use crate::settings::{self, Settings, Tag};
-
-/// A field: what it is called in the code, in the payload, and in the documents.
-struct Part {
-    member: Member,
-    bound: Ident,
-    kind: Type,
-    settings: Settings,
-    key: String,
-    about: String,
-}
-
-impl Part {
-    fn parse((index, field): (usize, &syn::Field)) -> Result<Self> {
-        let settings = Settings::parse(&field.attrs)?;
-        let bound = match (settings.get("bound"), &field.ident) {
-            (Some(bound), _) => parse_quote!(#bound),
-            (None, Some(name)) => name.clone(),
-            (None, None) => format_ident!("it{index}"),
-        };
-        let name = field.ident.clone();
-        Ok(Self {
-            member: name.map_or_else(|| index.into(), Member::from),
-            key: settings.text("name").unwrap_or_else(|| bound.to_string()),
-            kind: field.ty.clone(),
-            about: settings::words(&field.attrs),
-            bound,
-            settings,
-        })
-    }
-}
-
-fn parts(fields: &Fields) -> Result<Vec<Part>> {
-    fields.iter().enumerate().map(Part::parse).collect()
-}
-
-/// The type in an `Option<…>` or a `Vec<…>`.
-fn inside<'t>(kind: &'t Type, name: &str) -> Option<&'t Type> {
-    let Type::Path(path) = kind else { return None };
-    let last = path.path.segments.last()?;
-    match &last.arguments {
-        PathArguments::AngleBracketed(inner) if last.ident == name => match inner.args.first()? {
-            GenericArgument::Type(inner) => Some(inner),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-impl Part {
-    /// The code that makes it when a fact is read.
-    fn init(&self) -> TokenStream {
-        let (member, read) = (&self.member, self.read());
-        quote!(#member: #read)
-    }
-
-    /// Its name and value, of what it is bound to.
-    fn field(&self) -> Option<TokenStream> {
-        let (Self { key, bound, .. }, (_, is_option)) = (self, self.inner());
-        let value = match is_option {
-            true => {
-                quote!(Clone::clone(#bound).map(crate::event::raw::Field::value).unwrap_or_default())
-            }
-            false => quote!(crate::event::raw::Field::value(Clone::clone(#bound))),
-        };
-        let is_one = self.is_member() && !self.has("json");
-        is_one.then(|| quote!((#key, #value)))
-    }
-
-    /// The pattern that binds it.
-    fn pattern(&self) -> TokenStream {
-        let Self { member, bound, .. } = self;
-        match member {
-            Member::Named(name) if name == bound => quote!(#bound),
-            _ => quote!(#member: #bound),
-        }
-    }
-
-    fn has(&self, setting: &str) -> bool {
-        self.settings.has(setting)
-    }
-
-    /// It stands in the payload.
-    fn is_member(&self) -> bool {
-        !["tag", "flag", "flat", "kinds"]
-            .iter()
-            .any(|it| self.has(it))
-    }
-
-    /// Its type, or the one in its `Option`; and whether it has one.
-    fn inner(&self) -> (&Type, bool) {
-        inside(&self.kind, "Option").map_or((&self.kind, false), |inner| (inner, true))
-    }
-
-    /// The code that adds it to the members that the documents name.
-    fn spec(&self) -> TokenStream {
-        let (
-            Self {
-                kind, key, about, ..
-            },
-            (inner, is_option),
-        ) = (self, self.inner());
-        if self.has("flat") {
-            return quote!(members.extend(<#kind as crate::event::spec::Flat>::members()););
-        }
-        if !self.is_member() || key == "text" {
-            return quote!();
-        }
-        let said = match self.settings.get("kind") {
-            Some(kind) => quote!(#kind),
-            None if self.has("json") => quote!("object"),
-            None if self.has("or_null") => {
-                quote!(crate::event::spec::or_null(<#inner as crate::event::raw::Field>::KIND))
-            }
-            None => quote!(<#inner as crate::event::raw::Field>::KIND),
-        };
-        let is_there = self.has("required") || self.has("or_null");
-        let may_miss = (is_option && !is_there) || self.has("optional") || self.has("missing");
-        let key = if may_miss {
-            format!("{key}?")
-        } else {
-            key.clone()
-        };
-        let also = self.settings.get("also").into_iter();
-        quote!(members.push((#key, #said, #about)); #(members.push(#also);)*)
-    }
-
-    /// The value of it, from `raw`.
-    fn read(&self) -> TokenStream {
-        let (
-            Self {
-                kind,
-                key,
-                settings,
-                ..
-            },
-            (inner, is_option),
-        ) = (self, self.inner());
-        if let Some(read) = settings.get("read") {
-            return quote!(#read);
-        }
-        if self.has("flat") {
-            return quote!(<#kind as crate::event::spec::Flat>::read(raw)?);
-        }
-        if self.has("kinds") {
-            return quote!(crate::event::spec::Kinds::read(raw)?);
-        }
-        if let Some(word) = settings.get("flag") {
-            return quote!(raw.has(#word));
-        }
-        if let Some(prefix) = settings.get("tag").or(settings.get("from_tag")) {
-            return match (is_option, inside(kind, "Vec")) {
-                (true, _) => quote!(raw.value(#prefix)),
-                (_, Some(_)) => quote!(raw.values(#prefix).collect()),
-                _ => quote!(raw.value(#prefix)?),
-            };
-        }
-        let read = match self.has("json") {
-            true => quote!(raw.json::<#inner>(#key)),
-            false => quote!(raw.field::<#inner>(#key)),
-        };
-        match (is_option, self.has("or_default") || self.has("optional")) {
-            (true, _) => read,
-            (_, true) => quote!(#read.unwrap_or_default()),
-            _ => quote!(#read?),
-        }
-    }
-
-    /// The code that adds it to `draft`.
-    fn write(&self) -> TokenStream {
-        let (
-            Self {
-                bound,
-                key,
-                kind,
-                settings,
-                ..
-            },
-            (_, is_option),
-        ) = (self, self.inner());
-        if self.has("flat") {
-            return quote!(let draft = crate::event::spec::Flat::write(#bound, draft););
-        }
-        if self.has("kinds") {
-            return quote!(let draft = crate::event::spec::Kinds::write(#bound, draft););
-        }
-        if let Some(put) = settings.get("put") {
-            return quote!(let draft = #put;);
-        }
-        if let Some(write) = settings.get("write") {
-            return quote!(let draft = draft.payload_some(#key, #write););
-        }
-        if !self.is_member() {
-            return quote!();
-        }
-        let put = |it: TokenStream| match self.has("json") {
-            true => quote!(draft.payload(#key, ::serde_json::to_value(#it).unwrap_or_default())),
-            false => quote!(draft.payload(#key, crate::event::raw::Field::value(#it))),
-        };
-        let (some, whole) = (put(quote!(it)), put(quote!(#bound)));
-        if is_option {
-            let none = match self.has("or_null") {
-                true => quote!(draft.payload(#key, ::serde_json::Value::Null)),
-                false => quote!(draft),
-            };
-            quote!(let draft = match #bound { Some(it) => #some, None => #none };)
-        } else if self.has("optional") {
-            quote!(let draft = if #bound == <#kind>::default() { draft } else { #whole };)
-        } else {
-            quote!(let draft = #whole;)
-        }
-    }
-}
 
 /// The code that adds the tags to `tags`.
 fn write_tags(tags: &[Tag]) -> TokenStream {
@@ -370,7 +156,7 @@ pub fn members(item: &DeriveInput, data: &DataStruct) -> Result<TokenStream> {
     })
 }
 
-/// The code of a draft without its members: what it is made of is bound by reference.
+/// The code of a draft without its members; fields are bound by reference.
 fn head(settings: &Settings, inner: Option<&Part>) -> TokenStream {
     let own = settings.variant("source", "Source", "Internal");
     let modality = settings.variant("modality", "Modality", "State");
@@ -435,7 +221,7 @@ impl<'v> Variant<'v> {
         quote!(Self::#name { #(#bound),* })
     }
 
-    /// Whether it holds further kinds.
+    /// Returns whether it holds further kinds.
     fn is_others(&self) -> bool {
         self.settings.has("others")
     }
@@ -453,6 +239,9 @@ impl<'v> Variant<'v> {
         if let (true, Some(part)) = (self.is_others(), self.parts.first()) {
             let inner = inside(&part.kind, "Box");
             return Ok(quote!(<#inner as crate::event::spec::Kinds>::specs(tags, shared)));
+        }
+        if self.settings.has("hidden") {
+            return Ok(quote!(Vec::new()));
         }
         let (kind, about, tags) = (self.kind()?, &self.about, patterns(&self.settings.tags));
         let members = self.parts.iter().map(Part::spec);
@@ -474,7 +263,8 @@ impl<'v> Variant<'v> {
         }
         let word = self.settings.tags.first().map(|tag| &tag.pattern);
         let parts = self.parts.iter().map(Part::init);
-        quote!(Some(#word) => Some(Self::#name { #(#parts),* }))
+        let when = self.settings.get("when").into_iter();
+        quote!(Some(#word) #(if #when)* => Some(Self::#name { #(#parts),* }))
     }
 
     fn head(&self, all: &Settings) -> TokenStream {
@@ -506,7 +296,8 @@ impl<'v> Variant<'v> {
             return quote!(crate::event::spec::Kinds::write(*it0, draft));
         }
         let writes = self.parts.iter().map(Part::write);
-        quote!({ #(#writes)* draft })
+        let put = self.settings.get("put").into_iter();
+        quote!({ #(#writes)* #(let draft = #put;)* draft })
     }
 }
 

@@ -3,6 +3,7 @@
 //! `server/event/spec.rs` has what the generated code stands on; each attribute is explained in `settings.rs`.
 
 mod expand;
+mod part;
 mod settings;
 
 use proc_macro::TokenStream;

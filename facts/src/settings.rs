@@ -15,11 +15,13 @@ use syn::{
 /// Of a kind of fact, or of all kinds of an enum:
 /// - `name = "turn-ended"`: its name in the documents.
 /// - `source = User`, `modality = Text`: of its event; by default `Internal` and `State`.
-/// - `text = format!(…)`: its text, where no field has that. `of` is the `text_of` of the struct.
+/// - `text = format!(…)`: its text, where no field has one. `of` is the `text_of` of the struct.
 /// - `visibility = State`, `role = Aside`, `wakes = …`, `changes_thread = …`, `label = "turn"`: the plain answers.
 /// - `plain`: it has no other answers.
 /// - `element = element`: of an enum: the function of a variant's first tag and members that makes the text.
 /// - `tail = [ROOT]`: of a variant: members behind its own that the struct has.
+/// - `when = raw.is("transient")`: of a variant that shares its tag with the one behind it; `put = …`: the draft with the member
+///   that tells it; `hidden`: the documents have it there.
 /// - `others`: of a variant: the kinds of the enum in its box.
 ///
 /// Of a member:
@@ -35,7 +37,7 @@ use syn::{
 /// - `put = draft.slot("input", input)`: the draft with an odd one.
 /// - `also = ("input_blob?", "object", "the blob")`: a further member that the field's type writes.
 /// - `flat`: it has members of its own; `kinds`: an enum of kinds.
-const KNOWN: &str = " name source modality text text_of visibility role wakes changes_thread label plain others element tail bound kind json \
+const KNOWN: &str = " name source modality text text_of visibility role wakes changes_thread label plain others element tail hidden when bound kind json \
                      or_default optional missing required or_null from_tag tag flag read write put also flat kinds ";
 
 /// A tag as the documents write it, and the value that stands in it.

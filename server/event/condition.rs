@@ -132,7 +132,7 @@ pub enum Condition {
     Request {
         /// Its id.
         id: String,
-        /// How far it is.
+        /// Its progress.
         state: RequestState,
     },
 }

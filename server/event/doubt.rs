@@ -1,4 +1,4 @@
-//! What may be wrong with a statement, as far as its own row says: the rule of the audit. Pure.
+//! Doubts about a statement, as far as its own row says: the rule of the audit. Pure.
 
 use serde::Serialize;
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::condition::Condition;
-use super::envelope::{Event, Meta, Modality, Payload, Source, tag, wakes};
+use super::envelope::{Event, Meta, Modality, Payload, Source, tag, wakes, words};
 use crate::words::id::ThreadId;
 use crate::words::time::Timestamp;
 
@@ -36,6 +36,11 @@ pub enum InputKind {
     /// Something perceived.
     Sensory,
 }
+
+words!(InputKind {
+    Message = "message",
+    Sensory = "sensory",
+});
 
 /// One part of an input.
 #[derive(Debug, Clone, PartialEq)]

@@ -191,22 +191,14 @@ pub mod tag {
     pub const DEBUG: &str = "debug";
     /// A change of derived state: a setting, a note, a timer, a thread.
     pub const STATE: &str = "state";
-    /// Beside `failure`: a frame of a client was refused.
-    pub const CLIENT: &str = "client";
     /// A message from another thread, or from the thread to itself.
     pub const MESSAGE: &str = "message";
     /// The beginning, resumption, cancel or end of a run of a pipeline.
     pub const RUN: &str = "run";
     /// The beginning or end of a node of a run.
     pub const NODE: &str = "node";
-    /// Beside `node`: it has a value.
-    pub const FINISHED: &str = "finished";
-    /// A node came to no value, and its run went on.
-    pub const ABANDONED: &str = "abandoned";
     /// Beside `run` or `node`: it came to no value.
     pub const FAILED: &str = "failed";
-    /// Beside `run`: it goes on after its server ended.
-    pub const RESUMED: &str = "resumed";
     /// A cancel that reaches whichever server runs the turn or the run.
     pub const CANCEL: &str = "cancel";
     /// News of a thread from the core: ends, timers, watches, subthreads.

@@ -22,56 +22,6 @@ pub struct Waking {
     pub ends_any_wait: bool,
 }
 
-/// What the core tells a thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Feedback {
-    /// A subthread was created.
-    Spawned,
-    /// A subthread or contact has ended.
-    Ended,
-    /// A thread that this one depends on cannot go on.
-    Stuck,
-    /// A subthread that had nothing to do was put aside.
-    Archived,
-    /// A subthread that was put aside is at work again.
-    Resumed,
-    /// Earlier events are no longer shown to the thread.
-    Cleared,
-    /// A timer was set.
-    TimerSet,
-    /// A timer is due, or the time of a wait is up.
-    Timer,
-    /// The thread's plan is complete.
-    PlanComplete,
-    /// What the thread watches for has come.
-    WatchRaised,
-    /// A watch is registered.
-    WatchSet,
-    /// A watch is closed.
-    WatchClosed,
-    /// All that was sent out together has come back.
-    Gathered,
-    /// Something the thread tried failed.
-    Error,
-}
-
-words!(Feedback {
-    Spawned = "thread-spawned",
-    Ended = "thread-ended",
-    Stuck = "thread-stuck",
-    Archived = "thread-archived",
-    Resumed = "thread-resumed",
-    Cleared = "context-cleared",
-    TimerSet = "timer-set",
-    Timer = "timer",
-    PlanComplete = "plan-complete",
-    WatchRaised = "watch-raised",
-    WatchSet = "watch-set",
-    WatchClosed = "watch-closed",
-    Gathered = "gathered",
-    Error = "system-thread-error",
-});
-
 /// What a model writes to the log of another thread or its own has this in common with what the core writes: it is data. So
 /// attributes and text are escaped, always.
 pub(super) struct Element<'a> {
@@ -235,41 +185,28 @@ pub struct Ending<'a> {
 }
 
 impl Draft {
-    /// What the core tells a thread: as an element, and as fields.
+    /// What the core tells a thread, by its tag (`fact/told.rs`): as an element, and as fields.
     pub fn feedback(
         thread: &ThreadId,
         turn: Option<u64>,
-        what: Feedback,
+        what: &str,
         attributes: &[(&str, Value)],
         text: &str,
     ) -> Self {
         let element = Element {
-            name: what.as_str(),
+            name: what,
             attributes,
             text,
         };
-        let mut payload = Payload::new();
-        payload.insert("text".into(), element.to_string().into());
-        payload.extend(
-            attributes
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), value.clone())),
-        );
-        if !text.is_empty() {
-            payload.insert("content".into(), text.into());
-        }
-        let tags = tags([tag::THREAD, what.as_str()]);
-        let draft = Self::new(
-            thread,
-            Source::System,
-            Modality::Text,
-            tags,
-            Value::Object(payload),
-        );
-        match turn {
-            Some(turn) => draft.payload("turn", turn),
-            None => draft,
-        }
+        let payload: Payload = attributes
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect();
+        let tags = tags([tag::THREAD, what]);
+        Self::new(thread, Source::System, Modality::Text, tags, payload.into())
+            .payload("text", element.to_string())
+            .payload_some("content", (!text.is_empty()).then_some(text))
+            .payload_some("turn", turn)
     }
 }
 

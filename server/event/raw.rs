@@ -122,14 +122,6 @@ impl<'a> Raw<'a> {
         self.get(key).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// A member as a list.
-    pub fn list(&self, key: &str) -> impl Iterator<Item = &'a Value> {
-        self.get(key)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-    }
-
     /// The number of the turn that produced it.
     pub fn turn(&self) -> Option<u64> {
         self.count("turn")
@@ -167,6 +159,7 @@ macro_rules! field {
 field! {
     u64: "number", value => value.as_u64(), it => it;
     u32: "number", value => value.as_u64().and_then(|it| it.try_into().ok()), it => it;
+    usize: "number", value => value.as_u64().and_then(|it| it.try_into().ok()), it => it;
     i64: "number", value => value.as_i64(), it => it;
     bool: "boolean", value => value.as_bool(), it => it;
     &'a str: "string", value => value.as_str(), it => it;

@@ -88,14 +88,12 @@ pub const AWAY: &str = "away";
 impl Parked {
     /// The call that the event of a request speaks of, by its payload.
     pub fn of(id: &str, asked: &Value) -> Option<Self> {
+        let text = |key: &str| asked.get(key).and_then(Value::as_str).map(str::to_owned);
         Some(Self {
             id: id.to_owned(),
-            call_id: asked.get("call_id")?.as_str()?.to_owned(),
-            tool: asked.get("tool").and_then(Value::as_str).map(str::to_owned),
-            server: asked
-                .get("server")
-                .and_then(Value::as_str)
-                .map(str::to_owned),
+            call_id: text("call_id")?,
+            tool: text("tool"),
+            server: text("server"),
             turn: asked.get("turn")?.as_u64()?,
             trial: OfTrial::deserialize(asked).ok(),
         })
@@ -214,20 +212,13 @@ impl Parked {
             Settled::Expired => (Answered::Expired, "nobody answered in time"),
             Settled::Withdrawn { reason } => (Answered::Withdrawn, reason),
         };
-        let Self {
-            id,
-            call_id,
-            server,
-            trial,
-            ..
-        } = self;
         let answer = Answer {
-            question: id,
-            call_id,
+            question: &self.id,
+            call_id: &self.call_id,
             what,
             text,
-            server: server.as_deref(),
-            trial: trial.clone(),
+            server: self.server.as_deref(),
+            trial: self.trial.clone(),
         };
         Fact::Answer(answer).encode(thread)
     }

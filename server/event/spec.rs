@@ -78,6 +78,23 @@ pub(super) trait Flat<'a>: Sized {
     fn write(self, draft: Draft) -> Draft;
 }
 
+impl<'a, T: Flat<'a>> Flat<'a> for Option<T> {
+    fn members() -> Vec<Member> {
+        T::members()
+    }
+
+    fn read(raw: Raw<'a>) -> Option<Self> {
+        Some(T::read(raw))
+    }
+
+    fn write(self, draft: Draft) -> Draft {
+        match self {
+            Some(it) => it.write(draft),
+            None => draft,
+        }
+    }
+}
+
 /// An enum each of whose variants is a kind, named by the second tag.
 pub(super) trait Kinds<'a>: Sized {
     /// The specs, each with these tags (`<kind>` stands for its own) and members before its own.

@@ -2,6 +2,7 @@
 
 use caseless::Caseless as _;
 use serde::{Deserialize, Serialize};
+use thinkd_facts::Members;
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::envelope::words;
@@ -307,11 +308,13 @@ impl Reading {
 }
 
 /// A prediction of a statement whose trial asks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Members)]
 pub struct OfTrial {
-    /// The statement.
+    /// The statement whose trial asks: the answer is a reading of it.
+    #[fact(missing)]
     pub statement: String,
-    /// The prediction: its position, counted from 0.
+    /// Its prediction, from 0.
+    #[fact(missing)]
     pub prediction: usize,
 }
 

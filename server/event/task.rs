@@ -76,7 +76,8 @@ pub enum TaskNews {
         passes: bool,
         /// Why.
         why: String,
-        /// What was expected of the try: the kind of its route (`whole`, `split`, `high`, `framework` and its id), the chance as the model said and as learned.
+        /// What was expected of the try: the kind of its route (`whole`, `split`, `high`,
+        /// `framework` and its id), the chance as the model said and as learned.
         #[fact(json)]
         expected: Option<Expected>,
     },

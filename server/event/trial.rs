@@ -97,7 +97,8 @@ pub enum News {
            source = judged.by.as_ref().map_or(Source::Internal, |_| Source::User),
            text = format!("{}: {}", judged.outcome.as_str(), judged.reason))]
     Judged(
-        /// Outcome, reason, valid, carried, survived, tries, breaks, reopened, due, others, by, tried, available, testable, retest: calls at
+        /// Outcome, reason, valid, carried, survived, tries, breaks, reopened, due, others, by,
+        /// tried, available, testable, retest: calls at
         /// most.
         #[fact(name = "judged", bound = judged, json)]
         Judged,

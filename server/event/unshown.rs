@@ -63,12 +63,9 @@ pub struct LeftOut {
 impl LeftOut {
     /// As facts of a failure, beside its reason.
     pub fn to_detail(&self, reason: &str) -> Value {
-        let Self {
-            model,
-            refused,
-            kinds,
-        } = self;
-        json!({ "reason": reason, "model": model, "left_out": refused, "kinds": kinds })
+        json!({
+            "reason": reason, "model": self.model, "left_out": self.refused, "kinds": self.kinds,
+        })
     }
 
     /// Reads what `to_detail` writes.

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use thinkd::event::draft::{Draft, InputKind, Part, When};
 use thinkd::event::envelope::{Event, Payload};
 use thinkd::event::fact::calls::Call;
-use thinkd::event::process::Feedback;
 use thinkd::model::prompt::Prompts;
 use thinkd::thread::history::{Block, Lengths, transcript};
 use thinkd::words::failure::{Failure, FailureKind, Who};
@@ -181,7 +180,7 @@ fn any_event() -> impl Strategy<Value = (Draft, String, Option<String>)> {
             10 => {
                 let attributes = [("id", Value::from(name.as_str()))];
                 (
-                    Draft::feedback(&thread, None, Feedback::Ended, &attributes, &said),
+                    Draft::feedback(&thread, None, "thread-ended", &attributes, &said),
                     "system".into(),
                     None,
                 )

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use thinkd::event::draft::{Draft, InputKind, Part, When};
 use thinkd::event::envelope::{Event, Visibility};
 use thinkd::event::fact::calls::Call;
-use thinkd::event::process::Feedback;
 use thinkd::log::appended::{Append, Appended};
 use thinkd::log::kernel::Store;
 use thinkd::log::query::Show;
@@ -116,14 +115,8 @@ fn draft(kind: u8, length: usize) -> Draft {
             let parts = length % 40;
             let part = |index: usize| json!({ "index": index, "ok": index.is_multiple_of(2), "text": text[..length / 40].to_owned() });
             let results: Vec<Value> = (0..parts).map(part).collect();
-            Draft::feedback(
-                &thread,
-                Some(1),
-                Feedback::Gathered,
-                &[("id", "g".into())],
-                &text,
-            )
-            .with("results", results)
+            Draft::feedback(&thread, Some(1), "gathered", &[("id", "g".into())], &text)
+                .with("results", results)
         }
     }
 }

@@ -4,7 +4,6 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use thinkd::event::draft::{Draft, InputKind, Part};
 use thinkd::event::envelope::Event;
-use thinkd::event::process::Feedback;
 use thinkd::model::prompt::Prompts;
 use thinkd::thread::history::{Block, Lengths, begin, least, transcript};
 use thinkd::words::id::{ThreadId, fresh};
@@ -80,13 +79,7 @@ fn an_entry_of_any_kind_that_is_too_long_is_shortened_with_a_mark() {
     .remove(0);
     let results = json!([{ "index": 0, "ok": true, "text": long }, { "index": 1, "ok": false, "text": format!("end {long}") }]);
     let lines = format!("0: {long}\n1: failed: end {long}");
-    let gathered = Draft::feedback(
-        &thread,
-        Some(1),
-        Feedback::Gathered,
-        &[("id", "g".into())],
-        &lines,
-    );
+    let gathered = Draft::feedback(&thread, Some(1), "gathered", &[("id", "g".into())], &lines);
     let drafts = [
         said,
         Draft::message(&thread, &child, &long),
@@ -95,7 +88,7 @@ fn an_entry_of_any_kind_that_is_too_long_is_shortened_with_a_mark() {
         Draft::feedback(
             &thread,
             None,
-            Feedback::Ended,
+            "thread-ended",
             &[("id", "main.a".into())],
             &long,
         ),

@@ -13,7 +13,8 @@ use crate::event::raw::Raw;
 use crate::event::spec::{Flat, Member};
 use crate::words::id::{Seq, ThreadId};
 
-/// A tool call waits for a person: POST /approvals/{approval_id}, or the frames `approve`, `deny` and `respond`. It is no result: that comes with the verdict.
+/// A tool call waits for a person: POST /approvals/{approval_id}, or the frames `approve`,
+/// `deny` and `respond`. It is no result: that comes with the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Fact)]
 #[fact(name = "approval-pending", tags("approval", "pending", "tool:<name>" = tool),
        source = System, modality = Text, visibility = Heard, role = Decision, label = "approval",
@@ -89,10 +90,13 @@ pub enum Ruling<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Members)]
 pub struct Granted<'a> {
     /// Of `granted`: what the call runs with.
+    #[fact(missing)]
     pub arguments: &'a Value,
     /// SHA-256 of the arguments as canonical JSON.
+    #[fact(missing)]
     pub arguments_sha256: &'a str,
     /// SHA-256 of the tool's description and schema.
+    #[fact(missing)]
     pub tool_version: &'a str,
     /// Of `granted`: the arguments are the person's; the event `approval-pending` has those that were proposed.
     #[fact(name = "edited", optional)]
@@ -137,16 +141,7 @@ impl fmt::Display for Ruling<'_> {
 
 impl<'a> Flat<'a> for Ruling<'a> {
     fn members() -> Vec<Member> {
-        [
-            "arguments?",
-            "arguments_sha256?",
-            "tool_version?",
-            "edited?",
-        ]
-        .into_iter()
-        .zip(Granted::members())
-        .map(|(name, (_, kind, about))| (name, kind, about))
-        .collect()
+        Granted::members()
     }
 
     fn read(raw: Raw<'a>) -> Option<Self> {

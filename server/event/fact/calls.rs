@@ -138,7 +138,8 @@ impl<'a> Record<'a> {
             TURN,
             /// who asked: decision, submodule:<name>, pipeline:<name>, mission:<step>, trial, summary
             "module" => "string",
-            /// turn, follow-up, answer, decide, repair; node; derive, reflect, weigh; sum-up, join; a mission's step; trial: a call of before,
+            /// turn, follow-up, answer, decide, repair; node; derive, reflect, weigh; sum-up,
+            /// join; a mission's step; trial: a call of before,
             /// made again with another prompt
             "purpose?" => "string",
             /// which call of its kind in the turn, from 0
@@ -190,13 +191,8 @@ impl<'a> Record<'a> {
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
         let tags = tags([tag::DEBUG, &format!("call:{}", self.module)]);
-        Draft::new(
-            thread,
-            Source::Internal,
-            Modality::State,
-            tags,
-            self.record.clone().into(),
-        )
+        let payload = self.record.clone().into();
+        Draft::new(thread, Source::Internal, Modality::State, tags, payload)
     }
 
     fn text(&self, key: &str) -> Option<&'a str> {
@@ -358,24 +354,15 @@ impl<'a> Outcome<'a> {
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self {
-            submodule,
-            turn,
-            tool,
-            call_id,
-            duration_ms,
-            came,
-            intent,
-            sent,
-            approval,
-            recalled,
-        } = self;
-        let payload =
-            json!({ "turn": turn, "tool": tool, "call_id": call_id, "duration_ms": duration_ms });
+        let (turn, tool, call_id) = (self.turn, self.tool, self.call_id);
+        let payload = json!({
+            "turn": turn, "tool": tool, "call_id": call_id, "duration_ms": self.duration_ms,
+        });
         let tags = tags([tag::RESULT, &format!("tool:{tool}")]);
-        let draft = Draft::new(thread, Source::Tool, Modality::Text, tags, payload)
-            .tagged(submodule.map(|submodule| format!("submodule:{submodule}")));
-        let draft = match came {
+        let submodule = self.submodule.map(|name| format!("submodule:{name}"));
+        let draft =
+            Draft::new(thread, Source::Tool, Modality::Text, tags, payload).tagged(submodule);
+        let draft = match self.came {
             Came::Output(output) => {
                 let output = output.into_owned();
                 let text = match &output {
@@ -391,10 +378,10 @@ impl<'a> Outcome<'a> {
                 .payload("kind", problem.kind),
         };
         draft
-            .payload_some("intent", intent.cloned())
-            .payload_some("sent", (sent > 0).then_some(sent))
-            .payload_some("approval_id", approval)
-            .tagged(recalled::tags_of(recalled))
+            .payload_some("intent", self.intent.cloned())
+            .payload_some("sent", (self.sent > 0).then_some(self.sent))
+            .payload_some("approval_id", self.approval)
+            .tagged(recalled::tags_of(self.recalled))
     }
 }
 
@@ -576,17 +563,11 @@ impl<'a> Call<'a> {
             Who::Submodule(name) => Some(name.as_str()),
             _ => None,
         };
-        let Self {
-            turn,
-            tool,
-            call_id,
-            ..
-        } = *self;
         Outcome {
             submodule,
-            turn,
-            tool,
-            call_id,
+            turn: self.turn,
+            tool: self.tool,
+            call_id: self.call_id,
             duration_ms,
             came,
             intent: None,

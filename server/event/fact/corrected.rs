@@ -1,7 +1,7 @@
 //! The fact of a thread that is told that a statement is not held any more, or is held again. It is of modality `state`: it wakes nobody, and views
 //! say it in a line after the transcript (`thread/history/corrections.rs`).
 
-use serde_json::Value;
+use serde_json::json;
 use thinkd_facts::Fact;
 
 use crate::event::correction::Correction;
@@ -12,7 +12,8 @@ use crate::words::id::{self, ThreadId};
 /// The first tag.
 pub const TAG: &str = "correction";
 
-/// A statement that came from events of this thread, or that they returned, is not held any more, never was, or is held again. Once for each
+/// A statement that came from events of this thread, or that they returned, is not held any
+/// more, never was, or is held again. Once for each
 /// thread and fall, and once more where it came from, or was returned by, further events behind the fall.
 #[derive(Debug, Clone, PartialEq, Eq, Fact)]
 #[fact(name = "correction", tags("correction", "corrected:<statement>" = it.statement), plain,
@@ -26,15 +27,9 @@ pub struct Corrected(
 
 impl Corrected {
     fn text(&self) -> String {
-        let Correction {
-            says,
-            status,
-            since,
-            was_held,
-            ..
-        } = &self.0;
-        let (word, says) = (status.as_str(), Value::from(says.as_str()));
-        match (status.has_fallen(), was_held) {
+        let Self(it) = self;
+        let (since, word, says) = (it.since, it.status.as_str(), json!(it.says));
+        match (it.status.has_fallen(), it.was_held) {
             (true, true) => format!("no longer held since #{since} ({word}): {says}"),
             (true, false) => format!("never held: {word} in #{since}: {says}"),
             (false, _) => format!("held again since #{since} ({word}): {says}"),

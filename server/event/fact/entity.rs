@@ -15,7 +15,8 @@ pub const TAG: &str = "entity";
 #[derive(Debug, Clone, PartialEq, Fact)]
 #[fact(tags("entity", "<kind>"), plain, visibility = State, role = Aside, label = "world model")]
 pub enum EntityFact {
-    /// Names are one: by an operator, or because a statement that says so has survived. What was said keeps the names that it was said with.
+    /// Names are one: by an operator, or because a statement that says so has survived. What
+    /// was said keeps the names that it was said with.
     #[fact(name = "entity-merged", tags("merged", "statement:<id>?" = &merge.statement),
            source = source(&merge.by),
            text = format!("{} are one: {}", merge.names.join(" and "), merge.reason))]

@@ -62,7 +62,9 @@ pub struct ClientFailed<'a> {
     /// The same thing may succeed later.
     #[fact(read = false)]
     pub retryable: bool,
-    /// Further facts, such as `key`: the setting that limits it; or `left_out`: the stretches of the thread that a provider refused, by seq, and `kinds`: the kinds of media that `model` takes none of.
+    /// Further facts, such as `key`: the setting that limits it; or `left_out`: the stretches
+    /// of the thread that a provider refused, by seq, and `kinds`: the kinds of media that
+    /// `model` takes none of.
     #[fact(read = raw.get("detail").unwrap_or(&Value::Null))]
     pub detail: &'a Value,
 }
@@ -185,36 +187,19 @@ impl<'a> Failed<'a> {
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self {
-            who,
-            problem,
-            turn,
-            is_unreadable,
-            is_late,
-            is_follow_up,
-            run,
-            node,
-        } = self;
-        let tags = tags([tag::FAILURE, problem.kind, &who.to_string()]);
-        Draft::new(
-            thread,
-            Source::System,
-            Modality::Text,
-            tags,
-            problem.to_value(),
-        )
-        .tagged(is_unreadable.then_some(tag::UNREADABLE))
-        .tagged(is_follow_up.then_some(tag::FOLLOW_UP))
-        .tagged(is_late.then_some(tag::LATE))
-        .tagged(
-            node.map_or(&[][..], |_| &[tag::NODE, tag::FAILED])
-                .iter()
-                .copied(),
-        )
-        .payload_some("turn", turn)
-        .payload_some("run", run)
-        .payload_some("node", node.map(|(node, _)| node))
-        .payload_some("place", node.map(|(_, place)| place))
+        let Self { problem, node, .. } = &self;
+        let tags = tags([tag::FAILURE, problem.kind, &self.who.to_string()]);
+        let payload = problem.to_value();
+        let of_node = [tag::NODE, tag::FAILED].into_iter();
+        Draft::new(thread, Source::System, Modality::Text, tags, payload)
+            .tagged(self.is_unreadable.then_some(tag::UNREADABLE))
+            .tagged(self.is_follow_up.then_some(tag::FOLLOW_UP))
+            .tagged(self.is_late.then_some(tag::LATE))
+            .tagged(of_node.filter(|_| node.is_some()))
+            .payload_some("turn", self.turn)
+            .payload_some("run", self.run)
+            .payload_some("node", node.map(|(node, _)| node))
+            .payload_some("place", node.map(|(_, place)| place))
     }
 }
 

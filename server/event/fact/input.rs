@@ -78,11 +78,7 @@ impl<'a> Input<'a> {
     }
 
     pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        let kind = match raw.value("type:")? {
-            "message" => InputKind::Message,
-            "sensory" => InputKind::Sensory,
-            _ => return None,
-        };
+        let kind = InputKind::parse(raw.value("type:")?)?;
         let modality = raw.modality;
         let content = match modality {
             Modality::Text => Content::Text(raw.said("text")),
@@ -108,10 +104,7 @@ impl<'a> Input<'a> {
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let kind = match self.kind {
-            InputKind::Message => "type:message",
-            InputKind::Sensory => "type:sensory",
-        };
+        let tags = tags([tag::INPUT, &format!("type:{}", self.kind)]);
         let (modality, payload) = match self.content {
             Content::Text(text) => (Modality::Text, json!({ "text": text })),
             Content::Media {
@@ -124,15 +117,8 @@ impl<'a> Input<'a> {
                 json!({ "blob": blob, "mime": mime, "bytes": bytes }),
             ),
         };
-        let draft = Draft::new(
-            thread,
-            Source::User,
-            modality,
-            tags([tag::INPUT, kind]),
-            payload,
-        );
         let answers = self.answers.is_some();
-        let draft = draft
+        let draft = Draft::new(thread, Source::User, modality, tags, payload)
             .payload_some("user", self.user)
             .tagged(self.is_part.then_some(tag::PART));
         let draft = draft.payload_some("question_id", self.answers);

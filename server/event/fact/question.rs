@@ -11,7 +11,8 @@ use crate::event::spec::{Flat, Member};
 use crate::event::statement::OfTrial;
 use crate::words::id::ThreadId;
 
-/// The mind, or a server of tools that it called, asks a person: POST /questions/{question_id}, the frame `answer`, or, where it is the mind's only open question of
+/// The mind, or a server of tools that it called, asks a person: POST /questions/{question_id},
+/// the frame `answer`, or, where it is the mind's only open question of
 /// its thread, the next message.
 ///
 /// It is no result of the call that asked: that comes with the answer.
@@ -48,7 +49,8 @@ pub struct Question<'a> {
     pub trial: Option<OfTrial>,
 }
 
-/// What came of a question to a person. The result of the call that asked stands behind it, unless a server of tools asked; of a trial's its reading.
+/// What came of a question to a person. The result of the call that asked stands behind it,
+/// unless a server of tools asked; of a trial's its reading.
 ///
 /// A message of a client may answer one, too (`Input::answers`).
 #[derive(Debug, Clone, PartialEq, Fact)]
@@ -146,37 +148,6 @@ impl<'a> Flat<'a> for Answered<'a> {
     }
 }
 
-impl Flat<'_> for Option<OfTrial> {
-    fn members() -> Vec<Member> {
-        vec![
-            (
-                "statement?",
-                "string",
-                "the statement whose trial asks: the answer is a reading of it",
-            ),
-            ("prediction?", "number", "its prediction, from 0"),
-        ]
-    }
-
-    fn read(raw: Raw<'_>) -> Option<Self> {
-        let prediction = raw.count("prediction").map(usize::try_from);
-        let trial = raw.text("statement").zip(prediction.and_then(Result::ok));
-        Some(trial.map(|(statement, prediction)| OfTrial {
-            statement: statement.to_owned(),
-            prediction,
-        }))
-    }
-
-    fn write(self, draft: Draft) -> Draft {
-        match self {
-            Some(trial) => draft
-                .payload("statement", trial.statement)
-                .payload("prediction", trial.prediction),
-            None => draft,
-        }
-    }
-}
-
 impl Question<'_> {
     /// Whether a call of the mind waits for the answer: a server of tools, or a trial, does else.
     pub fn is_of_the_mind(&self) -> bool {
@@ -227,12 +198,10 @@ impl<'a> Family<'a> for Question<'a> {
     }
 
     fn content(&self) -> Option<String> {
-        let choices = if self.choices.is_empty() {
-            String::new()
-        } else {
-            format!(" ({})", self.choices.join(" | "))
-        };
-        Some(format!("{}{choices}", self.text))
+        Some(match self.choices.as_slice() {
+            [] => self.text.to_owned(),
+            choices => format!("{} ({})", self.text, choices.join(" | ")),
+        })
     }
 }
 
@@ -279,21 +248,24 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         turn: 7,
         call_id,
         text: "How many?",
-        choices: Vec::new(),
         schema: Some(&schema),
         who: vec!["ada"],
         expires: "2026-11-28T04:25:00.123456Z",
+        ..Question::default()
+    };
+    let expired = Answer {
+        text: "nobody answered in time",
+        question,
+        call_id,
+        what: Answered::Expired,
         server: None,
         trial: None,
     };
     let answer = |what, text| {
         Answer {
-            question,
-            call_id,
             what,
             text,
-            server: None,
-            trial: None,
+            ..expired.clone()
         }
         .encode(thread)
     };
@@ -301,15 +273,6 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
         statement: "0193b6c2-7c2e-7aaa-8000-0123456789ab".into(),
         prediction: 0,
     });
-    let (what, text) = (Answered::Expired, "nobody answered in time");
-    let expired = Answer {
-        what,
-        text,
-        server: None,
-        question,
-        call_id,
-        trial: None,
-    };
     let choice = Question {
         text: "Which?",
         choices: vec!["red", "blue"],
@@ -351,7 +314,11 @@ pub(super) fn examples(thread: &ThreadId) -> Vec<Draft> {
             ..expired.clone()
         }
         .encode(thread),
-        Answer { trial, ..expired }.encode(thread),
+        Answer {
+            trial,
+            ..expired.clone()
+        }
+        .encode(thread),
         answer(Answered::Away, "away"),
         answer(Answered::Expired, "nobody answered in time"),
         answer(Answered::Withdrawn, "the thread has ended"),

@@ -3,16 +3,14 @@
 //! Long because a family of facts is one file: its types, how each is written and read, what readers ask of it, examples.
 
 use serde_json::{Value, json};
-use thinkd_facts::Fact;
+use thinkd_facts::{Fact, Members};
 use uuid::Uuid;
 
 use super::failed::Failed;
-use super::family::{Declared, Family, Plain, Role};
-use crate::event::draft::{Draft, tags};
-use crate::event::envelope::{Modality, Source, Visibility, tag};
+use super::family::Family;
+use crate::event::draft::Draft;
 use crate::event::outcome::{Counts, Outcome};
 use crate::event::raw::Raw;
-use crate::event::spec::{Member, Spec, TEXT, spec};
 use crate::words::failure::{Failure, Who};
 use crate::words::id::{Name, Seq, ThreadId};
 use crate::words::text::counted;
@@ -145,49 +143,68 @@ pub enum RunNews<'a> {
     },
 }
 
-/// What a node of a run says of itself. That it failed is a failure (`fact/failed.rs`).
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A node of a run says this of itself. That it failed is a failure (`fact/failed.rs`).
+#[derive(Debug, Clone, Copy, PartialEq, Fact)]
+#[fact(tags("node", "<kind>", "pipeline:<name>" = pipeline), plain,
+       visibility = State, role = Decision, label = "state", text_of = node)]
 pub struct NodeFact<'a> {
     /// The run.
+    #[fact(or_default)]
     pub run: &'a str,
     /// Its pipeline.
+    #[fact(from_tag = "pipeline:")]
     pub pipeline: &'a str,
     /// The node.
+    #[fact(or_default)]
     pub node: &'a str,
     /// Its place in the run.
+    #[fact(or_default)]
     pub place: &'a str,
-    /// What.
+    /// The news of it.
+    #[fact(kinds)]
     pub what: NodeNews<'a>,
 }
 
 /// See `NodeFact`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Fact)]
 pub enum NodeNews<'a> {
-    /// Its body begins.
+    /// The body of a node begins.
+    #[fact(name = "node-started", tags("started"), text = format!("{of} started"))]
     Started {
-        /// The places whose values flow into it; none in logs from before that was known.
+        /// The places of the nodes whose values flow into it; without it none is known.
+        #[fact(kind = "string[]")]
         needs: Option<&'a Value>,
         /// How many more there are.
+        #[fact(name = "needs_more", optional)]
         more: u64,
     },
-    /// It has its value.
+    /// It has a value that is not recorded.
+    #[fact(name = "node-finished", tags("finished"), text = format!("{of} finished"), hidden,
+           when = raw.get("transient").is_some(), put = draft.payload("transient", true))]
+    Passed,
+    /// A node has its value: this is the record that a run which is taken up again answers from.
+    #[fact(name = "node-finished", tags("finished"), text = format!("{of} finished"),
+           tail = [("transient?", "boolean", "the value is not recorded")])]
     Recorded {
-        /// What its record is compared by; none in logs from before that.
+        /// The call, which the record is compared by; none in logs from before that.
+        #[fact(flat)]
         call: NodeCall<'a>,
         /// The value.
+        #[fact(kind = "unknown", read = Slot::of(raw, "value"), put = draft.slot("value", value),
+               also = ("value_blob?", "object", "the blob that has a large value"))]
         value: Option<Slot<'a>>,
     },
-    /// It has a value that is not recorded.
-    Passed,
-    /// It came to no value, and the run went on.
+    /// A node came to no value, and its run went on.
+    #[fact(name = "node-abandoned", tags("abandoned"), text = format!("{of} abandoned"))]
     Abandoned {
-        /// Which call had the place.
+        /// The call that had the place.
+        #[fact(flat)]
         call: NodeCall<'a>,
     },
 }
 
 /// What the record of a node is compared by.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Members)]
 pub struct NodeCall<'a> {
     /// A hash of each argument.
     pub arguments: Option<&'a Value>,
@@ -266,16 +283,6 @@ impl RunFact<'_> {
     }
 }
 
-const NODE: [Member; 5] = [
-    TEXT,
-    ("run", "string", "the run"),
-    ("pipeline", "string", "its pipeline"),
-    ("node", "string", "the node"),
-    ("place", "string", "its place in the run"),
-];
-const ARGUMENTS: Member = ("arguments?", "unknown", "a hash of each argument");
-const VERSION: Member = ("version?", "number", "the node's version");
-
 /// How often a run was taken up again stands in its text alone.
 fn time_in(text: &str) -> u64 {
     // Logs of before have the number alone between the brackets.
@@ -284,114 +291,11 @@ fn time_in(text: &str) -> u64 {
     number.parse().unwrap_or(0)
 }
 
-impl<'a> NodeFact<'a> {
-    pub(super) fn specs() -> Vec<Spec> {
-        let mut specs = vec![
-            spec!(
-                /// The body of a node begins.
-                "node-started", ["node", "started", "pipeline:<name>"];
-                /// the places of the nodes whose values flow into it; without it none is known
-                "needs?" => "string[]",
-                /// how many more there are
-                "needs_more?" => "number",
-            ),
-            spec!(
-                /// A node has its value: this is the record that a run which is taken up again answers from.
-                "node-finished", ["node", "finished", "pipeline:<name>"];
-                ARGUMENTS,
-                VERSION,
-                /// the value
-                "value?" => "unknown",
-                /// the blob that has a large value
-                "value_blob?" => "object",
-                /// the value is not recorded
-                "transient?" => "boolean",
-            ),
-            spec!(
-                /// A node came to no value, and its run went on.
-                "node-abandoned", ["node", "abandoned", "pipeline:<name>"]; ARGUMENTS, VERSION,
-            ),
-        ];
-        for spec in &mut specs {
-            spec.members.splice(..0, NODE);
-        }
-        specs
-    }
-
-    pub(super) fn decode(raw: Raw<'a>) -> Option<Self> {
-        let call = NodeCall {
-            arguments: raw.get("arguments"),
-            version: raw.count("version"),
-        };
-        let what = match raw.tags.get(1)?.as_str() {
-            tag::STARTED => NodeNews::Started {
-                needs: raw.get("needs"),
-                more: raw.count("needs_more").unwrap_or_default(),
-            },
-            tag::FINISHED if raw.get("transient").is_some() => NodeNews::Passed,
-            tag::FINISHED => NodeNews::Recorded {
-                call,
-                value: Slot::of(raw, "value"),
-            },
-            tag::ABANDONED => NodeNews::Abandoned { call },
-            _ => return None,
-        };
-        let (run, pipeline) = (raw.said("run"), raw.value("pipeline:")?);
-        Some(Self {
-            run,
-            pipeline,
-            node: raw.said("node"),
-            place: raw.said("place"),
-            what,
-        })
-    }
-
-    pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self {
-            run,
-            pipeline,
-            node,
-            place,
-            what,
-        } = self;
-        let of_node = |word: &'static str| {
-            let tags = tags([tag::NODE, word, &format!("pipeline:{pipeline}")]);
-            let payload = json!({
-                "text": format!("{node} {word}"), "run": run, "pipeline": pipeline, "node": node, "place": place,
-            });
-            Draft::new(thread, Source::Internal, Modality::State, tags, payload)
-        };
-        match what {
-            NodeNews::Started { needs, more } => of_node(tag::STARTED)
-                .payload_some("needs", needs.cloned())
-                .payload_some("needs_more", (more > 0).then_some(more)),
-            NodeNews::Recorded { call, value } => {
-                of_node(tag::FINISHED).call(call).slot("value", value)
-            }
-            NodeNews::Passed => of_node(tag::FINISHED).payload("transient", true),
-            NodeNews::Abandoned { call } => of_node(tag::ABANDONED).call(call),
-        }
-    }
-}
-
 impl<'a> Family<'a> for RunFact<'a> {
     fn has_root(&self) -> bool {
         matches!(self.what, RunNews::Started { .. })
     }
 }
-
-impl Declared for NodeFact<'_> {
-    fn plain(&self) -> Plain {
-        let kind = match self.what {
-            NodeNews::Started { .. } => "node-started",
-            NodeNews::Recorded { .. } | NodeNews::Passed => "node-finished",
-            NodeNews::Abandoned { .. } => "node-abandoned",
-        };
-        Plain::new(kind, Visibility::State, Role::Decision).labelled("state")
-    }
-}
-
-impl Family<'_> for NodeFact<'_> {}
 
 impl RunKey {
     /// A run of a registered pipeline, which has a thread of its own.
@@ -582,11 +486,6 @@ impl Draft {
     fn came_to(self, outcome: &str, tasks: Option<Counts>) -> Self {
         self.payload("came_to", Outcome::of(outcome, tasks).as_str())
             .payload_some("tasks", tasks.map(|tasks| json!(tasks)))
-    }
-
-    fn call(self, call: NodeCall<'_>) -> Self {
-        self.payload_some("arguments", call.arguments.cloned())
-            .payload_some("version", call.version)
     }
 }
 

@@ -378,14 +378,10 @@ impl<'a> Set<'a> {
     }
 
     pub(super) fn encode(self, thread: &ThreadId) -> Draft {
-        let Self {
-            key,
-            change,
-            turn,
-            root,
-        } = self;
-        let draft = Draft::changed(thread, change.kind().as_str(), key, change.to_value());
-        draft.payload_some("turn", turn).payload_some("root", root)
+        let (kind, change) = (self.change.kind().as_str(), self.change.to_value());
+        Draft::changed(thread, kind, self.key, change)
+            .payload_some("turn", self.turn)
+            .payload_some("root", self.root)
     }
 }
 
@@ -470,27 +466,23 @@ impl Draft {
         Self::set(thread, name.as_str(), Change::Contact(Some(contact)))
     }
 
+    fn put_aside(thread: &ThreadId, archived: bool) -> Self {
+        let change = Thread {
+            archived: Some(archived),
+            ..Thread::default()
+        };
+        Self::set_thread(thread, change)
+    }
+
     /// A subthread that has nothing to do is put aside, and its parent is told, whose turn does it.
     pub fn archived(thread: &ThreadId, parent: &ThreadId, turn: u64) -> [Self; 2] {
-        let changed = Self::set_thread(
-            thread,
-            Thread {
-                archived: Some(true),
-                ..Thread::default()
-            },
-        );
+        let changed = Self::put_aside(thread, true);
         [changed, Self::told_archived(parent, turn, thread)]
     }
 
     /// A subthread that was put aside is at work again: it is aside no more, and its parent is told.
     pub fn resumed(thread: &ThreadId, parent: Option<&ThreadId>) -> Vec<Self> {
-        let changed = Self::set_thread(
-            thread,
-            Thread {
-                archived: Some(false),
-                ..Thread::default()
-            },
-        );
+        let changed = Self::put_aside(thread, false);
         std::iter::once(changed)
             .chain(parent.map(|parent| Self::told_resumed(parent, thread)))
             .collect()

@@ -85,7 +85,8 @@ pub enum Trials {
         /// None: by a server that told nobody.
         told: Option<Seq>,
     },
-    /// The trials of the space have made as many calls to models in an hour as they may (`memory.calls_per_hour`): what is left waits. At most once an hour.
+    /// The trials of the space have made as many calls to models in an hour as they may
+    /// (`memory.calls_per_hour`): what is left waits. At most once an hour.
     #[fact(name = "trials-spent", tags("spent"), text = spent(*until))]
     Spent(
         /// When there is a call again (RFC 3339).

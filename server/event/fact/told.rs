@@ -341,6 +341,10 @@ impl<'a> Told<'a> {
         }
     }
 
+    fn in_turn(self, turn: Option<u64>) -> Self {
+        Self { turn, ..self }
+    }
+
     pub(super) fn specs() -> Vec<Spec> {
         News::specs(&[tag::THREAD, "<kind>"], &[TEXT])
     }
@@ -455,11 +459,7 @@ impl Draft {
 
     /// The core tells a thread, in its turn, what came of what it did.
     pub fn news(thread: &ThreadId, turn: u64, news: News<'_>) -> Self {
-        Told {
-            turn: Some(turn),
-            ..Told::of(news)
-        }
-        .encode(thread)
+        Told::of(news).in_turn(Some(turn)).encode(thread)
     }
 
     /// A primitive failed: with what the caller wrote, a code, and what to do.
@@ -475,11 +475,7 @@ impl Draft {
             code: code.as_str(),
             message,
         };
-        Told {
-            turn,
-            ..Told::of(news)
-        }
-        .encode(thread)
+        Told::of(news).in_turn(turn).encode(thread)
     }
 
     /// A subthread was created; told in its parent.
@@ -496,12 +492,10 @@ impl Draft {
             contact,
         };
         // It would live on below one that nobody ends any more.
-        Told {
-            turn,
-            ..Told::of(news)
-        }
-        .encode(parent)
-        .only_if(Condition::NotEnded)
+        Told::of(news)
+            .in_turn(turn)
+            .encode(parent)
+            .only_if(Condition::NotEnded)
     }
 
     /// A thread has ended; told to one who knew it. Wakes.
@@ -536,21 +530,14 @@ impl Draft {
 
     /// A subthread that had nothing to do was put aside: told in its parent.
     pub(super) fn told_archived(parent: &ThreadId, turn: u64, thread: &ThreadId) -> Self {
-        Self::news(
-            parent,
-            turn,
-            News::Archived {
-                thread: thread.as_str(),
-            },
-        )
+        let thread = thread.as_str();
+        Self::news(parent, turn, News::Archived { thread })
     }
 
     /// A subthread that was put aside is at work again: told in its parent.
     pub(super) fn told_resumed(parent: &ThreadId, thread: &ThreadId) -> Self {
-        Told::of(News::Resumed {
-            thread: thread.as_str(),
-        })
-        .encode(parent)
+        let thread = thread.as_str();
+        Told::of(News::Resumed { thread }).encode(parent)
     }
 
     /// A timer is due. Wakes. It ends the timer, so that of several servers one fires it.

@@ -11,7 +11,7 @@ use crate::event::fact::Fact;
 use crate::event::fact::set::Change;
 use crate::event::fact::told::News;
 use crate::event::gather::Gather;
-use crate::event::process::{Feedback, GATHER};
+use crate::event::process::GATHER;
 use crate::log::error::StoreError;
 use crate::log::query::Show;
 use crate::log::thread_row::ThreadRow;
@@ -152,7 +152,7 @@ fn raise(row: &ThreadRow, turn: u64, batch: &[Event], drafts: &mut Vec<Draft>) {
         drafts.push(Draft::feedback(
             &row.thread,
             Some(turn),
-            Feedback::WatchRaised,
+            "watch-raised",
             &attributes,
             &watch.note,
         ));
@@ -198,7 +198,7 @@ fn gathered(row: &ThreadRow, turn: u64, id: &str, gather: &Gather) -> [Draft; 3]
     let told = Draft::feedback(
         &row.thread,
         Some(turn),
-        Feedback::Gathered,
+        "gathered",
         &attributes,
         &gather.lines(),
     );
