@@ -141,206 +141,135 @@ pub struct ToolStep {
 }
 
 /// What is left of a mission.
-fn left(calls: u64, tasks: u64) -> String {
+fn left(figures: &Figures) -> String {
+    let calls = counted(figures.calls_left, "call");
     format!(
-        "left are {} and {}",
-        counted(calls, "call"),
-        counted(tasks, "task")
+        "left are {calls} and {}",
+        counted(figures.tasks_left, "task")
     )
 }
 
 impl TaskNews {
+    /// Returns that a task is over: closed with its answer, or failed.
+    pub fn over(answer: Option<String>, reason: Option<String>) -> Self {
+        Self::Over {
+            status: TaskStatus::ended(answer.is_some()),
+            answer,
+            reason,
+        }
+    }
+
     /// What it is called, and what it says, of the task with this id. Its text is both, so that it is found by either.
     pub fn words(&self, task: TaskId) -> (String, String) {
-        match self {
-            Self::Made(new) => (format!("{task} {}", new.name), new.description.clone()),
-            Self::Began { behind: None } => (format!("{task} begins"), String::new()),
-            Self::Began {
-                behind: Some(failed),
-            } => (
-                format!("{task} begins behind {failed}"),
-                "it failed".to_owned(),
-            ),
-            Self::Split { needed: true, why } => (format!("{task} is to be split"), why.clone()),
-            Self::Split { needed: false, why } => {
-                (format!("{task} is not to be split"), why.clone())
+        let lines = |lines: Vec<String>| lines.join("\n");
+        let (name, content): (String, &str) = match self {
+            Self::Made(new) => (format!("{task} {}", new.name), &new.description),
+            Self::Began { behind: None } => (format!("{task} begins"), ""),
+            Self::Began { behind: Some(it) } => (format!("{task} begins behind {it}"), "it failed"),
+            Self::Split { needed, why } => {
+                let is = if *needed { "is" } else { "is not" };
+                (format!("{task} {is} to be split"), why)
             }
-            Self::Asked {
-                question: Some(question),
-            } => (format!("{task} asks the user"), question.clone()),
-            Self::Asked { question: None } => {
-                (format!("{task} asks the user nothing"), String::new())
-            }
+            Self::Asked { question } => match question {
+                Some(question) => (format!("{task} asks the user"), question),
+                None => (format!("{task} asks the user nothing"), ""),
+            },
             Self::Routes { routes } => {
-                let each = routes
-                    .iter()
-                    .map(|it| format!("{} ({}): {}", it.name, it.estimate, it.how));
-                (
-                    format!("{task} has {}", counted(routes.len() as u64, "route")),
-                    each.collect::<Vec<_>>().join("\n"),
-                )
+                let count = counted(routes.len() as u64, "route");
+                let each = |it: &Route| format!("{} ({}): {}", it.name, it.estimate, it.how);
+                let each = lines(routes.iter().map(each).collect());
+                return (format!("{task} has {count}"), each);
             }
-            Self::Checked { check } => {
-                (format!("{task} will be checked"), check.rubric().to_owned())
-            }
+            Self::Checked { check } => (format!("{task} will be checked"), check.rubric()),
             Self::Tried {
                 route,
                 tier,
-                answer: Some(answer),
+                answer,
                 why,
-            } => (
-                format!("{task} tried {route} ({tier})"),
-                format!("{answer}\n{why}").trim_end().to_owned(),
-            ),
-            Self::Tried {
-                route,
-                tier,
-                answer: None,
-                why,
-            } => (
-                format!("{task} tried {route} ({tier}) without an answer"),
-                why.clone(),
-            ),
-            Self::Used(ToolStep {
-                tool,
-                arguments,
-                worked,
-                came,
-            }) => {
-                let in_vain = if *worked { "" } else { " in vain" };
-                (
-                    format!("{task} called {tool}{in_vain}"),
-                    format!("{arguments}\n{came}"),
-                )
+            } => {
+                let tried = format!("{task} tried {route} ({tier})");
+                match answer {
+                    Some(answer) => {
+                        return (tried, format!("{answer}\n{why}").trim_end().to_owned());
+                    }
+                    None => (format!("{tried} without an answer"), why),
+                }
+            }
+            Self::Used(step) => {
+                let in_vain = if step.worked { "" } else { " in vain" };
+                let said = format!("{}\n{}", step.arguments, step.came);
+                return (format!("{task} called {}{in_vain}", step.tool), said);
             }
             Self::Judged {
                 by, passes, why, ..
-            } => (
-                format!(
-                    "{task} {} ({by})",
-                    if *passes { "passes" } else { "does not pass" }
-                ),
-                why.clone(),
-            ),
-            Self::Retry {
-                made,
-                figures:
-                    Figures {
-                        calls_left,
-                        tasks_left,
-                    },
             } => {
-                let is = if *made { "is" } else { "is not" };
-                (
-                    format!("{task} {is} tried again by the high tier"),
-                    left(*calls_left, *tasks_left),
-                )
+                let passes = if *passes { "passes" } else { "does not pass" };
+                (format!("{task} {passes} ({by})"), why)
             }
-            Self::Framework {
-                made,
-                figures:
-                    Figures {
-                        calls_left,
-                        tasks_left,
-                    },
-            } => {
+            Self::Retry { made, figures } => {
+                let is = if *made { "is" } else { "is not" };
+                let name = format!("{task} {is} tried again by the high tier");
+                return (name, left(figures));
+            }
+            Self::Framework { made, figures } => {
                 let gets = if *made { "gets a" } else { "gets no" };
-                (
-                    format!("{task} {gets} framework"),
-                    left(*calls_left, *tasks_left),
-                )
+                return (format!("{task} {gets} framework"), left(figures));
             }
             Self::Tuned { runs, best } => {
-                let best = usize::try_from(*best).unwrap_or(usize::MAX);
-                let each = runs.iter().enumerate().map(
-                    |(
-                        at,
-                        Tuning {
-                            parameters,
-                            answer,
-                            score,
-                            passes,
-                        },
-                    )| {
-                        let is_best = if at == best { " (the best)" } else { "" };
-                        let score =
-                            score.map_or_else(String::new, |score| format!(", score {score}"));
-                        let passes = passes.map_or("", |passes| {
-                            if passes {
-                                ", passes"
-                            } else {
-                                ", does not pass"
-                            }
-                        });
-                        format!(
-                            "{parameters}{is_best}: {}{score}{passes}",
-                            answer.as_deref().unwrap_or("no answer")
-                        )
-                    },
-                );
-                (
-                    format!(
-                        "{task} tried {} of parameters",
-                        counted(runs.len() as u64, "set")
-                    ),
-                    each.collect::<Vec<_>>().join("\n"),
-                )
+                let count = counted(runs.len() as u64, "set");
+                let each = (0..).zip(runs).map(|(at, run)| run.words(at == *best));
+                let name = format!("{task} tried {count} of parameters");
+                return (name, lines(each.collect()));
             }
             Self::Built {
                 framework,
                 name,
                 kind,
-            } => (
-                format!("{task} has led to the framework {name}"),
-                format!("{framework}, of the kind {kind}"),
-            ),
-            Self::Refused { of, why } => {
-                let who = if task.0 == 0 {
-                    "the mission".to_owned()
-                } else {
-                    task.to_string()
-                };
-                (format!("{who} was refused {of}"), why.clone())
+            } => {
+                let name = format!("{task} has led to the framework {name}");
+                return (name, format!("{framework}, of the kind {kind}"));
             }
+            Self::Refused { of, why } if task.0 == 0 => {
+                (format!("the mission was refused {of}"), why)
+            }
+            Self::Refused { of, why } => (format!("{task} was refused {of}"), why),
             Self::Changed {
                 description, why, ..
-            } => (
-                format!("{task} is changed"),
-                format!("{why}\n{description}"),
-            ),
-            Self::Over {
-                status: TaskStatus::Closed,
-                answer,
-                ..
-            } => (
-                format!("{task} is closed"),
-                answer.clone().unwrap_or_default(),
-            ),
-            Self::Over { reason, .. } => {
-                (format!("{task} failed"), reason.clone().unwrap_or_default())
+            } => {
+                return (
+                    format!("{task} is changed"),
+                    format!("{why}\n{description}"),
+                );
             }
-        }
+            Self::Over {
+                status,
+                answer,
+                reason,
+            } => match status {
+                TaskStatus::Closed => (
+                    format!("{task} is closed"),
+                    answer.as_deref().unwrap_or_default(),
+                ),
+                _ => (
+                    format!("{task} failed"),
+                    reason.as_deref().unwrap_or_default(),
+                ),
+            },
+        };
+        (name, content.to_owned())
     }
 
     /// Whether somebody thought it while the task was worked on.
     pub const fn is_thought(&self) -> bool {
         match self {
-            Self::Split { .. }
-            | Self::Routes { .. }
-            | Self::Checked { .. }
-            | Self::Tried { .. }
-            | Self::Used(_)
-            | Self::Judged { .. }
-            | Self::Tuned { .. }
-            | Self::Built { .. }
-            | Self::Refused { .. } => true,
-            Self::Asked { question } => question.is_some(),
             Self::Made(_)
             | Self::Began { .. }
             | Self::Retry { .. }
             | Self::Framework { .. }
             | Self::Changed { .. }
             | Self::Over { .. } => false,
+            Self::Asked { question } => question.is_some(),
+            _ => true,
         }
     }
 }

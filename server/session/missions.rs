@@ -55,7 +55,9 @@ impl Session {
     ) -> Result<(), Error> {
         let missions = &self.kinds(Right::Speak)?.missions;
         let by = self.user().unwrap_or(self.principal().role.as_str());
-        Ok(missions.edit(self.space(), mission, task, edit, by).await?)
+        Ok(missions
+            .edit(self.space(), (mission, task), edit, by)
+            .await?)
     }
 
     /// Skips a task that is not over, and its parts.

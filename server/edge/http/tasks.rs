@@ -139,11 +139,9 @@ impl From<Check> for TaskCheck {
 pub(super) fn depending(rows: &[TaskRow]) -> BTreeMap<TaskId, Vec<String>> {
     let mut depending: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
     for row in rows {
-        for required in &row.requires {
-            depending
-                .entry(*required)
-                .or_default()
-                .push(row.task.to_string());
+        for required in &row.new.requires {
+            let of = depending.entry(*required).or_default();
+            of.push(row.new.task.to_string());
         }
     }
     depending
@@ -156,13 +154,13 @@ impl Task {
         depending: &BTreeMap<TaskId, Vec<String>>,
     ) -> Self {
         let id = |task: &TaskId| task.to_string();
-        let thread = (row.began > 0).then(|| mission.of_task(row.task));
+        let thread = (row.began > 0).then(|| mission.of_task(row.new.task));
         Self {
-            id: id(&row.task),
-            parent: row.parent.as_ref().map(id),
-            tasks_required: row.requires.iter().map(id).collect(),
-            tasks_depending: depending.get(&row.task).cloned().unwrap_or_default(),
-            tasks_and_thoughts_that_brought_to_it: row.brought_by,
+            id: id(&row.new.task),
+            parent: row.new.parent.as_ref().map(id),
+            tasks_required: row.new.requires.iter().map(id).collect(),
+            tasks_depending: depending.get(&row.new.task).cloned().unwrap_or_default(),
+            tasks_and_thoughts_that_brought_to_it: row.new.brought_by,
             routes: row
                 .routes
                 .into_iter()
@@ -176,11 +174,11 @@ impl Task {
                 .collect(),
             check: row.check.map(Into::into),
             thread,
-            name: row.name,
-            description: row.description,
+            name: row.new.name,
+            description: row.new.description,
             status: row.status,
-            value: row.value,
-            rank: row.rank,
+            value: row.new.value,
+            rank: row.new.rank,
             answer: row.answer,
             reason: row.reason,
             stream_of_consciousness: None,
@@ -215,13 +213,13 @@ pub async fn list(
     let depending = depending(&rows);
     let mut rows = rows
         .into_iter()
-        .skip_while(|row| after.is_some_and(|after| row.task <= after));
+        .skip_while(|row| after.is_some_and(|after| row.new.task <= after));
     let page: Vec<TaskRow> = rows.by_ref().take(limit).collect();
     let more = rows.next().is_some();
     let next = page
         .last()
         .filter(|_| more)
-        .map(|last| cursor::write(&bound, &last.task.to_string()));
+        .map(|last| cursor::write(&bound, &last.new.task.to_string()));
     Ok(axum::Json(Page {
         items: page
             .into_iter()
@@ -251,10 +249,10 @@ pub(super) async fn shown(
 ) -> Result<Task, Problem> {
     let rows = rows(session, mission).await?;
     let depending = depending(&rows);
-    let row = rows.into_iter().find(|row| row.task == task);
+    let row = rows.into_iter().find(|row| row.new.task == task);
     let detail = || format!("{mission} has no such task");
     let row = row.ok_or_else(|| Problem::new(Slug::NotFound, detail()))?;
-    let thread = mission.of_task(row.task);
+    let thread = mission.of_task(row.new.task);
     let query = Query {
         thread: Some(thread),
         tags: vec![TAG.to_owned()],

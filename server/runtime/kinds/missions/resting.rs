@@ -38,23 +38,21 @@ impl Rest {
 
     /// The flow that says it waits for others.
     pub fn waits_for_others(&self) -> Waits {
-        self.0.send_modify(|state| state.working -= 1);
-        Waits {
-            rest: self.clone(),
-            request: None,
-        }
+        self.waits(None)
     }
 
     /// The flow that says it waits for what people say to a request, as long as all of this is so.
     pub fn waits_for_people(&self, request: Uuid, stands: Vec<Condition>) -> Waits {
+        self.waits(Some((request, stands)))
+    }
+
+    fn waits(&self, awaited: Option<(Uuid, Vec<Condition>)>) -> Waits {
+        let (rest, request) = (self.clone(), awaited.as_ref().map(|(request, _)| *request));
         self.0.send_modify(|state| {
             state.working -= 1;
-            state.awaited.insert(request, stands);
+            state.awaited.extend(awaited);
         });
-        Waits {
-            rest: self.clone(),
-            request: Some(request),
-        }
+        Waits { rest, request }
     }
 
     /// Waits until all that is left to do waits for people. Returns what has to be so for the mission to rest.
@@ -80,9 +78,9 @@ impl Drop for Waits {
     fn drop(&mut self) {
         self.rest.0.send_modify(|state| {
             state.working += 1;
-            self.request
-                .iter()
-                .for_each(|request| drop(state.awaited.remove(request)));
+            state
+                .awaited
+                .retain(|request, _| self.request != Some(*request));
         });
     }
 }
