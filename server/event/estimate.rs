@@ -18,10 +18,8 @@ const WORD: f64 = 10.0;
 /// What came of tries of one kind of route.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Record {
-    /// How many there were.
-    pub tried: u32,
-    /// How many of them passed.
-    pub worked: u32,
+    /// How many there were, and how many of them passed.
+    pub came: Tries,
     /// Sums of squared errors: of what the model said, and of what was learned.
     errors: [f64; 2],
 }
@@ -29,13 +27,8 @@ pub struct Record {
 impl Record {
     /// The mean squared error (Brier score) of what the model said, and of what was learned: 0 is right each time, 0.25 is worth no more than a coin.
     pub fn brier(&self) -> [f64; 2] {
-        self.errors.map(|sum| {
-            if self.tried == 0 {
-                0.0
-            } else {
-                sum / f64::from(self.tried)
-            }
-        })
+        let tried = f64::from(self.came.tried.max(1));
+        self.errors.map(|sum| sum / tried)
     }
 }
 
@@ -48,15 +41,11 @@ impl Records {
     pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut records = Self::default();
         for event in events {
-            if let Fact::Task(TaskFact {
-                what:
-                    TaskNews::Judged {
-                        passes,
-                        expected: Some(expected),
-                        ..
-                    },
-                ..
-            }) = event.fact()
+            if let Fact::Task(TaskFact { what, .. }) = event.fact()
+                && let TaskNews::Judged {
+                    passes, expected, ..
+                } = what
+                && let Some(expected) = expected
             {
                 records.note(&expected, passes);
             }
@@ -68,13 +57,9 @@ impl Records {
     pub fn note(&mut self, expected: &Expected, worked: bool) {
         let record = self.0.entry(expected.kind.clone()).or_default();
         let came = f64::from(u8::from(worked));
-        record.tried = record.tried.saturating_add(1);
-        record.worked = record.worked.saturating_add(u32::from(worked));
-        for (sum, chance) in record
-            .errors
-            .iter_mut()
-            .zip([expected.said, expected.learned])
-        {
+        record.came = record.came.and(worked);
+        let chances = [expected.said, expected.learned];
+        for (sum, chance) in record.errors.iter_mut().zip(chances) {
             *sum += (chance - came).powi(2);
         }
     }
@@ -91,11 +76,10 @@ impl Records {
 
     /// What came of tries of this kind.
     pub fn tries(&self, kind: &str) -> Tries {
-        let tries = |record: &Record| Tries {
-            tried: record.tried,
-            worked: record.worked,
-        };
-        self.0.get(kind).map(tries).unwrap_or_default()
+        self.0
+            .get(kind)
+            .map(|record| record.came)
+            .unwrap_or_default()
     }
 }
 
@@ -144,7 +128,7 @@ mod tests {
         }
         let (_, record) = records.all().next().unwrap();
         assert_eq!(
-            (record.tried, record.worked, record.brier()),
+            (record.came.tried, record.came.worked, record.brier()),
             (2, 1, [0.5, 0.125])
         );
     }

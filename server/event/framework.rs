@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::id::ThreadId;
+use crate::words::id::{Seq, ThreadId};
 
 /// Most characters of a name.
 pub const NAME_MAX: usize = 200;
@@ -76,17 +76,21 @@ impl Recipe {
     }
 }
 
-/// What is to be changed of a framework: whatever is there.
-#[derive(Debug, Clone, Default)]
+/// What is to be changed of a framework; what is absent stays as it is. Another purpose, knowledge or recipe begins its probation anew.
+#[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct FrameworkChange {
     /// What it is called.
     pub name: Option<String>,
     /// For which tasks it is.
     pub purpose: Option<String>,
-    /// Its knowledge.
+    /// Its knowledge, all of it.
     pub knowledge: Option<Vec<String>>,
     /// How it works.
     pub recipe: Option<Recipe>,
+    /// The `seq` that was read before: if something has been said of it since, nothing is changed. Without it the last one wins.
+    #[schema(value_type = Option<i64>, example = 41)]
+    pub expected_seq: Option<Seq>,
 }
 
 impl Framework {

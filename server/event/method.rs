@@ -18,37 +18,23 @@ pub fn chosen(
     carried: &[Instrument],
     tries: u64,
 ) -> (Instrument, String) {
-    let experiments: Vec<Instrument> = Instrument::ALL
-        .into_iter()
-        .filter(|it| available.contains(it) && can(*it, prediction))
-        .collect();
-    let others: Vec<Instrument> = experiments
-        .iter()
-        .copied()
-        .filter(|it| !carried.contains(it))
-        .collect();
-    let from = if others.is_empty() {
-        &experiments
-    } else {
-        &others
-    };
-    let Some(last) = from.len().checked_sub(1) else {
+    let is_there = |it: &Instrument| available.contains(it) && can(*it, prediction);
+    let mut from: Vec<Instrument> = Instrument::ALL.into_iter().filter(is_there).collect();
+    if from.iter().any(|it| !carried.contains(it)) {
+        from.retain(|it| !carried.contains(it));
+    }
+    if from.is_empty() {
         let choice =
             "no experiment can say anything of it here: reflection looks for a counterexample";
         return (Instrument::Reflection, choice.into());
+    }
+    let instrument = from[usize::try_from(tries).unwrap_or(usize::MAX) % from.len()];
+    let name = instrument.as_str();
+    let which = match tries {
+        0 => format!(", and {name} is the first that can say it"),
+        tries => format!("; after {tries} in vain it is {name}"),
     };
-    let at = usize::try_from(tries).unwrap_or(usize::MAX) % (last + 1);
-    let instrument = from[at];
-    let choice = match tries {
-        0 => format!(
-            "an experiment comes before reflection, and {} is the first that can say it",
-            instrument.as_str()
-        ),
-        tries => format!(
-            "an experiment comes before reflection; after {tries} in vain it is {}",
-            instrument.as_str()
-        ),
-    };
+    let choice = format!("an experiment comes before reflection{which}");
     (instrument, choice)
 }
 
@@ -120,50 +106,58 @@ pub fn usable(
     let (mut taken, mut rejected): (Vec<Prediction>, Vec<String>) = (Vec::new(), Vec::new());
     for (mut prediction, triple) in predictions {
         if prediction.code.take_if(|code| !computes(code)).is_some() {
+            let text = &prediction.text;
             rejected.push(format!(
-                "the code of \"{}\": its value is the same whatever is so",
-                prediction.text
+                "the code of \"{text}\": its value is the same whatever is so"
             ));
         }
-        let text = folded(&prediction.text);
-        // Whether its relation has one object at a time, says what is held, not who predicts.
-        let contradicts = |triple: &Triple| {
-            let (predicted, names) = (
-                Triple {
-                    single: false,
-                    ..triple.clone()
-                },
-                Names::default(),
-            );
-            let is_against = |(held, of): &&(Triple, Valid)| {
-                contradict((&predicted, &valid), (held, of), &names)
-            };
-            known.iter().find(is_against).map(|(held, _)| held)
-        };
-        let why = if text.is_empty() {
-            Some("it says nothing".to_owned())
-        } else if text == folded(statement) {
-            Some("it is the statement again".to_owned())
-        } else if prediction.fails_if.trim().is_empty() || folded(&prediction.fails_if) == text {
-            Some("nothing could refute it".to_owned())
-        } else if taken.iter().any(|it| folded(&it.text) == text) {
-            Some("it is another prediction again".to_owned())
-        } else if let Some(held) = triple.as_ref().and_then(contradicts) {
-            Some(format!(
-                "it is known to be false: {} {} {} is held",
-                held.subject, held.relation, held.object
-            ))
-        } else if taken.len() == PREDICTIONS_MAX {
-            Some(format!("there are {PREDICTIONS_MAX} already"))
-        } else {
-            None
-        };
-        match why {
+        match why_useless(statement, (&prediction, triple), (valid, known), &taken) {
             None => taken.push(prediction),
             Some(why) => rejected.push(format!("\"{}\": {why}", prediction.text)),
         }
     }
     (taken, rejected)
+}
+
+/// Returns why a prediction cannot be used beside those that were taken.
+fn why_useless(
+    statement: &str,
+    (prediction, triple): (&Prediction, Option<Triple>),
+    (valid, known): (Valid, &[(Triple, Valid)]),
+    taken: &[Prediction],
+) -> Option<String> {
+    let (text, fails_if) = (folded(&prediction.text), prediction.fails_if.trim());
+    // Whether its relation has one object at a time, says what is held, not who predicts.
+    let predicted = triple.map(|triple| Triple {
+        single: false,
+        ..triple
+    });
+    let is_against = |predicted: &Triple, (held, of): &(Triple, Valid)| {
+        contradict((predicted, &valid), (held, of), &Names::default())
+    };
+    let against = || {
+        let predicted = predicted.as_ref()?;
+        known.iter().find(|it| is_against(predicted, it))
+    };
+    let why = if text.is_empty() {
+        "it says nothing"
+    } else if text == folded(statement) {
+        "it is the statement again"
+    } else if fails_if.is_empty() || folded(fails_if) == text {
+        "nothing could refute it"
+    } else if taken.iter().any(|it| folded(&it.text) == text) {
+        "it is another prediction again"
+    } else if let Some((held, _)) = against() {
+        let (subject, relation, object) = (&held.subject, &held.relation, &held.object);
+        return Some(format!(
+            "it is known to be false: {subject} {relation} {object} is held"
+        ));
+    } else if taken.len() == PREDICTIONS_MAX {
+        return Some(format!("there are {PREDICTIONS_MAX} already"));
+    } else {
+        return None;
+    };
+    Some(why.to_owned())
 }
 
 /// Whether two triples say the same of the same, by the names that they were said with: what is joined stays so when names are one no more.
@@ -243,9 +237,9 @@ pub struct Link {
 pub fn shaken(withdrawn: &str, links: &[Link]) -> Vec<String> {
     let mut of: BTreeMap<&str, Vec<&Link>> = BTreeMap::new();
     for link in links {
-        link.premises
-            .iter()
-            .for_each(|premise| of.entry(premise).or_default().push(link));
+        for premise in &link.premises {
+            of.entry(premise).or_default().push(link);
+        }
     }
     let next = |id: &str, at: usize| of.get(id).and_then(|links| links.get(at)).copied();
     let (mut seen, mut shaken) = (BTreeSet::from([withdrawn]), Vec::new());

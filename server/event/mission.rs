@@ -59,8 +59,7 @@ impl Value {
 
     /// Returns the value of a word.
     pub fn parse(word: &str) -> Option<Self> {
-        let all = [Self::Low, Self::Medium, Self::High];
-        all.into_iter().find(|value| value.as_str() == word)
+        serde_json::from_value(word.into()).ok()
     }
 }
 
@@ -93,6 +92,34 @@ pub struct MissionBudget {
     pub time_ms: u64,
 }
 
+/// What a mission may use up.
+#[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = CreateBudget)]
+pub struct BudgetWanted {
+    /// Model calls.
+    #[schema(minimum = 1)]
+    pub model_calls: Option<u64>,
+    /// Tokens, in and out.
+    #[schema(minimum = 1)]
+    pub tokens: Option<u64>,
+    /// Milliseconds of work.
+    #[schema(minimum = 1)]
+    pub time_ms: Option<u64>,
+}
+
+impl MissionBudget {
+    /// Returns the same, or less of it where less is wanted.
+    pub fn within(self, wanted: BudgetWanted) -> Self {
+        let least = |most: u64, wanted: Option<u64>| wanted.map_or(most, |it| it.min(most));
+        Self {
+            model_calls: least(self.model_calls, wanted.model_calls),
+            tokens: least(self.tokens, wanted.tokens),
+            time_ms: least(self.time_ms, wanted.time_ms),
+        }
+    }
+}
+
 /// A mission to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
@@ -114,7 +141,9 @@ pub struct Wanted {
 }
 
 /// The number of a task in its mission; ids are written `t1`, `t2`, … in the order in which tasks were made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 pub struct TaskId(pub u64);
 
 impl std::fmt::Display for TaskId {
@@ -133,7 +162,7 @@ impl TaskId {
 }
 
 /// A task to be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewTask {
     /// Its number.
     pub task: TaskId,
@@ -198,9 +227,7 @@ impl TaskStatus {
 
     /// Returns the status of a word.
     pub fn parse(word: &str) -> Option<Self> {
-        let open = [Self::Open, Self::InProgress];
-        let mut all = open.into_iter().chain([true, false].map(Self::ended));
-        all.find(|status| status.as_str() == word)
+        serde_json::from_value(word.into()).ok()
     }
 
     /// Returns the status of a task that has ended, with an answer or without one.

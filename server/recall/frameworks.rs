@@ -6,6 +6,7 @@ use super::finder::{Error, Recall, apart};
 use super::held::Held;
 use super::hit::Hit;
 use super::meant::Meant;
+use super::view::View;
 use crate::event::framework::{Framework, PER_TASK};
 use crate::log::projections::frameworks::FrameworkRow;
 use crate::words::id::Space;
@@ -32,9 +33,8 @@ impl Recall {
     ///
     /// Whoever solves the task records the choice (`Draft::framework_chosen`), and what came of it (`Runtime::framework_outcome`), with each of them.
     pub async fn frameworks_for(&self, space: &Space, task: &str) -> Result<Vec<Likely>, Error> {
-        let hits = self.frameworks(space, task).await?;
         let mut likely = Vec::new();
-        for hit in hits {
+        for hit in self.frameworks(space, task).await? {
             // Another may have removed or changed it meanwhile: it is what its row says.
             let Some(row) = self.store.framework(space, &hit.held.id).await? else {
                 continue;
@@ -43,17 +43,14 @@ impl Recall {
             let Some((chosen, why)) = choice else {
                 continue;
             };
+            let (score, words) = (hit.score, hit.words.join(" "));
             #[expect(clippy::cast_precision_loss, reason = "at most 1000")]
-            let like = format!(
-                "like the task by {:.2} ({})",
-                hit.score as f64 / 1000.0,
-                hit.words.join(" ")
-            );
+            let like = score as f64 / 1000.0;
             likely.push(Likely {
                 row,
                 chosen,
-                reason: format!("{like}; {why}"),
-                score: hit.score,
+                reason: format!("like the task by {like:.2} ({words}); {why}"),
+                score,
             });
             if likely.len() == PER_TASK {
                 break;
@@ -69,31 +66,20 @@ impl Recall {
         let slot = self.frameworks.of(space);
         {
             let _turn = slot.turn.lock().await;
-            let held: Vec<Held> = self
-                .store
-                .framework_names(space)
-                .await?
-                .into_iter()
-                .map(|row| {
-                    Held::plain(
-                        row.id,
-                        row.changed,
-                        Framework::found_by(&row.name, &row.purpose),
-                    )
-                })
-                .collect();
-            let is_empty = held.is_empty();
-            slot.write(|view| view.hold(held));
+            let rows = self.store.framework_names(space).await?;
+            let is_empty = rows.is_empty();
+            let held = rows.into_iter().map(|row| {
+                let text = Framework::found_by(&row.name, &row.purpose);
+                Held::plain(row.id, row.changed, text)
+            });
+            slot.write(|view| view.hold(held.collect()));
             if is_empty {
                 return Ok(Vec::new());
             }
-            if !self
-                .frameworks
-                .holds(space, &slot, slot.read(super::view::View::bytes))
-            {
-                return Err(Error::TooLarge {
-                    most: self.frameworks.most(),
-                });
+            let bytes = slot.read(View::bytes);
+            if !self.frameworks.holds(space, &slot, bytes) {
+                let most = self.frameworks.most();
+                return Err(Error::TooLarge { most });
             }
         }
         let meant = match &self.meaning {

@@ -24,16 +24,15 @@ impl Runtime {
         create(&**self.store(), space, (&id, new), limit).await
     }
 
-    /// Changes a framework; with `expected` only if that event was the last that said something of it.
+    /// Changes a framework, as it is expected to be.
     pub async fn change_framework(
         &self,
         space: &Space,
         id: &str,
         change: FrameworkChange,
-        expected: Option<Seq>,
     ) -> Result<FrameworkRow, Refused> {
         for _ in 0..TRIES {
-            let row = self.framework_at(space, id, expected).await?;
+            let row = self.framework_at(space, id, change.expected_seq).await?;
             let new = (id, row.framework.with(change.clone()));
             match set(&**self.store(), space, new, is_at(&row)).await {
                 Err(Refused::Store(StoreError::Unmet(_))) => {}

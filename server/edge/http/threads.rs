@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::{OpenApi, ToSchema};
 
-use super::missions::{self, CreateBudget};
+use super::missions;
 use super::needs::{Needs, Read, Speak};
 use super::params::Params;
 use super::path::Path;
@@ -18,7 +18,7 @@ use super::{Json, Page, Resource, bounds, cursor};
 use crate::edge::json::Body;
 use crate::edge::limits::Limits;
 use crate::edge::problem::{Problem, Slug, Wrongs};
-use crate::event::mission::{MISSION_MAX, Plan, Value};
+use crate::event::mission::{BudgetWanted, MISSION_MAX, Plan, Value};
 use crate::log::thread_row::ThreadRow;
 use crate::session::handle::Session;
 use crate::session::threads::ThreadDetails;
@@ -189,7 +189,7 @@ pub struct CreateThread {
     /// Of a mission: `ask` has a person approve its tasks before any begins (`/approvals`); `go`, also when absent, begins at once.
     pub plan: Option<Plan>,
     /// Of a mission: what it may use up, all its tasks together; as configured (`[mission]`), which is the most, where absent.
-    pub budget: Option<CreateBudget>,
+    pub budget: Option<BudgetWanted>,
 }
 
 /// A contact of a thread to be.
@@ -368,18 +368,12 @@ pub async fn create(
     params.end()?;
     let row = match (body.kind, &body.mission) {
         (NewKind::Mission, Some(mission)) => {
-            let CreateBudget {
-                model_calls,
-                tokens,
-                time_ms,
-            } = body.budget.unwrap_or_default();
+            let budget = body.budget.unwrap_or_default();
             let (value, plan) = (
                 body.value.unwrap_or_default(),
                 body.plan.unwrap_or_default(),
             );
-            session
-                .start_mission(mission, value, plan, [model_calls, tokens, time_ms])
-                .await?
+            session.start_mission(mission, value, plan, budget).await?
         }
         _ => {
             let mut wrongs = Wrongs::default();

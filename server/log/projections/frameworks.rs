@@ -1,5 +1,7 @@
 //! Frameworks of a space as they stand now: what each says, and what came of like tasks with it and without it.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Projection};
@@ -7,7 +9,7 @@ use crate::event::envelope::Event;
 use crate::event::fact::Fact;
 use crate::event::fact::framework::Said;
 use crate::event::fact::set::{self, Set};
-use crate::event::framework::{Framework, Recipe, Tally};
+use crate::event::framework::{Framework, Recipe};
 use crate::log::error::StoreError;
 use crate::log::kernel::Store;
 use crate::log::migrations::{Migration, migration};
@@ -40,18 +42,16 @@ pub struct FrameworkName {
     pub name: String,
     /// For which tasks it is.
     pub purpose: String,
-    /// What came of like tasks.
-    pub tally: Tally,
     /// The event that said something of it last.
     pub changed: Seq,
 }
 
 /// What stands in no column of its own.
 #[derive(Serialize, Deserialize)]
-struct Body {
-    knowledge: Vec<String>,
-    recipe: Recipe,
-    by: Option<String>,
+struct Body<'a> {
+    knowledge: Cow<'a, [String]>,
+    recipe: Cow<'a, Recipe>,
+    by: Cow<'a, Option<String>>,
 }
 
 pub(super) static PROJECTION: Projection = Projection {
@@ -91,29 +91,18 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
             let Some(framework) = framework else {
                 return Some(Change::Remove(key(id).into()));
             };
-            let Framework {
-                name,
-                purpose,
-                knowledge,
-                recipe,
-                by,
-                tally,
-            } = Framework::clone(framework);
-            let kind = recipe.kind();
-            let (Ok(body), Ok(tally)) = (
-                json(&Body {
-                    knowledge,
-                    recipe,
-                    by,
-                }),
-                json(&tally),
-            ) else {
+            let body = Body {
+                knowledge: Cow::Borrowed(&framework.knowledge),
+                recipe: Cow::Borrowed(&framework.recipe),
+                by: Cow::Borrowed(&framework.by),
+            };
+            let (Ok(body), Ok(tally)) = (json(&body), json(&framework.tally)) else {
                 return Some(Change::Unreadable);
             };
             let rest = [
-                ("name", name.into()),
-                ("purpose", purpose.into()),
-                ("kind", kind.into()),
+                ("name", framework.name.as_str().into()),
+                ("purpose", framework.purpose.as_str().into()),
+                ("kind", framework.recipe.kind().into()),
                 ("body", body.into()),
                 ("tally", tally.into()),
                 changed,
@@ -125,43 +114,27 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
             let Said::Came { tally, .. } = &fact.what else {
                 return None;
             };
-            let tally = json(tally).ok()?;
-            Some(Change::Alter(
-                key(fact.framework)
-                    .into_iter()
-                    .chain([("tally", tally.into()), changed])
-                    .collect(),
-            ))
+            let rest = [("tally", json(tally).ok()?.into()), changed];
+            let cells = key(fact.framework).into_iter().chain(rest);
+            Some(Change::Alter(cells.collect()))
         }
         _ => None,
     }
 }
 
 fn read(row: &Row) -> Result<FrameworkRow, StoreError> {
-    let FrameworkName {
-        id,
-        name,
-        purpose,
-        tally,
-        changed,
-    } = read_name(row)?;
-    let Body {
-        knowledge,
-        recipe,
-        by,
-    } = row.json("body")?;
-    let framework = Framework {
-        name,
-        purpose,
-        knowledge,
-        recipe,
-        by,
-        tally,
-    };
+    let (named, body): (_, Body) = (read_name(row)?, row.json("body")?);
     Ok(FrameworkRow {
-        id,
-        framework,
-        changed,
+        id: named.id,
+        framework: Framework {
+            name: named.name,
+            purpose: named.purpose,
+            knowledge: body.knowledge.into_owned(),
+            recipe: body.recipe.into_owned(),
+            by: body.by.into_owned(),
+            tally: row.json("tally")?,
+        },
+        changed: named.changed,
         updated: row.time("updated")?,
     })
 }
@@ -171,7 +144,6 @@ fn read_name(row: &Row) -> Result<FrameworkName, StoreError> {
         id: row.text("id")?.to_owned(),
         name: row.text("name")?.to_owned(),
         purpose: row.text("purpose")?.to_owned(),
-        tally: row.json("tally")?,
         changed: row.integer("changed")?,
     })
 }
@@ -205,11 +177,8 @@ impl dyn Store + '_ {
         space: &Space,
         id: &str,
     ) -> Result<Option<FrameworkRow>, StoreError> {
-        self.select(of_id(space, id))
-            .await?
-            .first()
-            .map(read)
-            .transpose()
+        let rows = self.select(of_id(space, id)).await?;
+        rows.first().map(read).transpose()
     }
 
     /// Frameworks in the order in which they were created, those after `after`, of one kind if it is named; at most `limit`.
@@ -220,28 +189,20 @@ impl dyn Store + '_ {
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<FrameworkRow>, StoreError> {
-        let mut select = Select::of(&TABLE, space);
-        if let Some(after) = after {
-            select = select.after("id", after);
-        }
-        if let Some(kind) = kind {
-            select = select.equal("kind", kind);
-        }
-        self.select(select.order_by(&["id"]).first(limit))
-            .await?
-            .iter()
-            .map(read)
-            .collect()
+        let all = Select::of(&TABLE, space);
+        let some = after.into_iter().fold(all, |it, id| it.after("id", id));
+        let some = kind
+            .into_iter()
+            .fold(some, |it, kind| it.equal("kind", kind));
+        let rows = self.select(some.order_by(&["id"]).first(limit)).await?;
+        rows.iter().map(read).collect()
     }
 
     /// What tells of each framework of a space for which tasks it is, in the order in which they were created.
     pub async fn framework_names(&self, space: &Space) -> Result<Vec<FrameworkName>, StoreError> {
-        let select =
-            Select::of(&TABLE, space).distinct(&["id", "name", "purpose", "tally", "changed"]);
-        self.select(select.order_by(&["id"]))
-            .await?
-            .iter()
-            .map(read_name)
-            .collect()
+        let columns = &["id", "name", "purpose", "changed"];
+        let select = Select::of(&TABLE, space).distinct(columns);
+        let rows = self.select(select.order_by(&["id"])).await?;
+        rows.iter().map(read_name).collect()
     }
 }

@@ -150,16 +150,8 @@ fn fold(space: &Space, event: &Event, fact: &Fact<'_>) -> Option<Change> {
             ("answer", some(answer.as_ref())),
             ("reason", some(reason.as_ref())),
         ],
-        TaskNews::Split { .. }
-        | TaskNews::Asked { .. }
-        | TaskNews::Tried { .. }
-        | TaskNews::Judged { .. }
-        | TaskNews::Retry { .. }
-        | TaskNews::Framework { .. }
-        | TaskNews::Tuned { .. }
-        | TaskNews::Built { .. }
-        | TaskNews::Used(_)
-        | TaskNews::Refused { .. } => return None,
+        // Thoughts: they stand in the task's thread.
+        _ => return None,
     };
     let cells = key.into_iter().chain(cells).chain(updated);
     Some(Change::Alter(cells.collect()))

@@ -36,6 +36,8 @@ use crate::tasks::share::{Place, Places};
 use crate::tools::knowledge::Search;
 use crate::words::failure::{Failure, FailureKind};
 use crate::words::id::{self, Seq, Space, ThreadId};
+pub use editing::Changing;
+
 use asker::Asker;
 use board::Board;
 use desk::{Desk, Parts};

@@ -50,10 +50,7 @@ pub(super) async fn propose(nothing: (), desk: Desk) -> Came<Json> {
             let whole = Part {
                 name: "the mission".to_owned(),
                 description: desk.wanted.mission.clone(),
-                requires: Vec::new(),
-                value: None,
-                brought_by: Vec::new(),
-                exact: None,
+                ..Part::default()
             };
             Decompose { tasks: vec![whole] }
         }

@@ -14,6 +14,7 @@ use crate::event::request::{Parked, Settled};
 use crate::event::task::TaskNews;
 use crate::log::appended::{Append, Appended};
 use crate::log::error::StoreError;
+use crate::log::kernel::Store;
 use crate::log::projections::tasks::TaskRow;
 use crate::log::thread_row::ThreadRow;
 use crate::mind::turn::stop::Why;
@@ -25,54 +26,74 @@ const TRIES: u32 = 32;
 /// Why a task failed that people did not want any more.
 pub const SKIPPED: &str = "skipped";
 
+/// A mission as people change it.
+pub struct Changing<'a> {
+    missions: &'a Missions,
+    space: &'a Space,
+    mission: &'a ThreadId,
+}
+
 impl Missions {
-    /// Returns a mission that has not ended.
-    async fn mission(&self, space: &Space, mission: &ThreadId) -> Result<ThreadRow, Refused> {
-        let row = match mission.is_of_mission() {
-            true => self.ground.store.thread(space, mission).await?,
-            false => None,
-        };
-        let row = row.ok_or_else(|| Refused::NotFound(format!("mission {mission}")))?;
+    /// Returns a mission to be changed.
+    pub fn changing<'a>(&'a self, space: &'a Space, mission: &'a ThreadId) -> Changing<'a> {
+        Changing {
+            missions: self,
+            space,
+            mission,
+        }
+    }
+}
+
+impl Changing<'_> {
+    /// Returns its row. The error: it has ended.
+    async fn open(&self) -> Result<ThreadRow, Refused> {
+        if !self.mission.is_of_mission() {
+            return Err(self.is_unknown());
+        }
+        let row = self.row().await?;
         if row.status.is_final() {
-            let text =
-                format!("the mission {mission} has ended: nothing of it is changed any more");
-            return Err(Refused::Settled(text));
+            return Err(Refused::Settled(format!(
+                "the mission {} has ended: nothing of it is changed any more",
+                self.mission
+            )));
         }
         Ok(row)
     }
 
-    /// Returns a task, and all tasks of its mission.
-    async fn task(
-        &self,
-        space: &Space,
-        mission: &ThreadId,
-        task: TaskId,
-    ) -> Result<(TaskRow, Vec<TaskRow>), Refused> {
-        let rows = self.ground.store.tasks(space, mission, None, None).await?;
+    async fn row(&self) -> Result<ThreadRow, Refused> {
+        let row = self.store().thread(self.space, self.mission).await?;
+        row.ok_or_else(|| self.is_unknown())
+    }
+
+    fn is_unknown(&self) -> Refused {
+        Refused::NotFound(format!("mission {}", self.mission))
+    }
+
+    fn store(&self) -> &dyn Store {
+        &*self.missions.ground.store
+    }
+
+    async fn append(&self, drafts: Vec<Draft>) -> Result<Appended, StoreError> {
+        self.store().append(Append::free(self.space, drafts)).await
+    }
+
+    /// Returns a task, and all tasks of the mission.
+    async fn task(&self, task: TaskId) -> Result<(TaskRow, Vec<TaskRow>), Refused> {
+        let rows = self.store().tasks(self.space, self.mission, None, None);
+        let rows = rows.await?;
         let row = rows.iter().find(|row| row.new.task == task).cloned();
-        let row = row.ok_or_else(|| Refused::NotFound(format!("task {task} of {mission}")))?;
-        Ok((row, rows))
+        let none = || Refused::NotFound(format!("task {task} of {}", self.mission));
+        Ok((row.ok_or_else(none)?, rows))
     }
 
     /// Changes a task that has not begun. Of two who change it, or what it waits for, at the same time the later one looks again: neither loses what the other
     /// said, and no circle is closed by both.
-    pub async fn edit(
-        &self,
-        space: &Space,
-        (mission, task): (&ThreadId, TaskId),
-        edit: TaskEdit,
-        by: &str,
-    ) -> Result<(), Refused> {
+    pub async fn edit(&self, task: TaskId, edit: TaskEdit, by: &str) -> Result<(), Refused> {
         for _ in 0..TRIES {
-            self.mission(space, mission).await?;
-            let (row, rows) = self.task(space, mission, task).await?;
-            let draft = edited(mission, (row, &rows), edit.clone(), by)?;
-            match self
-                .ground
-                .store
-                .append(Append::free(space, vec![draft]))
-                .await
-            {
+            self.open().await?;
+            let (row, rows) = self.task(task).await?;
+            let draft = edited(self.mission, (row, &rows), edit.clone(), by)?;
+            match self.append(vec![draft]).await {
                 Err(StoreError::Unmet(Condition::TaskAt { .. })) => {}
                 appended => return said(appended),
             }
@@ -83,111 +104,77 @@ impl Missions {
     }
 
     /// Skips a task that is not over, and its parts, also such as are made meanwhile. A part that ends meanwhile has ended.
-    pub async fn skip(
-        &self,
-        space: &Space,
-        mission: &ThreadId,
-        task: TaskId,
-    ) -> Result<(), Refused> {
-        self.mission(space, mission).await?;
+    pub async fn skip(&self, task: TaskId) -> Result<(), Refused> {
+        self.open().await?;
         let mut is_skipped = false;
         // Each time around a task has begun, has ended or was made meanwhile.
         let below = loop {
-            let (row, rows) = self.task(space, mission, task).await?;
+            let (row, rows) = self.task(task).await?;
             if row.status.is_over() && !is_skipped {
                 return Err(Refused::Settled(format!("{task} is over already")));
             }
             let below = below(&rows, task);
             let to_come = rows.iter().filter(|row| !row.status.is_over());
             let to_come = to_come.filter(|row| below.contains(&row.new.task));
-            let drafts: Vec<Draft> = to_come.flat_map(|row| skipped(mission, row)).collect();
+            let drafts = to_come.flat_map(|row| skipped(self.mission, row));
+            let drafts: Vec<Draft> = drafts.collect();
             if drafts.is_empty() {
                 break below;
             }
-            match self.ground.store.append(Append::free(space, drafts)).await {
+            match self.append(drafts).await {
                 Ok(_) => is_skipped = true,
                 Err(StoreError::Unmet(_)) => {}
                 Err(error) => return Err(error.into()),
             }
         };
         for task in below {
-            self.withdraw(space, mission, task).await?;
+            self.withdraw(task).await?;
         }
         // It may have waited for nothing else.
-        self.ground.waker.wake(space, mission, None);
+        self.wake();
         Ok(())
     }
 
+    fn wake(&self) {
+        let waker = &self.missions.ground.waker;
+        waker.wake(self.space, self.mission, None);
+    }
+
     /// Nobody needs what was asked for a task any more.
-    async fn withdraw(
-        &self,
-        space: &Space,
-        mission: &ThreadId,
-        task: TaskId,
-    ) -> Result<(), Refused> {
-        let id = question_id(mission, task).to_string();
-        let open = self.ground.store.request(space, &id).await?;
+    async fn withdraw(&self, task: TaskId) -> Result<(), Refused> {
+        let id = question_id(self.mission, task).to_string();
+        let open = self.store().request(self.space, &id).await?;
         let Some(parked) = open.and_then(|row| Parked::of(&id, &row.asked())) else {
             return Ok(());
         };
-        let withdrawn = parked.settled(mission, Settled::Withdrawn { reason: SKIPPED });
-        match said(
-            self.ground
-                .store
-                .append(Append::free(space, withdrawn))
-                .await,
-        ) {
+        let withdrawn = parked.settled(self.mission, Settled::Withdrawn { reason: SKIPPED });
+        match said(self.append(withdrawn).await) {
             // It was answered meanwhile.
             Err(Refused::Settled(_)) => Ok(()),
             said => said,
         }
     }
 
-    /// Has a mission rest.
-    pub async fn pause(
-        &self,
-        space: &Space,
-        mission: &ThreadId,
-        user: Option<&str>,
-    ) -> Result<ThreadRow, Refused> {
-        self.say(space, mission, |key| key.paused(user)).await?;
-        let thread = (space.clone(), mission.clone());
-        self.ground.running.stop(&thread, Why::Leave);
-        self.mission_row(space, mission).await
+    /// Has the mission rest.
+    pub async fn pause(&self, user: Option<&str>) -> Result<ThreadRow, Refused> {
+        self.say(|key| key.paused(user)).await?;
+        let thread = (self.space.clone(), self.mission.clone());
+        self.missions.ground.running.stop(&thread, Why::Leave);
+        self.row().await
     }
 
-    /// Has a mission go on that rests.
-    pub async fn resume(
-        &self,
-        space: &Space,
-        mission: &ThreadId,
-        user: Option<&str>,
-    ) -> Result<ThreadRow, Refused> {
-        self.say(space, mission, |key| key.continued(user)).await?;
-        self.ground.waker.wake(space, mission, None);
-        self.mission_row(space, mission).await
+    /// Has the mission go on if it rests.
+    pub async fn resume(&self, user: Option<&str>) -> Result<ThreadRow, Refused> {
+        self.say(|key| key.continued(user)).await?;
+        self.wake();
+        self.row().await
     }
 
-    async fn mission_row(&self, space: &Space, mission: &ThreadId) -> Result<ThreadRow, Refused> {
-        let row = self.ground.store.thread(space, mission).await?;
-        row.ok_or_else(|| Refused::NotFound(format!("mission {mission}")))
-    }
-
-    /// Says something of a mission that has not ended.
-    async fn say(
-        &self,
-        space: &Space,
-        mission: &ThreadId,
-        what: impl Fn(RunKey) -> Draft,
-    ) -> Result<(), Refused> {
-        let row = self.mission(space, mission).await?;
+    /// Says something of the mission, which has not ended.
+    async fn say(&self, what: impl Fn(RunKey) -> Draft) -> Result<(), Refused> {
+        let row = self.open().await?;
         let draft = what(key(&row.thread)?).only_if(Condition::NotEnded);
-        said(
-            self.ground
-                .store
-                .append(Append::free(space, vec![draft]))
-                .await,
-        )
+        said(self.append(vec![draft]).await)
     }
 }
 

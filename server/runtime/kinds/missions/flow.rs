@@ -127,16 +127,6 @@ async fn work_on(desk: Desk, task: TaskId, mut place: Option<Place>) -> Done<()>
     end(on(), ended, desk.clone()).await
 }
 
-/// In which order a task is tried.
-enum Try {
-    /// With the frameworks that it is like.
-    Known,
-    /// By tries that know nothing of each other, until they agree, if that is how its answer is checked.
-    Agreement,
-    /// By each step of its ladder.
-    Step(Step),
-}
-
 /// What came of a try.
 enum Next {
     /// An answer that passed its check, and whether it was the first one, which is what frameworks are compared by.
@@ -157,68 +147,52 @@ struct Way<'a> {
 }
 
 impl Way<'_> {
-    /// Tries the task until an answer passes its check: with the frameworks that it is like, by tries that agree, by its routes. Returns how it ended, and
-    /// whether its first try passed; none: nothing is begun any more.
+    /// Tries the task until an answer passes its check: with the frameworks that it is like, by tries that agree, by each step of its ladder. Returns how it
+    /// ended, and whether its first try passed; none: nothing is begun any more.
     async fn go(&mut self, frames: &[Framed]) -> Done<Option<(Ended, bool)>> {
         let is_low = self.desk.tasks.value(self.task) == Value::Low;
-        let steps = ladder(&self.how.routes, !is_low).into_iter().map(Try::Step);
-        for next in [Try::Known, Try::Agreement].into_iter().chain(steps) {
-            match self.tried(next, frames).await? {
-                Next::Answer(answer, at_once) => {
-                    return Ok(Some((Ended::closed(answer), at_once)));
-                }
-                Next::On => {}
-                Next::Stop => return Ok(None),
+        let known = frames.iter().filter(|it| it.with).cloned();
+        let mut next = self.with(known.collect(), false).await?;
+        if self.how.is_agreed() && matches!(next, Next::On) {
+            next = self.agreed().await?;
+        }
+        for step in ladder(&self.how.routes, !is_low) {
+            if let Next::On = next {
+                next = self.step(step).await?;
             }
         }
-        if self.desk.asker.is_spent() {
-            return Ok(None);
+        match next {
+            Next::Answer(answer, at_once) => Ok(Some((Ended::closed(answer), at_once))),
+            Next::Stop => Ok(None),
+            Next::On if self.desk.asker.is_spent() => Ok(None),
+            Next::On => {
+                if is_low {
+                    self.make(false).await?;
+                }
+                Ok(Some((Ended::failed(self.why_failed()), false)))
+            }
         }
-        if is_low {
-            self.make(false).await?;
-        }
-        let answered = self.wrong.iter().rfind(|it| it.answer.is_some());
-        let last = answered.or(self.wrong.last());
-        let last = last.map_or("there was nothing to try", |last| &last.why);
-        let tries = match self.wrong.len() {
-            1 => "1 try".to_owned(),
-            tries => format!("{tries} tries"),
-        };
-        let why = format!("no answer passed its check by {tries}: {last}");
-        Ok(Some((Ended::failed(why), false)))
     }
 
-    /// Tries the task in one way.
-    async fn tried(&mut self, next: Try, frames: &[Framed]) -> Done<Next> {
-        let (desk, task, how) = (self.desk, self.task, self.how);
-        match next {
-            Try::Known => {
-                self.with(frames.iter().filter(|it| it.with).cloned(), false)
-                    .await
-            }
-            Try::Agreement if how.is_agreed() => {
-                let first = self.wrong.first().cloned();
-                let agreed = agree(task, how, &mut self.wrong, desk).await?;
-                let Came::To(answer) = agreed.noted(&desk.asker) else {
-                    return Ok(Next::On);
-                };
-                let at_once = first.is_none_or(|first| first.is_answered(&answer));
-                Ok(Next::Answer(answer, at_once))
-            }
-            Try::Agreement => Ok(Next::On),
-            Try::Step(_) if desk.asker.is_spent() => Ok(Next::Stop),
+    /// Takes one step of the ladder.
+    async fn step(&mut self, step: Step) -> Done<Next> {
+        let (desk, task) = (self.desk, self.task);
+        if desk.asker.is_spent() {
+            return Ok(Next::Stop);
+        }
+        match step {
             // It was tried before, until tries agree.
-            Try::Step(Step::Whole(_)) if how.is_agreed() => Ok(Next::On),
-            Try::Step(step @ Step::Whole(_)) => self.by(step).await,
-            Try::Step(step @ Step::High(_)) => {
+            Step::Whole(_) if self.how.is_agreed() => Ok(Next::On),
+            Step::Whole(_) => self.by(step).await,
+            Step::High(_) => {
                 let again = retry(Context::new(task), desk.clone()).await?;
                 if again && let next @ (Next::Answer(..) | Next::Stop) = self.by(step).await? {
                     return Ok(next);
                 }
                 let made = self.make(again).await?;
-                self.with(made.into_iter(), true).await
+                self.with(made.into_iter().collect(), true).await
             }
-            Try::Step(Step::Split) => {
+            Step::Split => {
                 let split = decompose(Context::new(Some(task)), desk.clone()).await?;
                 match split.noted(&desk.asker) {
                     Came::To(_) => {}
@@ -233,9 +207,32 @@ impl Way<'_> {
                     return Ok(Next::Stop);
                 }
                 self.place = desk.tasks.place().await;
-                self.by(Step::Split).await
+                self.by(step).await
             }
         }
+    }
+
+    /// Returns why the task failed.
+    fn why_failed(&self) -> String {
+        let answered = self.wrong.iter().rfind(|it| it.answer.is_some());
+        let last = answered.or(self.wrong.last());
+        let last = last.map_or("there was nothing to try", |last| &last.why);
+        let tries = match self.wrong.len() {
+            1 => "1 try".to_owned(),
+            tries => format!("{tries} tries"),
+        };
+        format!("no answer passed its check by {tries}: {last}")
+    }
+
+    /// Tries the task until tries that know nothing of each other agree.
+    async fn agreed(&mut self) -> Done<Next> {
+        let first = self.wrong.first().cloned();
+        let agreed = agree(self.task, self.how, &mut self.wrong, self.desk).await?;
+        let Came::To(answer) = agreed.noted(&self.desk.asker) else {
+            return Ok(Next::On);
+        };
+        let at_once = first.is_none_or(|first| first.is_answered(&answer));
+        Ok(Next::Answer(answer, at_once))
     }
 
     /// Tries the task by one step.
@@ -257,8 +254,7 @@ impl Way<'_> {
     }
 
     /// Tries the task with frameworks, if there are any: those that it is like, by the ordinary model, or the one that was made for it, by the high tier.
-    async fn with(&mut self, frames: impl Iterator<Item = Framed>, made: bool) -> Done<Next> {
-        let frames: Vec<Framed> = frames.collect();
+    async fn with(&mut self, frames: Vec<Framed>, made: bool) -> Done<Next> {
         let Some(first) = frames.first() else {
             return Ok(Next::On);
         };

@@ -212,11 +212,8 @@ pub(super) fn one_task(desk: &Desk, why: &str) -> Vec<TaskId> {
         name: "the mission".into(),
         description: desk.wanted.mission.clone(),
         value: desk.wanted.value,
-        parent: None,
-        requires: Vec::new(),
-        brought_by: Vec::new(),
         rank: 1,
-        exact: false,
+        ..NewTask::default()
     };
     is_one_task(desk, why);
     make(desk, None, vec![whole])
