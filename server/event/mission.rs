@@ -186,15 +186,19 @@ pub struct NewTask {
 }
 
 /// A change of a task; what is absent stays.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = EditTask)]
 pub struct TaskEdit {
     /// Its name.
     pub name: Option<String>,
     /// What is to be done.
+    #[schema(example = "Order the talks, the longest first.")]
     pub description: Option<String>,
-    /// The tasks that have to end before it begins.
-    pub requires: Option<Vec<TaskId>>,
-    /// Its place among its siblings.
+    /// The ids of the tasks beside it that have to end before it begins.
+    pub tasks_required: Option<Vec<String>>,
+    /// Its place among its siblings: the lowest goes first.
+    #[schema(minimum = 0, maximum = 1_000_000)]
     pub rank: Option<u64>,
 }
 

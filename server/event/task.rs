@@ -159,104 +159,99 @@ impl TaskNews {
         }
     }
 
-    /// What it is called, and what it says, of the task with this id. Its text is both, so that it is found by either.
+    /// Returns what it is called, and what it says, of the task with this id. Its text is both, so that it is found by either.
     pub fn words(&self, task: TaskId) -> (String, String) {
-        let lines = |lines: Vec<String>| lines.join("\n");
-        let (name, content): (String, &str) = match self {
-            Self::Made(new) => (format!("{task} {}", new.name), &new.description),
-            Self::Began { behind: None } => (format!("{task} begins"), ""),
-            Self::Began { behind: Some(it) } => (format!("{task} begins behind {it}"), "it failed"),
-            Self::Split { needed, why } => {
-                let is = if *needed { "is" } else { "is not" };
-                (format!("{task} {is} to be split"), why)
-            }
-            Self::Asked { question } => match question {
-                Some(question) => (format!("{task} asks the user"), question),
-                None => (format!("{task} asks the user nothing"), ""),
-            },
-            Self::Routes { routes } => {
-                let count = counted(routes.len() as u64, "route");
-                let each = |it: &Route| format!("{} ({}): {}", it.name, it.estimate, it.how);
-                let each = lines(routes.iter().map(each).collect());
-                return (format!("{task} has {count}"), each);
-            }
-            Self::Checked { check } => (format!("{task} will be checked"), check.rubric()),
+        (self.name(task), self.content())
+    }
+
+    fn name(&self, task: TaskId) -> String {
+        let is = |so: &bool| if *so { "is" } else { "is not" };
+        let who = match self {
+            Self::Refused { .. } if task.0 == 0 => "the mission".to_owned(),
+            _ => task.to_string(),
+        };
+        let what = match self {
+            Self::Made(new) => new.name.clone(),
+            Self::Began { behind: None } => "begins".to_owned(),
+            Self::Began { behind: Some(it) } => format!("begins behind {it}"),
+            Self::Split { needed, .. } => format!("{} to be split", is(needed)),
+            Self::Asked { question: None } => "asks the user nothing".to_owned(),
+            Self::Asked { .. } => "asks the user".to_owned(),
+            Self::Routes { routes } => format!("has {}", counted(routes.len() as u64, "route")),
+            Self::Checked { .. } => "will be checked".to_owned(),
             Self::Tried {
                 route,
                 tier,
                 answer,
-                why,
+                ..
             } => {
-                let tried = format!("{task} tried {route} ({tier})");
-                match answer {
-                    Some(answer) => {
-                        return (tried, format!("{answer}\n{why}").trim_end().to_owned());
-                    }
-                    None => (format!("{tried} without an answer"), why),
-                }
+                let without = answer.as_ref().map_or(" without an answer", |_| "");
+                format!("tried {route} ({tier}){without}")
             }
             Self::Used(step) => {
                 let in_vain = if step.worked { "" } else { " in vain" };
-                let said = format!("{}\n{}", step.arguments, step.came);
-                return (format!("{task} called {}{in_vain}", step.tool), said);
+                format!("called {}{in_vain}", step.tool)
             }
-            Self::Judged {
-                by, passes, why, ..
-            } => {
+            Self::Judged { by, passes, .. } => {
                 let passes = if *passes { "passes" } else { "does not pass" };
-                (format!("{task} {passes} ({by})"), why)
+                format!("{passes} ({by})")
             }
-            Self::Retry { made, figures } => {
-                let is = if *made { "is" } else { "is not" };
-                let name = format!("{task} {is} tried again by the high tier");
-                return (name, left(figures));
+            Self::Retry { made, .. } => format!("{} tried again by the high tier", is(made)),
+            Self::Framework { made, .. } => {
+                format!("gets {} framework", if *made { "a" } else { "no" })
             }
-            Self::Framework { made, figures } => {
-                let gets = if *made { "gets a" } else { "gets no" };
-                return (format!("{task} {gets} framework"), left(figures));
+            Self::Tuned { runs, .. } => {
+                format!("tried {} of parameters", counted(runs.len() as u64, "set"))
             }
+            Self::Built { name, .. } => format!("has led to the framework {name}"),
+            Self::Refused { of, .. } => format!("was refused {of}"),
+            Self::Changed { .. } => "is changed".to_owned(),
+            Self::Over { status, .. } if *status == TaskStatus::Closed => "is closed".to_owned(),
+            Self::Over { .. } => "failed".to_owned(),
+        };
+        format!("{who} {what}")
+    }
+
+    fn content(&self) -> String {
+        let lines = |lines: Vec<String>| lines.join("\n");
+        match self {
+            Self::Made(new) => new.description.clone(),
+            Self::Began { behind } => behind.map_or("", |_| "it failed").to_owned(),
+            Self::Asked { question } => question.clone().unwrap_or_default(),
+            Self::Split { why, .. } | Self::Judged { why, .. } | Self::Refused { why, .. } => {
+                why.clone()
+            }
+            Self::Routes { routes } => {
+                let each = |it: &Route| format!("{} ({}): {}", it.name, it.estimate, it.how);
+                lines(routes.iter().map(each).collect())
+            }
+            Self::Checked { check } => check.rubric().to_owned(),
+            Self::Tried { answer, why, .. } => match answer {
+                Some(answer) => format!("{answer}\n{why}").trim_end().to_owned(),
+                None => why.clone(),
+            },
+            Self::Used(step) => format!("{}\n{}", step.arguments, step.came),
+            Self::Retry { figures, .. } | Self::Framework { figures, .. } => left(figures),
             Self::Tuned { runs, best } => {
-                let count = counted(runs.len() as u64, "set");
                 let each = (0..).zip(runs).map(|(at, run)| run.words(at == *best));
-                let name = format!("{task} tried {count} of parameters");
-                return (name, lines(each.collect()));
+                lines(each.collect())
             }
             Self::Built {
-                framework,
-                name,
-                kind,
-            } => {
-                let name = format!("{task} has led to the framework {name}");
-                return (name, format!("{framework}, of the kind {kind}"));
-            }
-            Self::Refused { of, why } if task.0 == 0 => {
-                (format!("the mission was refused {of}"), why)
-            }
-            Self::Refused { of, why } => (format!("{task} was refused {of}"), why),
+                framework, kind, ..
+            } => format!("{framework}, of the kind {kind}"),
             Self::Changed {
                 description, why, ..
-            } => {
-                return (
-                    format!("{task} is changed"),
-                    format!("{why}\n{description}"),
-                );
-            }
+            } => format!("{why}\n{description}"),
             Self::Over {
                 status,
                 answer,
                 reason,
-            } => match status {
-                TaskStatus::Closed => (
-                    format!("{task} is closed"),
-                    answer.as_deref().unwrap_or_default(),
-                ),
-                _ => (
-                    format!("{task} failed"),
-                    reason.as_deref().unwrap_or_default(),
-                ),
-            },
-        };
-        (name, content.to_owned())
+            } => {
+                let is_closed = *status == TaskStatus::Closed;
+                let says = if is_closed { answer } else { reason };
+                says.clone().unwrap_or_default()
+            }
+        }
     }
 
     /// Whether somebody thought it while the task was worked on.

@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::routing::{get, post};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::json;
 use utoipa::{OpenApi, ToSchema};
 
@@ -140,24 +140,8 @@ pub async fn thoughts(
     }))
 }
 
-/// A change of a task; what is absent stays.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EditTask {
-    /// Its name.
-    pub name: Option<String>,
-    /// What is to be done.
-    #[schema(example = "Order the talks, the longest first.")]
-    pub description: Option<String>,
-    /// The ids of the tasks beside it that have to end before it begins.
-    pub tasks_required: Option<Vec<String>>,
-    /// Its place among its siblings: the lowest goes first.
-    #[schema(minimum = 0, maximum = 1_000_000)]
-    pub rank: Option<u64>,
-}
-
-impl EditTask {
-    fn parse(&self, wrongs: &mut Wrongs) -> Option<TaskEdit> {
+impl Body for TaskEdit {
+    fn check(&self, wrongs: &mut Wrongs) {
         let texts = [
             ("/name", &self.name, NAME_MAX),
             ("/description", &self.description, TEXT_MAX),
@@ -175,51 +159,29 @@ impl EditTask {
         if self.rank.is_some_and(|rank| rank > 1_000_000) {
             wrongs.add(Slug::Unprocessable, "/rank", "a rank is at most 1000000");
         }
-        let required = self.tasks_required.as_deref();
-        let ids = required.unwrap_or_default();
+        let ids = self.tasks_required.as_deref().unwrap_or_default();
         if ids.len() > REQUIRED_MAX {
             let detail = format!("a task requires at most {REQUIRED_MAX} others by hand");
             wrongs.add(Slug::Unprocessable, "/tasks_required", detail);
         }
-        let ids = ids.iter().enumerate().map(|(at, text)| {
-            let id = TaskId::parse(text);
-            if id.is_none() {
-                let pointer = format!("/tasks_required/{at}");
-                wrongs.add(Slug::InvalidId, pointer, "the id of a task is t1, t2, …");
-            }
-            id
-        });
-        let ids = ids.collect::<Option<Vec<TaskId>>>()?;
-        let text = |text: &Option<String>| text.as_deref().map(|text| text.trim().to_owned());
-        Some(TaskEdit {
-            name: text(&self.name),
-            description: text(&self.description),
-            requires: required.map(|_| ids),
-            rank: self.rank,
-        })
-    }
-}
-
-impl Body for EditTask {
-    fn check(&self, wrongs: &mut Wrongs) {
-        self.parse(wrongs);
+        if let Some(at) = ids.iter().position(|id| TaskId::parse(id).is_none()) {
+            let pointer = format!("/tasks_required/{at}");
+            wrongs.add(Slug::InvalidId, pointer, "the id of a task is t1, t2, …");
+        }
     }
 }
 
 /// Changes a task before work on it begins: its words, what it requires, its place among its siblings.
-#[utoipa::path(patch, path = "/threads/{thread}/tasks/{task}", operation_id = "edit_task", tag = "missions", request_body = EditTask,
+#[utoipa::path(patch, path = "/threads/{thread}/tasks/{task}", operation_id = "edit_task", tag = "missions", request_body = TaskEdit,
     params(("thread" = String, Path, description = "the mission"), ("task" = String, Path, description = "the task's id")),
     responses((status = 200, body = Task)))]
 pub async fn edit(
     session: Needs<Speak>,
     Path((mission, task)): Path<(ThreadId, TaskId)>,
     params: Params,
-    Json(body): Json<EditTask>,
+    Json(edit): Json<TaskEdit>,
 ) -> Result<axum::Json<Task>, Problem> {
     params.end()?;
-    let mut wrongs = Wrongs::default();
-    let edit = body.parse(&mut wrongs);
-    let edit = wrongs.or(edit)?;
     session.edit_task(&mission, task, edit).await?;
     shown(&session, &mission, task).await.map(axum::Json)
 }

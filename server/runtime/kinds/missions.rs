@@ -116,16 +116,12 @@ impl Work for Missions {
         if row.status.is_final() || !thread.is_of_mission() {
             return Ok(false);
         }
-        let Ground {
-            store,
-            running,
-            waker,
-            ..
-        } = &self.ground;
-        let cancel = key(thread)?.cancel(user);
-        store.append(Append::free(space, vec![cancel])).await?;
-        running.stop(&(space.clone(), thread.clone()), Why::Cancel);
-        waker.wake(space, thread, None);
+        let (ground, cancel) = (&self.ground, key(thread)?.cancel(user));
+        let append = Append::free(space, vec![cancel]);
+        ground.store.append(append).await?;
+        let running = (space.clone(), thread.clone());
+        ground.running.stop(&running, Why::Cancel);
+        ground.waker.wake(space, thread, None);
         Ok(true)
     }
 
@@ -197,13 +193,7 @@ impl Missions {
 
     /// A mission's turn: from where its log leaves off to its end, or until it is left.
     async fn take_mission(&self, claim: Claim) -> Result<Looked, StoreError> {
-        let Claim {
-            row,
-            fence,
-            stop,
-            attempts,
-            ..
-        } = claim;
+        let (row, fence, stop) = (claim.row, claim.fence, claim.stop);
         let store = &self.ground.store;
         let space = fence.space.clone();
         // Followed first, then read: what people change is in one of the two.
@@ -255,7 +245,7 @@ impl Missions {
             records: Mutex::new(records),
             rest: Rest::default(),
         });
-        if attempts.are_used_up() {
+        if claim.attempts.are_used_up() {
             let text = "the mission is given up: the log did not take what it led to, and would not another time";
             let failure = Failure::new(FailureKind::Store, text);
             return looked(close(&key, &desk, RunOutcome::Failed(failure)).await);

@@ -195,7 +195,9 @@ fn edited(
     by: &str,
 ) -> Result<Draft, Refused> {
     let task = row.new.task;
-    let mut requires = edit.requires.unwrap_or_else(|| row.new.requires.clone());
+    let ids = |ids: &Vec<String>| ids.iter().filter_map(|id| TaskId::parse(id)).collect();
+    let requires = edit.tasks_required.as_ref().map(ids);
+    let mut requires: Vec<TaskId> = requires.unwrap_or_else(|| row.new.requires.clone());
     // Each once, where it stands first.
     let mut seen = BTreeSet::new();
     requires.retain(|required| seen.insert(*required));
@@ -212,9 +214,10 @@ fn edited(
     };
     let mut conditions = vec![to_come, at(&row)];
     conditions.extend(waited_for(rows, &requires).map(at));
+    let trimmed = |text: String| text.trim().to_owned();
     let changed = TaskNews::Changed {
-        name: edit.name.unwrap_or(row.new.name),
-        description: edit.description.unwrap_or(row.new.description),
+        name: edit.name.map_or(row.new.name, trimmed),
+        description: edit.description.map_or(row.new.description, trimmed),
         requires,
         rank: edit.rank.unwrap_or(row.new.rank),
         why: "it was changed by hand".into(),

@@ -148,13 +148,9 @@ async fn refresh(desk: &Desk, task: TaskId) {
     if let (Some(row), Some(now)) = (row, desk.tasks.board().get_mut(task))
         && row.new.task == task
     {
-        let NewTask {
-            name,
-            description,
-            requires,
-            ..
-        } = row.new;
-        (now.new.name, now.new.description, now.new.requires) = (name, description, requires);
+        let new = row.new;
+        (now.new.name, now.new.description) = (new.name, new.description);
+        now.new.requires = new.requires;
     }
 }
 

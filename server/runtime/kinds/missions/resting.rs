@@ -15,44 +15,41 @@ pub(super) struct Rest(Arc<watch::Sender<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    working: usize,
+    working: isize,
     /// By request: what has to be so for people still to be waited for.
     awaited: BTreeMap<Uuid, Vec<Condition>>,
 }
 
-/// As long as it is there, a flow is at work.
-pub(super) struct AtWork(Rest);
-
-/// As long as it is there, a flow that is at work waits: for people, or for others of the mission.
-pub(super) struct Waits {
+/// As long as it is there, one flow more is at work, or one less: it waits for people, or for others of the mission.
+pub(super) struct Counted {
     rest: Rest,
+    by: isize,
     request: Option<Uuid>,
 }
 
 impl Rest {
     /// A flow begins.
-    pub fn at_work(&self) -> AtWork {
-        self.0.send_modify(|state| state.working += 1);
-        AtWork(self.clone())
+    pub fn at_work(&self) -> Counted {
+        self.counted(1, None)
     }
 
     /// The flow that says it waits for others.
-    pub fn waits_for_others(&self) -> Waits {
-        self.waits(None)
+    pub fn waits_for_others(&self) -> Counted {
+        self.counted(-1, None)
     }
 
     /// The flow that says it waits for what people say to a request, as long as all of this is so.
-    pub fn waits_for_people(&self, request: Uuid, stands: Vec<Condition>) -> Waits {
-        self.waits(Some((request, stands)))
+    pub fn waits_for_people(&self, request: Uuid, stands: Vec<Condition>) -> Counted {
+        self.counted(-1, Some((request, stands)))
     }
 
-    fn waits(&self, awaited: Option<(Uuid, Vec<Condition>)>) -> Waits {
+    fn counted(&self, by: isize, awaited: Option<(Uuid, Vec<Condition>)>) -> Counted {
         let (rest, request) = (self.clone(), awaited.as_ref().map(|(request, _)| *request));
         self.0.send_modify(|state| {
-            state.working -= 1;
+            state.working += by;
             state.awaited.extend(awaited);
         });
-        Waits { rest, request }
+        Counted { rest, by, request }
     }
 
     /// Waits until all that is left to do waits for people. Returns what has to be so for the mission to rest.
@@ -68,16 +65,10 @@ impl Rest {
     }
 }
 
-impl Drop for AtWork {
-    fn drop(&mut self) {
-        self.0.0.send_modify(|state| state.working -= 1);
-    }
-}
-
-impl Drop for Waits {
+impl Drop for Counted {
     fn drop(&mut self) {
         self.rest.0.send_modify(|state| {
-            state.working += 1;
+            state.working -= self.by;
             state
                 .awaited
                 .retain(|request, _| self.request != Some(*request));

@@ -258,13 +258,12 @@ impl Decompose {
             let name = some(&part.name, NAME_MAX).unwrap_or_else(|| cut(&description, 60));
             let of = format!("the task {name:?}");
             let words = words(&name, &description);
-            if description.is_empty() {
-                refused.push((about, of, "it does not say what is to be done".into()));
+            let why = if description.is_empty() {
+                "it does not say what is to be done".to_owned()
             } else if let Some(ancestor) = ancestors.get(&words) {
-                let why = format!("it is the same as {ancestor}, which it would be a part of");
-                refused.push((about, of, why));
+                format!("it is the same as {ancestor}, which it would be a part of")
             } else if let Some(twin) = twins.get(&words) {
-                refused.push((about, of, format!("it is the same as {twin}")));
+                format!("it is the same as {twin}")
             } else if made.len() >= room {
                 let why = format!(
                     "a mission has room for {room} more tasks (mission.tasks), and {count} are wanted"
@@ -289,7 +288,9 @@ impl Decompose {
                     rank: made.len() as u64 + 1,
                     exact: part.exact == Some(true),
                 });
-            }
+                continue;
+            };
+            refused.push((about, of, why));
         }
         require(&mut made, &numbers, wishes, &mut refused);
         (made, refused)
